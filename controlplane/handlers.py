@@ -13,6 +13,7 @@ from controlplane.balancecommands import rebalance_asked, rebalance_cancelled
 from controlplane.chaoscommands import chaos_asked
 from controlplane.cluster import fold
 from controlplane.clustercommands import cluster_deleted, destroys, source_taken_over
+from controlplane.commandhistory import CommandHistory
 from controlplane.commands import (
     AbortRecycle,
     AdoptMoves,
@@ -65,7 +66,7 @@ from controlplane.windowcommands import window_waived
 from events import facts
 from events.clock import Clock, utc_now
 from events.codec import encode
-from events.envelope import Origin, Recorded
+from events.envelope import Origin
 from events.errors import StreamConflict
 from events.ids import ClusterUid, derived_id, new_cluster_uid
 from events.spec.conversion import to_data
@@ -115,37 +116,6 @@ class _Decision:
     fact: object | None
     sentence: str
     before: object | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _History:
-    """A cluster's stream and what it folds to."""
-
-    events: Sequence[Recorded]
-    view: ClusterView
-
-    def of_command(self, command_id: str) -> bool:
-        return any(e.command_id == command_id for e in self.events)
-
-    def has(self, command: Command) -> bool:
-        """Whether it was done before. Raises CommandRefused where its id is that of something else."""
-        found = [e for e in self.events if e.command_id == command.command_id]
-        kinds = _RECORDED_AS.get(type(command))
-        if found and (found[-1].actor != command.actor or (kinds is not None and found[-1].type not in kinds)):
-            message = f"the id of this command is that of another one of {command.name}: {found[-1].type}, by "
-            message += f"{found[-1].actor}"
-            raise CommandRefused("command-id-taken", message, "Ask for it anew; from git, by another commit.")
-        return bool(found)
-
-
-_RECORDED_AS: dict[type[Command], frozenset[str]] = {
-    DeclareCluster: frozenset({"cluster.declared", "cluster.source_changed"}),
-    DeclareTopics: frozenset({"topics.declared"}),
-    DeleteCluster: frozenset({"cluster.deletion_requested"}),
-    DeleteTopic: frozenset({"topic.deletion_requested"}),
-    RebalanceCluster: frozenset({"rebalance.requested"}),
-}
-"""What commands record that are counted as done by somebody else: of a proposal, of a file in git."""
 
 
 class CommandHandler:
@@ -200,11 +170,11 @@ class CommandHandler:
         `beside`: the document that is declared with these topics, and comes into force first.
         """
         held = holding(self._store, command.name)
-        history = _History((), empty_view("")) if held.uid is None else self._history(held.uid)
+        history = CommandHistory((), empty_view("")) if held.uid is None else self._history(held.uid)
         if history.has(command):
             return
         view = empty_view("") if history.view.deleted else history.view
-        self._decide(command, _History(history.events, replace(view, document=beside) if beside else view))
+        self._decide(command, CommandHistory(history.events, replace(view, document=beside) if beside else view))
 
     def admission(self, view: ClusterView, document: KafkaClusterDocument, positions: Positions) -> list[Problem]:
         """What speaks against that step from what is in force, warnings too. `plan` and `apply` ask the same."""
@@ -214,9 +184,9 @@ class CommandHandler:
             found = [*found, *pool_problems(document, self._clients_must_avoid, positions)]
         return found
 
-    def _history(self, uid: ClusterUid) -> _History:
+    def _history(self, uid: ClusterUid) -> CommandHistory:
         events = self._store.read_stream(cluster_stream(uid))
-        return _History(events, fold(empty_view(uid), events))
+        return CommandHistory(events, fold(empty_view(uid), events))
 
     def _handle(self, command: Command) -> Outcome:
         uid = self._find(command)
@@ -252,11 +222,11 @@ class CommandHandler:
         return take_name(self._store, held, self._new_uid(), _origin(command))
 
     @singledispatchmethod
-    def _decide(self, command: Command, history: _History) -> _Decision:
+    def _decide(self, command: Command, history: CommandHistory) -> _Decision:
         raise TypeError(f"no way to handle {type(command).__name__}")
 
     @_decide.register
-    def _declare(self, command: DeclareCluster, history: _History) -> _Decision:
+    def _declare(self, command: DeclareCluster, history: CommandHistory) -> _Decision:
         view, snapshot = history.view, self._last_snapshot(history.view.uid)
         _refuse_deleted(view)
         _refuse(refuse_declaration(view, command.origin, is_change=view.document != command.document))
@@ -279,12 +249,12 @@ class CommandHandler:
         return _Decision(declared, f"{command.name} is declared, generation {generation}", before)
 
     @_decide.register
-    def _take_over(self, command: TakeOverSource, history: _History) -> _Decision:
+    def _take_over(self, command: TakeOverSource, history: CommandHistory) -> _Decision:
         _refuse_deleted(history.view)
         return _asked(source_taken_over(history.view, command))
 
     @_decide.register
-    def _report_sync(self, command: ReportSync, history: _History) -> _Decision:
+    def _report_sync(self, command: ReportSync, history: CommandHistory) -> _Decision:
         view = history.view
         if source_name(view) != command.source or not is_news(view, command.condition_reason, command.message):
             return _Decision(None, "nothing new")
@@ -292,7 +262,7 @@ class CommandHandler:
         return _Decision(fact, command.message)
 
     @_decide.register
-    def _pause(self, command: PauseCluster, history: _History) -> _Decision:
+    def _pause(self, command: PauseCluster, history: CommandHistory) -> _Decision:
         view = history.view
         _refuse_deleted(view)
         reason = command.reason or "paused"
@@ -305,15 +275,15 @@ class CommandHandler:
         )
 
     @_decide.register
-    def _resume(self, command: ResumeCluster, history: _History) -> _Decision:
+    def _resume(self, command: ResumeCluster, history: CommandHistory) -> _Decision:
         view = history.view
         _refuse_deleted(view)
-        if not _needs_resume(history):
+        if not history.needs_resume():
             return _Decision(None, f"{view.name} is not paused and nothing of it has failed")
         return _Decision(facts.ClusterResumed(command.reason), f"{view.name} goes on, its failed attempts are forgiven")
 
     @_decide.register
-    def _abort(self, command: AbortRecycle, history: _History) -> _Decision:
+    def _abort(self, command: AbortRecycle, history: CommandHistory) -> _Decision:
         view = history.view
         _refuse_deleted(view)
         if view.aborting:
@@ -324,49 +294,49 @@ class CommandHandler:
         return _Decision(facts.RecycleAborted(command.reason or "aborted"), sentence)
 
     @_decide.register
-    def _waive(self, command: WaiveWindow, history: _History) -> _Decision:
+    def _waive(self, command: WaiveWindow, history: CommandHistory) -> _Decision:
         _refuse_deleted(history.view)
         return _asked(window_waived(history.view, command))
 
     @_decide.register
-    def _confirm_loss(self, command: ConfirmLoss, history: _History) -> _Decision:
+    def _confirm_loss(self, command: ConfirmLoss, history: CommandHistory) -> _Decision:
         _refuse_deleted(history.view)
         kafka, uid = self._last_snapshot(history.view.uid), history.view.uid
         return _asked(loss_confirmed(history.view, command, reports=self._reports(uid), kafka=kafka, now=self._clock()))
 
     @_decide.register
-    def _restart(self, command: RestartServices, history: _History) -> _Decision:
+    def _restart(self, command: RestartServices, history: CommandHistory) -> _Decision:
         _refuse_deleted(history.view)
         return _asked(restart_asked(history.view, command))
 
     @_decide.register
-    def _replace(self, command: ReplaceNode, history: _History) -> _Decision:
+    def _replace(self, command: ReplaceNode, history: CommandHistory) -> _Decision:
         _refuse_deleted(history.view)
         return _asked(replacement_asked(history.view, command, self._last_snapshot(history.view.uid)))
 
     @_decide.register
-    def _evacuate(self, command: EvacuateBrokers, history: _History) -> _Decision:
+    def _evacuate(self, command: EvacuateBrokers, history: CommandHistory) -> _Decision:
         _refuse_deleted(history.view)
         return _asked(evacuation_asked(history.view, command, self._last_snapshot(history.view.uid)))
 
     @_decide.register
-    def _readmit(self, command: ReadmitBrokers, history: _History) -> _Decision:
+    def _readmit(self, command: ReadmitBrokers, history: CommandHistory) -> _Decision:
         _refuse_deleted(history.view)
         return _asked(readmission_asked(history.view, command))
 
     @_decide.register
-    def _rebalance(self, command: RebalanceCluster, history: _History) -> _Decision:
+    def _rebalance(self, command: RebalanceCluster, history: CommandHistory) -> _Decision:
         _refuse_deleted(history.view)
         asked = rebalance_asked(history.view, command, self._last_snapshot(history.view.uid))
         _obey(self._gate.rebalance(history.view), command)
         return _asked(asked)
 
     @_decide.register
-    def _cancel_rebalance(self, command: CancelRebalance, history: _History) -> _Decision:
+    def _cancel_rebalance(self, command: CancelRebalance, history: CommandHistory) -> _Decision:
         return _asked(rebalance_cancelled(history.view, command))
 
     @_decide.register
-    def _declare_topics(self, command: DeclareTopics, history: _History) -> _Decision:
+    def _declare_topics(self, command: DeclareTopics, history: CommandHistory) -> _Decision:
         view = history.view
         _refuse_deleted(view)
         placed = [(one.document, one.positions) for one in command.topics]
@@ -387,12 +357,12 @@ class CommandHandler:
         return _asked(asked)
 
     @_decide.register
-    def _adopt_topic(self, command: AdoptTopic, history: _History) -> _Decision:
+    def _adopt_topic(self, command: AdoptTopic, history: CommandHistory) -> _Decision:
         _refuse_deleted(history.view)
         return _asked(topic_adopted(history.view, command, self._last_snapshot(history.view.uid)))
 
     @_decide.register
-    def _delete_topic(self, command: DeleteTopic, history: _History) -> _Decision:
+    def _delete_topic(self, command: DeleteTopic, history: CommandHistory) -> _Decision:
         _refuse_deleted(history.view)
         asked = topic_deleted(history.view, command)
         if asked.fact is not None and not command.retain:
@@ -400,28 +370,28 @@ class CommandHandler:
         return _asked(asked)
 
     @_decide.register
-    def _report_topics_gone(self, command: ReportTopicsGone, history: _History) -> _Decision:
+    def _report_topics_gone(self, command: ReportTopicsGone, history: CommandHistory) -> _Decision:
         return _asked(topics_gone(history.view, command))
 
     @_decide.register
-    def _take_back_moves(self, command: TakeBackMoves, history: _History) -> _Decision:
+    def _take_back_moves(self, command: TakeBackMoves, history: CommandHistory) -> _Decision:
         _refuse_deleted(history.view)
         return _asked(moves_taken_back(history.view, command, self._last_snapshot(history.view.uid)))
 
     @_decide.register
-    def _adopt_moves(self, command: AdoptMoves, history: _History) -> _Decision:
+    def _adopt_moves(self, command: AdoptMoves, history: CommandHistory) -> _Decision:
         _refuse_deleted(history.view)
         return _asked(moves_adopted(history.view, command, self._last_snapshot(history.view.uid)))
 
     @_decide.register
-    def _inject_chaos(self, command: InjectChaos, history: _History) -> _Decision:
+    def _inject_chaos(self, command: InjectChaos, history: CommandHistory) -> _Decision:
         _refuse_deleted(history.view)
         if not command.force:
             self._refuse_frozen(history.view, "Wait, or say --force.")
         return _asked(chaos_asked(history.view, command, self._last_snapshot(history.view.uid)))
 
     @_decide.register
-    def _game(self, command: GameCommand, history: _History) -> _Decision:
+    def _game(self, command: GameCommand, history: CommandHistory) -> _Decision:
         if not isinstance(command, EndGame):
             _refuse_deleted(history.view)
         if isinstance(command, StartGame) and not command.force:
@@ -429,12 +399,12 @@ class CommandHandler:
         return _asked(game_asked(history.view, command, self._last_snapshot(history.view.uid)))
 
     @_decide.register
-    def _heal(self, command: HealingCommand, history: _History) -> _Decision:
+    def _heal(self, command: HealingCommand, history: CommandHistory) -> _Decision:
         _refuse_deleted(history.view)
         return _asked(healing_asked(history.view, command))
 
     @_decide.register
-    def _groups(self, command: GroupCommand, history: _History) -> _Decision:
+    def _groups(self, command: GroupCommand, history: CommandHistory) -> _Decision:
         _refuse_deleted(history.view)
         return _asked(group_asked(history.view, command))
 
@@ -445,7 +415,7 @@ class CommandHandler:
             raise CommandRefused("frozen", f"{view.name} is {words}", way)
 
     @_decide.register
-    def _delete(self, command: DeleteCluster, history: _History) -> _Decision:
+    def _delete(self, command: DeleteCluster, history: CommandHistory) -> _Decision:
         asked = cluster_deleted(history.view, command)
         if asked.fact is not None and destroys(history.view) and not command.despite_freeze:
             again = f"kedge delete {history.view.name} --despite-freeze"
@@ -497,25 +467,11 @@ def _refuse_moved(view: ClusterView, command: DeclareCluster, snapshot: KafkaSna
         raise CommandRefused("plan-moved", message, "Plan again, and look at what it says now.")
 
 
-def _needs_resume(history: _History) -> bool:
-    view = history.view
-    if view.held or view.paused or view.aborting or view.join_failures:
-        return True
-    if any(i.failures for i in view.intents.values()) or (view.drain and view.drain.failures):
-        return True
-    if view.rebalance is not None and view.rebalance.failures:
-        return True
-    # The fleet's brake counts failed joins and cures until a person resumes, also what a later attempt made good.
-    counted = {"instance.join_failed", "healing.requested", "election_cure.requested", "move_cure.requested"}
-    last = [e.type for e in history.events if e.type in counted or e.type == "cluster.resumed"]
-    return bool(last) and last[-1] in counted
-
-
 def _outcome(view: ClusterView, changed: bool, sentence: str, *, created: bool = False) -> Outcome:
     return Outcome(view.uid, view.name, view.generation, changed, sentence, created)
 
 
-def _answer_of_then(history: _History, command_id: str) -> Outcome:
+def _answer_of_then(history: CommandHistory, command_id: str) -> Outcome:
     """The answer a command got when it was done: from the history as it was right after it."""
     last = max(e.version for e in history.events if e.command_id == command_id)
     before = fold(empty_view(history.view.uid), (e for e in history.events if e.version < last))

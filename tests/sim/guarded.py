@@ -8,6 +8,9 @@ from tests.fakes.kafka import FakeKafka
 
 MIN_ISR = "min.insync.replicas"
 
+GUARDED_CALLS = frozenset({"change_settings", "change_topics"})
+"""Calls that may change it."""
+
 
 def is_unsettled(view: ClusterView) -> bool:
     """Whether any VM is being made, emptied, handed over or restarted."""

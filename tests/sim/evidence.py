@@ -1,8 +1,10 @@
 """What a simulated world remembers of its past: things that are over by the time the properties are judged."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+
+from planner.observed import PartitionSeen
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +91,8 @@ class LastTick:
     crashed: bool = False
     spoke_at: Mapping[str, datetime] = field(default_factory=dict)
     """Cluster -> when its last tick ended in a sentence."""
+
+
+def has_leaders_to_get_back(partitions: Iterable[PartitionSeen]) -> bool:
+    """Whether a broker that was away is back in sync and leads less than it should: it gets that back within a look."""
+    return any(p.replicas and p.leader != p.replicas[0] and p.replicas[0] in p.isr for p in partitions)

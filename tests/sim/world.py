@@ -49,7 +49,7 @@ from providers.handover import Handover
 from tests.builders import a_document
 from tests.fakes.kafka import FakeKafka
 from tests.fakes.zookeeper import FakeNodes
-from tests.sim.evidence import Calm, Evidence, Fence, LastTick, StaleWrite
+from tests.sim.evidence import Calm, Evidence, Fence, LastTick, StaleWrite, has_leaders_to_get_back
 from tests.sim.failpoints import Crash, CrashingKafka, CrashingStore, Failpoints, SimRestartLock
 from tests.sim.gist import gist
 from tests.sim.guarded import GUARDED_CALLS, guarded_changes
@@ -325,24 +325,26 @@ class World:
 
     def settle(self) -> None:
         """P6: converged, then five ticks without event or effect, and no live value is left on one broker alone."""
-        for _ in range(3):
+        for done in range(1, ceil(LOOK_EVERY.total_seconds() / self.tick_s)):
             self.tick()
+            if done >= 3 and not has_leaders_to_get_back(self.kafka.partitions()):
+                break
         if left := {(b, name) for b, name in self.kafka.settings.by_kedge if self.kafka.serves(b)}:
             raise Violation(f"P6: live values left on one broker after convergence: {sorted(left)}")
-        for _ in range(5):
-            events, effects = self.tick()
-            if events or effects:
-                raise Violation(f"P6: {events} events, {effects} effects after convergence: {self.sentence()}")
+        self._rest(after="convergence")
 
     def hold(self, *, ticks: int = 300) -> None:
         """Ticks until an aborted cluster rests in what it is, then makes sure that it really rests."""
         self.run(until=lambda w: w.sentence().startswith("aborted: "), ticks=ticks)
         for _ in range(3):
             self.tick()
+        self._rest(after="an abort")
+
+    def _rest(self, *, after: str) -> None:
         for _ in range(5):
             events, effects = self.tick()
             if events or effects:
-                raise Violation(f"P6: {events} events, {effects} effects after an abort: {self.sentence()}")
+                raise Violation(f"P6: {events} events, {effects} effects after {after}: {self.sentence()}")
 
     def machines_survive_crash(self) -> None:
         """What a dying server leaves behind: half of a run may have been done."""
@@ -362,7 +364,7 @@ class World:
 
     def saw(self, what: str, epoch: int, *args: Any) -> None:
         """Something was done under an epoch, just now."""
-        if what in GUARDED_CALLS:  # others are judged by the view of before: `view()` would take in what is recorded now
+        if what in GUARDED_CALLS:  # a stop is judged by the view before it, and `view()` would take it in
             changes = guarded_changes(self.view(), self.kafka, what, *args)
             self.evidence.guarded += [f"{change} while {self.sentence()!r}" for change in changes]
         if what in ("add_voter", "remove_voter"):
@@ -401,14 +403,12 @@ class World:
         if controller not in before and what == "add_voter" and len(up) * 2 <= len(before):
             return f"{what} of {controller} while only {sorted(up)} of {sorted(before)} ran"
         stopped = [i for i in self.view().in_phase(Phase.FENCING, Phase.FENCED) if not i.is_broker and not i.lost]
-        others = [i.key for i in stopped if i.service_id != change.voter.id and not self._leaves(i.node)]
+        left = {i.node for i in stopped if all(there.drained for there in self.view().of_node(i.node))}
+        others = [i.key for i in stopped if i.service_id != change.voter.id and i.node not in left]
         # A VM that died while a change was in hand is mended first, and the change goes on when it may.
         if others and not any(i.lost for i in self.view().alive()):
             return f"{what} of {controller} while {others} are being handed over"
         return ""
-
-    def _leaves(self, node: str) -> bool:
-        return all(i.drained for i in self.view().of_node(node))
 
     def _fence(self, key: str, *, cure: bool, beside: bool) -> Fence | None:
         """What else is down while this one is asked to stop; None when there is nothing that could be stopped."""

@@ -28,7 +28,7 @@ def confirm_loss(
     reason: Reason = "",
     output: Output = Format.TEXT,
 ) -> None:
-    """Say that VMs are gone which a listing calls gone and Kedge does not believe to be.
+    """Say that VMs are gone which a listing lost and Kedge does not believe.
 
     Where a listing loses several racks at once, or all VMs of a small cluster, Kedge waits (`ListingLostRacks`): a
     wrong account looks the same. Look at the cloud's own console first. Only the VMs it waits for are meant, and only

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable
 from controlplane.converger.keptback import ON_ITS_WAY
 from controlplane.converger.settingwork import is_between_steps, rolls
 from controlplane.kafka.gates import Gate
+from controlplane.replacement import Phase
 from controlplane.view import ClusterView
 from planner.observed import KafkaSnapshot, PartitionSeen
 
@@ -69,17 +70,26 @@ def fall_gate(partitions: Iterable[PartitionSeen]) -> Gate:
     return Gate(True, "every partition it is for has a leader")
 
 
+def told_to_stop(view: ClusterView, kafka: KafkaSnapshot) -> str:
+    """Who of ours may be about to stop, in words; "" where nobody is. Until it hears it serves, and is counted on."""
+    if view.restarts:
+        return f"{min(view.restarts)} is being started anew"
+    told = next((n for n, at in sorted(view.orders.items()) if kafka.at - at <= ON_ITS_WAY), "")
+    if told:
+        return f"{told} was told to stop or to start anew, and may yet obey"
+    stopping = next((i.key for i in view.in_phase(Phase.FENCING)), "")
+    return f"{stopping} is being stopped" if stopping else ""
+
+
 def _in_sync(partition: PartitionSeen, away: Collection[int]) -> int:
     return sum(1 for broker in partition.isr if broker not in away)
 
 
 def _in_hand(view: ClusterView, kafka: KafkaSnapshot) -> str:
     """What of ours may take a replica out of its ISR, or counts on min ISR as it is; "" where nothing does."""
-    if view.restarts:
-        return f"{min(view.restarts)} is being started anew"
-    told = next((n for n, at in sorted(view.orders.items()) if kafka.at - at <= ON_ITS_WAY), "")
+    told = told_to_stop(view, kafka)
     if told:
-        return f"{told} was told to stop or to start anew, and may yet obey"
+        return told
     if not is_between_steps(view) or any(len(there) > 1 for there in view.nodes().values()):
         return "VMs are being made, emptied, handed over or mended"
     if view.migration is not None:

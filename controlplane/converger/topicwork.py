@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from controlplane.converger.diskroom import overfull_disk, untold_disks
-from controlplane.converger.minisr import fall_gate, rise_gate
+from controlplane.converger.minisr import fall_gate, rise_gate, told_to_stop
 from controlplane.kafka.gates import may_move
 from controlplane.topicview import TopicView
 from controlplane.view import ClusterView
@@ -151,7 +151,7 @@ class _Look:
         if topic.owned and not made_now and topic.declared.on_loss != "recreate":
             message = "it was deleted outside Kedge; declare `onLoss: recreate` to have it made anew, empty"
             self._trouble(name, "Missing", message)
-        elif self._lacks_brokers(topic):
+        elif self._lacks_brokers(topic) or self._can_spare_nobody_now(topic):
             return
         elif self._has_room(name, topic.declared.partitions):
             placed = self._shelves().place(topic.declared.partitions, topic.declared.replicas)
@@ -163,7 +163,7 @@ class _Look:
         if more:
             message = f"it has {len(parts)} partitions, {wanted.partitions} are declared; Kafka takes none away"
             self._trouble(name, "MorePartitions", message)
-        elif len(parts) < wanted.partitions and not self._lacks_brokers(topic):
+        elif len(parts) < wanted.partitions and not (self._lacks_brokers(topic) or self._can_spare_nobody_now(topic)):
             self._extend(topic, len(parts))
         changes = self._config_changes(topic)
         differing = [p for p in parts if len(p.target) != wanted.replicas]
@@ -198,6 +198,16 @@ class _Look:
             return False
         return True
 
+    def _can_spare_nobody_now(self, topic: TopicView) -> bool:
+        """Whether it would lose a replica it cannot spare: the gate of a stop that was asked for has not seen it."""
+        wanted = topic.declared
+        least = as_integer((wanted.config or {}).get(MIN_ISR, "")) or self._default_min_isr()
+        return wanted.replicas <= least and bool(told_to_stop(self._view, self._kafka))
+
+    def _default_min_isr(self) -> int:
+        cluster = self._view.document
+        return cluster_default(cluster, DEFAULT_MIN_ISR, 1) if cluster else 1
+
     def _config_changes(self, topic: TopicView) -> dict[str, str | None]:
         """What is to be set, and what is to be taken back (None)."""
         has, wants = self._configs.get(topic.name), topic.declared.config
@@ -208,9 +218,7 @@ class _Look:
 
     def _holds_min_isr(self, value: str | None, parts: list[PartitionSeen], replicas: int) -> bool:
         """Whether another value of it has to wait: replicas arrive first, then min ISR rises, at rest (`minisr`)."""
-        cluster = self._view.document
-        silent = cluster_default(cluster, DEFAULT_MIN_ISR, 1) if cluster else 1
-        wanted = as_integer(value) if value is not None else silent
+        wanted = as_integer(value) if value is not None else self._default_min_isr()
         if wanted is None or all(p.configured_min_isr >= wanted for p in parts):
             return not fall_gate(parts).open
         return not rise_gate(self._view, self._kafka, parts, wanted, replicas=replicas, away=self._away).open

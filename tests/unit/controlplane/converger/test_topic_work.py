@@ -96,6 +96,28 @@ def test_min_isr_of_a_topic_is_not_raised_beside_what_may_take_a_replica_away(vi
     assert found.troubles["a"].reason == "MinIsrWaits"
 
 
+@pytest.mark.parametrize("min_isr", ["2", None], ids=["of its own", "the cluster's"])
+def test_a_topic_that_can_spare_no_replica_is_not_made_on_a_broker_that_may_be_about_to_stop(
+    min_isr: str | None,
+) -> None:
+    """The gate of that stop has not seen it: with two replicas and min ISR 2 it would fall below it by our hand."""
+    config = {"min.insync.replicas": min_isr} if min_isr else {}
+    topic = a_topic("a", replicas=2, config=config)
+    document = a_document(config=", config: {min.insync.replicas: 2}")
+    told = {"orders": {"brokers-a-0.g1": NOW - timedelta(seconds=44)}, "document": document}
+    restarting = {"restarts": {"brokers-a-0.g1": RestartView("brokers-a-0.g1", 2, BEFORE, False, Before({}, {}))}}
+    for about in (told, {**restarting, "document": document}):
+        found = work(with_topics(topic, **about), a_snapshot())
+        assert not found.step
+        assert not found.troubles
+        with_room = a_topic("a", replicas=3, config=config)
+        assert work(with_topics(with_room, **about), a_snapshot()).step.create
+    grown = replace(topic, owned=True, declared=replace(topic.declared, partitions=2))
+    there = a_snapshot(a_partition("a-0", (1000, 1001), min_isr=2, configured_min_isr=2))
+    assert not work(with_topics(grown, **told), there, a=dict(config)).step
+    assert work(with_topics(grown, document=document), there, a=dict(config)).step.grow
+
+
 def test_min_isr_of_a_topic_is_raised_at_rest_and_while_a_roll_waits_for_its_window() -> None:
     whole = a_snapshot(a_partition("a-0", (1000, 1001), min_isr=1, configured_min_isr=1))
     waits = ConditionView(True, "Window", "waits for its window", BEFORE)

@@ -21,12 +21,16 @@ class ChaosCalls(ABC):
         """What `/clusters/NAME/TAIL` answers."""
 
     @abstractmethod
+    def whole_of(self, name: str, tail: str, reply: type[_T], of: str) -> _T:
+        """The same of a list that is the field `of`, all pages of it."""
+
+    @abstractmethod
     def post_of(self, name: str, tail: str, body: BaseModel, reply: type[_T]) -> _T:
         """The same of something that is sent there."""
 
     def moves(self, name: str) -> chaos_api.MovesOut:
         """The reassignments that run."""
-        return self.get_of(name, "moves", chaos_api.MovesOut)
+        return self.whole_of(name, "moves", chaos_api.MovesOut, "moves")
 
     def take_back_moves(self, name: str, order: chaos_api.MovesIn) -> api.CommandOut:
         """Has moves of others go back to the replicas before."""
@@ -46,7 +50,7 @@ class ChaosCalls(ABC):
 
     def games(self, name: str) -> game_api.GamesOut:
         """The game day in hand and the reports of the last ones."""
-        return self.get_of(name, "games", game_api.GamesOut)
+        return self.whole_of(name, "games", game_api.GamesOut, "games")
 
     def game(self, name: str, game: str) -> game_api.GameOut:
         """One game day, as far as it was played."""

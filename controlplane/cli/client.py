@@ -1,20 +1,19 @@
-"""The HTTP API as typed calls. What can go wrong on the way becomes an error that says what to do next.
+"""The HTTP API as typed calls. What can go wrong on the way becomes an error that says what to do next. Lists are read
+whole, but for those of which somebody says how much is wanted.
 
 Every POST carries an Idempotency-Key, so a request whose answer was lost is simply sent again with the same key.
 """
 
-import uuid
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 from urllib.parse import quote
 
 import httpx
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel
 
-from controlplane.cli import replies
-from controlplane.cli.address import Address
 from controlplane.cli.chaoscalls import ChaosCalls
 from controlplane.cli.errors import CliError, Refused, UnknownCluster
+from controlplane.cli.exchange import CONNECT_TIMEOUT_S, TIMEOUT_S, Exchange
 from controlplane.portal import accessschemas as access_api
 from controlplane.portal import agentschemas as agent_api
 from controlplane.portal import anomalyschemas as anomaly_api
@@ -39,9 +38,6 @@ from controlplane.portal import specrequestschemas as request_api
 from controlplane.portal import topicschemas as topic_api
 from events.spec.suggestions import nearest
 
-TIMEOUT_S = 60.0
-"""A plan over a large cluster takes a while; a connection that nobody accepts does not."""
-CONNECT_TIMEOUT_S = 5.0
 _NOT_THE_CLUSTER = (
     "source-not-found",
     "topic-not-found",
@@ -52,36 +48,11 @@ _NOT_THE_CLUSTER = (
     "no-cluster-then",
 )
 """What else a path of a cluster may name that is not there."""
-ATTEMPTS = 3
-PAUSE_S = 0.5
-
 _T = TypeVar("_T")
-_LOST = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
 
 
-class Client(ChaosCalls):
+class Client(Exchange, ChaosCalls):
     """Talks to one server. Methods raise Unreachable, Refused and CliError; those of a cluster UnknownCluster too."""
-
-    def __init__(
-        self,
-        locate: Callable[[], Address],
-        *,
-        actor: str = "",
-        transport: httpx.BaseTransport | None = None,
-        sleep: Callable[[float], None],
-    ) -> None:
-        """`actor` is who the history names; a courtesy to the others, no proof."""
-        self._locate = locate
-        self._actor = actor
-        self._transport = transport
-        self._sleep = sleep
-        self._open: dict[bool, httpx.Client] = {}
-
-    def close(self) -> None:
-        """Closes what connections there are."""
-        for http in self._open.values():
-            http.close()
-        self._open.clear()
 
     def version(self, *, timeout_s: float = TIMEOUT_S) -> api.VersionOut:
         """Who answers."""
@@ -89,7 +60,7 @@ class Client(ChaosCalls):
 
     def clusters(self, *, timeout_s: float = TIMEOUT_S) -> list[api.ClusterOut]:
         """All living clusters, in short."""
-        return self._get("/clusters", list[api.ClusterOut], timeout_s=timeout_s)
+        return self._whole("/clusters", list[api.ClusterOut], timeout_s=timeout_s)
 
     def find(self, text: str, *, limit: int) -> search_api.SearchOut:
         """What holds the text in any cluster."""
@@ -186,7 +157,7 @@ class Client(ChaosCalls):
 
     def anomalies_everywhere(self) -> list[anomaly_api.AnomalyOut]:
         """The open ones of all clusters."""
-        return self._get("/anomalies", list[anomaly_api.AnomalyOut])
+        return self._whole("/anomalies", list[anomaly_api.AnomalyOut])
 
     def switch_healing(self, name: str, order: anomaly_api.HealingIn) -> api.CommandOut:
         """Has anomalies of a kind healed, or not."""
@@ -194,7 +165,7 @@ class Client(ChaosCalls):
 
     def notifiers(self) -> list[anomaly_api.NotifierOut]:
         """Who is told."""
-        return self._get("/notifiers", list[anomaly_api.NotifierOut])
+        return self._whole("/notifiers", list[anomaly_api.NotifierOut])
 
     def test_notifier(self, name: str) -> anomaly_api.NotifierTestedOut:
         """Tells a notifier that this is a test."""
@@ -203,7 +174,7 @@ class Client(ChaosCalls):
 
     def topics(self, name: str) -> topic_api.TopicsOut:
         """The topics of a cluster, declared and observed."""
-        return self._of_cluster(name, lambda: self._get(_path(name, "topics"), topic_api.TopicsOut))
+        return self._of_cluster(name, lambda: self._whole(_path(name, "topics"), topic_api.TopicsOut, of="topics"))
 
     def topic(self, name: str, topic: str) -> topic_api.TopicOut:
         """One topic."""
@@ -268,7 +239,7 @@ class Client(ChaosCalls):
 
     def sources(self) -> list[api.SourceOut]:
         """All git sources."""
-        return self._get("/sources", list[api.SourceOut])
+        return self._whole("/sources", list[api.SourceOut])
 
     def poll_source(self, name: str) -> api.SourcePolledOut:
         """Has the server look at a source now."""
@@ -281,7 +252,7 @@ class Client(ChaosCalls):
     def topic_declarations(self, name: str, topic: str) -> rollback_api.TopicDeclarationsOut:
         """What was declared of a topic."""
         path = _path(name, f"topics/{quote(topic, safe='')}/declarations")
-        return self._of_cluster(name, lambda: self._get(path, rollback_api.TopicDeclarationsOut))
+        return self._of_cluster(name, lambda: self._whole(path, rollback_api.TopicDeclarationsOut, of="declarations"))
 
     def rollback(self, name: str, order: rollback_api.RollbackIn, *, topic: str = "") -> rollback_api.RollbackOut:
         """Puts the spec of an earlier generation back, or an earlier declaration of a topic, or says what that does."""
@@ -294,7 +265,7 @@ class Client(ChaosCalls):
 
     def networks(self) -> network_api.NetworksOut:
         """The networks Kedge makes."""
-        return self._get("/networks", network_api.NetworksOut)
+        return self._whole("/networks", network_api.NetworksOut, of="items")
 
     def remove_network(self, name: str, order: network_api.NetworkRemovalIn) -> network_api.NetworkAskedOut:
         """Asks for a network's removal."""
@@ -306,7 +277,7 @@ class Client(ChaosCalls):
 
     def images(self) -> image_api.ImagesOut:
         """The image catalogue."""
-        return self._get("/images", image_api.ImagesOut)
+        return self._whole("/images", image_api.ImagesOut, of="items")
 
     def image(self, name: str) -> image_api.ImageOut:
         """One revision with the clusters it concerns."""
@@ -322,7 +293,7 @@ class Client(ChaosCalls):
 
     def freezes(self, *, past: bool) -> freeze_api.FreezesOut:
         """The freezes; `past` ones too, or those that are not over."""
-        return self._get("/freezes", freeze_api.FreezesOut, params={"past": str(past).lower()})
+        return self._whole("/freezes", freeze_api.FreezesOut, of="items", params={"past": str(past).lower()})
 
     def freeze(self, order: freeze_api.FreezeIn) -> freeze_api.FreezeSaidOut:
         """Declares a freeze."""
@@ -338,7 +309,7 @@ class Client(ChaosCalls):
 
     def machines(self, cloud: str, region: str) -> machine_api.MachinesOut:
         """What clouds sell; "" does not narrow it."""
-        return self._get("/machines", machine_api.MachinesOut, params={"cloud": cloud, "region": region})
+        return self._whole("/machines", machine_api.MachinesOut, of="items", params={"cloud": cloud, "region": region})
 
     def doctor(self, cloud: str) -> doctor_api.DoctorOut:
         """Whether a cloud is ready as the server reaches it, as far as that is known by now."""
@@ -346,7 +317,7 @@ class Client(ChaosCalls):
 
     def agents(self) -> agent_api.AgentsOut:
         """The agents VMs are to run, and how far each VM is."""
-        return self._get("/agents", agent_api.AgentsOut)
+        return self._whole("/agents", agent_api.AgentsOut, of="clusters")
 
     def publish_agent(self, order: agent_api.AgentReleaseIn) -> agent_api.AgentSaidOut:
         """Publishes a version of the agent."""
@@ -366,7 +337,7 @@ class Client(ChaosCalls):
 
     def tokens(self, *, everyone: bool = False) -> list[access_api.TokenOut]:
         """One's own tokens, or all."""
-        return self._get("/tokens", list[access_api.TokenOut], params={"everyone": str(everyone).lower()})
+        return self._whole("/tokens", list[access_api.TokenOut], params={"everyone": str(everyone).lower()})
 
     def make_token(self, order: access_api.TokenIn) -> access_api.TokenMadeOut:
         """A new token, with its text."""
@@ -387,7 +358,7 @@ class Client(ChaosCalls):
     def proposals(self, *, everything: bool = False) -> list[proposal_api.ProposalOut]:
         """Changes that wait for a second person; with `everything` also those that are over."""
         params = {"everything": str(everything).lower()}
-        return self._get("/proposals", list[proposal_api.ProposalOut], params=params)
+        return self._whole("/proposals", list[proposal_api.ProposalOut], params=params)
 
     def proposal(self, number: str) -> proposal_api.ProposalDetailOut:
         """One of them with its plan."""
@@ -401,19 +372,13 @@ class Client(ChaosCalls):
         """Has the server write a backup."""
         return self._post("/backup", order, api.BackupOut)
 
-    # --- one request --------------------------------------------------------------------------------------------
-
-    def _get(
-        self, path: str, reply: type[_T], *, params: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S
-    ) -> _T:
-        return self._send("GET", path, reply, params=params, timeout_s=timeout_s)
-
-    def _post(self, path: str, body: BaseModel, reply: type[_T]) -> _T:
-        return self._send("POST", path, reply, body=body, key=str(uuid.uuid4()))
-
     def get_of(self, name: str, tail: str, reply: type[_T]) -> _T:
         """See ChaosCalls."""
         return self._of_cluster(name, lambda: self._get(_path(name, tail), reply))
+
+    def whole_of(self, name: str, tail: str, reply: type[_T], of: str) -> _T:
+        """See ChaosCalls."""
+        return self._of_cluster(name, lambda: self._whole(_path(name, tail), reply, of=of))
 
     def post_of(self, name: str, tail: str, body: BaseModel, reply: type[_T]) -> _T:
         """See ChaosCalls."""
@@ -437,59 +402,6 @@ class Client(ChaosCalls):
         if meant is not None:
             return f"did you mean `{meant}`?"
         return "kedge get lists the clusters" if known else "no cluster is declared yet: kedge apply -f FILE"
-
-    def _send(
-        self,
-        method: str,
-        path: str,
-        reply: type[_T],
-        *,
-        params: Mapping[str, str] | None = None,
-        body: BaseModel | None = None,
-        key: str = "",
-        timeout_s: float = TIMEOUT_S,
-    ) -> _T:
-        address = self._locate()
-        headers = {"Authorization": f"Bearer {address.token.get_secret_value()}", "Accept": "application/json"}
-        if key:
-            headers["Idempotency-Key"] = key
-        if self._actor.isascii() and self._actor.isprintable() and self._actor:
-            headers["X-Kedge-Actor"] = self._actor
-        request = httpx.Request(
-            method,
-            f"{address.url}{api.API_PREFIX}{path}",
-            params=params,
-            headers=headers,
-            json=None if body is None else body.model_dump(mode="json"),
-            extensions={"timeout": httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S)).as_dict()},
-        )
-        response = self._exchange(request, address)
-        if not response.is_success:
-            raise replies.refusal(response, address)
-        try:
-            # A newer server may say more than this client knows.
-            return TypeAdapter(reply).validate_json(response.content, extra="ignore")
-        except ValidationError as error:
-            raise replies.unreadable(response, address, error) from None
-
-    def _exchange(self, request: httpx.Request, address: Address) -> httpx.Response:
-        http = self._http(trust_env=not address.is_local)
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                return http.send(request)
-            except _LOST as error:
-                if attempt == ATTEMPTS:
-                    raise replies.unreachable(address, error) from None
-                self._sleep(PAUSE_S)
-            except httpx.HTTPError as error:
-                raise replies.unreachable(address, error) from None
-        raise AssertionError("unreachable")
-
-    def _http(self, *, trust_env: bool) -> httpx.Client:
-        """`trust_env` False: a proxy of the environment neither sees a loopback token nor stands in the way of it."""
-        if trust_env not in self._open:
-            self._open[trust_env] = httpx.Client(transport=self._transport, trust_env=trust_env, follow_redirects=False)
-        return self._open[trust_env]
 
 
 def _path(name: str, tail: str = "") -> str:

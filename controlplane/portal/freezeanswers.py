@@ -1,6 +1,7 @@
 """Freezes as the API tells them."""
 
 from datetime import datetime
+from itertools import count
 from typing import Any
 
 from controlplane.freezes.book import Declared
@@ -8,12 +9,21 @@ from controlplane.freezes.desk import FreezesStanding
 from controlplane.portal import freezeschemas as api
 from planner.rollout.windows import Freeze
 
+ENDED = ("thawed", "over")
+"""States of a freeze that holds nothing any more."""
+
 
 def freezes_out(standing: FreezesStanding, now: datetime, *, past: bool) -> api.FreezesOut:
     """Those that are not over, and with `past` the others too."""
     declared = [_declared_out(d, now) for d in standing.declared if past or d.holds(now)]
     of_settings = [_settings_out(f, now) for f in standing.of_settings if past or now < f.ends]
     return api.FreezesOut(items=[*declared, *of_settings])
+
+
+def named_freezes(every: api.FreezesOut) -> list[tuple[str, api.FreezeOut]]:
+    """Each with a name for pages to go by: its id, or for one of the settings, which has none, its place in them."""
+    numbers = count()
+    return [(freeze.id or f"settings/{next(numbers)}", freeze) for freeze in every.items]
 
 
 def _declared_out(declared: Declared, now: datetime) -> api.FreezeOut:

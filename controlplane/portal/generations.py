@@ -13,12 +13,12 @@ from events.spec.conversion import from_data
 
 
 def generations_out(
-    services: PortalServices, view: ClusterView, events: Sequence[Recorded], *, limit: int
+    services: PortalServices, view: ClusterView, events: Sequence[Recorded], *, after: int = 0, limit: int
 ) -> GenerationsOut:
-    """The newest `limit` of those that `events`, the cluster's, declare."""
+    """The newest `limit` of those that `events`, the cluster's, declare; with `after` of those below that one."""
     declared = declared_in(events)
     # One more than is told: the oldest that is told has a difference too.
-    taken = sorted(declared, reverse=True)[: limit + 1]
+    taken = sorted((g for g in declared if not after or g < after), reverse=True)[: limit + 1]
     (book, problem), today = book_of(services), services.clock().date()
     costs = generation_costs({g: from_data(dict(declared[g].data["document"])) for g in taken}, book)[:limit]
     return GenerationsOut(

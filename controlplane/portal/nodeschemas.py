@@ -79,6 +79,7 @@ class RollOut(Message):
     `state`: waiting, running, done, aborted, or superseded by the next one.
     """
 
+    number: int = Field(default=0, description="counted from the first of the cluster; it never changes")
     generation: int
     state: str
     reason: str

@@ -53,16 +53,23 @@ def rolls_of(history: Iterable[Recorded]) -> list[AskedRoll]:
     return [*found, current] if current.roll.began_at is not None else found
 
 
-def rolls_out(rolls: Sequence[AskedRoll], pending: RolloutPlan, *, now: datetime, limit: int) -> list[node_api.RollOut]:
-    """The newest `limit` of them, the newest first; what is left to do belongs to the one in hand, or to the next."""
+def rolls_out(
+    rolls: Sequence[AskedRoll], pending: RolloutPlan, *, now: datetime, after: int = 0, limit: int
+) -> list[node_api.RollOut]:
+    """The newest `limit` of them, the newest first; with `after` of those with a number below it.
+
+    What is left to do belongs to the one in hand, or to the next.
+    """
     told = list(rolls)
     if pending.phases and (not told or told[-1].roll.ended_at is not None):
         told.append(AskedRoll(Roll(reason=pending.phases[0].name)))
-    newest = told[-1:] if told else []
     steps = [s for phase in pending.phases for s in phase.steps]
-    out = [_roll_out(asked, rows_of(asked.roll, steps), _places(pending), now) for asked in newest]
-    out += [_roll_out(asked, list(asked.roll.nodes.values()), {}, now) for asked in reversed(told[:-1])]
-    return out[:limit]
+    out: list[node_api.RollOut] = []
+    for number in range(min(after - 1, len(told)) if after else len(told), 0, -1)[:limit]:
+        asked, is_newest = told[number - 1], number == len(told)
+        rows = rows_of(asked.roll, steps) if is_newest else list(asked.roll.nodes.values())
+        out.append(_roll_out(number, asked, rows, _places(pending) if is_newest else {}, now))
+    return out
 
 
 def replaced_in(roll: Roll) -> int:
@@ -83,10 +90,11 @@ def _places(pending: RolloutPlan) -> Mapping[str, Place]:
 
 
 def _roll_out(
-    asked: AskedRoll, rows: Sequence[NodeRoll], places: Mapping[str, Place], now: datetime
+    number: int, asked: AskedRoll, rows: Sequence[NodeRoll], places: Mapping[str, Place], now: datetime
 ) -> node_api.RollOut:
     roll = asked.roll
     return node_api.RollOut(
+        number=number,
         generation=roll.generation,
         state=state_of(asked),
         reason=roll.reason,

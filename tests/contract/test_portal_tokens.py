@@ -164,6 +164,9 @@ def test_entries_come_back_as_they_were_newest_first_and_page_by_page(audit: Aud
     assert [kept.position for kept in written] == [1, 2, 3, 4, 5]
     assert audit.page(AuditFilter(), 3) == [written[4], written[3], written[2]]
     assert audit.page(AuditFilter(before=3), 3) == [written[1], written[0]]
+    assert audit.page(AuditFilter(after=0), 2) == [written[0], written[1]]
+    assert audit.page(AuditFilter(after=3, before=5), 3) == [written[3]]
+    assert audit.page(AuditFilter(after=5), 3) == []
     assert audit.verify() == 5
 
 

@@ -73,8 +73,9 @@ def moves_lines(found: chaos_api.MovesOut) -> Iterator[RenderableType]:
     if not found.moves:
         yield "nothing moves"
     else:
-        yield listing(["PARTITION", "TO", "ISR", "WHOSE", "SINCE", "LAST BYTE"], [_row(m) for m in found.moves])
-        for move in found.moves:
+        moves = sorted(found.moves, key=lambda m: (-(m.age_s or 0.0), m.topic, m.partition))
+        yield listing(["PARTITION", "TO", "ISR", "WHOSE", "SINCE", "LAST BYTE"], [_row(m) for m in moves])
+        for move in moves:
             if move.hung:
                 yield styled(f"hangs: {move.hung}", "red")
     yield styled(f"by metadata read {human_seconds(round(found.metadata_age_s))} ago", "dim")

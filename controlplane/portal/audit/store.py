@@ -25,7 +25,8 @@ class AuditBroken(Exception):
 class AuditFilter:
     """What of the trail is wanted. Empty parts let everything through; texts match anywhere, whatever their case.
 
-    `before` is a position: the page ends below it.
+    `before` is a position: the page ends below it. With `after`, another, it begins above that and has
+    the oldest first.
     """
 
     text: str = ""
@@ -34,6 +35,7 @@ class AuditFilter:
     since: datetime | None = None
     until: datetime | None = None
     before: int = 0
+    after: int | None = None
 
     def matches(self, found: Kept) -> bool:
         """Whether an entry is wanted."""
@@ -46,6 +48,7 @@ class AuditFilter:
             and (self.since is None or entry.at >= self.since)
             and (self.until is None or entry.at < self.until)
             and (not self.before or found.position < self.before)
+            and (self.after is None or found.position > self.after)
         )
 
 
@@ -57,7 +60,7 @@ class AuditStore(Protocol):
         ...
 
     def page(self, wanted: AuditFilter, limit: int) -> Sequence[Kept]:
-        """The newest that are wanted, newest first."""
+        """The newest that are wanted, newest first; with `after` the oldest, oldest first."""
         ...
 
     def verify(self) -> int:
@@ -82,7 +85,8 @@ class MemoryAuditStore:
     def page(self, wanted: AuditFilter, limit: int) -> Sequence[Kept]:
         """See AuditStore."""
         with self._lock:
-            return [one for one in reversed(self._kept) if wanted.matches(one)][:limit]
+            kept_ones = reversed(self._kept) if wanted.after is None else iter(self._kept)
+            return [one for one in kept_ones if wanted.matches(one)][:limit]
 
     def verify(self) -> int:
         """See AuditStore."""
@@ -111,9 +115,11 @@ class SqlAuditStore:
 
     def page(self, wanted: AuditFilter, limit: int) -> Sequence[Kept]:
         """See AuditStore."""
-        newest_first = select(AUDIT_ENTRY).where(*_conditions(wanted)).order_by(AUDIT_ENTRY.c.position.desc())
+        position = AUDIT_ENTRY.c.position
+        order = position.desc() if wanted.after is None else position
+        found = select(AUDIT_ENTRY).where(*_conditions(wanted)).order_by(order)
         with reading(self._engine) as connection:
-            return [_kept(row) for row in connection.execute(newest_first.limit(limit))]
+            return [_kept(row) for row in connection.execute(found.limit(limit))]
 
     def verify(self) -> int:
         """See AuditStore."""
@@ -153,6 +159,8 @@ def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
         asked.append(table.at < wanted.until)
     if wanted.before:
         asked.append(table.position < wanted.before)
+    if wanted.after is not None:
+        asked.append(table.position > wanted.after)
     return asked
 
 

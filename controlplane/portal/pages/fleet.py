@@ -20,6 +20,9 @@ from controlplane.view import ClusterView
 router = APIRouter(tags=["pages"], include_in_schema=False)
 
 MOST_HITS = 50
+MOST_ROWS = 200
+"""Shown on one page; others follow it, and the filter narrows them down."""
+MOST_SKIPPED = 10_000_000
 
 SORTS = ("name", "team", "env", "kafka", "sync", "health", "brokers", "urp", "changed")
 _ENVIRONMENT = ("environment", "env")
@@ -53,17 +56,25 @@ def fleet(
     health: Annotated[str, Query(max_length=20)] = "",
     sort: Annotated[str, Query(max_length=20)] = "name",
     down: bool = False,
+    skip: Annotated[int, Query(ge=0, le=MOST_SKIPPED)] = 0,
 ) -> Response:
-    """The list. What is asked for is in the address, so a view of it can be kept and sent."""
+    """The list. What is asked for is in the address, so a view of it can be kept and sent.
+
+    With `skip`, those after so many of them; the first ones where there are no more than that.
+    """
     rows = fleet_rows(services)
     shown = rows_like(rows, text=q, health=health)
     order = sort if sort in SORTS else "name"
     shown.sort(key=lambda r: _sort_key(r, order), reverse=down)
+    begin = skip if skip < len(shown) else 0
     tally = {word: sum(r.health.text == word for r in rows) for word in sorted({r.health.text for r in rows})}
     return page(
         request,
         "fleet.html",
-        rows=shown,
+        rows=shown[begin : begin + MOST_ROWS],
+        found=len(shown),
+        begin=begin,
+        most_rows=MOST_ROWS,
         total=len(rows),
         tally=tally,
         q=q,

@@ -23,7 +23,7 @@ from controlplane.portal.answers import in_utc
 from controlplane.portal.audit.entry import Outcome
 from controlplane.portal.audit.store import AuditBroken, AuditFilter
 from controlplane.portal.pages.frame import Caller
-from controlplane.portal.paging import AfterId, Most, following
+from controlplane.portal.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import Keyed, Once
 from controlplane.portal.services import Services
@@ -48,14 +48,20 @@ def whoami(rights: Caller) -> WhoOut:
 
 @router.get("/tokens")
 def list_tokens(
-    services: Services, rights: Caller, everyone: bool = False, after: AfterId = "", limit: Most = None
+    services: Services,
+    rights: Caller,
+    turn: Turning,
+    everyone: bool = False,
+    after: AfterId = "",
+    limit: Most = MOST_ON_A_PAGE,
 ) -> list[TokenOut]:
     """The caller's tokens, the newest first; with `everyone` all, for administrators."""
     if everyone:
         rights.require_everywhere(Verb.ADMINISTER, "tokens of others")
     now = services.clock()
     own = [t for t in services.people.tokens.all() if everyone or t.maker == rights.subject]
-    return [_token_out(t, now) for t in following(own, lambda token: token.id, after)[:limit]]
+    page = turn.page(following(own, lambda token: token.id, after), lambda token: token.id, limit)
+    return [_token_out(t, now) for t in page]
 
 
 @router.post("/tokens", dependencies=[Keyed, Once])
@@ -86,19 +92,24 @@ def revoke_token(token_id: str, services: Services, rights: Caller) -> api.Chang
 def audit(
     services: Services,
     rights: Caller,
+    turn: Turning,
     q: Word = "",
     who: Word = "",
     outcome: Annotated[Outcome | None, Query()] = None,
     since: datetime | None = None,
     until: datetime | None = None,
-    before: Annotated[int, Query(ge=0)] = 0,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    before: Annotated[int, Query(ge=0, description="only entries below this position")] = 0,
+    after: Annotated[int | None, Query(ge=0, description="only entries above this position, oldest first")] = None,
+    limit: Most = 100,
 ) -> AuditOut:
-    """What was done and what was denied, newest first."""
+    """What was done and what was denied, newest first; with `after` oldest first."""
     rights.require_everywhere(Verb.AUDIT, "the installation")
-    wanted = AuditFilter(q, who, outcome.value if outcome else "", in_utc(since), in_utc(until), before)
+    wanted = AuditFilter(q, who, outcome.value if outcome else "", in_utc(since), in_utc(until), before, after)
     found = services.audit.page(wanted, limit + 1)
-    older = found[limit - 1].position if len(found) > limit else 0
+    last = found[limit - 1].position if len(found) > limit else 0
+    if last:
+        turn.follows("before" if after is None else "after", str(last))
+    older = last if after is None else 0
     return AuditOut(entries=[audit_entry_out(kept) for kept in found[:limit]], older=older)
 
 

@@ -6,7 +6,7 @@ from controlplane.agents.desk import Offered
 from controlplane.portal import agentschemas as api
 from controlplane.portal.agentanswers import agents_out
 from controlplane.portal.auth import Actor
-from controlplane.portal.paging import After, Most, PartOf, by_name
+from controlplane.portal.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
 from controlplane.portal.routes.clusters import CommandId
 from controlplane.portal.schemas import API_PREFIX
 from controlplane.portal.services import Services
@@ -15,11 +15,13 @@ router = APIRouter(prefix=API_PREFIX, tags=["agents"])
 
 
 @router.get("/agents")
-def list_agents(services: Services, q: PartOf = "", after: After = "", limit: Most = None) -> api.AgentsOut:
+def list_agents(
+    services: Services, turn: Turning, q: PartOf = "", after: After = "", limit: Most = MOST_ON_A_PAGE
+) -> api.AgentsOut:
     """Every version, and every VM with the agent it runs, cluster by cluster. Pages are of clusters."""
     out = agents_out(services.agents.standing())
-    clusters = [cluster for cluster in out.clusters if q in cluster.name]
-    return out.model_copy(update={"clusters": by_name(clusters, lambda cluster: cluster.name, after=after, most=limit)})
+    clusters = by_name((c for c in out.clusters if q in c.name), lambda c: c.name, after=after)
+    return out.model_copy(update={"clusters": turn.page(clusters, lambda c: c.name, limit)})
 
 
 @router.post("/agents")

@@ -13,9 +13,11 @@ from controlplane.portal import anomalyschemas as anomaly_api
 from controlplane.portal import answers
 from controlplane.portal import schemas as api
 from controlplane.portal.anomalyanswers import OPEN, anomalies_out, anomaly_out, chosen_anomalies, notifier_out
+from controlplane.portal.anomalypages import behind, cursor_of
 from controlplane.portal.anomalyseries import measured
 from controlplane.portal.asked import came_before
 from controlplane.portal.auth import Actor
+from controlplane.portal.paging import MOST_ON_A_PAGE, After, Most, Turning, by_name
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import CommandId, Keyed, carry_out, living
 from controlplane.portal.services import PortalServices, Services
@@ -25,30 +27,52 @@ from planner.anomalies.judge import Anomaly
 router = APIRouter(prefix=api.API_PREFIX, tags=["anomalies"])
 
 Text = Annotated[str, Query(max_length=250)]
-Limit = Annotated[int, Query(ge=1, le=1000)]
+AfterAnomaly = Annotated[
+    str, Query(max_length=500, pattern="^(.+/.+)?$", description="the last of the page before, as CLUSTER/ID")
+]
+AfterOne = Annotated[
+    str, Query(max_length=260, description="the id of the last of the page before; `open/ID` where it was open there")
+]
 
 
 @router.get("/anomalies")
-def open_anomalies(services: Services) -> list[anomaly_api.AnomalyOut]:
-    """All open ones of all clusters, by cluster, newest first."""
+def open_anomalies(
+    services: Services, turn: Turning, after: AfterAnomaly = "", limit: Most = MOST_ON_A_PAGE
+) -> list[anomaly_api.AnomalyOut]:
+    """All open ones of all clusters, by cluster, newest first. `after` may be over by then."""
     noted = noted_of(services.latest.of_kind(ANOMALIES_NOTED))
-    views = [v for v in services.fleet.views() if not v.deleted and v.uid in noted and noted[v.uid].open_]
-    return [
-        anomaly_out(view.name, anomaly)
-        for view in views
-        for anomaly in chosen_anomalies(book_of(services, view), state=OPEN)
-    ]
+    cluster, _, last = after.partition("/")
+    views = sorted((v for v in services.fleet.views() if not v.deleted and v.name >= cluster), key=lambda v: v.name)
+    told: list[anomaly_api.AnomalyOut] = []
+    for view in views:
+        if len(told) > limit:
+            break
+        if view.uid in noted and noted[view.uid].open_:
+            book = book_of(services, view)
+            left = behind(book, f"{OPEN}/{last}" if view.name == cluster else "")
+            told += [anomaly_out(view.name, anomaly) for anomaly in left if not anomaly.is_over]
+    return turn.page(told, lambda anomaly: f"{anomaly.cluster}/{anomaly.id}", limit)
 
 
 @router.get("/clusters/{name}/anomalies")
 def list_anomalies(
-    name: str, services: Services, q: Text = "", kind: Text = "", state: Text = "", limit: Limit = 100
+    name: str,
+    services: Services,
+    turn: Turning,
+    q: Text = "",
+    kind: Text = "",
+    state: Text = "",
+    after: AfterOne = "",
+    limit: Most = 100,
 ) -> anomaly_api.AnomaliesOut:
     """Those of a cluster, open ones first; `state` may be `open`, too."""
     view = living(services, name)
     book = book_of(services, view)
     chosen = chosen_anomalies(book, text=q, kind=kind, state=state)
-    return anomalies_out(view, book, chosen, limit=limit, now=services.clock())
+    left = {anomaly.id for anomaly in behind(book, after)}
+    page = turn.page([one for one in chosen if one.id in left], cursor_of, limit)
+    out = anomalies_out(view, book, chosen, limit=0, now=services.clock())
+    return out.model_copy(update={"anomalies": [anomaly_out(view.name, one) for one in page]})
 
 
 @router.post("/clusters/{name}/healing")
@@ -69,9 +93,12 @@ def switch_healing(
 
 
 @router.get("/notifiers")
-def list_notifiers(services: Services) -> list[anomaly_api.NotifierOut]:
-    """Where anomalies are told to, and how each does."""
-    return [notifier_out(told) for told in services.notifiers.all()]
+def list_notifiers(
+    services: Services, turn: Turning, after: After = "", limit: Most = MOST_ON_A_PAGE
+) -> list[anomaly_api.NotifierOut]:
+    """Where anomalies are told to by name, and how each does."""
+    left = by_name(services.notifiers.all(), lambda told: told.binding.name, after=after)
+    return [notifier_out(told) for told in turn.page(left, lambda told: told.binding.name, limit)]
 
 
 @router.post("/notifiers/{name}/test", dependencies=[Keyed])

@@ -1,6 +1,5 @@
 """/v1/clusters/NAME/brokers: the table of brokers, what each holds, and the matrix of leaders and followers."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -17,7 +16,7 @@ from controlplane.portal.brokerschemas import (
 from controlplane.portal.pages.brokerrows import BrokerRow, broker_rows, chosen, hosted_like, role_on
 from controlplane.portal.pages.leadermatrix import LeaderMatrix, leader_matrix
 from controlplane.portal.pages.uptimes import UptimeLooks
-from controlplane.portal.paging import AfterId, Most, following
+from controlplane.portal.paging import MOST_ON_A_PAGE, AfterId, AfterNumber, Most, Turning, following
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.routes.topics import is_recorded, topics_seen
@@ -29,12 +28,17 @@ router = APIRouter(prefix=api.API_PREFIX, tags=["brokers"])
 
 Text = Annotated[str, Query(max_length=100, description="a part of its id, VM, address, zone, version or image")]
 Topic = Annotated[str, Query(max_length=250, description="a part of the partition's name, as in `payments-1`")]
-AfterBroker = Annotated[int, Query(ge=-1, le=2**31, description="only ids above this one: the last of the page before")]
 
 
 @router.get("/clusters/{name}/brokers")
 def list_brokers(
-    request: Request, name: str, services: Services, q: Text = "", after: AfterBroker = -1, limit: Most = None
+    request: Request,
+    name: str,
+    services: Services,
+    turn: Turning,
+    q: Text = "",
+    after: AfterNumber = -1,
+    limit: Most = MOST_ON_A_PAGE,
 ) -> BrokersOut:
     """Every broker whose VM may exist, and those that others run: what it holds and leads, how full and busy it is."""
     view = living(services, name)
@@ -42,14 +46,20 @@ def list_brokers(
     return BrokersOut(
         cluster=view.name,
         **_seen(services, view, topics_seen(services, view.uid)),
-        brokers=[_broker(row) for row in found if row.id > after][:limit],
+        brokers=[_broker(row) for row in turn.page([r for r in found if r.id > after], lambda r: r.id, limit)],
         total=len(found),
     )
 
 
 @router.get("/clusters/{name}/brokers/{broker}/partitions")
 def list_hosted(
-    name: str, broker: int, services: Services, q: Topic = "", after: AfterId = "", limit: Most = None
+    name: str,
+    broker: int,
+    services: Services,
+    turn: Turning,
+    q: Topic = "",
+    after: AfterId = "",
+    limit: Most = MOST_ON_A_PAGE,
 ) -> HostedPartitionsOut:
     """The partitions a broker has a replica of, and what it is to each. `after` is the last as TOPIC-PARTITION."""
     view = living(services, name)
@@ -59,22 +69,25 @@ def list_hosted(
         then = f"GET /v1/clusters/{name}/brokers lists them."
         raise ApiError(404, "broker-not-found", f"{name} has no broker {broker}", next_step=then)
     found = hosted_like(snapshot.hosted_by(broker) if snapshot else (), q)
+    page = turn.page(following(found, lambda p: str(p.name), after), lambda p: p.name, limit)
     return HostedPartitionsOut(
         cluster=view.name,
         broker=broker,
         **_seen(services, view, snapshot),
-        partitions=[_hosted(broker, p, snapshot) for p in _page(found, after, limit)],
+        partitions=[_hosted(broker, p, snapshot) for p in page],
         total=len(found),
     )
 
 
 @router.get("/clusters/{name}/matrix")
-def get_matrix(name: str, services: Services, after: AfterBroker = -1, limit: Most = None) -> MatrixOut:
+def get_matrix(
+    name: str, services: Services, turn: Turning, after: AfterNumber = -1, limit: Most = MOST_ON_A_PAGE
+) -> MatrixOut:
     """For each pair of brokers, how many partitions the one leads have a replica on the other."""
     view = living(services, name)
     snapshot = topics_seen(services, view.uid)
     matrix = leader_matrix(snapshot) if snapshot else LeaderMatrix((), (), (), 0, 0)
-    rows = zip(matrix.rows, matrix.follows, strict=True)
+    behind = [pair for pair in zip(matrix.rows, matrix.follows, strict=True) if pair[0].broker > after]
     return MatrixOut(
         cluster=view.name,
         **_seen(services, view, snapshot),
@@ -87,9 +100,8 @@ def get_matrix(name: str, services: Services, after: AfterBroker = -1, limit: Mo
                 followed_by={b: cell.count for b, cell in zip(matrix.brokers, row.cells, strict=True) if cell.count},
                 follows=follows,
             )
-            for row, follows in rows
-            if row.broker > after
-        ][:limit],
+            for row, follows in turn.page(behind, lambda pair: pair[0].broker, limit)
+        ],
         total=len(matrix.rows),
         leaderless=matrix.leaderless,
     )
@@ -111,10 +123,6 @@ def brokers_of(request: Request, services: PortalServices, view: ClusterView) ->
 def _seen(services: PortalServices, view: ClusterView, snapshot: KafkaSnapshot | None) -> dict[str, Any]:
     age_s = max(0.0, (services.clock() - snapshot.at).total_seconds()) if snapshot else None
     return {"metadata_age_s": age_s, "recorded": snapshot is not None and is_recorded(services, view.uid)}
-
-
-def _page(found: Sequence[PartitionSeen], after: str, limit: int | None) -> Sequence[PartitionSeen]:
-    return following(found, lambda p: str(p.name), after)[:limit]
 
 
 def _broker(row: BrokerRow) -> BrokerOut:

@@ -1,8 +1,9 @@
 """/v1/clusters/NAME: the moves that run, and faults brought about on purpose."""
 
 from datetime import timedelta
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
 from controlplane.chaosacts import recorded_and_done
 from controlplane.commands import AdoptMoves, InjectChaos, TakeBackMoves
@@ -10,6 +11,7 @@ from controlplane.fullhealth import full_health
 from controlplane.portal import chaosschemas as chaos_api
 from controlplane.portal import schemas as api
 from controlplane.portal.auth import Actor
+from controlplane.portal.paging import MOST_ON_A_PAGE, Most, Turning
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import CommandId, carry_out, living
 from controlplane.portal.services import PortalServices, Services
@@ -22,10 +24,20 @@ from providers.harm import CannotHarm
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["chaos"])
 
+AfterMove = Annotated[
+    str,
+    Query(max_length=260, pattern=r"^(.+-[0-9]{1,9})?$", description="the last of the page before as TOPIC-PARTITION"),
+]
+
 
 @router.get("/clusters/{name}/moves", responses={409: {"description": "its Kafka was not read yet by this server"}})
-def moves(name: str, services: Services) -> chaos_api.MovesOut:
-    """The reassignments that run: whose they are, how old, and why one hangs."""
+def moves(
+    name: str, services: Services, turn: Turning, after: AfterMove = "", limit: Most = MOST_ON_A_PAGE
+) -> chaos_api.MovesOut:
+    """The reassignments that run, by topic and partition: whose they are, how old, and why one hangs.
+
+    `after` need not run any more: moves end between two pages.
+    """
     view = living(services, name)
     kafka = services.fleet.last_snapshot(view.uid)
     if kafka is None or view.document is None:
@@ -33,14 +45,21 @@ def moves(name: str, services: Services) -> chaos_api.MovesOut:
         raise ApiError(409, "kafka-unknown", f"Kafka of {name} was not read yet by this server", next_step=then)
     pulses = services.fleet.last_moves(view.uid).pulses
     around = Surroundings(services.fleet.traffic(view.uid).write_bytes_per_s)
-    after = timedelta(seconds=view.document.spec.healing.hung_after_s)
-    hung = {h.name: h.sentence for h in hung_moves(kafka, pulses, around, after)}
-    found = [_move_out(view, kafka, p, pulses.get(p.name), hung.get(p.name, "")) for p in kafka.moving()]
+    patience = timedelta(seconds=view.document.spec.healing.hung_after_s)
+    hung = {h.name: h.sentence for h in hung_moves(kafka, pulses, around, patience)}
+    running = {(p.name.topic, p.name.partition): p for p in kafka.moving()}
+    left = [running[place] for place in sorted(running) if place > _place_of(after)]
+    page = turn.page(left, lambda p: p.name, limit)
     return chaos_api.MovesOut(
         cluster=name,
         metadata_age_s=_age_s(services, kafka),
-        moves=sorted(found, key=lambda m: (-(m.age_s or 0.0), m.topic, m.partition)),
+        moves=[_move_out(view, kafka, p, pulses.get(p.name), hung.get(p.name, "")) for p in page],
     )
+
+
+def _place_of(after: str) -> tuple[str, int]:
+    topic, _, number = after.rpartition("-")
+    return topic, int(number or -1)
 
 
 @router.post("/clusters/{name}/moves/take-back")

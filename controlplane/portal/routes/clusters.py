@@ -39,7 +39,7 @@ from controlplane.portal.feed import MAX_WAIT_S, RECHECK_EVERY_S, Feed
 from controlplane.portal.history import History, page_of
 from controlplane.portal.moveproposals import propose_rebalance
 from controlplane.portal.pages.frame import Caller
-from controlplane.portal.paging import After, Most, PartOf, by_name
+from controlplane.portal.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
 from controlplane.portal.past import At, past_detail, past_of
 from controlplane.portal.problems import ApiError
 from controlplane.portal.services import PortalServices, Proposed, Services
@@ -68,15 +68,16 @@ Once = Depends(refuse_repeated)
 @router.get("/clusters")
 def list_clusters(
     services: Services,
+    turn: Turning,
     q: PartOf = "",
     team: Annotated[str, Query(max_length=250, description="`metadata.owner`; empty: any")] = "",
     after: After = "",
-    limit: Most = None,
+    limit: Most = MOST_ON_A_PAGE,
 ) -> list[api.ClusterOut]:
     """The living clusters, by name."""
     living_ones = (v for v in services.fleet.views() if not v.deleted and q in v.name)
     of_team = (v for v in living_ones if not team or (v.document is not None and v.document.metadata.owner == team))
-    views = by_name(of_team, lambda view: view.name, after=after, most=limit)
+    views = turn.page(by_name(of_team, lambda view: view.name, after=after), lambda view: view.name, limit)
     now = services.clock()
     return [
         answers.cluster_out(

@@ -11,7 +11,7 @@ from controlplane.portal.diffschemas import ComparedOut, DeclaredOut, DiffOut, F
 from controlplane.portal.fielddiff import Field, field_diff
 from controlplane.portal.generationpair import compared, declaration_of, spec_text
 from controlplane.portal.pages.reported import Reported
-from controlplane.portal.paging import AfterId, Most, following
+from controlplane.portal.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import Services
 
@@ -24,10 +24,11 @@ Generation = Annotated[int, Query(ge=0, le=2**31, description="0: the last one; 
 def get_diff(
     name: str,
     services: Services,
+    turn: Turning,
     unchanged: Annotated[bool, Query(description="fields that are as they were asked for, too")] = False,
     ask: Annotated[bool, Query(description="ask the brokers what they run with: up to 10 s")] = False,
     after: AfterId = "",
-    limit: Most = None,
+    limit: Most = MOST_ON_A_PAGE,
 ) -> DiffOut:
     """What was asked for beside what there is, of the cluster and of each node; and what is left to do."""
     view = living(services, name)
@@ -39,7 +40,7 @@ def get_diff(
         metadata_age_s=max(0.0, (services.clock() - snapshot.at).total_seconds()) if snapshot else None,
         differ=differ,
         same=len(found.fields) - differ,
-        fields=list(following(told, lambda f: f.id, after))[:limit],
+        fields=turn.page(following(told, lambda f: f.id, after), lambda f: f.id, limit),
         reported=[_reported(r) for r in found.reported],
         reported_unknown=found.unknown,
         pending=[answers.step_out(step) for step in found.steps],
@@ -66,7 +67,13 @@ def get_generation(name: str, generation: int, services: Services) -> DeclaredOu
 
 @router.get("/clusters/{name}/compare")
 def compare(
-    name: str, services: Services, old: Generation = 0, new: Generation = 0, after: AfterId = "", limit: Most = None
+    name: str,
+    services: Services,
+    turn: Turning,
+    old: Generation = 0,
+    new: Generation = 0,
+    after: AfterId = "",
+    limit: Most = MOST_ON_A_PAGE,
 ) -> ComparedOut:
     """What one generation changes of another, field by field, with the class of each change."""
     view = living(services, name)
@@ -74,7 +81,7 @@ def compare(
     changes = [
         api.FieldChangeOut(path=c.path, old=c.old, new=c.new, field_class=c.field_class.value) for c in pair.changes
     ]
-    page = list(following(changes, lambda c: c.path, after))[:limit]
+    page = turn.page(following(changes, lambda c: c.path, after), lambda c: c.path, limit)
     return ComparedOut(cluster=view.name, old=pair.old, new=pair.new, changes=page, total=len(changes))
 
 

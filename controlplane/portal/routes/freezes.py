@@ -1,5 +1,6 @@
 """/v1/freezes: which there are, declaring one, ending one before its time."""
 
+from operator import itemgetter
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -7,7 +8,8 @@ from fastapi import APIRouter, Query
 from controlplane.freezes.desk import Wanted
 from controlplane.portal import freezeschemas as api
 from controlplane.portal.auth import Actor
-from controlplane.portal.freezeanswers import freezes_out
+from controlplane.portal.freezeanswers import ENDED, freezes_out, named_freezes
+from controlplane.portal.paging import MOST_ON_A_PAGE, Most, Turning, following
 from controlplane.portal.routes.clusters import CommandId
 from controlplane.portal.schemas import API_PREFIX
 from controlplane.portal.services import Services
@@ -17,10 +19,20 @@ router = APIRouter(prefix=API_PREFIX, tags=["freezes"])
 
 @router.get("/freezes")
 def list_freezes(
-    services: Services, past: Annotated[bool, Query(description="also those that are over")] = False
+    services: Services,
+    turn: Turning,
+    past: Annotated[bool, Query(description="also those that are over")] = False,
+    after: Annotated[
+        str,
+        Query(max_length=250, description="the id of the last before; of the settings' `settings/` and which of them"),
+    ] = "",
+    limit: Most = MOST_ON_A_PAGE,
 ) -> api.FreezesOut:
     """The freezes that hold something the caller may read."""
-    return freezes_out(services.freezes.standing(), services.clock(), past=past)
+    # One that ended since the page before is still where the next one begins.
+    every = named_freezes(freezes_out(services.freezes.standing(), services.clock(), past=True))
+    left = [(its_id, f) for its_id, f in following(every, itemgetter(0), after) if past or f.state not in ENDED]
+    return api.FreezesOut(items=[freeze for _, freeze in turn.page(left, itemgetter(0), limit)])
 
 
 @router.post("/freezes", responses={404: {"description": "it names a cluster that is not there, or not theirs"}})

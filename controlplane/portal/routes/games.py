@@ -10,6 +10,7 @@ from controlplane.portal import schemas as api
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.auth import Actor
 from controlplane.portal.pages.frame import Caller
+from controlplane.portal.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import CommandId, living, spread
 from controlplane.portal.services import PortalServices, Services
@@ -20,10 +21,14 @@ router = APIRouter(prefix=api.API_PREFIX, tags=["chaos"])
 
 
 @router.get("/clusters/{name}/games")
-def games(name: str, services: Services) -> game_api.GamesOut:
+def games(
+    name: str, services: Services, turn: Turning, after: AfterId = "", limit: Most = MOST_ON_A_PAGE
+) -> game_api.GamesOut:
     """The game day in hand, and the reports of the last ten."""
     view = living(services, name)
-    return game_api.GamesOut(cluster=name, games=[game_out(view, game) for game in games_of(view)])
+    told = [game_out(view, game) for game in games_of(view)]
+    left = following(told, lambda game: game.game, after)
+    return game_api.GamesOut(cluster=name, games=turn.page(left, lambda game: game.game, limit))
 
 
 @router.get("/clusters/{name}/games/{game}")

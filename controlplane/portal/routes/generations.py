@@ -1,5 +1,6 @@
 """/v1/clusters/NAME/generations: what was declared when, and what each would cost a month."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -7,17 +8,25 @@ from fastapi import APIRouter, Query
 from controlplane.portal import schemas as api
 from controlplane.portal.generations import generations_out
 from controlplane.portal.generationschemas import GenerationsOut
+from controlplane.portal.paging import BelowNumber, Turn, Turning
 from controlplane.portal.past import At, past_of, past_out
+from controlplane.portal.rollback import declared_in
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import Services
 from controlplane.streams import cluster_stream
+from events.envelope import Recorded
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
 
 
 @router.get("/clusters/{name}/generations")
 def get_generations(
-    name: str, services: Services, limit: Annotated[int, Query(ge=1, le=200)] = 20, at: At = ""
+    name: str,
+    services: Services,
+    turn: Turning,
+    after: BelowNumber = 0,
+    limit: Annotated[int, Query(ge=1, le=200)] = 20,
+    at: At = "",
 ) -> GenerationsOut:
     """The generations of a cluster, the newest first, each with its cost a month and the difference to the one before.
 
@@ -26,7 +35,15 @@ def get_generations(
     """
     if at:
         past = past_of(services, name, at)
-        then = generations_out(services, past.view, past.events, limit=limit)
+        _tell_more(turn, past.events, after, limit)
+        then = generations_out(services, past.view, past.events, after=after, limit=limit)
         return then.model_copy(update={"past": past_out(past, services.past_placements.hint)})
     view = living(services, name)
-    return generations_out(services, view, services.store.read_stream(cluster_stream(view.uid)), limit=limit)
+    history = services.store.read_stream(cluster_stream(view.uid))
+    _tell_more(turn, history, after, limit)
+    return generations_out(services, view, history, after=after, limit=limit)
+
+
+def _tell_more(turn: Turn, history: Sequence[Recorded], after: int, limit: int) -> None:
+    """Of what is told alone are prices looked up, so what follows is counted by the log."""
+    turn.page(sorted((g for g in declared_in(history) if not after or g < after), reverse=True), int, limit)

@@ -9,6 +9,7 @@ from controlplane.kafka.errors import KafkaFault
 from controlplane.portal import groupschemas as group_api
 from controlplane.portal import schemas as api
 from controlplane.portal.groupanswers import group_detail, groups_out
+from controlplane.portal.paging import Most, Turning
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import PortalServices, Services
@@ -24,14 +25,18 @@ Text = Annotated[str, Query(max_length=250)]
 def list_groups(
     name: str,
     services: Services,
+    turn: Turning,
     q: Text = "",
     topic: Text = "",
     after: Text = "",
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    limit: Most = 100,
 ) -> group_api.GroupsOut:
     """A page of the groups by name: with `q` in their name, of one `topic` alone, behind the one called `after`."""
     view = living(services, name)
-    return groups_out(view.name, looked(services, view), text=q, topic=topic, after=after, limit=limit)
+    out = groups_out(view.name, looked(services, view), text=q, topic=topic, after=after, limit=limit)
+    if out.next:
+        turn.follows("after", out.next)
+    return out
 
 
 @router.get("/clusters/{name}/groups/{group:path}")

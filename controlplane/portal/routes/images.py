@@ -5,7 +5,7 @@ from fastapi import APIRouter
 from controlplane.portal import imageschemas as api
 from controlplane.portal.auth import Actor
 from controlplane.portal.imageanswers import image_named, images_out
-from controlplane.portal.paging import AfterId, Most, following
+from controlplane.portal.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
 from controlplane.portal.routes.clusters import CommandId
 from controlplane.portal.schemas import API_PREFIX
 from controlplane.portal.services import Services
@@ -15,10 +15,10 @@ router = APIRouter(prefix=API_PREFIX, tags=["images"])
 
 
 @router.get("/images")
-def list_images(services: Services, after: AfterId = "", limit: Most = None) -> api.ImagesOut:
+def list_images(services: Services, turn: Turning, after: AfterId = "", limit: Most = MOST_ON_A_PAGE) -> api.ImagesOut:
     """Every revision, the newest first; `after` is the name of one."""
-    standings = services.images.standings()
-    return images_out(following(standings, lambda standing: standing.revision.name, after)[:limit])
+    left = following(services.images.standings(), lambda standing: standing.revision.name, after)
+    return images_out(turn.page(left, lambda standing: standing.revision.name, limit))
 
 
 @router.get("/images/{name}")

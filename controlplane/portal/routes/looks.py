@@ -11,6 +11,7 @@ from controlplane.portal import lookschemas as look_api
 from controlplane.portal import schemas as api
 from controlplane.portal.dependents import Dependents, dependents_of
 from controlplane.portal.lookanswers import topic_logs_out, values_out
+from controlplane.portal.paging import MOST_ON_A_PAGE, AfterNumber, Most, Turning
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import PortalServices, Services
@@ -23,14 +24,18 @@ _T = TypeVar("_T")
 
 
 @router.get("/clusters/{name}/topics/{topic}/logs")
-def get_topic_logs(name: str, topic: str, services: Services) -> look_api.TopicLogsOut:
+def get_topic_logs(
+    name: str, topic: str, services: Services, turn: Turning, after: AfterNumber = -1, limit: Most = MOST_ON_A_PAGE
+) -> look_api.TopicLogsOut:
     """Where each log of a topic begins and ends, by its leader's word, and how fast they grow.
 
     Records per second are known from the second look on, 5 seconds to 10 minutes after the first. Answers are kept for
     10 seconds.
     """
     view = living(services, name)
-    return logs_of(services, view, topic)
+    out = logs_of(services, view, topic)
+    left = sorted((one for one in out.partitions if one.partition > after), key=lambda one: one.partition)
+    return out.model_copy(update={"partitions": turn.page(left, lambda one: one.partition, limit)})
 
 
 @router.get("/clusters/{name}/topics/{topic}/settings")

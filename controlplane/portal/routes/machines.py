@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from controlplane.portal.costs import book_of
 from controlplane.portal.machineanswers import place_of, regions_out
 from controlplane.portal.machineschemas import MachinesOut
-from controlplane.portal.paging import Most, following
+from controlplane.portal.paging import MOST_ON_A_PAGE, Most, Turning, following
 from controlplane.portal.problems import ApiError
 from controlplane.portal.schemas import API_PREFIX
 from controlplane.portal.services import Services
@@ -22,7 +22,12 @@ AfterPlace = Annotated[str, Query(max_length=250, description="the last item of 
 
 @router.get("/machines")
 def list_machines(
-    services: Services, cloud: Cloud = "", region: Region = "", after: AfterPlace = "", limit: Most = None
+    services: Services,
+    turn: Turning,
+    cloud: Cloud = "",
+    region: Region = "",
+    after: AfterPlace = "",
+    limit: Most = MOST_ON_A_PAGE,
 ) -> MachinesOut:
     """Machine types, their neutral sizes, figures and prices, a region an item; as `kedge machines list` shows them.
 
@@ -35,4 +40,4 @@ def list_machines(
     except PlaceUnknown as error:
         raise ApiError(422, "place-unknown", str(error), next_step="Leave it out to see what there is.") from error
     items = regions_out(found, services.clock().date())
-    return MachinesOut(items=list(following(items, place_of, after)[:limit]), problem=problem)
+    return MachinesOut(items=turn.page(following(items, place_of, after), place_of, limit), problem=problem)

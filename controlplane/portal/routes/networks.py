@@ -1,6 +1,8 @@
 """/v1/networks: the networks Kedge makes for clusters, their removal and their repair."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 
 from controlplane.networks.desk import NetworkStanding
 from controlplane.networks.pool import free_networks
@@ -8,22 +10,29 @@ from controlplane.portal import networkschemas as api
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.auth import Actor
 from controlplane.portal.pages.frame import Caller
+from controlplane.portal.paging import MOST_ON_A_PAGE, Most, Turning, following
 from controlplane.portal.routes.clusters import CommandId
 from controlplane.portal.schemas import API_PREFIX
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix=API_PREFIX, tags=["networks"])
 
+AfterNetwork = Annotated[
+    str, Query(max_length=600, description="the last of the page before, as CLOUD/ACCOUNT/REGION/NAME")
+]
+
 
 @router.get("/networks")
-def list_networks(services: Services, rights: Caller) -> api.NetworksOut:
+def list_networks(
+    services: Services, rights: Caller, turn: Turning, after: AfterNetwork = "", limit: Most = MOST_ON_A_PAGE
+) -> api.NetworksOut:
     """All networks that are not removed, by place and name."""
     rights.require_somewhere(Verb.READ, "networks")
     desk = services.networks
     pool, standings = desk.pool(), desk.standings()
     taken = [*(s.network.cidr for s in standings), *pool.reserved]
     free = free_networks(pool.cidr, pool.prefix, taken)
-    items = [_out(standing) for standing in standings]
+    items = turn.page(following([_out(standing) for standing in standings], _id_of, after), _id_of, limit)
     return api.NetworksOut(items=items, pool=str(pool.cidr), prefix=pool.prefix, free=free)
 
 
@@ -77,3 +86,7 @@ def _out(standing: NetworkStanding) -> api.NetworkOut:
         drifts=[drift.sentence for drift in standing.audit.drifts] if standing.audit else [],
         audit_error=standing.audit.error if standing.audit else "",
     )
+
+
+def _id_of(network: api.NetworkOut) -> str:
+    return f"{network.cloud}/{network.account}/{network.region}/{network.name}"

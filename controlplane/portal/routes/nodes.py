@@ -18,6 +18,7 @@ from controlplane.portal import nodeschemas as node_api
 from controlplane.portal import schemas as api
 from controlplane.portal.answers import rebalance_out
 from controlplane.portal.auth import Actor
+from controlplane.portal.paging import BelowNumber, Turning
 from controlplane.portal.past import At, Past, past_of, past_out
 from controlplane.portal.problems import ApiError
 from controlplane.portal.rolls import rolls_of, rolls_out
@@ -85,33 +86,40 @@ def restart_check(name: str, services: Services) -> node_api.RestartCheckOut:
 
 @router.get("/clusters/{name}/rolls")
 def rolls(
-    name: str, services: Services, limit: Annotated[int, Query(ge=1, le=200)] = 20, at: At = ""
+    name: str,
+    services: Services,
+    turn: Turning,
+    after: BelowNumber = 0,
+    limit: Annotated[int, Query(ge=1, le=200)] = 20,
+    at: At = "",
 ) -> node_api.RollsOut:
     """The rolls of the cluster as its events have them, the newest first, with the steps of each.
 
     With `at`, a position of the log or a time, as they were then.
     """
     if at:
-        return _past_rolls(past_of(services, name, at), services.past_placements.hint, limit=limit)
+        out = _past_rolls(past_of(services, name, at), services.past_placements.hint, after=after, limit=limit + 1)
+        return out.model_copy(update={"rolls": turn.page(out.rolls, lambda roll: roll.number, limit)})
     view = living(services, name)
     found = rolls_of(services.store.read_stream(cluster_stream(view.uid)))
     pending = pending_rollout(view, services.fleet.last_snapshot(view.uid))
     said = services.fleet.said(view.uid)
+    told = rolls_out(found, pending, now=services.clock(), after=after, limit=limit + 1)
     return node_api.RollsOut(
         cluster=name,
         sentence=said.sentence if said else "",
-        rolls=rolls_out(found, pending, now=services.clock(), limit=limit),
+        rolls=turn.page(told, lambda roll: roll.number, limit),
         rebalance=rebalance_out(view),
         total=len(found),
     )
 
 
-def _past_rolls(past: Past, placement: str, *, limit: int) -> node_api.RollsOut:
+def _past_rolls(past: Past, placement: str, *, after: int, limit: int) -> node_api.RollsOut:
     found = rolls_of(past.events)
     return node_api.RollsOut(
         cluster=past.view.name,
         sentence="",
-        rolls=rolls_out(found, pending_rollout(past.view, None), now=past.at, limit=limit),
+        rolls=rolls_out(found, pending_rollout(past.view, None), now=past.at, after=after, limit=limit),
         rebalance=rebalance_out(past.view),
         total=len(found),
         past=past_out(past, placement),

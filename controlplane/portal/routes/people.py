@@ -7,7 +7,7 @@ from controlplane.portal.access.bindings import Binding, binding
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.accessschemas import BindingIn, PasswordOut, UserIn, UserOut
-from controlplane.portal.paging import After, Most, PartOf, by_name
+from controlplane.portal.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
 from controlplane.portal.routes.clusters import Keyed, Once
 from controlplane.portal.services import Services
 
@@ -16,7 +16,12 @@ router = APIRouter(prefix=api.API_PREFIX, tags=["people"])
 
 @router.get("/users")
 def list_users(
-    request: Request, services: Services, q: PartOf = "", after: After = "", limit: Most = None
+    request: Request,
+    services: Services,
+    turn: Turning,
+    q: PartOf = "",
+    after: After = "",
+    limit: Most = MOST_ON_A_PAGE,
 ) -> list[UserOut]:
     """Everybody by name, with what they may do."""
     _require(request)
@@ -30,7 +35,7 @@ def list_users(
             made_at=user.made_at,
             bindings=[_binding_out(b) for b in bindings if b.subject == user.subject],
         )
-        for user in by_name(users, lambda user: user.name, after=after, most=limit)
+        for user in turn.page(by_name(users, lambda user: user.name, after=after), lambda user: user.name, limit)
     ]
 
 

@@ -12,7 +12,7 @@ from controlplane.portal.approvals import in_force_digest
 from controlplane.portal.asked import came_before
 from controlplane.portal.moveproposals import REBALANCE, is_still_so
 from controlplane.portal.pages.frame import Caller
-from controlplane.portal.paging import AfterId, Most, following
+from controlplane.portal.paging import MOST_ON_A_PAGE, After, AfterId, Most, Turning, by_name, following
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import Keyed
 from controlplane.portal.schemas import API_PREFIX
@@ -26,13 +26,13 @@ router = APIRouter(prefix=API_PREFIX, tags=["proposals"])
 
 @router.get("/proposals")
 def list_proposals(
-    services: Services, everything: bool = False, after: AfterId = "", limit: Most = None
+    services: Services, turn: Turning, everything: bool = False, after: AfterId = "", limit: Most = MOST_ON_A_PAGE
 ) -> list[api.ProposalOut]:
     """Those that are open, the newest first; with `everything` also those that are decided."""
     # One that was decided since the page before is still where the next one begins.
     found = following(desk_of(services).all(), lambda proposal: proposal.id, after)
     shown = [p for p in found if everything or p.state in (ProposalState.OPEN, ProposalState.APPROVED)]
-    return [api.proposal_out(p) for p in shown[:limit]]
+    return [api.proposal_out(p) for p in turn.page(shown, lambda proposal: proposal.id, limit)]
 
 
 @router.get("/proposals/{number}")
@@ -71,14 +71,19 @@ def reject(number: str, body: api.DecisionIn, services: Services, request: Reque
 
 
 @router.get("/policies")
-def list_policies(services: Services, rights: Caller) -> api.PoliciesOut:
-    """The policies in force, and whether their files are still sound."""
+def list_policies(
+    services: Services, rights: Caller, turn: Turning, after: After = "", limit: Most = MOST_ON_A_PAGE
+) -> api.PoliciesOut:
+    """The policies in force by name, and whether their files are still sound."""
     rights.require_somewhere(Verb.READ, "policies")
     known = services.gate.policies.current()
     fault = known.fault
     if fault and not rights.may_everywhere(Verb.ADMINISTER):
         fault = "the files make no sense; an administrator can see where"
-    policies = [api.PolicyOut(name=p.name, tests=len(p.tests)) for p in known.policies]
+    page = turn.page(
+        by_name(known.policies, lambda policy: policy.name, after=after), lambda policy: policy.name, limit
+    )
+    policies = [api.PolicyOut(name=p.name, tests=len(p.tests)) for p in page]
     return api.PoliciesOut(policies=policies, is_good=known.is_good, fault=fault)
 
 

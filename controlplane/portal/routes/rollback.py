@@ -5,6 +5,7 @@ from fastapi import APIRouter
 from controlplane.portal import schemas as api
 from controlplane.portal.auth import Actor
 from controlplane.portal.pages.frame import Caller
+from controlplane.portal.paging import MOST_ON_A_PAGE, BelowNumber, Most, Turning
 from controlplane.portal.pullrequests import Asked
 from controlplane.portal.rollback import roll_back, rollback_of
 from controlplane.portal.rollbackschemas import RollbackIn, RollbackOut, TopicDeclarationsOut
@@ -30,9 +31,18 @@ def rollback(
 
 
 @router.get("/clusters/{name}/topics/{topic}/declarations", tags=["topics"])
-def declarations(name: str, topic: str, services: Services) -> TopicDeclarationsOut:
+def declarations(
+    name: str,
+    topic: str,
+    services: Services,
+    turn: Turning,
+    after: BelowNumber = 0,
+    limit: Most = MOST_ON_A_PAGE,
+) -> TopicDeclarationsOut:
     """What was declared of a topic, the newest first, each with what it changed. Also of a topic that is deleted."""
-    return declarations_told(services, name, topic)
+    out = declarations_told(services, name, topic)
+    left = [one for one in out.declarations if not after or one.number < after]
+    return out.model_copy(update={"declarations": turn.page(left, lambda one: one.number, limit)})
 
 
 @router.post("/clusters/{name}/topics/{topic}/rollback", tags=["topics"])

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from controlplane.portal import schemas as api
 from controlplane.portal.pages.fleet import FleetRow, fleet_rows, rows_like
 from controlplane.portal.pages.words import Word
-from controlplane.portal.paging import After, AfterId, Most, by_name, following
+from controlplane.portal.paging import MOST_ON_A_PAGE, After, AfterId, Most, Turning, by_name, following
 from controlplane.portal.search import MOST_THINGS, Found, Hit, search_all
 from controlplane.portal.searchschemas import FleetOut, FleetRowOut, FoundOut, SearchOut, WordOut
 from controlplane.portal.services import Services
@@ -22,19 +22,29 @@ Health = Annotated[str, Query(max_length=20, description="a word of health, as i
 
 
 @router.get("/search")
-def search(services: Services, q: Text = "", after: AfterId = "", limit: Most = None) -> SearchOut:
+def search(
+    services: Services, turn: Turning, q: Text = "", after: AfterId = "", limit: Most = MOST_ON_A_PAGE
+) -> SearchOut:
     """Clusters, VMs, broker ids, addresses and topics that hold the text, of all clusters the caller may
     read. Nothing is found for an empty text."""
     found = search_all(services, q, things=MOST_THINGS, topics=MOST_THINGS)
     every = [*(_thing(hit) for hit in found.things), *(_topic(hit) for hit in found.topics.hits)]
-    return _told(found, list(following(every, lambda one: one.id, after))[:limit])
+    return _told(found, turn.page(following(every, lambda one: one.id, after), lambda one: one.id, limit))
 
 
 @router.get("/fleet")
-def fleet(services: Services, q: Part = "", health: Health = "", after: After = "", limit: Most = None) -> FleetOut:
+def fleet(
+    services: Services,
+    turn: Turning,
+    q: Part = "",
+    health: Health = "",
+    after: After = "",
+    limit: Most = MOST_ON_A_PAGE,
+) -> FleetOut:
     """The living clusters by name, each with its team, sync and health in a word, and what ails its partitions."""
     rows = rows_like(fleet_rows(services), text=q, health=health)
-    told = by_name(rows, lambda row: row.cluster.name, after=after, most=limit)
+    told = by_name(rows, lambda row: row.cluster.name, after=after)
+    told = turn.page(told, lambda row: row.cluster.name, limit)
     return FleetOut(clusters=[_row(row) for row in told], total=len(rows))
 
 

@@ -7,7 +7,7 @@ from controlplane.gitsync.desk import SourceDesk, SourceNotFound
 from controlplane.portal import answers
 from controlplane.portal import schemas as api
 from controlplane.portal.auth import Actor
-from controlplane.portal.paging import After, Most, PartOf, by_name
+from controlplane.portal.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
 from controlplane.portal.routes.clusters import CommandId, Keyed, spread
 from controlplane.portal.services import PortalServices, Services
 from controlplane.portal.sourceanswers import source_out
@@ -17,13 +17,16 @@ router = APIRouter(prefix=api.API_PREFIX, tags=["sources"])
 
 
 @router.get("/sources")
-def list_sources(services: Services, q: PartOf = "", after: After = "", limit: Most = None) -> list[api.SourceOut]:
+def list_sources(
+    services: Services, turn: Turning, q: PartOf = "", after: After = "", limit: Most = MOST_ON_A_PAGE
+) -> list[api.SourceOut]:
     """All git sources, by name."""
     if services.sources is None:
         return []
     desk = services.sources
     every = [s for s in desk.standings(leads=services.leadership.may_act) if q in s.binding.name]
-    page = by_name(every, lambda standing: standing.binding.name, after=after, most=limit)
+    left = by_name(every, lambda standing: standing.binding.name, after=after)
+    page = turn.page(left, lambda standing: standing.binding.name, limit)
     return [source_out(s, desk.forges.get(s.binding.name)) for s in page]
 
 

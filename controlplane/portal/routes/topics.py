@@ -12,7 +12,7 @@ from controlplane.portal import topicschemas as topic_api
 from controlplane.portal.auth import Actor
 from controlplane.portal.pages.topicrates import RatedTopics
 from controlplane.portal.pages.topicrows import TopicRow, partition_rows
-from controlplane.portal.paging import After, Most, PartOf
+from controlplane.portal.paging import MOST_ON_A_PAGE, After, AfterNumber, Most, PartOf, Turning
 from controlplane.portal.past import At, past_of
 from controlplane.portal.pasttopics import past_topic_out, past_topics_out
 from controlplane.portal.problems import ApiError
@@ -30,9 +30,10 @@ def list_topics(
     request: Request,
     name: str,
     services: Services,
+    turn: Turning,
     q: PartOf = "",
     after: After = "",
-    limit: Most = None,
+    limit: Most = MOST_ON_A_PAGE,
     at: At = "",
 ) -> topic_api.TopicsOut:
     """Every topic by name: those that are declared, and those Kafka had at the last look.
@@ -42,12 +43,14 @@ def list_topics(
     if at:
         past = past_of(services, name, at)
         placement = services.past_placements.then(past.view.uid, past.moment)
-        return past_topics_out(past, placement, part=q, after=after, most=limit)
+        out = past_topics_out(past, placement, part=q, after=after, most=limit + 1)
+        return out.model_copy(update={"topics": turn.page(out.topics, lambda topic: topic.name, limit)})
     view = living(services, name)
     snapshot = topics_seen(services, view.uid)
     rows = rows_of(request, services, view.uid, snapshot)
     recorded = is_recorded(services, view.uid)
-    return topics_out(view, snapshot, rows, now=services.clock(), part=q, after=after, most=limit, recorded=recorded)
+    out = topics_out(view, snapshot, rows, now=services.clock(), part=q, after=after, most=limit + 1, recorded=recorded)
+    return out.model_copy(update={"topics": turn.page(out.topics, lambda topic: topic.name, limit)})
 
 
 @router.get("/clusters/{name}/topics/{topic}")
@@ -77,8 +80,9 @@ def list_partitions(
     name: str,
     topic: str,
     services: Services,
-    after: Annotated[int, Query(ge=-1, le=2**31, description="only numbers above this one: the last before")] = -1,
-    limit: Most = None,
+    turn: Turning,
+    after: AfterNumber = -1,
+    limit: Most = MOST_ON_A_PAGE,
     ailing: Annotated[bool, Query(description="those alone that lack a replica or a leader")] = False,
 ) -> topic_api.PartitionsOut:
     """Where the partitions of a topic are, by number, as Kafka's metadata was read last."""
@@ -90,15 +94,16 @@ def list_partitions(
         title = f"of {name} no partitions of a topic called {topic} are known"
         raise ApiError(404, "topic-not-found", title, detail=why, next_step=f"kedge topics {name} lists topics.")
     rows = partition_rows(replace(snapshot, partitions=parts), services.fleet.behind(view.uid))
-    return partitions_out(
+    out = partitions_out(
         view,
         topic,
         [r for r in rows if not ailing or r.ails],
         age_s=max(0.0, (services.clock() - snapshot.at).total_seconds()),
         recorded=is_recorded(services, view.uid),
         after=after,
-        most=limit,
+        most=limit + 1,
     )
+    return out.model_copy(update={"partitions": turn.page(out.partitions, lambda p: p.partition, limit)})
 
 
 @router.post("/clusters/{name}/topics/{topic}/adopt")

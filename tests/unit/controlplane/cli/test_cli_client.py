@@ -7,8 +7,9 @@ import pytest
 from pydantic import SecretStr
 
 from controlplane.cli.address import Address
-from controlplane.cli.client import ATTEMPTS, Client
+from controlplane.cli.client import Client
 from controlplane.cli.errors import CliError, Refused, UnknownCluster, Unreachable
+from controlplane.cli.exchange import ATTEMPTS
 from controlplane.portal import schemas as api
 from tests.unit.controlplane.cli.cli_world import TOKEN, URL, FakeServer, detail, no_change, plans_of, problem
 
@@ -189,3 +190,38 @@ def test_a_name_cannot_leave_its_place_in_the_path(server: FakeServer, client: C
     with pytest.raises(UnknownCluster):
         client.cluster("../version?x=1")
     assert server.requests[0].url.raw_path == b"/v1/clusters/..%2Fversion%3Fx%3D1"
+
+
+def linked(items: list[str], *, to: str = "") -> httpx.Response:
+    nothing = {"kinds": [], "clusters": [], "waiting": 0, "delivered": 0, "dropped": 0, "error": ""}
+    times = {"failing_since": None, "told_at": None}
+    told = [{"name": name, "kind": "slack", "where": "h", **nothing, **times} for name in items]
+    return httpx.Response(200, json=told, headers={"Link": f'<{to}>; rel="next"'} if to else {})
+
+
+def test_a_list_is_read_whole_page_by_page_and_always_of_the_server_that_was_asked(
+    server: FakeServer, client: Client
+) -> None:
+    there, elsewhere = "/v1/notifiers?after=b", "https://evil.example/v1/else?after=c%26d"
+    server.on("GET", "/notifiers", linked(["a", "b"], to=there), linked(["c&d"], to=elsewhere), linked(["e"]))
+    assert [n.name for n in client.notifiers()] == ["a", "b", "c&d", "e"]
+    assert [str(r.url) for r in server.requests] == [
+        f"{URL}/v1/notifiers",
+        f"{URL}/v1/notifiers?after=b",
+        f"{URL}/v1/notifiers?after=c%26d",
+    ]
+
+
+def test_a_list_in_a_field_is_read_whole_with_the_rest_of_the_first_page(server: FakeServer, client: Client) -> None:
+    pages = [
+        {"cluster": "orders", "metadata_age_s": 1.0, "topics": [topic_told(name)], "total": 2} for name in ("a", "b")
+    ]
+    first = httpx.Response(200, json=pages[0], headers={"Link": '</v1/clusters/orders/topics?after=a>; rel="next"'})
+    server.on("GET", "/clusters/orders/topics", first, httpx.Response(200, json=pages[1]))
+    told = client.topics("orders")
+    assert ([t.name for t in told.topics], told.total) == (["a", "b"], 2)
+
+
+def topic_told(name: str) -> dict[str, object]:
+    words = {"name": name, "state": "Observed", "reason": "", "message": ""}
+    return {"cluster": "orders", **words, "internal": False, "declared": None, "observed": None}

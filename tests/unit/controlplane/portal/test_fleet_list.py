@@ -1,9 +1,13 @@
 """The list of the fleet: the environment a label says, and when a cluster was last declared anew."""
 
+import html
 import re
+
+import pytest
 
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
+from controlplane.portal.pages import fleet
 from tests.unit.controlplane.gitsync.git_house import named
 from tests.unit.controlplane.portal.portal_house import House
 from tests.unit.events.spec_texts import ORDERS
@@ -48,3 +52,27 @@ def test_a_cluster_shows_when_its_spec_last_changed_and_the_newest_can_come_firs
     assert f'datetime="{changed.isoformat()}"' in row_of(browser.get("/").text, "clicks")
     assert names_in(browser.get("/?sort=changed&down=true").text) == ["clicks", "views"]
     assert names_in(browser.get("/?sort=changed").text) == ["views", "clicks"]
+
+
+def test_a_long_fleet_comes_in_pages_that_keep_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet, "MOST_ROWS", 2)
+    house = House()
+    for name in ("clicks", "views", "likes", "shares", "other"):
+        house.apply(named(name) if name == "other" else labelled(name, "env: prod"))
+    browser = house.browser("ada", VIEWER)
+    text, walked = browser.get("/?q=prod&sort=name&down=true").text, list[str]()
+    assert "1 to 2 of 4" in text
+    assert "Before these" not in text
+    while True:
+        walked += names_in(text)
+        following = re.search(r'rel="next" href="([^"]+)"', text)
+        if following is None:
+            break
+        text = browser.get(html.unescape(following[1])).text
+    assert walked == ["views", "shares", "likes", "clicks"]
+    before = re.search(r'rel="prev" href="([^"]+)"', text)
+    assert before is not None
+    assert names_in(browser.get(html.unescape(before[1])).text) == ["views", "shares"]
+    assert names_in(browser.get("/?q=prod&skip=400").text) == ["clicks", "likes"], "the first where there are no more"
+    assert "More clusters" not in browser.get("/?q=clicks").text
+    assert "all 5" in browser.get("/?skip=2").text, "counts are of the whole fleet"

@@ -60,6 +60,10 @@ def test_each_generation_has_its_cost_and_the_difference_to_the_one_before() -> 
 def test_the_oldest_that_is_told_has_its_difference_too() -> None:
     house = house_with(ON_AWS, larger())
     assert told(house, limit=1) == [(2, ["707.40 USD"], 1, ["243.00 USD"])]
+    page = house.client.get("/v1/clusters/orders/generations", params={"limit": 1})
+    behind = house.client.get(page.links["next"]["url"])
+    assert [g["generation"] for g in behind.json()["generations"]] == [1]
+    assert "link" not in behind.headers
     assert house.client.get(PATH, params={"limit": 1}).json()["total"] == 2
 
 

@@ -36,6 +36,8 @@ def test_groups_come_with_their_lag_and_page_by_page(house: House) -> None:
     second = house.client.get("/v1/clusters/orders/groups", params={"limit": 1, "after": first["next"]}).json()
     assert [(g["name"], g["word"], g["lag"]) for g in second["groups"]] == [("billing", "Reading", 3)]
     assert second["next"] == ""
+    link = house.client.get("/v1/clusters/orders/groups?limit=1").links["next"]["url"]
+    assert house.client.get(link).json()["groups"] == second["groups"], "a hostile name goes through an address whole"
     found = house.client.get("/v1/clusters/orders/groups?q=BILL").json()
     assert [g["name"] for g in found["groups"]] == ["billing"]
 

@@ -48,6 +48,9 @@ def test_first_and_end_of_each_log_are_told_with_the_records_between(house: Hous
     first, second = told["partitions"]
     assert (first["first"], first["end"], first["records"]) == (200, 1200, 1000)
     assert (second["first"], second["end"], second["records"]) == (0, 0, 0)
+    page = house.client.get("/v1" + LOGS, params={"limit": 1})
+    assert (page.json()["partitions"], page.json()["records"]) == ([first], 1000), "sums are of the whole topic"
+    assert house.client.get(page.links["next"]["url"]).json()["partitions"] == [second]
     text = ada.get(LOGS).text
     assert "1200" in text
     assert "unknown until a second look" in text

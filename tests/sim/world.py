@@ -403,8 +403,8 @@ class World:
         if controller not in before and what == "add_voter" and len(up) * 2 <= len(before):
             return f"{what} of {controller} while only {sorted(up)} of {sorted(before)} ran"
         stopped = [i for i in self.view().in_phase(Phase.FENCING, Phase.FENCED) if not i.is_broker and not i.lost]
-        left = {i.node for i in stopped if all(there.drained for there in self.view().of_node(i.node))}
-        others = [i.key for i in stopped if i.service_id != change.voter.id and i.node not in left]
+        leaving = {i.node for i in stopped if all(there.drained for there in self.view().of_node(i.node))}
+        others = [i.key for i in stopped if i.service_id != change.voter.id and i.node not in leaving]
         # A VM that died while a change was in hand is mended first, and the change goes on when it may.
         if others and not any(i.lost for i in self.view().alive()):
             return f"{what} of {controller} while {others} are being handed over"

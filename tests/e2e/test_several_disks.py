@@ -1,15 +1,18 @@
 """Brokers with two disks under traffic: one that fails is replaced alone, the other passes on, and both are rolled."""
 
+from dataclasses import replace
+
 import pytest
 
 from controlplane.portal import nodeschemas as node_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
+from tests.e2e.running import types_told
 from tests.e2e.traffic import traffic
 from tests.e2e.volumes import dirs_in_use, identity_of, volumes_of
 
-pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(580)]
 
 SPEC = ClusterSpec(name="two-disks", disks=2, heal_after_s=3)
 SERVER_SETTINGS = {"KEDGE_ANOMALIES_POLL_S": "1"}
@@ -83,6 +86,21 @@ def test_brokers_with_two_disks_are_rolled(living_cluster: LivingCluster) -> Non
         "data2": "one-a-0.data2.v2",
     }
     settled(cluster)
+
+
+def test_brokers_get_a_third_disk_and_are_left_with_one_by_moving_to_new_vms(living_cluster: LivingCluster) -> None:
+    """Each is drained in its turn, its replicas dealt out among the directories of its heir."""
+    cluster, before = living_cluster, living_cluster.head()
+    with traffic(cluster.bootstrap):
+        for disks in (3, 1):
+            cluster.declare(replace(cluster.spec, disks=disks))
+            settled(cluster, within_s=300)
+            brokers = [i for i in cluster.detail().instances if i.service == "broker"]
+            assert [dirs_in_use(cluster, i.service_id) for i in brokers] == [disks] * len(brokers)
+            assert {len(volumes_of(cluster, i.key)) for i in brokers} == {disks}
+    told = types_told(cluster, before)
+    assert told.count("drain.requested") == 2 * len(brokers)
+    assert "release.requested" not in told
 
 
 def _failed_disks(cluster: LivingCluster) -> set[str]:

@@ -88,6 +88,7 @@ class _Look:
         self._view, self._kafka, self._configs, self._away = view, kafka, configs, away
         self._asked = asked & view.topics.by_name.keys()
         self._change = view.topics.change
+        self._may_stop = bool(told_to_stop(view, kafka))
         self._parts: dict[str, list[PartitionSeen]] = {}
         for p in kafka.partitions:
             if p.name.topic in self._asked:
@@ -200,9 +201,11 @@ class _Look:
 
     def _can_spare_nobody_now(self, topic: TopicView) -> bool:
         """Whether it would lose a replica it cannot spare: the gate of a stop that was asked for has not seen it."""
+        if not self._may_stop:
+            return False
         wanted = topic.declared
         least = as_integer((wanted.config or {}).get(MIN_ISR, "")) or self._default_min_isr()
-        return wanted.replicas <= least and bool(told_to_stop(self._view, self._kafka))
+        return wanted.replicas <= least
 
     def _default_min_isr(self) -> int:
         cluster = self._view.document

@@ -25,14 +25,7 @@ def test_three_servers_become_five_though_the_server_is_killed_between_their_vot
 ) -> None:
     cluster, before, known = living_cluster, living_cluster.head(), _voters(living_cluster)
     assert len(known) == 3
-    with traffic(cluster.bootstrap):
-        cluster.declare(GROWN)
-        cluster.event("voter.add_requested", before, within_s=WITHIN_S)
-        cluster.restart_server()
-        cluster.event("voter.added", before, within_s=WITHIN_S)
-        cluster.restart_server()
-        settled(cluster, within_s=WITHIN_S)
-    now = _voters(cluster)
+    now = _after_deaths(cluster, GROWN, "voter.add_requested", "voter.added")
     assert len(now) == 5
     assert {i: now[i] for i in known} == known, "who was there is where it was"
     _one_after_the_other(cluster, before, "voter.add_requested", "voter.added")
@@ -43,18 +36,23 @@ def test_five_servers_become_three_though_the_server_is_killed_between_their_vot
 ) -> None:
     cluster, before, known = living_cluster, living_cluster.head(), _voters(living_cluster)
     assert len(known) == 5
-    with traffic(cluster.bootstrap):
-        cluster.declare(SPEC)
-        cluster.event("voter.remove_requested", before, within_s=WITHIN_S)
-        cluster.restart_server()
-        cluster.event("voter.removed", before, within_s=WITHIN_S)
-        cluster.restart_server()
-        settled(cluster, within_s=WITHIN_S)
-    now = _voters(cluster)
+    now = _after_deaths(cluster, SPEC, "voter.remove_requested", "voter.removed")
     assert len(now) == 3
     assert now.items() <= known.items()
     _one_after_the_other(cluster, before, "voter.remove_requested", "voter.removed")
     assert len([i for i in cluster.detail().instances if i.service == "zookeeper"]) == 3
+
+
+def _after_deaths(cluster: LivingCluster, spec: ClusterSpec, asked: str, done: str) -> dict[int, str]:
+    """The spec in force under traffic, though the server dies once the first vote is asked for, and once it is done."""
+    before = cluster.head()
+    with traffic(cluster.bootstrap):
+        cluster.declare(spec)
+        for told in (asked, done):
+            cluster.event(told, before, within_s=WITHIN_S)
+            cluster.restart_server()
+        settled(cluster, within_s=WITHIN_S)
+    return _voters(cluster)
 
 
 def _voters(cluster: LivingCluster) -> dict[int, str]:

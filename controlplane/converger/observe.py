@@ -1,8 +1,9 @@
 """Reads what one tick sees of one cluster, and no more than it needs: Kafka is dialled where work is in hand."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from controlplane.converger.behind import BehindWatch, Replica
 from controlplane.converger.brokendown import exits_of
@@ -42,6 +43,8 @@ from planner.rollout.canary_step import back_step, own_left, rack_step, trial_st
 from planner.rollout.live_step import Deviation, LiveStep, deviations, next_live_step
 from providers import errors as provider_errors
 from providers.handover import Handover
+
+_T = TypeVar("_T")
 
 LOOK_EVERY = timedelta(seconds=60)
 """How often a converged cluster's brokers are asked how they are."""
@@ -97,6 +100,7 @@ class Observer:
         moves = self._moves_of(view, kafka)
         clouds = _clouds_of(view)
         ways = [self._handover(cloud, missing) for cloud in clouds]
+        holding = self._of_clouds(clouds, self._ports.holds_mounted, missing) if view.intents else {}
         return Observation(
             inventory=inventory,
             reports=reports,
@@ -113,8 +117,8 @@ class Observer:
             traffic=self.traffic(view.uid) if has_work(view) else UNKNOWN,
             handover=ways[0] if ways else Handover.REBIND,
             handovers=dict(zip(clouds, ways, strict=True)) if len(clouds) > 1 else {},
-            unlisted_s=self._unlisted_s(clouds, missing) if view.intents else {},
-            holds_mounted=self._holding(clouds, missing) if view.intents else frozenset(),
+            unlisted_s=self._of_clouds(clouds, self._ports.unlisted_s, missing) if view.intents else {},
+            holds_mounted=frozenset(cloud for cloud, holds in holding.items() if holds),
             registered_id=self._registered_id(view, missing),
             registry=self._registry(view, missing),
             restart_lock=self._ports.restart_lock.standing(view) if view.in_zookeeper_mode else "lost",
@@ -191,24 +195,15 @@ class Observer:
             missing["handover"] = str(error)
             return None
 
-    def _unlisted_s(self, clouds: Iterable[str], missing: dict[str, str]) -> dict[str, float]:
-        told: dict[str, float] = {}
+    def _of_clouds(self, clouds: Iterable[str], ask: Callable[[str], _T], missing: dict[str, str]) -> dict[str, _T]:
+        """What each says of itself; one that cannot be told does not start a run either."""
+        told: dict[str, _T] = {}
         for cloud in clouds:
             try:
-                told[cloud] = self._ports.unlisted_s(cloud)
+                told[cloud] = ask(cloud)
             except provider_errors.ProviderError as error:
                 missing["inventory"] = str(error)
         return told
-
-    def _holding(self, clouds: Iterable[str], missing: dict[str, str]) -> frozenset[str]:
-        """Clouds that keep a mounted disk; one that cannot be told does not start a run either."""
-        told: set[str] = set()
-        for cloud in clouds:
-            try:
-                told |= {cloud} if self._ports.holds_mounted(cloud) else set()
-            except provider_errors.ProviderError as error:
-                missing["inventory"] = str(error)
-        return frozenset(told)
 
     def _registered_id(self, view: ClusterView, missing: dict[str, str]) -> str | None:
         if not view.in_zookeeper_mode or view.founding is None or view.cluster_id_fixed:

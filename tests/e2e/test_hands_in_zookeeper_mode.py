@@ -147,11 +147,11 @@ def _told(cluster: LivingCluster, condition: str) -> str | None:
 
 
 def _until_it_is(cluster: LivingCluster, state: str) -> None:
-    cluster.until(
-        lambda: cluster.client.topic(cluster.spec.name, "by-hand").state == state or None,
-        f"the topic to be {state}",
-        timeout_s=WITHIN_S,
-    )
+    def seen() -> list[str]:
+        """Nothing before the first look of the server that finds it."""
+        return [t.state for t in cluster.client.topics(cluster.spec.name).topics if t.name == "by-hand"]
+
+    cluster.until(lambda: seen() == [state] or None, f"the topic to be {state}", timeout_s=WITHIN_S)
 
 
 def _partitions(cluster: LivingCluster) -> list[PartitionSeen]:

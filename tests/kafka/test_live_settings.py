@@ -5,73 +5,25 @@ cluster and for itself, validate-only. The second broker has another pool of thr
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from kafka.protocol.admin import IncrementalAlterConfigsRequest
 
-from controlplane.kafka.configs import apply_changes
 from controlplane.kafka.deadline import Deadline
-from controlplane.kafka.dialer import Connection, DirectDialer
+from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.kafka.settings_live import RunningSetting, SettingSource, own_refusal, read_running, refusals
+from controlplane.kafka.settings_live import SettingSource, read_running, refusals
 from controlplane.kafka.settings_table import main
-from controlplane.kafka.throttle import CLUSTER_DEFAULT, ConfigChange
 from events.spec.releases import SUPPORTED
-from events.spec.setting_table import Setting, UpdateMode, settings_of
+from events.spec.setting_table import UpdateMode, settings_of
 from planner.rollout.setting_change import setting_changes
 from planner.rollout.setting_class import HALF_TO_DOUBLE, live_steps, setting_class
+from tests.kafka.running_settings import BROKER, Live, by_its_mode, taken_live
 from tests.kafka_processes import JARS, KafkaProcesses, wait_until
 
 pytestmark = pytest.mark.kafka
 
-BROKER, OTHER = 1000, 1001
-SOME_VALUE = {
-    "ssl.engine.factory.class": "org.apache.kafka.common.security.ssl.DefaultSslEngineFactory",
-    **dict.fromkeys(("log.flush.interval.ms", "log.retention.ms", "log.roll.jitter.ms", "log.roll.ms"), "86400000"),
-}
-"""A value Kafka would take, for settings that have neither a value nor a default."""
-
-ONLY_UNDER_A_LISTENER = "can be dynamically updated only per-listener"
-ONLY_FOR_THE_CLUSTER = "Broker-level min.insync.replicas cannot be altered while ELR is enabled"
-
-
-@dataclass(frozen=True)
-class Live:
-    """A running broker, and what it says of its settings."""
-
-    version: str
-    connection: Connection
-    running: dict[str, RunningSetting]
-
-    def refusal(self, name: str, value: str | None) -> str | None:
-        """What the first broker says to a default of the cluster."""
-        return refusals(self.connection, {name: value}, (BROKER,), timeout_s=8)[BROKER]
-
-    def own_refusal(self, name: str, value: str | None) -> str | None:
-        return own_refusal(self.connection, BROKER, {name: value}, Deadline.after(8))
-
-    def set(self, name: str, value: str | None) -> None:
-        change = ConfigChange("broker", str(CLUSTER_DEFAULT), name, value)
-        apply_changes(self.connection, [change], Deadline.after(8))
-
-    def set_by(self, broker: int, name: str, value: str) -> None:
-        """The cluster's default, by way of one broker: it alone judges the value."""
-        resource = IncrementalAlterConfigsRequest.AlterConfigsResource
-        entry = resource.AlterableConfig(name=name, config_operation=0, value=value)
-        request = IncrementalAlterConfigsRequest(
-            validate_only=False, resources=[resource(resource_type=4, resource_name="", configs=[entry])]
-        )
-        answer = self.connection.ask(request, what="setting", deadline=Deadline.after(8), node=broker)
-        assert [r.error_code for r in answer.responses] == [0]
-
-    def now(self, name: str, *, broker: int = BROKER) -> tuple[str | None, SettingSource]:
-        found = read_running(self.connection, broker, Deadline.after(8))[name]
-        return found.value, found.source
-
-    def await_value(self, name: str, value: str, source: SettingSource, *, broker: int = BROKER) -> None:
-        wait_until(lambda: self.now(name, broker=broker) == (value, source), f"{name} to be {value} on {broker}")
+OTHER = 1001
 
 
 @pytest.fixture(scope="module", params=sorted(SUPPORTED))
@@ -134,8 +86,8 @@ def test_the_broker_runs_with_the_defaults_of_the_table(live: Live) -> None:
 
 
 def test_the_broker_takes_live_what_the_table_says_and_nothing_else(live: Live) -> None:
-    found = {name: _taken_live(live, setting) for name, setting in settings_of(live.version).items()}
-    assert found == {name: _by_its_mode(setting) for name, setting in settings_of(live.version).items()}
+    found = {name: taken_live(live, setting) for name, setting in settings_of(live.version).items()}
+    assert found == {name: by_its_mode(setting) for name, setting in settings_of(live.version).items()}
 
 
 def test_a_pool_of_threads_at_most_doubles_or_halves_in_one_change(live: Live) -> None:
@@ -209,31 +161,6 @@ def test_a_default_that_one_broker_cannot_take_blocks_every_later_one_there(live
     live.await_value("num.replica.fetchers", "2", SettingSource.CLUSTER_LIVE)
     live.set_by(BROKER, "message.max.bytes", "2000000")
     live.await_value("message.max.bytes", "2000000", SettingSource.CLUSTER_LIVE)
-
-
-def _by_its_mode(setting: Setting) -> tuple[bool, bool]:
-    """(as the cluster's default, as the broker's own) as the table says, but for two rules of Kafka beside it."""
-    if setting.name == "min.insync.replicas":
-        return True, False
-    security = setting.name.startswith("ssl.") and setting.name.split(".")[1] in ("key", "keystore", "truststore")
-    if security and setting.update_mode is UpdateMode.PER_BROKER:
-        return False, False
-    mode = setting.update_mode
-    return mode is UpdateMode.CLUSTER_WIDE, mode is not UpdateMode.READ_ONLY
-
-
-def _taken_live(live: Live, setting: Setting) -> tuple[bool, bool]:
-    value = live.running[setting.name].value
-    offered = SOME_VALUE.get(setting.name, "x") if value is None else value
-    words = (live.refusal(setting.name, offered), live.own_refusal(setting.name, offered))
-    _expected_words(setting, words)
-    return words[0] is None, words[1] is None
-
-
-def _expected_words(setting: Setting, words: tuple[str | None, str | None]) -> None:
-    """A refusal has to be about how the setting changes: a value Kafka finds wrong would prove nothing."""
-    reasons = ("Cannot update these configs", ONLY_UNDER_A_LISTENER, ONLY_FOR_THE_CLUSTER)
-    assert all(word is None or any(reason in word for reason in reasons) for word in words), (setting.name, words)
 
 
 def _answers(dialer: DirectDialer, bootstrap: list[str]) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from controlplane.converger.births import is_unfounded
 from controlplane.converger.drains import request_drain
 from controlplane.converger.images import with_image, withdrawn_first
+from controlplane.converger.levels import beyond_its_reach
 from controlplane.converger.nodevolumes import (
     digest_made_with,
     disk_is_no_use,
@@ -198,8 +199,9 @@ def _held_back(situation: Situation, work: Work, *, mends: bool, ill: bool) -> V
     if view.join_failures >= MAX_JOIN_FAILURES:
         sentence = f"{view.join_failures} tries in a row made no VM that joined; not trying again by itself"
         return wait("ReplacementFailed", sentence, next_command=f"kedge resume {view.name}", patience_s=0)
-    if work.change is Change.CREATE:
-        return None
+    beyond = beyond_its_reach(situation, work)
+    if beyond is not None or work.change is Change.CREATE:
+        return beyond
     if mends:
         return _grace(situation, work)
     withdrawn = withdrawn_first(situation)

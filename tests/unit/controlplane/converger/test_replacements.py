@@ -11,6 +11,7 @@ from controlplane.converger.verdict import Allowance, Verdict
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, empty_view
 from events import facts
+from planner.observed import FeatureSeen
 from planner.rollout.desired import desired_nodes
 from planner.rollout.diff import Change
 from providers.handover import Handover
@@ -78,6 +79,27 @@ def test_the_first_rack_gets_its_successor_with_a_fresh_id() -> None:
     assert (planned.service_id, planned.replaces, planned.handover) == (1100, 1, False)
     assert [v.key for v in planned.volumes] == ["brokers-a-0.data.v2"]
     assert planned.kafka_version == "4.2.0"
+
+
+@pytest.mark.parametrize("finalised", [29, 30])
+def test_no_vm_is_made_that_could_not_read_the_level_that_is_finalised(finalised: int) -> None:
+    """Somebody raised it by hand after the spec was accepted, or while the roll waited for its window."""
+    level = {"metadata.version": FeatureSeen(finalised, 7, finalised)}
+    back = _rolling(document=a_document(version="4.1.1", brokers=6), recycling=2)
+    verdict = _step(back, kafka=a_snapshot(features=level))
+    assert verdict is not None
+    assert not verdict.events
+    assert verdict.wait is not None
+    assert verdict.wait.reason == "DowngradeBlocked"
+    assert f"Kafka 4.1.1, which reads metadata.version up to 27: {finalised} is finalised" in verdict.sentence
+    assert "kedge apply" in verdict.wait.next_command
+
+
+def test_a_lost_vm_is_not_made_anew_where_it_could_not_read_the_level_either() -> None:
+    level = {"metadata.version": FeatureSeen(29, 7, 29)}
+    assert _reason(a_view(LOST), kafka=a_snapshot(features=level)) == "DowngradeBlocked"
+    read = {"metadata.version": FeatureSeen(27, 7, 29)}
+    assert isinstance(_event(a_view(LOST), kafka=a_snapshot(features=read)), facts.RecycleStarted)
 
 
 def test_a_controllers_successor_keeps_id_and_volume() -> None:

@@ -14,7 +14,7 @@ def beyond_its_reach(situation: Situation, work: Work) -> Verdict | None:
     """
     kafka = situation.seen.kafka
     seen = kafka.features.get(METADATA) if kafka is not None else None
-    if seen is None:
+    if seen is None or situation.view.in_zookeeper_mode:
         return None
     for change in work.nodes:
         version = change.desired.kafka_version if change.desired is not None else ""

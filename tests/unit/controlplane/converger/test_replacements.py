@@ -25,6 +25,7 @@ from tests.builders import (
     a_situation,
     a_snapshot,
     a_view,
+    a_zookeeper_document,
     an_instance,
 )
 
@@ -100,6 +101,14 @@ def test_a_lost_vm_is_not_made_anew_where_it_could_not_read_the_level_either() -
     assert _reason(a_view(LOST), kafka=a_snapshot(features=level)) == "DowngradeBlocked"
     read = {"metadata.version": FeatureSeen(27, 7, 29)}
     assert isinstance(_event(a_view(LOST), kafka=a_snapshot(features=read)), facts.RecycleStarted)
+
+
+def test_brokers_in_zookeeper_mode_have_no_metadata_level_to_read() -> None:
+    level = {"metadata.version": FeatureSeen(1, 1, 21)}
+    begun = _event(
+        _rolling(document=a_zookeeper_document(), recycling=0, protocol="3.8"), kafka=a_snapshot(features=level)
+    )
+    assert isinstance(begun, facts.RecycleStarted)
 
 
 def test_a_controllers_successor_keeps_id_and_volume() -> None:

@@ -13,6 +13,7 @@ from providers.catalogfile import sold_by
 from providers.errors import AuthFailed, CloudUnavailable, QuotaExceeded, RateLimited
 from providers.mounted import holds_mounted
 from providers.quota import check_room
+from tests.fakes.clock import Clock
 from tests.fakes.clouds.aws import OTHER_ACCOUNT, MotoCloud, moto_cloud
 from tests.fakes.clouds.aws_hands import PLACE, REGION, AwsHarness, write_settings
 from tests.fakes.clouds.faults import Fault
@@ -20,14 +21,6 @@ from tests.fakes.clouds.hurry import at_once
 from tests.fakes.resources import attachment, instance, resources, volume
 
 NEVER_THERE = "i-0123456789abcdef0"
-
-
-@dataclass
-class Clock:
-    now: float = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @dataclass

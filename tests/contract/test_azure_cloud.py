@@ -13,6 +13,7 @@ from providers.azure.ids import canonical
 from providers.base import InstanceState
 from providers.errors import AuthFailed, CloudUnavailable, NotYetGone, RateLimited, ResourceConflict
 from providers.handover import Handover, handover_of
+from tests.fakes.clock import Clock
 from tests.fakes.clouds.azure import OTHER_ACCOUNT, OTHER_TENANT, AzureCloudFake, azure_cloud
 from tests.fakes.clouds.azure_hands import GROUP, NETWORK, PLACE, SECRET, AzureHarness, write_settings
 from tests.fakes.clouds.azure_things import Refusal
@@ -21,14 +22,6 @@ from tests.fakes.clouds.hurry import at_once
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, volume
 
 NEVER_THERE = f"{GROUP}/providers/Microsoft.Compute/virtualMachines/orders-n-9-g1-0123456789abcdef0123"
-
-
-@dataclass
-class Clock:
-    now: float = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @dataclass

@@ -11,6 +11,7 @@ from providers.base import InstanceState
 from providers.digitalocean.cloud import SETTLES_S, DigitaloceanCloud
 from providers.errors import AuthFailed, CloudUnavailable, NotYetGone, RateLimited
 from providers.handover import Handover, handover_of
+from tests.fakes.clock import Clock
 from tests.fakes.clouds.digitalocean import OTHER_TEAM, TOKEN, digitalocean_cloud
 from tests.fakes.clouds.digitalocean_hands import PLACE, REGION, DigitaloceanHarness, write_settings
 from tests.fakes.clouds.digitalocean_http import Answer
@@ -20,14 +21,6 @@ from tests.fakes.resources import attachment, instance, resources, volume
 
 NEVER_THERE = "99999999"
 LIST = "GET /v2/droplets"
-
-
-@dataclass
-class Clock:
-    now: float = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @dataclass

@@ -13,6 +13,7 @@ from providers.errors import AuthFailed, CloudUnavailable, NotFound, RateLimited
 from providers.google.cloud import SETTLES_S, GoogleCloud
 from providers.handover import Handover, handover_of
 from providers.tf.abilities import GivesEnvironment, ImportsResources, RecognisesErrors
+from tests.fakes.clock import Clock
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.clouds.google import OTHER_NUMBER, TOKEN, google_fake
 from tests.fakes.clouds.google_hands import HOME, PLACE, SECOND, GoogleHarness, service_account, write_settings
@@ -20,14 +21,6 @@ from tests.fakes.clouds.hurry import at_once
 from tests.fakes.resources import attachment, instance, resources, volume
 
 NEVER_THERE = f"{HOME}-b/k-orders-n-0-g1-0123456789abcdef/4000000000000000000"
-
-
-@dataclass
-class Clock:
-    now: float = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @dataclass

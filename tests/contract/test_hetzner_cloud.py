@@ -22,6 +22,7 @@ from providers.handover import DeclaresHandover, Handover
 from providers.hetzner.cloud import HetznerCloud
 from providers.tf.abilities import GivesEnvironment, RecognisesErrors
 from providers.traces import SeesStrangers
+from tests.fakes.clock import Clock
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.clouds.hetzner import OTHER_TOKEN, TOKEN, FakeHetzner, fake_hetzner
 from tests.fakes.clouds.hetzner_hands import PLACE, HetznerHarness, write_settings
@@ -29,21 +30,6 @@ from tests.fakes.clouds.hurry import at_once
 from tests.fakes.resources import address, instance, resources, volume
 
 NEVER_THERE = "987654321"
-
-
-@dataclass
-class Clock:
-    """Time that passes only when somebody sleeps."""
-
-    now: float = 1000.0
-    slept: list[float] = field(default_factory=list)
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
 
 
 @dataclass

@@ -16,6 +16,7 @@ from providers.tags import INSTALLATION
 from providers.upcloud.cloud import SETTLES_S, UpcloudCloud
 from providers.upcloud.errors import from_code
 from providers.upcloud.tags import ADDRESS, REGION, VOLUME, labels_of
+from tests.fakes.clock import Clock
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.clouds.hurry import at_once
 from tests.fakes.clouds.loopback import serving
@@ -27,21 +28,6 @@ from tests.fakes.resources import UID, address, attachment, binding, instance, r
 NEVER_THERE = "00000000-0000-4000-8000-000000000001"
 FIELDS = json.loads((Path(__file__).parents[1] / "fakes" / "clouds" / "upcloud_fields.json").read_text())["types"]
 KINDS = {"string": str, "integer": int, "number": (int, float), "object": dict, "list": list}
-
-
-@dataclass
-class Clock:
-    """Time that passes only when somebody sleeps, or a test says so."""
-
-    now: float = 1000.0
-    slept: list[float] = field(default_factory=list)
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
 
@@ -10,25 +10,13 @@ from providers.base import Place
 from providers.callbudget import JITTER, CallBudget, CallRate, TokenBucket, retry_after_s
 from providers.catalogfile import sold_by
 from providers.errors import RateLimited
+from tests.fakes.clock import Clock
 
 RATE = CallRate(burst=10, per_s=2.0)
 
 
-@dataclass
-class Clock:
-    now: float = 100.0
-    waits: list[float] = field(default_factory=list)
-
-    def __call__(self) -> float:
-        return self.now
-
-    def wait(self, seconds: float) -> None:
-        self.waits.append(seconds)
-        self.now += seconds
-
-
 def bucket(clock: Clock, rate: CallRate | None = RATE, *, jitter: float = 0.0) -> TokenBucket:
-    return TokenBucket("aws/production/eu-west-1", rate, clock, clock.wait, lambda: jitter)
+    return TokenBucket("aws/production/eu-west-1", rate, clock, clock.sleep, lambda: jitter)
 
 
 def test_a_burst_passes_and_the_next_call_waits_for_its_token() -> None:
@@ -36,9 +24,9 @@ def test_a_burst_passes_and_the_next_call_waits_for_its_token() -> None:
     calls = bucket(clock)
     for _ in range(10):
         calls.take(patience_s=0)
-    assert clock.waits == []
+    assert clock.slept == []
     calls.take(patience_s=5)
-    assert clock.waits == [0.5]
+    assert clock.slept == [0.5]
 
 
 def test_a_call_that_would_wait_too_long_is_refused_at_once_and_costs_nothing() -> None:
@@ -56,7 +44,7 @@ def test_a_run_of_more_calls_than_the_bucket_holds_is_let_through_and_paid_for_a
     calls = bucket(clock)
     calls.take(30, patience_s=0)
     calls.take(patience_s=60)
-    assert clock.waits == [10.5], "20 owed and 1 more, at 2 a second"
+    assert clock.slept == [10.5], "20 owed and 1 more, at 2 a second"
 
 
 def test_a_throttle_makes_everybody_wait_as_long_as_the_cloud_says_and_a_little_more() -> None:
@@ -64,14 +52,14 @@ def test_a_throttle_makes_everybody_wait_as_long_as_the_cloud_says_and_a_little_
     calls = bucket(clock, jitter=1.0)
     calls.pause(4.0)
     calls.take(patience_s=10)
-    assert clock.waits == [4.0 * (1 + JITTER)]
+    assert clock.slept == [4.0 * (1 + JITTER)]
 
 
 def test_without_a_figure_only_pauses_count() -> None:
     clock = Clock()
     calls = bucket(clock, None)
     calls.take(10_000, patience_s=0)
-    assert clock.waits == []
+    assert clock.slept == []
     calls.pause(2.0)
     with pytest.raises(RateLimited):
         calls.take(patience_s=1)
@@ -83,7 +71,7 @@ def test_a_stopped_run_does_not_wait() -> None:
     calls = bucket(clock)
     calls.take(30, patience_s=0)
     calls.take(patience_s=60, stop=stop)
-    assert clock.waits == []
+    assert clock.slept == []
 
 
 def test_regions_of_an_account_share_where_the_cloud_counts_them_together() -> None:
@@ -127,7 +115,7 @@ def test_a_reset_is_waited_for_unless_it_is_when_everything_is_allowed_again() -
     filled = bucket(clock, replace(RATE, reset_is_full=True))
     filled.heard(later, throttled=True)
     filled.take(patience_s=60)
-    assert clock.waits == [1.0]
+    assert clock.slept == [1.0]
 
 
 @pytest.mark.parametrize(

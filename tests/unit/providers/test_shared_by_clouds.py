@@ -8,14 +8,7 @@ from providers import tags
 from providers.proofs import LASTS_S, Proofs
 from providers.sightings import Sightings
 from providers.tf.surroundings import surroundings
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.s = 1000.0
-
-    def __call__(self) -> float:
-        return self.s
+from tests.fakes.clock import Clock
 
 
 def test_a_proof_counts_for_a_while_and_for_its_own_key_alone() -> None:
@@ -23,10 +16,10 @@ def test_a_proof_counts_for_a_while_and_for_its_own_key_alone() -> None:
     proofs = Proofs(clock)
     assert not proofs.hold("a")
     proofs.note("a")
-    clock.s += LASTS_S - 1
+    clock.now += LASTS_S - 1
     assert proofs.hold("a")
     assert not proofs.hold("b")
-    clock.s += 1
+    clock.now += 1
     assert not proofs.hold("a")
 
 
@@ -42,10 +35,10 @@ def test_an_id_that_was_seen_is_settled_at_once_and_any_other_after_a_while() ->
     sightings.saw(["i-1"])
     assert sightings.is_settled("i-1")
     assert not sightings.is_settled("i-2")
-    clock.s += 299
+    clock.now += 299
     assert not sightings.is_settled("i-2")
     assert not sightings.is_settled("i-3"), "it counts from the first time it was missed"
-    clock.s += 1
+    clock.now += 1
     assert sightings.is_settled("i-2")
 
 

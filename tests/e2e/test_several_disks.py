@@ -14,7 +14,7 @@ from tests.e2e.volumes import dirs_in_use, identity_of, volumes_of
 
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(580)]
 
-SPEC = ClusterSpec(name="two-disks", disks=2, heal_after_s=3)
+SPEC = ClusterSpec(name="two-disks", disks=2, heal_after_s=3, join_deadline_s=180)
 SERVER_SETTINGS = {"KEDGE_ANOMALIES_POLL_S": "1"}
 
 

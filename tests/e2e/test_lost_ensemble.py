@@ -58,7 +58,6 @@ def test_two_servers_that_lost_their_disks_are_left_alone_until_one_has_its_disk
         assert not [t for t in told if t.startswith("voter.")], told
         _put_back(cluster, one)
         settled(cluster, within_s=WITHIN_S)
-    print(types_told(cluster, before), [i.key for i in _servers(cluster)])
     assert [i.node for i in _servers(cluster)] == [i.node for i in was]
 
 

@@ -20,3 +20,8 @@ def volumes_of(cluster: LivingCluster, key: str) -> dict[str, str]:
     """Directory -> volume on a VM, as its agent finds them."""
     keys = (cluster.vm(key) / "volumes").glob("*.key")
     return {file.name.removesuffix(".key"): file.read_text().strip() for file in keys}
+
+
+def version_of(volume: str) -> int:
+    """3 of `three-c-0.data.v3`."""
+    return int(volume.rpartition(".v")[2])

@@ -1,6 +1,6 @@
 """What a VM of a real cloud is born with, for cloud-init: boot data, the agent's unit, and what installs the rest.
 
-The same text for all clouds, but for commands of a cloud's own. `tests/boot` boots a Debian with it.
+The same text for all clouds, but for the packet filter where VMs guard themselves. `tests/boot` boots a Debian with it.
 """
 
 import json
@@ -35,16 +35,16 @@ def user_data(
     kafka_version: str,
     software: Software | None,
     own_disks: Literal["device", "root"] = "device",
-    commands: Sequence[Sequence[str]] = (),
+    packet_filter: str = "",
     ssh_keys: Sequence[str] = (),
 ) -> str:
     """Text of the user data. Pure: the same arguments give the same bytes. JSON is YAML too, which cloud-init reads.
 
-    `commands` run at every boot before the network is there. `own_disks`: where this cloud's VMs have an ephemeral
-    disk. Who has one of `ssh_keys`, which are public ones, may log in as the image's own user. Raises `PlaceUnknown`
-    for a Kafka version that the mirror has not, or a text beyond every cloud's limit.
+    `packet_filter` is loaded by nft at every boot before anything listens. `own_disks`: where this cloud's VMs have an
+    ephemeral disk. Who has one of `ssh_keys`, which are public ones, may log in as the image's own user. Raises
+    `PlaceUnknown` for a Kafka version that the mirror has not, or a text beyond every cloud's limit.
     """
-    wanted = _files(boot_data, kafka_version, software, own_disks)
+    wanted = _files(boot_data, kafka_version, software, own_disks, filters=bool(packet_filter))
     units = [*([_SOFTWARE_UNIT] if software else []), _AGENT_UNIT]
     config: dict[str, object] = {
         "ssh_pwauth": False,
@@ -56,8 +56,8 @@ def user_data(
             ["systemctl", "start", "--no-block", *units],
         ],
     }
-    if commands:
-        config["bootcmd"] = [list(command) for command in commands]
+    if packet_filter:
+        config["bootcmd"] = [["nft", packet_filter]]
     if ssh_keys:
         config["ssh_authorized_keys"] = list(ssh_keys)
     text = _HEADER + json.dumps(config, sort_keys=True, separators=(",", ":"))
@@ -71,7 +71,7 @@ def born_with(
     software: Software | None,
     *,
     own_disks: Literal["device", "root"] = "device",
-    commands: Sequence[Sequence[str]] = (),
+    packet_filter: str = "",
     ssh_keys: Sequence[str] = (),
 ) -> str:
     """The user data of an instance as it is rendered."""
@@ -80,7 +80,7 @@ def born_with(
         kafka_version=instance.image,
         software=_with_its_own(software, instance),
         own_disks=own_disks,
-        commands=commands,
+        packet_filter=packet_filter,
         ssh_keys=ssh_keys,
     )
 
@@ -94,7 +94,9 @@ def _with_its_own(software: Software | None, instance: InstanceResource) -> Soft
     return software.model_copy(update={"kafka": {**software.kafka, instance.image: archive}})
 
 
-def _files(boot_data: str, kafka_version: str, software: Software | None, own_disks: str) -> dict[str, tuple[str, str]]:
+def _files(
+    boot_data: str, kafka_version: str, software: Software | None, own_disks: str, *, filters: bool
+) -> dict[str, tuple[str, str]]:
     """Path -> (permissions, text)."""
     java, filesystem = (software.java, software.filesystem) if software else ("java", "xfs")
     environment = {
@@ -114,17 +116,17 @@ def _files(boot_data: str, kafka_version: str, software: Software | None, own_di
         return found
     return {
         **found,
-        "/etc/kedge/software.json": (_READ_ONLY, _software(software, kafka_version)),
+        "/etc/kedge/software.json": (_READ_ONLY, _software(software, kafka_version, filters=filters)),
         "/usr/local/lib/kedge/install.py": (_READ_ONLY, _resource("install.py")),
         f"/etc/systemd/system/{_SOFTWARE_UNIT}": (_READ_ONLY, _resource(_SOFTWARE_UNIT)),
     }
 
 
-def _software(software: Software, kafka_version: str) -> str:
+def _software(software: Software, kafka_version: str, *, filters: bool) -> str:
     if kafka_version not in software.kafka:
         there = ", ".join(sorted(software.kafka))
         raise PlaceUnknown(f"`software` has no Kafka {kafka_version}; its mirror has {there}")
-    told = {"packages": software.packages(), "parts": software.parts(kafka_version)}
+    told = {"packages": software.packages(filters=filters), "parts": software.parts(kafka_version)}
     return json.dumps(told, sort_keys=True)
 
 

@@ -145,7 +145,7 @@ class FindsNetworks(Protocol):
 def network_variables(run: NetworkRun, cloud: Mapping[str, str]) -> dict[str, object]:
     """Variables of `terraform/modules/<cloud>-network`; the shape is terraform/README.md's. JSON-safe.
 
-    Ports are told where they are not the module's own default: UpCloud's, which filters nothing, knows none.
+    Ports are told where they are not the module's own default.
     """
     ports: dict[str, object] = {}
     if run.ports != USUAL_PORTS:

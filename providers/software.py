@@ -56,12 +56,12 @@ class Software(BaseModel):
             parts.append({"url": str(self.jolokia.url), "sha256": self.jolokia.sha256, "file": f"{libs}/{name}"})
         return parts
 
-    def packages(self) -> dict[str, str]:
-        """Command that has to be there -> Debian's package that has it."""
+    def packages(self, *, filters: bool = False) -> dict[str, str]:
+        """Command that has to be there -> Debian's package that has it. `filters`: the VM filters packets itself."""
         tools = {"xfs": ("mkfs.xfs", "xfsprogs"), "ext4": ("mkfs.ext4", "e2fsprogs")}
         command, package = tools[self.filesystem]
         java = {self.java: self.java_package} if self.java_package else {}
-        return {**java, command: package}
+        return {**java, command: package, **({"nft": "nftables"} if filters else {})}
 
 
 def _archive(download: Download, directory: str, *, link: str = "") -> dict[str, str]:

@@ -15,10 +15,7 @@ from controlplane.networks.pool import PoolExhausted, TooManyZones, next_cidr, n
 from controlplane.networks.view import NetworkState, NetworksView, NetworkView, NetworkWork
 from events import facts
 from providers.base import Place
-from providers.networks import NO_PORTS, USUAL_PORTS, NetworkRunKind, Ports
-
-_FILTERS_NOTHING = ("upcloud",)
-"""Clouds without a wall inside a private network: neither clients nor ports are told there (docs/clouds/upcloud.md)."""
+from providers.networks import NO_PORTS, NetworkRunKind, Ports
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +104,7 @@ def waits_for(
     network = view.at(place)
     if network is None:
         return f"waits for the network {place.network} in {place}: {problems.get(place, 'it is about to be asked for')}"
-    missing, closed = sorted(set(zones) - network.zones.keys()), _closed(network, ports)
+    missing, closed = sorted(set(zones) - network.zones.keys()), ports.without(network.ports)
     if network.is_ready and not missing and not closed:
         return ""
     what = f"waits for the network {place.network} in {place}"
@@ -131,7 +128,7 @@ def will_be_made(view: NetworksView, place: Place, zones: Collection[str], ports
         return f"network {place.network} in {place} gets {', '.join(missing)} first"
     if network.state is NetworkState.REMOVING:
         return f"network {place.network} in {place} is being removed; it is made again first"
-    if closed := _closed(network, ports):
+    if closed := ports.without(network.ports):
         return f"network {place.network} in {place} lets in {_ports_in_words(closed)} first"
     return ""
 
@@ -183,7 +180,7 @@ def _next_work(network: NetworkView, want: Want) -> Iterator[object]:
 
 
 def _other_access(network: NetworkView, known: NetworkView | NetworkWork, want: Want) -> Iterator[object]:
-    clients, ports = _clients(network.place, want), _ports(network.place, want)
+    clients, ports = tuple(sorted(want.clients)), want.ports
     changed = [w for w, a, b in (("clients", clients, known.clients), ("ports", ports, known.ports)) if a != b]
     if changed:
         reason = f"{' and '.join(changed)} of {', '.join(want.clusters)}"
@@ -218,7 +215,6 @@ def _wanted(view: NetworksView, fleet: Fleet) -> Iterator[object]:
         cidr = next_cidr(fleet.pool.cidr, fleet.pool.prefix, taken)
         taken.append(cidr)
         count += 1
-        ports = _ports(place, want)
         yield facts.NetworkRequested(
             id=f"network-{count}-{place.network}",
             cloud=place.cloud,
@@ -227,10 +223,10 @@ def _wanted(view: NetworksView, fleet: Fleet) -> Iterator[object]:
             name=place.network,
             cidr=str(cidr),
             zones=zones,
-            clients=_clients(place, want),
+            clients=tuple(sorted(want.clients)),
             reason=f"{', '.join(want.clusters)} {_names(want)} it",
-            broker_ports=ports.brokers,
-            member_ports=ports.members,
+            broker_ports=want.ports.brokers,
+            member_ports=want.ports.members,
         )
 
 
@@ -243,19 +239,6 @@ def _is_due(network: NetworkView, work: NetworkWork, fleet: Fleet) -> bool:
         return True
     pause_s = delay_s(work.tries) if work.retryable else CAP_S
     return (fleet.now - work.failed_at).total_seconds() >= pause_s
-
-
-def _clients(place: Place, want: Want) -> tuple[str, ...]:
-    return () if place.cloud in _FILTERS_NOTHING else tuple(sorted(want.clients))
-
-
-def _ports(place: Place, want: Want) -> Ports:
-    return USUAL_PORTS if place.cloud in _FILTERS_NOTHING else want.ports
-
-
-def _closed(network: NetworkView, ports: Ports) -> tuple[int, ...]:
-    """Ports a cluster needs that the network does not let in."""
-    return () if network.place.cloud in _FILTERS_NOTHING else ports.without(network.ports)
 
 
 def _ports_in_words(ports: tuple[int, ...]) -> str:

@@ -1,6 +1,6 @@
 """Rules about networks: which one a pool is in, and who of outside may reach its brokers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from ipaddress import IPv4Network, IPv6Network
 
 from events.spec import problems as p
@@ -9,9 +9,6 @@ from events.spec.model import Access, KafkaClusterDocument, Listener, Pool
 from events.spec.pool_rules import CLOUDS
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
-
-UNFILTERED = ("upcloud",)
-"""Clouds whose private networks have no firewall: who is in one, or routed to it, reaches every port."""
 
 _CLIENTS: Path = ("spec", "access", "clients")
 _EVERYBODY = 8
@@ -95,9 +92,7 @@ def _no_network(text: str) -> str:
     return f"`{text}` is of IPv6, and brokers listen at their private IPv4 addresses alone"
 
 
-def client_problems(
-    access: Access, listeners: tuple[Listener, ...], pools: Mapping[int, Pool], where: Positions
-) -> Iterator[Problem]:
+def client_problems(access: Access, listeners: tuple[Listener, ...], where: Positions) -> Iterator[Problem]:
     """Everything wrong with the networks clients come from."""
     plaintext = [listener.name for listener in listeners if listener.security == "plaintext"]
     for index, text in enumerate(access.clients):
@@ -118,9 +113,3 @@ def client_problems(
             yield where.problem(p.OPEN_TO_ALL, path, message, fix)
         elif text in access.clients[:index]:
             yield where.problem(p.REPEATED, path, f"`{text}` is listed twice", "List it once.")
-    unfiltered = next((pool for pool in pools.values() if pool.place.cloud in UNFILTERED), None)
-    if access.clients and unfiltered is not None:
-        cloud = unfiltered.place.cloud
-        message = f"`{cloud}` filters nothing in a private network, so nobody could be let in or kept out by address"
-        fix = "Leave `access.clients` empty and route the clients' network to that of the cluster."
-        yield where.problem(p.CLIENTS, _CLIENTS, message, fix)

@@ -62,7 +62,7 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
         found += access_problems(listeners, bootstrap, positions)
     access = sections.get("access")
     if access is not None and listeners is not None:
-        found += client_problems(access, listeners, pools, positions)
+        found += client_problems(access, listeners, positions)
     return found
 
 

@@ -120,6 +120,10 @@ class HetznerCloud:
             resources, region, standing, software=self._settings.software, ssh_keys=keys, impatient=impatient
         )
 
+    def packet_filter(self, place: Place) -> str:
+        """See `FiltersPackets`."""
+        return self._settings.region(place).packet_filter
+
     def makes_network(self, place: Place) -> bool:
         """See `MakesNetworks`."""
         return self._settings.leaves_network(place)

@@ -1,50 +1,34 @@
 """What a person tells about their projects at Hetzner: `hetzner.yaml` in the home. Tokens come from the environment."""
 
-import ipaddress
 from typing import Annotated
 
-from pydantic import AfterValidator, AnyHttpUrl, BaseModel, ConfigDict, Field, PositiveInt, StringConstraints
+from pydantic import AnyHttpUrl, Field, PositiveInt, StringConstraints
 
 from providers.base import Place
 from providers.cloudinit import PublicKey
 from providers.madenetworks import NetworkedAccount
-from providers.networks import USUAL_PORTS, Ports
+from providers.packetfilter import FILTER_FIELDS, Cidr, FilteredRegion, rules
 from providers.settingsfile import CloudSettings
 
-
-def _network(value: str) -> str:
-    return str(ipaddress.IPv4Network(value))
-
-
-_Cidr = Annotated[str, AfterValidator(_network)]
 _Zone = Annotated[str, StringConstraints(pattern=r"^[a-z]+[0-9]*(-[a-z0-9]+)?$")]
-_Port = Annotated[int, Field(ge=1, le=65535)]
 _Variable = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$")]
 
 
-class HetznerRegion(BaseModel):
+class HetznerRegion(FilteredRegion):
     """What exists in a network zone before Kedge; `terraform/modules/hetzner-network` gives all but the images.
 
     A zone is a location (`fsn1`), or a part of one that only people see (`ash-a`): then nothing but the placement
     groups keeps zones apart.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     network: PositiveInt
     """Where each VM has an address of its own. Its id is what proves whose a token is."""
-    subnets: dict[_Zone, _Cidr] = Field(min_length=1)
+    subnets: dict[_Zone, Cidr] = Field(min_length=1)
     node_network: PositiveInt
     """Where addresses are that belong to nodes and pass from VM to VM."""
-    member_range: _Cidr
+    member_range: Cidr
     """Its subnet for VMs of nodes that own no address, and the one for addresses that nodes own."""
-    node_range: _Cidr
-    clients: tuple[_Cidr, ...] = ()
-    """Networks clients of Kafka come from; VMs of later generations let them in."""
-    broker_ports: tuple[_Port, ...] = Field(default=USUAL_PORTS.brokers, min_length=1)
-    """Where clients are let in, and members."""
-    member_ports: tuple[_Port, ...] = Field(default=USUAL_PORTS.members, min_length=1)
-    """Where only members are: 9093, and 2181, 2888 and 3888 for clusters in ZooKeeper mode."""
+    node_range: Cidr
     placement_groups: tuple[PositiveInt, ...] = Field(default=(), max_length=50)
     """Groups of type `spread`, ten VMs each. Without any, nothing keeps two VMs off one host."""
     ipv6: bool = False
@@ -53,27 +37,23 @@ class HetznerRegion(BaseModel):
     """Kafka version -> architecture (`arm64`, `x86_64`) -> snapshot. Keep one for as long as VMs of it stand."""
 
     @property
-    def ports(self) -> Ports:
-        """What the packet filter of a VM lets in."""
-        return Ports(self.broker_ports, self.member_ports)
+    def packet_filter(self) -> str:
+        """See `FiltersPackets`. Members are all networks Kedge has there."""
+        members = (*self.subnets.values(), self.member_range, self.node_range)
+        return rules(members, self.clients, self.ports)
 
 
 class HetznerAccount(NetworkedAccount):
     """A project. Hetzner tells of no token whose it is, so a region's network stands for the project."""
 
-    network_fields = frozenset(
-        {
-            "network",
-            "subnets",
-            "node_network",
-            "member_range",
-            "node_range",
-            "clients",
-            "broker_ports",
-            "member_ports",
-            "placement_groups",
-        }
-    )
+    network_fields = FILTER_FIELDS | {
+        "network",
+        "subnets",
+        "node_network",
+        "member_range",
+        "node_range",
+        "placement_groups",
+    }
 
     token_variable: _Variable = "HCLOUD_TOKEN"  # noqa: S105  # a name, no secret
     """Environment variable with the token of that project."""

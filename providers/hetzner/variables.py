@@ -6,12 +6,12 @@ from providers import tags, variables
 from providers.base import InstanceResource, Resources
 from providers.catalog import EPHEMERAL
 from providers.catalogfile import sold_by
+from providers.cloudinit import born_with
 from providers.errors import PlaceUnknown
 from providers.hetzner.inventory import Standing
 from providers.hetzner.placement import addresses_for, groups_for
 from providers.hetzner.settings import HetznerRegion
 from providers.hetzner.tags import ADDRESS, EPHEMERAL_VOLUMES, IMAGE, SHAPE, ZONE, labels_of
-from providers.hetzner.userdata import user_data
 from providers.software import Software
 from providers.variables import held_by, image_for, used_zones
 
@@ -41,7 +41,10 @@ def module_variables(
         | ({"poll_interval": "50ms", "poll_function": "constant"} if impatient else {}),
         instance=lambda i: {
             **_instance(resources, i, region, addresses.get(i.node)),
-            "boot_data": user_data(i, region, software, ssh_keys),
+            # A server has the one disk it boots from: looked for as a device, its own would never be found.
+            "boot_data": born_with(
+                i, software, own_disks="root", packet_filter=region.packet_filter, ssh_keys=ssh_keys
+            ),
         },
         address=lambda a: addresses[a.node],
     )

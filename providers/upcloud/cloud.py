@@ -127,6 +127,10 @@ class UpcloudCloud:
         keys = self._settings.account(resources.place).ssh_keys
         return module_variables(resources, region, others, software=self._settings.software, ssh_keys=keys)
 
+    def packet_filter(self, place: Place) -> str:
+        """See `FiltersPackets`."""
+        return self._settings.region(place).packet_filter
+
     def makes_network(self, place: Place) -> bool:
         """See `MakesNetworks`."""
         return self._settings.leaves_network(place)

@@ -3,11 +3,12 @@
 import ipaddress
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AnyHttpUrl, Field, StringConstraints, model_validator
 
 from providers.base import Place
 from providers.cloudinit import PublicKey
 from providers.madenetworks import NetworkedAccount
+from providers.packetfilter import FILTER_FIELDS, Cidr, FilteredRegion, rules
 from providers.settingsfile import CloudSettings
 
 _Uuid = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
@@ -16,17 +17,14 @@ _Zone = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}-[a-z]{3}\d-[a-z0-9]
 _Variable = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$")]
 
 
-def _network(given: str) -> str:
-    return str(ipaddress.IPv4Network(given))
-
-
-class UpcloudRegion(BaseModel):
+class UpcloudRegion(FilteredRegion):
     """What exists in a region, which is one of UpCloud's zones, before Kedge: a network, a server group, templates."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     network: _Uuid
-    node_addresses: Annotated[str, AfterValidator(_network)]
+    network_range: Cidr | None = None
+    """All its addresses, by CIDR: who is in it is a member. Without it VMs filter nothing, and whoever is in the
+    network, or is routed to it, reaches every port."""
+    node_addresses: Cidr
     """Part of the network, by CIDR: addresses that belong to nodes are taken from it. DHCP must not use it."""
     zones: tuple[_Zone, ...] = Field(min_length=1)
     """Racks, named after the region (`fi-hel1-a`). UpCloud has nothing of the kind: they are labels."""
@@ -36,11 +34,27 @@ class UpcloudRegion(BaseModel):
     images: dict[str, _Uuid] = Field(default_factory=dict)
     """Kafka version -> template. Keep a template for as long as VMs of it stand."""
 
+    @model_validator(mode="after")
+    def _is_of_a_piece(self) -> Self:
+        if self.network_range is None:
+            if self.clients:
+                raise ValueError("clients: VMs let them in by a packet filter, which needs `network_range`")
+        elif not ipaddress.IPv4Network(self.node_addresses).subnet_of(ipaddress.IPv4Network(self.network_range)):
+            raise ValueError(
+                f"node_addresses: {self.node_addresses} is no part of `network_range`, {self.network_range}"
+            )
+        return self
+
+    @property
+    def packet_filter(self) -> str:
+        """See `FiltersPackets`."""
+        return rules([self.network_range], self.clients, self.ports) if self.network_range else ""
+
 
 class UpcloudAccount(NetworkedAccount):
     """An account profile. `username` is checked against whose the credentials are, before anything is believed."""
 
-    network_fields = frozenset({"network", "node_addresses", "zones", "server_group"})
+    network_fields = FILTER_FIELDS | {"network", "network_range", "node_addresses", "zones", "server_group"}
 
     username: Annotated[str, StringConstraints(min_length=1)]
     token_variable: _Variable | None = None

@@ -84,7 +84,7 @@ class NetworkBench:
 def let_in(bench: NetworkBench) -> dict[str, set[int]]:
     """Who is let in at which TCP ports, by the rules in the network's state: `members`, or clients by CIDR.
 
-    On Hetzner members are let in by VMs themselves: what its module tells them.
+    On Hetzner members, and on UpCloud clients as well, are let in by VMs themselves: what its module tells them.
     """
     run = bench.wanted(NetworkRunKind.ACCESS, intent="look")
     body = LocalStates(bench.of.state_root).of(network_state_key(run)).read()
@@ -93,9 +93,14 @@ def let_in(bench: NetworkBench) -> dict[str, set[int]]:
         for one in resource["instances"]:
             for who, port in _rules(resource["type"], one["attributes"]):
                 found.setdefault(who, set()).add(int(port))
-    if bench.place.cloud == "hetzner":
-        made = bench.made[bench.place]
-        found["members"] = {*made.get("broker_ports", [9092]), *made.get("member_ports", [9093])}
+    if bench.place.cloud in ("hetzner", "upcloud"):
+        told = bench.made[bench.place]
+        brokers, members = (
+            set(told.get(f"{who}_ports", usual)) for who, usual in (("broker", [9092]), ("member", [9093]))
+        )
+        found["members"] = brokers | members
+        if bench.place.cloud == "upcloud":
+            found |= dict.fromkeys(told["clients"], brokers)
     return found
 
 

@@ -7,12 +7,15 @@ each `make test`, elsewhere in soak. So it is with what the guard and the rules 
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from providers.base import Resources, RunKind
 from providers.errors import UnsafeChange
 from providers.networks import NetworkMissing, NetworkRunKind, Ports
+from providers.packetfilter import FiltersPackets
 from providers.tf.networkrun import network_state_key
 from providers.tf.statebody import addresses_in
 from providers.tf.statefile import LocalStates
@@ -58,7 +61,7 @@ def test_a_network_with_ipv6_is_made_used_grown_opened_and_removed(
 
 
 def its_life(bench: NetworkBench, *, ipv6: bool, whole: bool) -> None:
-    filters = bench.place.cloud != "upcloud"  # which filters nothing in a private network
+    walled = bench.place.cloud != "upcloud"  # whose VMs filter packets by themselves, as they are told
     if ipv6:
         say_ipv6(bench)
     with pytest.raises(NetworkMissing, match="Kedge's to make"):
@@ -78,23 +81,25 @@ def its_life(bench: NetworkBench, *, ipv6: bool, whole: bool) -> None:
     zones = {"zones": {bench.zone(z): n for n, z in enumerate("abc")}}
     assert all("zone" in a or "rule" in a for a in grown.changed), grown.changed
 
-    if filters:
-        if whole:
-            opened = bench.run(ACCESS, intent="open", clients=(OFFICE,), **zones)
-            assert opened.changed
-            assert all("clients" in a or a.endswith("firewall.kafka") for a in opened.changed), opened.changed
-        if ipv6:
-            nobody_is_let_in_by_ipv6(bench, OFFICE)
-        told = {"clients": (OFFICE, OTHER), "ports": PORTS, **zones}
-        assert bench.run(ACCESS, intent="more", **told).changed
-        clients = set(PORTS.brokers)
-        assert let_in(bench) == {"members": {*PORTS.brokers, *PORTS.members}, OFFICE: clients, OTHER: clients}
-        if whole:
-            assert bench.run(ACCESS, intent="more", **told).changed == ()
-            with pytest.raises(UnsafeChange, match="changes nothing that is there"):
-                bench.run(MAKE, intent="not-this", clients=(), **zones)
-        assert bench.run(ACCESS, intent="none", clients=(), **zones).changed
-        assert let_in(bench) == {"members": {9092, 9093}}
+    if whole:
+        opened = bench.run(ACCESS, intent="open", clients=(OFFICE,), **zones)
+        assert opened.changed
+        assert all("clients" in a or a.endswith("firewall.kafka") for a in opened.changed), opened.changed
+    if ipv6:
+        nobody_is_let_in_by_ipv6(bench, OFFICE)
+    told = {"clients": (OFFICE, OTHER), "ports": PORTS, **zones}
+    assert bool(bench.run(ACCESS, intent="more", **told).changed) is walled
+    clients = set(PORTS.brokers)
+    assert let_in(bench) == {"members": {*PORTS.brokers, *PORTS.members}, OFFICE: clients, OTHER: clients}
+    if isinstance(bench.of.cloud, FiltersPackets):
+        assert bench.of.cloud.packet_filter(bench.place) in born(bench)
+        assert f"tcp dport {{ 9092, 9192 }} ip saddr {{ {OFFICE}, {OTHER} }} accept" in born(bench)
+    if whole:
+        assert bench.run(ACCESS, intent="more", **told).changed == ()
+        with pytest.raises(UnsafeChange, match="changes nothing that is there"):
+            bench.run(MAKE, intent="not-this", clients=(), **zones)
+    assert bool(bench.run(ACCESS, intent="none", clients=(), **zones).changed) is walled
+    assert let_in(bench) == {"members": {9092, 9093}}
     if bench.place.cloud in ("aws", "azure", "google", "hetzner"):  # elsewhere a zone is a word, and nothing is made
         with pytest.raises(UnsafeChange, match="would delete it; a change of access touches"):
             bench.run(ACCESS, intent="fewer-zones")
@@ -104,6 +109,12 @@ def its_life(bench: NetworkBench, *, ipv6: bool, whole: bool) -> None:
     assert bench.run(REMOVE, intent="remove", **zones).changed
     state = LocalStates(bench.of.state_root).of(network_state_key(bench.wanted(REMOVE, intent="x")))
     assert addresses_in(state.read()) == frozenset()
+
+
+def born(bench: NetworkBench) -> str:
+    """The packet filter in the boot data of a VM that is made now."""
+    told: Any = bench.of.cloud.variables(_one_vm(bench))["instances"]
+    return str(yaml.safe_load(told["b-0.g1"]["boot_data"])["bootcmd"][0][1])
 
 
 def vms_live_in_it(bench: NetworkBench) -> None:

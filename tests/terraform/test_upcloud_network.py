@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from providers.networks import USUAL_PORTS
 from providers.upcloud.settings import UpcloudSettings
 from tests.fakes.clouds.upcloud import USERNAME, UpcloudServer, upcloud_cloud
 from tests.fakes.clouds.upcloud_hands import HOME
@@ -51,7 +52,9 @@ def test_wrong_values_are_refused(folder: Path, upcloud: UpcloudServer) -> None:
         "region": HOME,
         "cidr": "10.0.0.0/29",
         "zones": {"a": 1, "b": 1},
-        "clients": ["10.8.0.0/16"],
+        "clients": ["everybody"],
+        "broker_ports": [],
+        "member_ports": [70000],
         "cloud": {"anti_affinity": "maybe", "more": "x"},
     }
     (folder / "x.auto.tfvars.json").write_text(json.dumps(wrong))
@@ -63,7 +66,9 @@ def test_wrong_values_are_refused(folder: Path, upcloud: UpcloudServer) -> None:
         "/8 to /24",
         "named after",
         "own",
-        "filters nothing",
+        "an IPv4 network, as 10.8.0.0/16",
+        "broker_ports: at least one",
+        "member_ports: at least one",
         "strict",
     ):
         assert words in done.stderr, words
@@ -80,7 +85,8 @@ def test_a_network_is_made_is_stable_and_its_output_is_settings(folder: Path, up
     account = {"username": USERNAME, "regions": {HOME: given}}
     region = UpcloudSettings.model_validate({"accounts": {"p": account}}).accounts["p"].regions[HOME]
     assert region.zones == tuple(sorted(GOOD["zones"]))
-    assert region.node_addresses == "10.20.128.0/17"
+    assert (region.network_range, region.node_addresses) == ("10.20.0.0/16", "10.20.128.0/17")
+    assert (region.clients, region.ports) == ((), USUAL_PORTS)
     assert [g["anti_affinity"] for g in upcloud.things.groups.values()] == ["strict"]
     (network,) = upcloud.things.networks.values()
     assert (network["zone"], network["router"]) == (HOME, next(iter(upcloud.things.routers)))

@@ -1,9 +1,15 @@
 output "settings" {
-  description = "What the section of the region in `upcloud.yaml` needs of this network."
-  value = {
+  description = "The section of the region in `upcloud.yaml`, images left out."
+  value = merge({
     network        = upcloud_network.network.id
+    network_range  = cidrsubnet(var.cidr, 0, 0)
     node_addresses = cidrsubnet(var.cidr, 1, 1)
     zones          = sort(keys(var.zones))
     server_group   = upcloud_server_group.spread.id
-  }
+    clients        = sort(var.clients)
+    }, {
+    # Told where they are not what a region has anyway, as by every cloud whose VMs filter packets themselves.
+    for name, ports in { broker_ports = var.broker_ports, member_ports = var.member_ports } :
+    name => [for p in ports : p] if ports != { broker_ports = toset([9092]), member_ports = toset([9093]) }[name]
+  })
 }

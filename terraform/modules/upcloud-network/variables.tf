@@ -51,12 +51,32 @@ variable "zones" {
 }
 
 variable "clients" {
-  description = "Networks clients of Kafka come from, by CIDR. UpCloud filters nothing in a private network, so none can be named: clients are members of it, or reach it through its router."
+  description = "Networks clients of Kafka come from, by CIDR; none are let in otherwise."
   type        = set(string)
   default     = []
   validation {
-    condition     = length(var.clients) == 0
-    error_message = "clients: UpCloud filters nothing in a private network; attach the clients' network to the router instead."
+    condition     = alltrue([for c in var.clients : can(cidrnetmask(c))])
+    error_message = "clients: each is an IPv4 network, as 10.8.0.0/16."
+  }
+}
+
+variable "broker_ports" {
+  description = "TCP ports brokers serve at: those clients are let in at, and members."
+  type        = set(number)
+  default     = [9092]
+  validation {
+    condition     = length(var.broker_ports) >= 1 && alltrue([for p in var.broker_ports : p >= 1 && p <= 65535 && floor(p) == p])
+    error_message = "broker_ports: at least one, each of 1 to 65535."
+  }
+}
+
+variable "member_ports" {
+  description = "TCP ports only members reach, one another's: of controllers, and 2181, 2888 and 3888 where a cluster has a ZooKeeper ensemble. None of them is one of `broker_ports`."
+  type        = set(number)
+  default     = [9093]
+  validation {
+    condition     = length(var.member_ports) >= 1 && alltrue([for p in var.member_ports : p >= 1 && p <= 65535 && floor(p) == p])
+    error_message = "member_ports: at least one, each of 1 to 65535."
   }
 }
 

@@ -55,6 +55,7 @@ def region_settings(upcloud: UpcloudServer, region: str) -> dict[str, Any]:
     }
     return {
         "network": network["uuid"],
+        "network_range": NETWORK,
         "node_addresses": NODE_ADDRESSES,
         "zones": [f"{region}-{letter}" for letter in "abc"],
         "server_group": group,

@@ -1,7 +1,6 @@
 """Rules about networks and clients: each refusal names the place and a way out."""
 
 from ipaddress import IPv4Network
-from typing import Any
 
 import pytest
 
@@ -11,11 +10,10 @@ from events.spec.problems import Problem
 from tests.builders import a_document
 
 
-def told(clients: tuple[str, ...], **place: Any) -> list[Problem]:
+def told(clients: tuple[str, ...]) -> list[Problem]:
     spec = a_document().spec
-    pools = [pool.model_copy(update={"place": pool.place.model_copy(update=place)}) for pool in spec.pools]
     access = spec.access.model_copy(update={"clients": clients})
-    return list(client_problems(access, spec.listeners, dict(enumerate(pools)), NOWHERE))
+    return list(client_problems(access, spec.listeners, NOWHERE))
 
 
 def test_networks_of_clients_are_accepted() -> None:
@@ -39,12 +37,6 @@ def test_what_a_firewall_would_misread_is_refused(clients: tuple[str, ...], code
     assert problem.code == code
     assert words in problem.message
     assert problem.fix
-
-
-def test_a_cloud_that_filters_nothing_takes_no_clients() -> None:
-    (problem,) = told(("10.8.0.0/24",), cloud="upcloud")
-    assert "filters nothing" in problem.message
-    assert told((), cloud="upcloud") == []
 
 
 def test_clients_from_where_networks_get_their_addresses_are_refused() -> None:

@@ -10,11 +10,15 @@ import pytest
 import yaml
 
 from providers.base import CloudInstance, CloudVolume, InstanceState, Listing, Place, Resources
+from providers.cloudinit import LIMIT_BYTES
 from providers.errors import PlaceUnknown, QuotaExceeded
+from providers.networks import Ports
+from providers.packetfilter import rules
+from providers.software import Software
 from providers.tf.abilities import Import
 from providers.upcloud.imports import imports_of
 from providers.upcloud.removal import root_disks
-from providers.upcloud.settings import UpcloudSettings
+from providers.upcloud.settings import UpcloudRegion, UpcloudSettings
 from providers.upcloud.tags import joined, labels_of
 from providers.upcloud.variables import module_variables, node_addresses
 from tests.documents import changed
@@ -38,6 +42,12 @@ FILE: dict[str, Any] = {
         }
     }
 }
+SOFTWARE = Software.model_validate(
+    {
+        "agent": {"url": "https://mirror.example/kedge-agent.tar.gz", "sha256": "ab" * 32},
+        "kafka": {"4.1.1": {"url": "https://mirror.example/kafka_2.13-4.1.1.tgz", "sha256": "ab" * 32}},
+    }
+)
 SETTINGS = UpcloudSettings.model_validate(FILE)
 REGION = SETTINGS.region(PLACE)
 
@@ -71,6 +81,40 @@ def test_a_group_is_named_only_where_there_is_one() -> None:
     grouped = REGION.model_copy(update={"server_group": TEMPLATE, "encrypt": False})
     made: dict[str, Any] = module_variables(here(resources()), grouped)
     assert made["cloud"] == {"network": REGION.network, "encrypt": "false", "server_group": TEMPLATE}
+
+
+def bootcmd(region: UpcloudRegion, software: Software | None = None) -> Any:
+    made: Any = module_variables(here(resources(instance("b-0"))), region, software=software)
+    told = made["instances"]["b-0.g1"]["boot_data"]
+    again: Any = module_variables(here(resources(instance("b-0"))), region, software=software)
+    assert again["instances"]["b-0.g1"]["boot_data"] == told
+    assert len(told.encode()) < LIMIT_BYTES
+    return yaml.safe_load(told)
+
+
+FILTERED = REGION.model_copy(
+    update={"network_range": "10.20.0.0/16", "clients": ("10.8.0.0/16",), "broker_ports": (9092, 9192)}
+)
+
+
+def test_a_vm_is_born_closed_to_all_but_its_network_and_the_clients_that_are_named() -> None:
+    text = rules(["10.20.0.0/16"], ["10.8.0.0/16"], Ports((9092, 9192), (9093,)))
+    assert bootcmd(FILTERED)["bootcmd"] == [["nft", text]]
+    assert FILTERED.packet_filter == text
+
+
+def test_where_nobody_says_how_large_the_network_is_nothing_is_filtered_as_before() -> None:
+    assert "bootcmd" not in bootcmd(REGION)
+    assert REGION.packet_filter == ""
+
+
+def test_what_loads_the_filter_is_installed_where_the_image_lacks_it() -> None:
+    def packages(region: UpcloudRegion) -> Any:
+        files = {f["path"]: f["content"] for f in bootcmd(region, SOFTWARE)["write_files"]}
+        return json.loads(files["/etc/kedge/software.json"])["packages"]
+
+    assert packages(FILTERED)["nft"] == "nftables"
+    assert "nft" not in packages(REGION)
 
 
 def test_a_vm_says_which_disks_it_is_made_with() -> None:

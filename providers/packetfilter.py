@@ -1,11 +1,61 @@
-"""Rules for the packet filter of a VM. Hetzner's firewalls see public traffic only, so a VM guards itself."""
+"""The packet filter of a VM, where no firewall of its cloud sees private traffic (Hetzner, UpCloud): it guards itself.
+
+A VM is born with the rules of its day, which cloud-init loads at each boot before it starts SSH. What changes in its
+network later, its agent is told and loads over them.
+"""
 
 from collections.abc import Sequence
 from ipaddress import IPv4Network
+from typing import Annotated, Protocol, runtime_checkable
 
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from providers.base import Place
 from providers.networks import USUAL_PORTS, Ports
 
 _METADATA = "169.254.169.254"
+
+
+def _network(given: str) -> str:
+    return str(IPv4Network(given))
+
+
+Cidr = Annotated[str, AfterValidator(_network)]
+_Port = Annotated[int, Field(ge=1, le=65535)]
+
+
+class FilteredRegion(BaseModel):
+    """Base of a region in `<cloud>.yaml` whose VMs filter packets themselves: who is let in besides its own network."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    clients: tuple[Cidr, ...] = ()
+    """Networks clients of Kafka come from."""
+    broker_ports: tuple[_Port, ...] = Field(default=USUAL_PORTS.brokers, min_length=1)
+    """Where clients are let in, and members."""
+    member_ports: tuple[_Port, ...] = Field(default=USUAL_PORTS.members, min_length=1)
+    """Where only members are: 9093, and 2181, 2888 and 3888 for clusters in ZooKeeper mode."""
+
+    @property
+    def ports(self) -> Ports:
+        """What the packet filter of a VM lets in."""
+        return Ports(self.broker_ports, self.member_ports)
+
+
+FILTER_FIELDS = frozenset(FilteredRegion.model_fields)
+"""What the module of such a cloud's network gives beside its ids."""
+
+
+@runtime_checkable
+class FiltersPackets(Protocol):
+    """A provider whose VMs guard themselves, as nothing of their cloud filters private traffic."""
+
+    def packet_filter(self, place: Place) -> str:
+        """The rules for `nft -f` of all VMs there as of now, "" where the network is somebody's who filters himself.
+
+        Asks nobody. Raises `PlaceUnknown`, and `NetworkMissing` before there is such a network.
+        """
+        ...
 
 
 def rules(members: Sequence[str], clients: Sequence[str] = (), ports: Ports = USUAL_PORTS) -> str:

@@ -1,4 +1,4 @@
-"""The packet filter a Hetzner server is born with, loaded by nft in a kernel: who gets in at which port, who does not.
+"""The packet filter a VM is born with at Hetzner and on UpCloud, loaded by nft in a kernel: who gets in at which port.
 
 A server's network namespace and one with everybody else, joined by a pair of devices. What is loaded is the command of
 the user data as it is rendered, run as cloud-init would.
@@ -10,16 +10,21 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 from uuid import uuid4
 
 import pytest
 import yaml
 
+from providers.base import Place
+from providers.hetzner.inventory import Standing
 from providers.hetzner.settings import HetznerRegion
-from providers.hetzner.userdata import user_data
+from providers.hetzner.variables import module_variables as at_hetzner
+from providers.upcloud.settings import UpcloudRegion
+from providers.upcloud.variables import module_variables as on_upcloud
 from tests.boot.debian_vm import ran
-from tests.fakes.resources import instance
+from tests.fakes.resources import instance, resources
 from tests.marks import A_NETWORK_FOR_EACH_VM
 
 pytestmark = [
@@ -27,7 +32,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("nft") is None, reason="loading a packet filter needs `nft` (nftables)"),
 ]
 
-REGION = HetznerRegion.model_validate(
+HETZNER = HetznerRegion.model_validate(
     {
         "network": 1,
         "subnets": {"fsn1": "10.0.0.0/24"},
@@ -37,8 +42,34 @@ REGION = HetznerRegion.model_validate(
         "clients": ["10.8.0.0/16"],
         "broker_ports": [9092, 9192],
         "member_ports": [2181, 9093],
+        "images": {"4.1.1": {"x86_64": 4711}},
     }
 )
+UPCLOUD = UpcloudRegion.model_validate(
+    {
+        "network": "03000000-0000-4000-8000-000000000001",
+        "network_range": "10.0.0.0/15",
+        "node_addresses": "10.1.0.0/16",
+        "zones": ["fi-hel1-a"],
+        "clients": ["10.8.0.0/16"],
+        "broker_ports": [9092, 9192],
+        "member_ports": [2181, 9093],
+        "images": {"4.1.1": "01000000-0000-4000-8000-000000000001"},
+    }
+)
+
+
+def born_at_hetzner() -> Any:
+    place = Place("hetzner", "eu-central", "production")
+    wanted = replace(resources(replace(instance("b-0"), zone="fsn1")), place=place)
+    return at_hetzner(wanted, HETZNER, Standing())["instances"]
+
+
+def born_on_upcloud() -> Any:
+    place = Place("upcloud", "fi-hel1", "production")
+    return on_upcloud(replace(resources(replace(instance("b-0"), zone="fi-hel1-a")), place=place), UPCLOUD)["instances"]
+
+
 SERVER, SERVER6 = "10.0.0.2", "fd00:1::2"
 MEMBERS = ("10.0.0.9", "10.1.0.9", "10.1.1.9")
 CLIENT, STRANGER, STRANGER6, METADATA = "10.8.0.9", "10.99.0.9", "fd00:1::9", "169.254.169.254"
@@ -84,11 +115,11 @@ class Wire:
 
     server: str
     others: str
+    boot_data: str
 
     def load(self) -> None:
         """What cloud-init runs at each boot."""
-        born = yaml.safe_load(user_data(instance("b-0"), REGION, None))
-        for command in born["bootcmd"]:
+        for command in yaml.safe_load(self.boot_data)["bootcmd"]:
             ran("ip", "netns", "exec", self.server, *command)
 
     def let_in(self, meant: dict[str, set[int]], there: str = SERVER) -> dict[str, set[int]]:
@@ -113,8 +144,9 @@ def knock(namespace: str, attempts: list[Attempt], wait_s: float, user: int = 0)
     return [(own, port, error) for own, port, error in answered]
 
 
-@pytest.fixture
-def wire() -> Iterator[Wire]:
+@pytest.fixture(params=[born_at_hetzner, born_on_upcloud], ids=["hetzner", "upcloud"])
+def wire(request: pytest.FixtureRequest) -> Iterator[Wire]:
+    born = request.param()
     name = uuid4().hex[:8]
     server, others = f"filter-{name}", f"others-{name}"
     listening: list[subprocess.Popen[str]] = []
@@ -127,7 +159,7 @@ def wire() -> Iterator[Wire]:
         give(others, *(f"{one}/8" for one in (*MEMBERS, CLIENT, STRANGER)), f"{STRANGER6}/64", f"{METADATA}/32")
         ran("ip", "-n", server, "route", "add", "default", "dev", "eth0")
         listening += [listen(server), listen(others)]
-        yield Wire(server, others)
+        yield Wire(server, others, born["b-0.g1"]["boot_data"])
     finally:
         for process in listening:
             process.kill()

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from providers.hetzner.nftables import rules
 from providers.networks import Ports
+from providers.packetfilter import rules
 
 
 def accepted(text: str) -> list[str]:

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from logging.handlers import RotatingFileHandler
@@ -36,6 +36,7 @@ from agent.layout import BootDataUnreadable, Layout
 from agent.loop import Converger
 from agent.masking import masked
 from agent.metrics_duty import Measured, MetricsDuty
+from agent.packetfilter import PacketFilter
 from agent.preemption.watch import METADATA_URL, PreemptionWatch, cloud_at, start_watch
 from agent.preemption.where import DMI, cloud_of
 from agent.records import Records
@@ -50,7 +51,7 @@ from agent.tools import run_tool
 from agent.trust import PinnedCa
 from agent.upgrades.follower import Follower
 from agent.upgrades.start import become, chosen, disarm
-from agent.wire import BootData, Heartbeats, LogsTopic, ServiceName
+from agent.wire import BootData, Heartbeats, LogsTopic, PacketFilterReport, ServiceName
 
 _log = logging.getLogger("agent")
 
@@ -134,6 +135,7 @@ def run(settings: AgentSettings, layout: Layout, boot: BootData) -> None:
             heartbeats=lambda: board.read(clock.monotonic_s()),
             upgrade=lambda: follower.report,
             preemption=lambda: preemption.told if preemption else None,
+            packet_filter=_packet_filter(settings, layout),
         )
     )
     talks = _talks(settings, layout, boot, inbox=inbox, outbox=outbox, etag=converger.etag, follower=follower)
@@ -165,6 +167,13 @@ def _preemption(settings: AgentSettings, clock: SystemClock) -> PreemptionWatch 
     found = cloud_of(DMI) if settings.disks == "devices" else ""
     name = {"found": found, "off": ""}.get(settings.metadata, settings.metadata)
     return PreemptionWatch(cloud_at(name, settings.metadata_url or METADATA_URL), clock.now) if name else None
+
+
+def _packet_filter(settings: AgentSettings, layout: Layout) -> Callable[[str, float], PacketFilterReport | None]:
+    """None on `local`, where a VM's network is not its own."""
+    if settings.disks == "given":
+        return lambda rules, now_s: None
+    return PacketFilter(layout.state / "packet-filter.nft").keep
 
 
 def _services(layout: Layout, settings: AgentSettings) -> dict[ServiceName, Service]:

@@ -9,6 +9,8 @@ from pydantic import ValidationError
 from agent.wire import WIRE_VERSION, BootData, Document
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_RULES = re.compile(r"flush ruleset\ntable inet kedge \{\n[^\"'\\$`]*\}\n")
+"""Its own table first, and nothing quoted: no other file is included."""
 _DIGEST = re.compile(r"super:[A-Za-z0-9+/]+={0,2}")
 
 
@@ -84,5 +86,7 @@ def _unsafe(document: Document) -> str:
             return f"{service.name}: the document pins no protocol version, which ZooKeeper mode needs"
         if not service.log_dirs:
             return f"{service.name}: the document names no log directory"
+    if document.packet_filter is not None and not _RULES.fullmatch(document.packet_filter):
+        return "the packet filter is no ruleset with a table `inet kedge`"
     names = [service.name for service in document.services]
     return "" if len(names) == len(set(names)) else f"a service is listed twice: {names}"

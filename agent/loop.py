@@ -15,7 +15,16 @@ from agent.reporting import Reporting
 from agent.status import Watch
 from agent.steps import Hold, LocalState, ServiceFacts, StorageFacts, plan_steps
 from agent.surroundings import Surroundings, live
-from agent.wire import AgentOrder, Document, Heartbeats, LogsTopic, ServiceDocument, ServiceName, ServiceState
+from agent.wire import (
+    AgentOrder,
+    Document,
+    Heartbeats,
+    LogsTopic,
+    PacketFilterReport,
+    ServiceDocument,
+    ServiceName,
+    ServiceState,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -33,6 +42,7 @@ class Converger:
         self._kept, self._trouble = _kept_document(around.records)
         self._problem, self._volumes_problem = "", ""
         self._local: LocalState | None = None
+        self._filter: PacketFilterReport | None = None
         self.shutting_down = False
 
     @property
@@ -74,6 +84,7 @@ class Converger:
 
     def tick(self) -> float:
         self._take_news()
+        self._keep_filter()  # before anything is started: who may reach it is decided by then
         local = self._local = self._look()
         steps = plan_steps(self._document, local)
         again_at_once = [self._hands.do(step, local) for step in steps]
@@ -117,6 +128,10 @@ class Converger:
             _log.info("new document: %s", ", ".join(f"{s.name} {s.state} {s.start_id}" for s in kept.document.services))
             for watch in self._watches.values():
                 watch.let_go()  # what failed before may be mended by the new document
+
+    def _keep_filter(self) -> None:
+        rules = self._document.packet_filter if self._document else None
+        self._filter = self._a.packet_filter(rules or "", self._a.clock.monotonic_s())
 
     def _look(self) -> LocalState:
         busy = [name for name, service in self._a.services.items() if live(service.process)]
@@ -176,7 +191,7 @@ class Converger:
         if self._local is not None:
             message = "; ".join(text for text in (self._trouble, self._problem, self._volumes_problem) if text)
             epoch = self._document.epoch if self._document else 0
-            self._reporting.report(self._local, epoch=epoch, message=message)
+            self._reporting.report(self._local, epoch=epoch, message=message, packet_filter=self._filter)
 
 
 def _kept_document(records: Records) -> tuple[KeptDocument | None, str]:

@@ -10,7 +10,7 @@ from agent.health.vitals import Finding
 from agent.status import Status, Watch
 from agent.steps import LocalState, ServiceFacts
 from agent.surroundings import Surroundings
-from agent.wire import DIRECTORY_LOST, FindingReport, Report, ServiceName, ServiceReport
+from agent.wire import DIRECTORY_LOST, FindingReport, PacketFilterReport, Report, ServiceName, ServiceReport
 
 
 class Reporting:
@@ -24,7 +24,9 @@ class Reporting:
         self._last: object = None
         self._last_s = float("-inf")
 
-    def report(self, local: LocalState, *, epoch: int, message: str) -> None:
+    def report(
+        self, local: LocalState, *, epoch: int, message: str, packet_filter: PacketFilterReport | None = None
+    ) -> None:
         """Publishes a report if anything but measurements changed, or the last one is old."""
         upgrade, preemption = self._a.upgrade(), self._a.preemption()
         spoken = [name for name in local.services if self._watches[name].status is not None]
@@ -36,6 +38,7 @@ class Reporting:
             message,
             upgrade,
             preemption,
+            packet_filter,
         )
         if said == self._last and local.now_s - self._last_s < self._a.settings.report_every_s:
             return
@@ -59,6 +62,7 @@ class Reporting:
                 heartbeats=self._a.heartbeats(),
                 preemption=preemption,
                 upgrade=upgrade,
+                packet_filter=packet_filter,
             )
         )
 

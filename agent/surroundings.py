@@ -18,6 +18,7 @@ from agent.wire import (
     HeartbeatReport,
     LogDirReport,
     OldClientReport,
+    PacketFilterReport,
     PreemptionReport,
     Report,
     ServiceDocument,
@@ -110,6 +111,8 @@ class Surroundings:
     """What came of the heartbeats through brokers of the next rack."""
     preemption: Callable[[], PreemptionReport | None] = lambda: None
     """What the cloud told this VM alone."""
+    packet_filter: Callable[[str, float], PacketFilterReport | None] = lambda rules, now_s: None
+    """Rules of the document ("": none) and monotonic seconds -> what is in force; see `agent.packetfilter`."""
     upgrade: Callable[[], UpgradeReport | None] = lambda: None
     """How the agent's own upgrade stands."""
 

@@ -201,6 +201,11 @@ class Document(Wire):
         default=None,
         description="absent: the agent stays as it is. Came later than wire version 1; an older agent ignores it",
     )
+    packet_filter: str | None = Field(
+        default=None,
+        description="rules for `nft -f`; absent: the VM's filter stays as it is. Came later than wire version 1; an"
+        " older agent ignores it",
+    )
 
 
 class LogDirReport(Wire):
@@ -291,6 +296,13 @@ class PreemptionReport(Wire):
     words: str = Field(default="", description="the cloud's own")
 
 
+class PacketFilterReport(Wire):
+    """The VM's packet filter, where its agent keeps it."""
+
+    loaded: str = Field(default="", description="SHA-256 (hex) of the rules this agent has loaded; empty: none yet")
+    problem: str = Field(default="", description="why those of the document are not loaded")
+
+
 class Report(Wire):
     """One report. (boot_id, seq) orders reports of a VM: an older pair is a repeat and is ignored."""
 
@@ -317,6 +329,10 @@ class Report(Wire):
     )
     upgrade: UpgradeReport | None = Field(
         default=None, description="absent: an agent that cannot upgrade itself. Came later than wire version 1"
+    )
+    packet_filter: PacketFilterReport | None = Field(
+        default=None,
+        description="absent: the document has none, or an agent that cannot load one. Came later than wire version 1",
     )
 
 

@@ -20,7 +20,7 @@ from controlplane.backup import backup
 from controlplane.borndata import boot_data
 from controlplane.candidate import Candidate
 from controlplane.chaosacts import bring_about
-from controlplane.clouds import Clouds, console_page_in, unbootable_in
+from controlplane.clouds import Clouds, console_page_in, packet_filter_in, unbootable_in
 from controlplane.converger.consoles import reading_through
 from controlplane.converger.curebudget import FleetCures
 from controlplane.converger.fleet import FleetBrake
@@ -267,6 +267,7 @@ def build(
         unlisted_s=lambda cloud: unlisted_s(clouds(cloud)),
         holds_mounted=lambda cloud: holds_mounted(clouds(cloud)),
         networks=lambda view: networks.waits_for(view),
+        packet_filter=partial(packet_filter_in, clouds),
         drift=lambda view: drift.keeper.noted(view),
         console=reading_through(clouds),
     )
@@ -425,6 +426,7 @@ def build(
         query_limit_s=settings.query_limit_s,
         prices=partial(read_price_book, settings.home),
         unbootable=partial(unbootable_in, clouds),
+        packet_filter=partial(packet_filter_in, clouds),
         console_page=partial(console_page_in, clouds),
         harm=partial(bring_about, clouds),
         gate=gate,

@@ -13,6 +13,7 @@ from providers.bootable import TellsBootable
 from providers.consolepage import HasConsolePages
 from providers.errors import ProviderError
 from providers.networks import MadeNetworks, none_made
+from providers.packetfilter import FiltersPackets
 from providers.registry import load
 
 
@@ -66,6 +67,16 @@ def console_page_in(clouds: Callable[[str], CloudProvider], view: ClusterView, i
         place = place_of(view, instance)
         provider = clouds(place.cloud)
         return provider.console_page(place, instance.cloud_id) if isinstance(provider, HasConsolePages) else ""
+    except (ProviderError, LookupError):
+        return ""
+
+
+def packet_filter_in(clouds: Callable[[str], CloudProvider], view: ClusterView, instance: InstanceView) -> str:
+    """See `FiltersPackets`. "" where nobody filters so, or it cannot be told now: the VM keeps the rules it has."""
+    try:
+        place = place_of(view, instance)
+        provider = clouds(place.cloud)
+        return provider.packet_filter(place) if isinstance(provider, FiltersPackets) else ""
     except (ProviderError, LookupError):
         return ""
 

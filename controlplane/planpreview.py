@@ -77,7 +77,7 @@ class Preview:
     """No part of the digest: prices are read anew without a word of the spec changing."""
 
     networks: tuple[str, ...] = ()
-    """Networks that are made first, in words; no part of the digest, another cluster may have them made."""
+    """Networks that are made first, and who they let in, in words; no part of the digest, others may change both."""
     afterwards: tuple[str, ...] = ()
     """Data that moves once the steps are done, in words; no part of the digest, bytes grow meanwhile."""
     moves: tuple[str, ...] = ()

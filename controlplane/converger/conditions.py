@@ -17,6 +17,7 @@ from controlplane.converger.images import image_told
 from controlplane.converger.isrconditions import at_min_isr
 from controlplane.converger.livesettings import ADOPTED, settings_adopted
 from controlplane.converger.maintenance import maintenance_told
+from controlplane.converger.packetfilters import FILTER_BEHIND, filters_told
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.placementconditions import MISPLACED, misplaced_told
 from controlplane.converger.registrations import registration_wrong
@@ -35,7 +36,17 @@ ORPHANS = "Orphans"
 FALLBACK = "MachineFallback"
 AILING = "Ailing"
 
-_BY_NAME = (TOPICS_DEGRADED, CLOUD_DRIFT_FOUND, NETWORK_DRIFT, EXTERNAL_EMPTY, MISPLACED, ORPHANS, ADOPTED, BROKER_AWAY)
+_BY_NAME = (
+    TOPICS_DEGRADED,
+    CLOUD_DRIFT_FOUND,
+    NETWORK_DRIFT,
+    FILTER_BEHIND,
+    EXTERNAL_EMPTY,
+    MISPLACED,
+    ORPHANS,
+    ADOPTED,
+    BROKER_AWAY,
+)
 """What names what it is about: other names are a change."""
 
 
@@ -173,6 +184,7 @@ _TOLD: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = (
     image_told,
     drift_told,
     network_drift_told,
+    filters_told,
     demotions_told,
     healing_off_told,
     at_min_isr,

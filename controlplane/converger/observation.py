@@ -187,6 +187,10 @@ class Observation:
     networks: tuple[str, ...] = ()
     """Networks of Kedge's that VMs still wait for, in words."""
 
+    filters_behind: Mapping[str, str] | None = None
+    """VMs, by key, whose packet filter has been another than their network's for a while, and why; None where no VM of
+    the cluster filters packets itself."""
+
     drift: Noted = field(default_factory=dict)
     """The last audits of the cluster's places, from memory: empty where none was made yet."""
 

@@ -15,6 +15,7 @@ from controlplane.converger.inhand import has_work
 from controlplane.converger.intents import job_id
 from controlplane.converger.movewatch import Known, MoveWatch
 from controlplane.converger.observation import JobSeen, Observation, ReportSeen, SettingsObserved, TopicsObserved
+from controlplane.converger.packetfilters import FilterWatch
 from controlplane.converger.placementwork import PlacementSeen, names_strangers, placement_of
 from controlplane.converger.ports import AGENT_REPORT, Ports
 from controlplane.converger.readplans import ReadPlans
@@ -75,6 +76,7 @@ class Observer:
         self._placements: dict[str, tuple[KafkaSnapshot, ClusterView, PlacementSeen]] = {}
         self._health = HealthWatch()
         self._behind = BehindWatch()
+        self._filters = FilterWatch(ports.packet_filter)
         self._drain_plans = ReadPlans(ports.plans, DrainPlan.from_bytes)
         self._rebalance_plans = ReadPlans(ports.plans, RebalancePlan.from_bytes)
 
@@ -125,6 +127,7 @@ class Observer:
             networks=self._ports.networks(view),
             groups=self._groups_of(view),
             hot=self._hot_of(view),
+            filters_behind=self._filters.look(view, self._ports.clock(), lambda: self._all_reports(view)),
             drift=self._ports.drift(view),
             health=self._health_of(view, kafka, reports),
             pulses=moves.pulses,
@@ -254,6 +257,9 @@ class Observer:
     def _reports(self, view: ClusterView) -> Mapping[str, ReportSeen]:
         if not has_work(view) and not self._is_ailing(view) and not self._health.is_suspicious(view.uid):
             return {}
+        return self._all_reports(view)
+
+    def _all_reports(self, view: ClusterView) -> Mapping[str, ReportSeen]:
         return reports_by_key(self._ports.latest.of_cluster(view.uid, AGENT_REPORT))
 
     def _kafka(self, view: ClusterView, missing: dict[str, str]) -> KafkaSnapshot | None:

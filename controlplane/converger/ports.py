@@ -13,7 +13,7 @@ from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.latest import LatestStore
 from controlplane.planstore import PlanStore
-from controlplane.view import ClusterView
+from controlplane.view import ClusterView, InstanceView
 from controlplane.zookeeper.locks import Standing
 from controlplane.zookeeper.registered import RegistrySeen
 from events.clock import Clock
@@ -129,6 +129,8 @@ class Ports:
     forget_migration: Callable[[ClusterView], None] = lambda view: None
     """Deletes what a quorum has left in ZooKeeper; again is fine. Raises `KafkaFault`."""
     restart_lock: RestartLock = NO_RESTART_LOCK
+    packet_filter: Callable[[ClusterView, InstanceView], str] = lambda view, instance: ""
+    """The rules of a VM that filters packets itself as of now, "" of any other; asks nobody."""
     drift: Callable[[ClusterView], Noted] = lambda view: NOTHING_NOTED
     """The last audits of a cluster, by place; asks nobody."""
     handover: Callable[[str], Handover] = lambda cloud: Handover.REBIND

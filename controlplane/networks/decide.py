@@ -133,6 +133,24 @@ def will_be_made(view: NetworksView, place: Place, zones: Collection[str], ports
     return ""
 
 
+def access_will_change(
+    network: NetworkView | None, opened: Collection[str], closed: Collection[str], *, vms_filter: bool
+) -> str:
+    """What a plan says of clients that are let in from then on, and of those that are not any more; "" where none are,
+    or the network is made with them. `vms_filter`: its VMs let them in, not a firewall of the cloud."""
+    if network is None or network.state is NetworkState.REMOVING or not (opened or closed):
+        return ""
+    told = [f"lets in {', '.join(sorted(opened))}"] if opened else []
+    told += [f"lets in {', '.join(sorted(closed))} no more (connections that stand go on)"] if closed else []
+    words = f"network {network.name} in {network.place} {' and '.join(told)}; no VM is replaced"
+    if vms_filter:
+        words += (
+            ". Its VMs filter packets themselves: those that stand follow by their agents, within a minute, and the "
+            "condition PacketFilterBehind names who does not"
+        )
+    return words
+
+
 def in_words(network: NetworkView) -> str:
     """How it stands, with the last error."""
     work = network.work

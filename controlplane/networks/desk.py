@@ -99,8 +99,9 @@ class NetworkDesk:
         return self.keeper.pool
 
     def planned(self, view: ClusterView) -> tuple[str, ...]:
-        """What is made before the first VM of a document, in words; `view` is the cluster with it."""
-        return self.keeper.planned(view)
+        """What is made before the first VM of a document, and who is let in then, in words; `view` is the cluster with
+        it."""
+        return self.keeper.planned(view, self.views())
 
     def standings(self) -> tuple[NetworkStanding, ...]:
         """All that are not removed, by place and name."""

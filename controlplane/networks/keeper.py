@@ -17,6 +17,7 @@ from controlplane.networks.decide import (
     Fleet,
     Leaving,
     Want,
+    access_will_change,
     decide_networks,
     waits_for,
     will_be_made,
@@ -67,6 +68,8 @@ class NetworkPorts:
     installation_id: str
     clock: Clock
     epoch: Callable[[], Epoch]
+    filters_packets: Callable[[Place], bool] = lambda place: False
+    """Whether VMs there let clients in by themselves, as no firewall of their cloud sees private traffic."""
 
 
 class NetworkKeeper:
@@ -108,12 +111,22 @@ class NetworkKeeper:
         told = (waits_for(known, p, _zones(view, p), ports, problems) for p in ours)
         return tuple(one for one in told if one)
 
-    def planned(self, view: ClusterView) -> tuple[str, ...]:
-        """What is to be done about networks before the first VM of the document in force, for a plan."""
-        known = self.view()
-        ours, ports = (p for p in declared_places(view) if self.is_ours(p)), _ports(view)
-        told = (will_be_made(known, p, _zones(view, p), ports, self._pool) for p in ours)
-        return tuple(one for one in told if one)
+    def planned(self, view: ClusterView, fleet: Sequence[ClusterView] = ()) -> tuple[str, ...]:
+        """What is to be done about networks for the document of `view`, for a plan: before its first VM, and of who is
+        let in. `fleet` are all clusters as they are, that one with its present document."""
+        known, ports = self.view(), _ports(view)
+        ours = [p for p in declared_places(view) if self.is_ours(p)]
+        made = (will_be_made(known, p, _zones(view, p), ports, self._pool) for p in ours)
+        access = (self._access_planned(view, p, fleet) for p in ours)
+        return tuple(one for one in (*made, *access) if one)
+
+    def _access_planned(self, view: ClusterView, place: Place, fleet: Sequence[ClusterView]) -> str:
+        network, others = self.view().at(place), [v for v in fleet if v.name != view.name]
+        before = {c for v in fleet if v.name == view.name and not v.deleted for c in _clients(v)}
+        wanted = self.wants([*others, view]).get(place, Want()).clients
+        opened = wanted & set(_clients(view)) - set(network.clients if network else ())
+        filters = self._ports.filters_packets(place)
+        return access_will_change(network, opened, before - wanted, vms_filter=filters)
 
     def is_ours(self, place: Place) -> bool:
         """Whether Kedge makes that place's network. A place nobody can say it of has none: its cluster tells why."""
@@ -133,8 +146,7 @@ class NetworkKeeper:
                 continue
             for place, zones in _zones_by_place(view):
                 if self.is_ours(place):
-                    clients = view.document.spec.access.clients
-                    found[place] = found.get(place, Want()).joined(zones, clients, view.name, _ports(view))
+                    found[place] = found.get(place, Want()).joined(zones, _clients(view), view.name, _ports(view))
         return found
 
     def _left_by(self, views: Iterable[ClusterView], wants: Collection[Place]) -> dict[Place, Leaving]:
@@ -278,6 +290,10 @@ def _zones_by_place(view: ClusterView) -> tuple[tuple[Place, tuple[str, ...]], .
 def _zones(view: ClusterView, place: Place) -> tuple[str, ...]:
     pools = view.document.spec.pools if view.document else ()
     return tuple(zone for pool in pools if place_named(pool.place) == place for zone in pool.place.zones)
+
+
+def _clients(view: ClusterView) -> tuple[str, ...]:
+    return view.document.spec.access.clients if view.document else ()
 
 
 @once

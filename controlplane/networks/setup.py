@@ -11,6 +11,7 @@ from controlplane.networks.decide import AddressPool
 from controlplane.networks.keeper import NetworkKeeper, NetworkPorts, NetworkRunner
 from providers.base import CloudProvider, Place
 from providers.networks import MakesNetworks, NetworkRun
+from providers.packetfilter import FiltersPackets
 from providers.tf.networkrun import execute_network
 from providers.tf.progress import Progress
 from providers.tf.states import StateStorage
@@ -30,6 +31,7 @@ def keeper_of(ports: Ports, clouds: Clouds, runner: NetworkRunner, pool: Address
             installation_id=ports.installation_id,
             clock=ports.clock,
             epoch=ports.epoch,
+            filters_packets=lambda place: isinstance(clouds(place.cloud), FiltersPackets),
         ),
         pool,
     )

@@ -23,10 +23,18 @@ class Offer:
 
 
 def offer(
-    view: ClusterView, key: str, *, epoch: Epoch, metrics: bool = False, logs: bool = False, super_digest: str = ""
+    view: ClusterView,
+    key: str,
+    *,
+    epoch: Epoch,
+    metrics: bool = False,
+    logs: bool = False,
+    super_digest: str = "",
+    packet_filter: str = "",
 ) -> Offer:
     """The document of an instance; with `metrics`, brokers are told to send some, with `logs` every VM to send lines of
-    its logs. `super_digest` is what a ZooKeeper server is to know its super user by.
+    its logs. `super_digest` is what a ZooKeeper server is to know its super user by, `packet_filter` the rules of a VM
+    that filters packets itself.
 
     Raises LookupError for an instance that is retired or unknown.
     """
@@ -37,6 +45,8 @@ def offer(
         document = document.model_copy(update={"metrics": _metrics_topic(view)})
     if logs:
         document = document.model_copy(update={"logs": logs_topic(view)})
+    if packet_filter:
+        document = document.model_copy(update={"packet_filter": packet_filter})
     if super_digest:
         knows = {"super_digest": super_digest}
         told = [s.model_copy(update=knows) if s.name == "zookeeper" else s for s in document.services]

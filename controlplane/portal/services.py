@@ -195,6 +195,8 @@ class PortalServices:
     """What clouds sell, as it is now. Raises `PlaceUnknown` when the home's `catalog.yaml` makes no sense."""
     unbootable: Unbootable = lambda place, machine, version, revision: ""
     """Why no VM of a machine could serve in a place, by the settings of its cloud."""
+    packet_filter: Callable[[ClusterView, InstanceView], str] = lambda view, instance: ""
+    """The rules of a VM that filters packets itself, "" of any other."""
     console_page: ConsolePage = no_console_page
     """The page of a VM in its cloud's console, "" where it has none."""
     harm: Harmer = nothing_to_harm

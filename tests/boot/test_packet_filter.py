@@ -9,18 +9,23 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 import yaml
 
+from agent.packetfilter import LOOK_EVERY_S, PacketFilter
+from agent.tools import Answer, run_tool
 from providers.base import Place
 from providers.hetzner.inventory import Standing
 from providers.hetzner.settings import HetznerRegion
 from providers.hetzner.variables import module_variables as at_hetzner
+from providers.networks import Ports
+from providers.packetfilter import rules
 from providers.upcloud.settings import UpcloudRegion
 from providers.upcloud.variables import module_variables as on_upcloud
 from tests.boot.debian_vm import ran
@@ -122,6 +127,10 @@ class Wire:
         for command in yaml.safe_load(self.boot_data)["bootcmd"]:
             ran("ip", "netns", "exec", self.server, *command)
 
+    def run(self, command: Sequence[str]) -> Answer:
+        """What the agent of that server runs."""
+        return run_tool(("ip", "netns", "exec", self.server, *command))
+
     def let_in(self, meant: dict[str, set[int]], there: str = SERVER) -> dict[str, set[int]]:
         """Which of those addresses gets a connection at which of `PORTS`.
 
@@ -211,6 +220,29 @@ def test_the_metadata_service_answers_root_alone(wire: Wire) -> None:
     assert knock(wire.server, attempt, IN_TIME_S) == [(SERVER, 111, 0)]
     ((_, _, error),) = knock(wire.server, attempt, IN_TIME_S, anybody)
     assert error == errno.ECONNREFUSED
+
+
+def test_its_agent_loads_what_the_network_lets_in_later_and_nothing_is_open_meanwhile(
+    wire: Wire, tmp_path: Path
+) -> None:
+    wire.load()
+    kept = PacketFilter(tmp_path / "filter.nft", wire.run)
+    later = rules(["10.0.0.0/15"], ["10.99.0.0/16"], Ports((9192,), (9093,)))
+    told = kept.keep(later, 0.0)
+    assert told is not None
+    assert told.problem == ""
+    meant = {**{one: {9093, 9192} for one in MEMBERS}, CLIENT: set(), STRANGER: {9192}}
+    assert wire.let_in(meant) == meant
+
+    ran("ip", "netns", "exec", wire.server, "nft", "flush", "ruleset")
+    kept.keep(later, LOOK_EVERY_S)
+    assert wire.let_in(meant) == meant, "flushed by hand, and loaded again"
+
+    refused = kept.keep(later.replace("tcp dport", "tcp bort"), LOOK_EVERY_S + 1)
+    assert refused is not None
+    assert "syntax error" in refused.problem
+    assert refused.loaded == told.loaded
+    assert wire.let_in(meant) == meant, "what was in force stays so"
 
 
 def test_rules_loaded_at_each_boot_are_the_same_and_not_twice_as_many(wire: Wire) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent import wire
-from agent.wire import Document, Report, ServiceDocument
+from agent.wire import Document, PacketFilterReport, Report, ServiceDocument
 from controlplane.converger.observation import InventorySeen
 from controlplane.latest import LatestStore
 from controlplane.places import places_of
@@ -54,6 +54,8 @@ class Machines:
         self.volumes: dict[str, CloudVolume] = {}
         self.attached = Attached()
         self.report_type: type[Report] = Report
+        self.filters: dict[str, PacketFilterReport] = {}
+        """What agents tell of the packet filter of their VM, by its key."""
         self.addresses: dict[str, str] = {}
         """By node; of one that moves, the last that was made."""
         self.addresses_by_place: dict[str, dict[str, str]] = {}

@@ -33,6 +33,7 @@ def report_of(machines: "Machines", vm: Vm, services: Sequence[ServiceDocument],
         services=tuple([_of_service(machines, vm, service, at) for service in services]),
         attachments=tuple(sorted(vm.mounted)),
         preemption=machines.taken_back.get(vm.key),
+        packet_filter=machines.filters.get(vm.key),
     )
 
 

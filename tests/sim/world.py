@@ -117,6 +117,8 @@ class World:
         self.calm = Calm()
         self.last_tick = LastTick(self.clock())
         self.had_work = False
+        self.filter_rules = ""
+        """Of every VM, where VMs are to filter packets themselves."""
         self.interrupt_runs = 0
         """How many Terraform runs die half-way from now on."""
         self._viewed: tuple[Converger | None, int] = None, -1
@@ -191,6 +193,7 @@ class World:
                 handover=self.handover_on,
                 unlisted_s=self.unlisted_in,
                 holds_mounted=self.holds_mounted_on,
+                packet_filter=lambda _view, _instance: self.filter_rules,
                 registered_id=lambda _view: self._registered_id(),
                 fix_cluster_id=self._fix_cluster_id,
                 registry=lambda _view: self.kafka.migration.registry(),

@@ -231,7 +231,15 @@ def _offer(services: PortalServices, vm: Vm) -> Offer:
         return kept_back(view)
     is_server = instance.planned.service == "zookeeper" or instance.planned.member is not None
     digest = super_digest(super_password(services.installation.server_key, view.uid)) if is_server else ""
-    return offer(view, instance.key, epoch=epoch, metrics=services.metrics, logs=services.logs, super_digest=digest)
+    return offer(
+        view,
+        instance.key,
+        epoch=epoch,
+        metrics=services.metrics,
+        logs=services.logs,
+        super_digest=digest,
+        packet_filter=services.packet_filter(view, instance),
+    )
 
 
 def _is_over(view: ClusterView, instance: InstanceView) -> bool:

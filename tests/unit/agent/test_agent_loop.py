@@ -1,7 +1,7 @@
 """The converger with a fake Kafka: what it starts, stops, persists and says, pass by pass, on a clock of our own."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,8 +21,19 @@ from agent.services.storage import FormatFailed
 from agent.settings import AgentSettings
 from agent.steps import StorageFacts
 from agent.surroundings import Surroundings
-from agent.wire import Document, LogDirReport, MetricsTopic, OldClientReport, Report, ServiceDocument, ServiceReport
+from agent.wire import (
+    Document,
+    LogDirReport,
+    MetricsTopic,
+    OldClientReport,
+    PacketFilterReport,
+    Report,
+    ServiceDocument,
+    ServiceReport,
+)
 from tests.unit.agent.wanted import boot_data, broker, document
+
+KeepsFilter = Callable[[str, float], PacketFilterReport | None]
 
 
 @dataclass
@@ -113,7 +124,8 @@ class FakeClock:
 class Vm:
     """One VM whose agent can be killed and started again over the same disk and the same Kafka."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, packet_filter: KeepsFilter = lambda rules, now_s: None) -> None:
+        self.packet_filter = packet_filter
         self.layout = Layout(root)
         self.layout.prepare()
         (root / "volumes" / "data").mkdir(parents=True)
@@ -140,6 +152,7 @@ class Vm:
                 settings=AgentSettings(root=self.layout.root, kafka_dir=Path("/kafka")),
                 volumes=GivenVolumes(self.layout),
                 addresses=self.layout.addresses,
+                packet_filter=self.packet_filter,
             )
         )
 

@@ -96,6 +96,8 @@ class House:
     policies: Policies = field(default_factory=NoPolicies)
     prices: Callable[[], PriceBook] = PriceBook
     console_page: ConsolePage = no_console_page
+    filter_rules: str = ""
+    """Of VMs that filter packets themselves."""
     loop: BlockingPortal | None = None
     """The event loop that answers; without one each request has its own."""
 
@@ -143,6 +145,7 @@ class House:
             kafka_looks=KafkaLookDesk(lambda view: self.kafka, lambda: self.now),
             oidc=self.oidc,
             console_page=lambda view, instance: self.console_page(view, instance),
+            packet_filter=lambda view, instance: self.filter_rules,
         )
         self.app: FastAPI = create_app(self.services)
         self.services = self.app.state.services

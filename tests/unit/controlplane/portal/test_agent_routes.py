@@ -173,6 +173,19 @@ def test_an_event_that_does_not_concern_the_vm_leaves_its_etag(house: House) -> 
     assert _ask(house, vm, etag=etag).status_code == 304
 
 
+def test_a_vm_that_filters_packets_hears_of_other_clients_though_nothing_was_recorded_of_its_cluster(
+    house: House,
+) -> None:
+    house.filter_rules = "rules of its birth"
+    vm = _enrolled(house)
+    first = _ask(house, vm)
+    assert Document.model_validate_json(first.content).packet_filter == "rules of its birth"
+    assert _ask(house, vm, etag=_etag(first)).status_code == 304
+    house.filter_rules = "rules with clients"
+    then = _ask(house, vm, etag=_etag(first))
+    assert Document.model_validate_json(then.content).packet_filter == "rules with clients"
+
+
 def test_a_held_question_is_answered_as_soon_as_the_document_changes(house: House) -> None:
     vm = _enrolled(house)
     etag = _etag(_ask(house, vm))

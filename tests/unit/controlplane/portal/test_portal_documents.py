@@ -23,6 +23,16 @@ def test_brokers_are_told_where_metrics_go_only_when_asked_for() -> None:
     assert told("controllers-a-0.g1", metrics=True).metrics is None
 
 
+def test_a_vm_that_filters_packets_is_told_its_rules_and_an_older_agent_can_read_it() -> None:
+    plain = offer(a_view(), "brokers-a-0.g1", epoch=EPOCH)
+    first, second = (offer(a_view(), "brokers-a-0.g1", epoch=EPOCH, packet_filter=rules) for rules in ("some", "other"))
+    assert Document.model_validate_json(first.body).packet_filter == "some"
+    assert len({plain.etag, first.etag, second.etag}) == 3
+    content = json.loads(first.body)
+    del content["packet_filter"]
+    assert Document.model_validate(content) == Document.model_validate_json(plain.body)
+
+
 def test_turning_metrics_on_is_a_new_document_and_an_older_agent_can_read_it() -> None:
     on, off = (offer(a_view(), "brokers-a-0.g1", epoch=EPOCH, metrics=metrics) for metrics in (True, False))
     assert on.etag != off.etag

@@ -35,11 +35,31 @@ def policies() -> Mapping[str, str]:
         "stage": "GA",
         "includedPermissions": list(google.needed()),
     }
+    networks = {
+        "Name": "Kedge networks",
+        "IsCustom": True,
+        "Description": "What Kedge and its module for networks call beside. Assign it on the subscription.",
+        "Actions": list(azure.needed_for_networks()),
+        "NotActions": [],
+        "AssignableScopes": ["/subscriptions/00000000-0000-0000-0000-000000000000"],
+    }
+    custom_networks = {
+        "title": "Kedge networks",
+        "description": "What Kedge and its module for networks call in a project beside.",
+        "stage": "GA",
+        "includedPermissions": list(google.needed_for_networks()),
+    }
     return {
         "aws.json": json.dumps(aws.policy(tags.INSTALLATION), indent=2) + "\n",
+        "aws-networks.json": json.dumps(aws.network_policy(tags.INSTALLATION), indent=2) + "\n",
         "azure.json": json.dumps(role, indent=2) + "\n",
+        "azure-networks.json": json.dumps(networks, indent=2) + "\n",
         "digitalocean.yaml": yaml.safe_dump({"scopes": list(digitalocean.needed())}, sort_keys=False),
+        "digitalocean-networks.yaml": yaml.safe_dump(
+            {"scopes": list(digitalocean.needed_for_networks())}, sort_keys=False
+        ),
         "google.yaml": yaml.safe_dump(custom, sort_keys=False),
+        "google-networks.yaml": yaml.safe_dump(custom_networks, sort_keys=False),
         "upcloud.json": json.dumps(upcloud.permissions("kedge"), indent=2) + "\n",
     }
 

@@ -46,6 +46,41 @@ CHANGES = (
 )
 """Of things that carry the installation's tag."""
 
+NETWORK_READS = (
+    "DescribeAccountAttributes",
+    "DescribeNetworkAcls",
+    "DescribeNetworkInterfaces",
+    "DescribeRouteTables",
+    "DescribeSecurityGroupRules",
+    "DescribeSecurityGroups",
+    "DescribeSubnets",
+    "DescribeTags",
+    "DescribeVpcAttribute",
+    "DescribeVpcs",
+)
+
+NETWORK_MAKES = (
+    "AuthorizeSecurityGroupEgress",
+    "AuthorizeSecurityGroupIngress",
+    "CreateSecurityGroup",
+    "CreateSubnet",
+    "CreateTags",
+    "CreateVpc",
+)
+
+NETWORK_CHANGES = (
+    "DeleteSecurityGroup",
+    "DeleteSubnet",
+    "DeleteVpc",
+    "DisassociateSubnetCidrBlock",
+    "ModifySecurityGroupRules",
+    "ModifySubnetAttribute",
+    "ModifyVpcAttribute",
+    "RevokeSecurityGroupEgress",
+    "RevokeSecurityGroupIngress",
+)
+"""For networks that Kedge makes, beside the others; these of things that carry the installation's tag."""
+
 QUOTAS = ("servicequotas:GetServiceQuota",)
 """Without it a surge is not held against the account's limits, and nothing else is missing."""
 
@@ -64,6 +99,20 @@ def policy(installation_tag: str) -> Mapping[str, object]:
             {"Sid": "ChangeItsOwn", "Effect": "Allow", "Action": _named(CHANGES), "Resource": "*", "Condition": own},
             {"Sid": "Quotas", "Effect": "Allow", "Action": list(QUOTAS), "Resource": "*"},
             {"Sid": "Prices", "Effect": "Allow", "Action": list(OTHER_SERVICES), "Resource": "*"},
+        ],
+    }
+
+
+def network_policy(installation_tag: str) -> Mapping[str, object]:
+    """An IAM policy document to make, change and remove networks; for the tag see `policy`."""
+    own = {"StringLike": {f"aws:ResourceTag/{installation_tag}": "*"}}
+    changes = _named(NETWORK_CHANGES)
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {"Sid": "ReadNetworks", "Effect": "Allow", "Action": _named(NETWORK_READS), "Resource": "*"},
+            {"Sid": "MakeNetworks", "Effect": "Allow", "Action": _named(NETWORK_MAKES), "Resource": "*"},
+            {"Sid": "ChangeItsOwn", "Effect": "Allow", "Action": changes, "Resource": "*", "Condition": own},
         ],
     }
 

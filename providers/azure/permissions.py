@@ -47,6 +47,34 @@ OF_CALLS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
+_GROUPS = "Microsoft.Resources/subscriptions/resourceGroups"
+_NETWORKS, _FILTERS = "Microsoft.Network/virtualNetworks", "Microsoft.Network/networkSecurityGroups"
+_SETS = "Microsoft.Compute/virtualMachineScaleSets"
+
+OF_NETWORKS: Mapping[str, tuple[str, ...]] = {
+    "GET subscriptions": ("Microsoft.Resources/subscriptions/read",),
+    "GET resourcegroups": (f"{_GROUPS}/read",),
+    "PUT resourcegroups": (f"{_GROUPS}/write",),
+    "DELETE resourcegroups": (f"{_GROUPS}/delete", f"{_GROUPS}/resources/read"),
+    "GET virtualnetworks": (f"{_NETWORKS}/read",),
+    "PUT virtualnetworks": (f"{_NETWORKS}/write",),
+    "DELETE virtualnetworks": (f"{_NETWORKS}/delete",),
+    "GET subnets": (f"{_NETWORKS}/subnets/read",),
+    "PUT subnets": (f"{_NETWORKS}/subnets/write", f"{_FILTERS}/join/action"),
+    "DELETE subnets": (f"{_NETWORKS}/subnets/delete",),
+    "GET networksecuritygroups": (f"{_FILTERS}/read",),
+    "PUT networksecuritygroups": (f"{_FILTERS}/write",),
+    "DELETE networksecuritygroups": (f"{_FILTERS}/delete",),
+    "GET securityrules": (f"{_FILTERS}/securityRules/read",),
+    "PUT securityrules": (f"{_FILTERS}/securityRules/write",),
+    "DELETE securityrules": (f"{_FILTERS}/securityRules/delete",),
+    "GET virtualmachinescalesets": (f"{_SETS}/read",),
+    "PUT virtualmachinescalesets": (f"{_SETS}/write",),
+    "DELETE virtualmachinescalesets": (f"{_SETS}/delete",),
+}
+"""For networks that Kedge makes, beside the others, on the subscription: a resource group is made there. A scale set is
+made in regions without zones alone. Terraform's provider looks what a resource group holds before it deletes it."""
+
 
 TO_MAKE = (
     "Microsoft.Compute/disks/write",
@@ -59,6 +87,11 @@ TO_MAKE = (
 def needed() -> tuple[str, ...]:
     """Every operation, sorted."""
     return tuple(sorted({one for several in OF_CALLS.values() for one in several}))
+
+
+def needed_for_networks() -> tuple[str, ...]:
+    """Every operation to make, change and remove a network, sorted."""
+    return tuple(sorted({one for several in OF_NETWORKS.values() for one in several}))
 
 
 def lacking(permissions: Sequence[Mapping[str, Any]], wanted: Iterable[str] = ()) -> tuple[str, ...]:

@@ -25,6 +25,21 @@ OF_CALLS: Mapping[str, tuple[str, ...]] = {
     "POST /v2/volumes/*/actions": ("block_storage_action:create",),
 }
 
+OF_NETWORKS: Mapping[str, tuple[str, ...]] = {
+    "GET /v2/account": ("account:read",),
+    "GET /v2/vpcs/*": ("vpc:read",),
+    "POST /v2/vpcs": ("vpc:create", "vpc:read"),
+    "DELETE /v2/vpcs/*": ("vpc:delete",),
+    "GET /v2/tags/*": ("tag:read",),
+    "POST /v2/tags": ("tag:create", "tag:read"),
+    "DELETE /v2/tags/*": ("tag:delete",),
+    "GET /v2/firewalls/*": ("firewall:read",),
+    "POST /v2/firewalls": ("firewall:create", "droplet:read", "tag:read"),
+    "PUT /v2/firewalls/*": ("firewall:update", "droplet:read", "tag:read"),
+    "DELETE /v2/firewalls/*": ("firewall:delete",),
+}
+"""For networks that Kedge makes, beside the others. Of a firewall its page names the scopes of what it is put on."""
+
 BESIDE = ("actions:read", "block_storage_action:read", "image:read", "regions:read", "sizes:read", "tag:read")
 """Scopes that others cannot be had without."""
 
@@ -32,3 +47,8 @@ BESIDE = ("actions:read", "block_storage_action:read", "image:read", "regions:re
 def needed() -> tuple[str, ...]:
     """Every scope, sorted."""
     return tuple(sorted({*BESIDE, *(one for several in OF_CALLS.values() for one in several)}))
+
+
+def needed_for_networks() -> tuple[str, ...]:
+    """Every scope to make, change and remove a network, sorted."""
+    return tuple(sorted({*BESIDE, *(one for several in OF_NETWORKS.values() for one in several)}))

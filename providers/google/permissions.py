@@ -43,6 +43,26 @@ OF_METHODS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+_POLICY = "compute.networks.updatePolicy"
+"""Of the network, for whoever puts a subnetwork or a firewall rule into it, changes one or takes it out."""
+
+OF_NETWORKS: Mapping[str, tuple[str, ...]] = {
+    "projects.get": ("compute.projects.get",),
+    "networks.get": ("compute.networks.get",),
+    "networks.insert": ("compute.networks.create",),
+    "networks.delete": ("compute.networks.delete",),
+    "subnetworks.get": ("compute.subnetworks.get",),
+    "subnetworks.insert": ("compute.subnetworks.create", _POLICY),
+    "subnetworks.delete": ("compute.subnetworks.delete", _POLICY),
+    "firewalls.get": ("compute.firewalls.get",),
+    "firewalls.insert": ("compute.firewalls.create", _POLICY),
+    "firewalls.patch": ("compute.firewalls.update", _POLICY),
+    "firewalls.delete": ("compute.firewalls.delete", _POLICY),
+    "globalOperations.get": ("compute.globalOperations.get",),
+    "regionOperations.get": ("compute.regionOperations.get",),
+}
+"""For networks that Kedge makes, beside the others."""
+
 _MAKING = ("instances.insert", "disks.insert", "addresses.insert")
 
 
@@ -55,3 +75,8 @@ def needed_to_make() -> tuple[str, ...]:
 def needed() -> tuple[str, ...]:
     """Every permission, sorted."""
     return tuple(sorted({one for several in OF_METHODS.values() for one in several}))
+
+
+def needed_for_networks() -> tuple[str, ...]:
+    """Every permission to make, change and remove a network, sorted."""
+    return tuple(sorted({one for several in OF_NETWORKS.values() for one in several}))

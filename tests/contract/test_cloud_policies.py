@@ -1,6 +1,7 @@
 """The least-privilege policies: the files are as the tables say, and the tables name what is really called.
 
-Terraform's own calls are held to the same tables at the end of a life (tests/terraform), but on AWS.
+Terraform's own calls are held to the same tables at the end of a life (tests/terraform; on AWS in soak), those for
+networks that Kedge makes at the end of a network's.
 """
 
 from collections import Counter
@@ -78,22 +79,27 @@ def test_every_call_of_ours_is_in_its_table(lived: Harness) -> None:
     assert len(called(lived)) >= 6
 
 
-@pytest.mark.parametrize("name", ["aws.json", "azure.json", "digitalocean.yaml", "google.yaml", "upcloud.json"])
+@pytest.mark.parametrize("name", sorted(policies()))
 def test_the_file_is_as_its_table_says(name: str) -> None:
     assert (FOLDER / name).read_text() == policies()[name], "run `python -m providers.policies`"
 
 
-def test_what_changes_something_on_aws_asks_for_the_tag() -> None:
-    statements: Any = yaml.safe_load(policies()["aws.json"])["Statement"]
+def test_no_file_is_left_over() -> None:
+    assert {file.name for file in FOLDER.iterdir()} == policies().keys()
+
+
+@pytest.mark.parametrize("name", ["aws.json", "aws-networks.json"])
+def test_what_changes_something_on_aws_asks_for_the_tag(name: str) -> None:
+    statements: Any = yaml.safe_load(policies()[name])["Statement"]
     for statement in statements:
         verbs = {action.partition(":")[2] for action in statement["Action"]}
-        if any(v.startswith(("Delete", "Terminate", "Detach", "Stop", "Modify", "Attach")) for v in verbs):
+        if any(v.startswith(("Delete", "Terminate", "Detach", "Stop", "Modify", "Attach", "Revoke")) for v in verbs):
             assert statement["Condition"] == {"StringLike": {"aws:ResourceTag/kedge-installation": "*"}}
         assert not any("*" in verb for verb in verbs)
 
 
 def test_no_role_gives_more_than_it_names() -> None:
-    for name in ("azure.json", "google.yaml"):
+    for name in ("azure.json", "azure-networks.json", "google.yaml", "google-networks.yaml"):
         role = yaml.safe_load(policies()[name])
         given = role.get("Actions") or role["includedPermissions"]
         assert given == sorted(set(given))
@@ -105,6 +111,17 @@ def test_a_token_of_digitalocean_may_not_write_what_kedge_does_not() -> None:
     writing = {one.partition(":")[0] for one in scopes if not one.endswith(":read")}
     assert writing == {"droplet", "block_storage", "block_storage_action", "tag"}
     assert "tag:delete" not in scopes
+
+
+def test_what_makes_no_network_may_not_open_or_remove_one() -> None:
+    """Who has their networks themselves gives Kedge no right to change them."""
+    assert not [one for one in azure.needed() if "virtualNetworks/write" in one or "networkSecurityGroups" in one]
+    assert not [one for one in google.needed() if one.startswith(("compute.firewalls", "compute.networks"))]
+    assert not {"vpc:create", "vpc:delete", "firewall:create", "firewall:update", "firewall:delete"} & {
+        *digitalocean.needed()
+    }
+    given = {*aws.READS, *aws.MAKES, *aws.CHANGES}
+    assert not [one for one in given if "SecurityGroup" in one and not one.startswith("Describe")]
 
 
 def test_a_sub_account_of_upcloud_is_given_things_by_their_ids_only() -> None:

@@ -2,7 +2,8 @@
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,12 +12,18 @@ from typing import Any, cast
 import pytest
 import yaml
 
+from providers.aws import permissions as aws
+from providers.azure import permissions as azure
 from providers.base import Place
+from providers.digitalocean import permissions as digitalocean
+from providers.google import permissions as google
 from providers.hetzner.cloud import HetznerCloud
 from providers.networks import NetworkRun, NetworkRunKind
 from providers.tf.networkrun import NetworkResult, execute_network, network_state_key
 from providers.tf.statefile import LocalStates
+from providers.upcloud import permissions as upcloud
 from tests.fakes.clouds import digitalocean as digitalocean_fake
+from tests.fakes.clouds.aws import DRY
 from tests.fakes.clouds.hetzner import TOKEN, fake_hetzner
 from tests.fakes.clouds.hetzner_hands import write_settings as write_hetzner
 from tests.standins.mirror import MODULES
@@ -102,6 +109,28 @@ def let_in(bench: NetworkBench) -> dict[str, set[int]]:
         if bench.place.cloud == "upcloud":
             found |= dict.fromkeys(told["clients"], brokers)
     return found
+
+
+POLICIES: Mapping[str, Collection[str]] = {
+    "aws": {*aws.READS, *aws.MAKES, *aws.CHANGES, *aws.NETWORK_READS, *aws.NETWORK_MAKES, *aws.NETWORK_CHANGES},
+    "azure": {*azure.OF_CALLS, *azure.OF_NETWORKS},
+    "digitalocean": {*digitalocean.OF_CALLS, *digitalocean.OF_NETWORKS},
+    "google": {*google.OF_METHODS, *google.OF_NETWORKS},
+    "upcloud": {*upcloud.OF_CALLS, *upcloud.OF_NETWORKS},
+}
+"""Calls of VMs and of networks that the tables name. A token of Hetzner's may do everything in its project."""
+
+UNMETERED = {"token", "GetCallerIdentity", f"RunInstances{DRY}"}
+"""Questions about the caller itself: no permission is needed."""
+
+
+def asks_for_no_more_than_its_policies(bench: NetworkBench) -> None:
+    """What was called since its bench was opened, by Kedge and by Terraform, is in the tables of permissions."""
+    (calls,) = (fake.calls for fake in vars(bench.of).values() if isinstance(getattr(fake, "calls", None), Counter))
+    print(f"calls at {bench.place.cloud}: {sorted(+calls)}")
+    if bench.place.cloud in POLICIES:
+        lacking = {*+calls} - UNMETERED - {*POLICIES[bench.place.cloud]}
+        assert not lacking, f"docs/clouds/policies does not give {sorted(lacking)}"
 
 
 def _rules(kind: str, has: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

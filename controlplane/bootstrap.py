@@ -267,7 +267,7 @@ def build(
         unlisted_s=lambda cloud: unlisted_s(clouds(cloud)),
         holds_mounted=lambda cloud: holds_mounted(clouds(cloud)),
         networks=lambda view: networks.waits_for(view),
-        packet_filter=partial(packet_filter_in, clouds),
+        packet_filter=lambda view, vm: packet_filter_in(clouds, networks.cidr_at, view, vm),
         drift=lambda view: drift.keeper.noted(view),
         console=reading_through(clouds),
     )
@@ -426,7 +426,7 @@ def build(
         query_limit_s=settings.query_limit_s,
         prices=partial(read_price_book, settings.home),
         unbootable=partial(unbootable_in, clouds),
-        packet_filter=partial(packet_filter_in, clouds),
+        packet_filter=partial(packet_filter_in, clouds, networks.cidr_at),
         console_page=partial(console_page_in, clouds),
         harm=partial(bring_about, clouds),
         gate=gate,

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from controlplane.places import place_of
+from controlplane.places import place_of, places_of
 from controlplane.settings import Settings
 from controlplane.view import ClusterView, InstanceView
 from providers.base import CloudProvider, Place
@@ -71,12 +71,22 @@ def console_page_in(clouds: Callable[[str], CloudProvider], view: ClusterView, i
         return ""
 
 
-def packet_filter_in(clouds: Callable[[str], CloudProvider], view: ClusterView, instance: InstanceView) -> str:
-    """See `FiltersPackets`. "" where nobody filters so, or it cannot be told now: the VM keeps the rules it has."""
+def packet_filter_in(
+    clouds: Callable[[str], CloudProvider],
+    made: Callable[[Place], str],
+    view: ClusterView,
+    instance: InstanceView,
+) -> str:
+    """See `FiltersPackets`. "" where nobody filters so, or it cannot be told now: the VM keeps the rules it has.
+
+    `made`: the addresses of a network Kedge made, by CIDR. VMs of the cluster's other places are members as well.
+    """
     try:
         place = place_of(view, instance)
         provider = clouds(place.cloud)
-        return provider.packet_filter(place) if isinstance(provider, FiltersPackets) else ""
+        if not isinstance(provider, FiltersPackets):
+            return ""
+        return provider.packet_filter(place, [cidr for p in places_of(view) if p != place and (cidr := made(p))])
     except (ProviderError, LookupError):
         return ""
 

@@ -37,9 +37,14 @@ class FilteredRegion(BaseModel):
     """Where only members are: 9093, and 2181, 2888 and 3888 for clusters in ZooKeeper mode."""
 
     @property
-    def ports(self) -> Ports:
-        """What the packet filter of a VM lets in."""
-        return Ports(self.broker_ports, self.member_ports)
+    def members(self) -> tuple[str, ...]:
+        """All networks its VMs are in, by CIDR; none where nobody told them: then nothing is filtered."""
+        return ()
+
+    def packet_filter(self, others: Sequence[str] = ()) -> str:
+        """The rules of a VM there, "" where nothing is filtered. `others` are networks of members elsewhere. Pure."""
+        ports = Ports(self.broker_ports, self.member_ports)
+        return rules([*self.members, *others], self.clients, ports) if self.members else ""
 
 
 FILTER_FIELDS = frozenset(FilteredRegion.model_fields)
@@ -50,10 +55,11 @@ FILTER_FIELDS = frozenset(FilteredRegion.model_fields)
 class FiltersPackets(Protocol):
     """A provider whose VMs guard themselves, as nothing of their cloud filters private traffic."""
 
-    def packet_filter(self, place: Place) -> str:
+    def packet_filter(self, place: Place, others: Sequence[str] = ()) -> str:
         """The rules for `nft -f` of all VMs there as of now, "" where the network is somebody's who filters himself.
 
-        Asks nobody. Raises `PlaceUnknown`, and `NetworkMissing` before there is such a network.
+        `others`: networks of members in other places, by CIDR. Asks nobody. Raises `PlaceUnknown`, and `NetworkMissing`
+        before there is such a network.
         """
         ...
 

@@ -103,6 +103,11 @@ class NetworkKeeper:
         """See `MadeNetworks`."""
         return self.view().settings_of(place)
 
+    def cidr_at(self, place: Place) -> str:
+        """All addresses of the network made there, by CIDR; "" where Kedge made none."""
+        network = self.view().at(place)
+        return str(network.cidr) if network is not None else ""
+
     def waits_for(self, view: ClusterView) -> tuple[str, ...]:
         """What is missing before VMs of the cluster can be made, in words; empty where nothing is."""
         with self._lock:

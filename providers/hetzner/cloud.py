@@ -120,9 +120,9 @@ class HetznerCloud:
             resources, region, standing, software=self._settings.software, ssh_keys=keys, impatient=impatient
         )
 
-    def packet_filter(self, place: Place) -> str:
+    def packet_filter(self, place: Place, others: Sequence[str] = ()) -> str:
         """See `FiltersPackets`."""
-        return self._settings.region(place).packet_filter
+        return self._settings.region(place).packet_filter(others)
 
     def makes_network(self, place: Place) -> bool:
         """See `MakesNetworks`."""

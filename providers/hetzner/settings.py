@@ -7,7 +7,7 @@ from pydantic import AnyHttpUrl, Field, PositiveInt, StringConstraints
 from providers.base import Place
 from providers.cloudinit import PublicKey
 from providers.madenetworks import NetworkedAccount
-from providers.packetfilter import FILTER_FIELDS, Cidr, FilteredRegion, rules
+from providers.packetfilter import FILTER_FIELDS, Cidr, FilteredRegion
 from providers.settingsfile import CloudSettings
 
 _Zone = Annotated[str, StringConstraints(pattern=r"^[a-z]+[0-9]*(-[a-z0-9]+)?$")]
@@ -37,10 +37,9 @@ class HetznerRegion(FilteredRegion):
     """Kafka version -> architecture (`arm64`, `x86_64`) -> snapshot. Keep one for as long as VMs of it stand."""
 
     @property
-    def packet_filter(self) -> str:
-        """See `FiltersPackets`. Members are all networks Kedge has there."""
-        members = (*self.subnets.values(), self.member_range, self.node_range)
-        return rules(members, self.clients, self.ports)
+    def members(self) -> tuple[str, ...]:
+        """See `FilteredRegion`: all networks Kedge has there."""
+        return (*self.subnets.values(), self.member_range, self.node_range)
 
 
 class HetznerAccount(NetworkedAccount):

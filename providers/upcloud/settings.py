@@ -8,7 +8,7 @@ from pydantic import AnyHttpUrl, Field, StringConstraints, model_validator
 from providers.base import Place
 from providers.cloudinit import PublicKey
 from providers.madenetworks import NetworkedAccount
-from providers.packetfilter import FILTER_FIELDS, Cidr, FilteredRegion, rules
+from providers.packetfilter import FILTER_FIELDS, Cidr, FilteredRegion
 from providers.settingsfile import CloudSettings
 
 _Uuid = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
@@ -46,9 +46,9 @@ class UpcloudRegion(FilteredRegion):
         return self
 
     @property
-    def packet_filter(self) -> str:
-        """See `FiltersPackets`."""
-        return rules([self.network_range], self.clients, self.ports) if self.network_range else ""
+    def members(self) -> tuple[str, ...]:
+        """See `FilteredRegion`."""
+        return (self.network_range,) if self.network_range else ()
 
 
 class UpcloudAccount(NetworkedAccount):

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from providers.networks import USUAL_PORTS
 from providers.upcloud.settings import UpcloudSettings
 from tests.fakes.clouds.upcloud import USERNAME, UpcloudServer, upcloud_cloud
 from tests.fakes.clouds.upcloud_hands import HOME
@@ -86,7 +85,7 @@ def test_a_network_is_made_is_stable_and_its_output_is_settings(folder: Path, up
     region = UpcloudSettings.model_validate({"accounts": {"p": account}}).accounts["p"].regions[HOME]
     assert region.zones == tuple(sorted(GOOD["zones"]))
     assert (region.network_range, region.node_addresses) == ("10.20.0.0/16", "10.20.128.0/17")
-    assert (region.clients, region.ports) == ((), USUAL_PORTS)
+    assert (region.clients, region.broker_ports, region.member_ports) == ((), (9092,), (9093,))
     assert [g["anti_affinity"] for g in upcloud.things.groups.values()] == ["strict"]
     (network,) = upcloud.things.networks.values()
     assert (network["zone"], network["router"]) == (HOME, next(iter(upcloud.things.routers)))

@@ -47,6 +47,8 @@ class Told:
 
     def __init__(self, cloud: str, home: Path) -> None:
         self.made: Mapping[str, Any] | None = None
+        self.others: dict[Place, str] = {}
+        """Networks Kedge made elsewhere."""
         file = home / f"{cloud}.yaml"
         file.write_text(yaml.safe_dump({"accounts": {"main": ACCOUNTS[cloud]}}))
         provider = load(cloud, installation_id="test", settings_file=file, networks=lambda place: self.made)
@@ -55,7 +57,9 @@ class Told:
         self.view: ClusterView = a_view(self.vm)
 
     def rules(self) -> str:
-        return packet_filter_in(lambda cloud: self.provider, self.view, self.vm)
+        return packet_filter_in(
+            lambda cloud: self.provider, lambda place: self.others.get(place, ""), self.view, self.vm
+        )
 
 
 @pytest.mark.parametrize("cloud", ["hetzner", "upcloud"])
@@ -68,6 +72,19 @@ def test_rules_follow_the_network_and_are_none_before_there_is_one(cloud: str, t
     assert CLIENT not in closed
     told.made = {**MADE[cloud], "clients": [CLIENT], "broker_ports": [9092, 9192]}
     assert f"tcp dport {{ 9092, 9192 }} ip saddr {{ {CLIENT} }} accept" in told.rules()
+
+
+@pytest.mark.parametrize("cloud", ["hetzner", "upcloud"])
+def test_members_in_another_place_of_the_cluster_are_members(cloud: str, tmp_path: Path) -> None:
+    """While a pool moves, brokers and controllers here and there speak to one another."""
+    told = Told(cloud, tmp_path)
+    told.made = MADE[cloud]
+    there, nobodys = PLACES["aws"], Place("aws", "us-east-1", "main")
+    told.view = a_view(told.vm, replace(an_instance("brokers-b-0"), place=there))
+    alone = told.rules()
+    told.others = {there: "10.65.0.0/20", nobodys: "10.66.0.0/20"}
+    assert "10.65.0.0/20" in told.rules()
+    assert told.rules().replace(", 10.65.0.0/20", "") == alone
 
 
 def test_a_network_of_upcloud_from_before_its_range_was_told_leaves_vms_as_they_are(tmp_path: Path) -> None:

@@ -100,12 +100,12 @@ FILTERED = REGION.model_copy(
 def test_a_vm_is_born_closed_to_all_but_its_network_and_the_clients_that_are_named() -> None:
     text = rules(["10.20.0.0/16"], ["10.8.0.0/16"], Ports((9092, 9192), (9093,)))
     assert bootcmd(FILTERED)["bootcmd"] == [["nft", text]]
-    assert FILTERED.packet_filter == text
+    assert FILTERED.packet_filter() == text
 
 
 def test_where_nobody_says_how_large_the_network_is_nothing_is_filtered_as_before() -> None:
     assert "bootcmd" not in bootcmd(REGION)
-    assert REGION.packet_filter == ""
+    assert REGION.packet_filter() == ""
 
 
 def test_what_loads_the_filter_is_installed_where_the_image_lacks_it() -> None:

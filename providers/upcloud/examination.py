@@ -16,6 +16,7 @@ from providers.upcloud.settings import UpcloudRegion
 _PAGE = 100
 _CORRECT = "Correct upcloud.yaml."
 _FREE = "Widen `node_addresses` in upcloud.yaml, within the network and outside its DHCP."
+_RANGE = "Write the network's own range as `network_range` in upcloud.yaml: VMs let in whoever is in it."
 _ELSEWHERE = "Choose another zone, or name plans that are sold."
 _RIGHTS = "A sub-account needs the permissions of docs/clouds/upcloud.md."
 
@@ -27,6 +28,7 @@ def examine_region(api: Calls, place: Place, region: UpcloudRegion) -> Iterator[
     yield Finding(f"{place}: permissions", None, "UpCloud tells a sub-account nothing of its own; it may read", _RIGHTS)
     yield looked_at(f"{place}: zone", _zone(api, place), _ELSEWHERE)
     yield looked_at(f"{place}: network", _network(api, place, region), _FREE)
+    yield looked_at(f"{place}: who gets in", _filter(api, place, region), _RANGE)
     if region.server_group:
         yield looked_at(f"{place}: server group", _group(api, place, region.server_group), _CORRECT)
     if not region.images:
@@ -81,6 +83,22 @@ def _network(api: Calls, place: Place, region: UpcloudRegion) -> _Look:
         used = sum(1 for a in addresses if ":" not in a["address"] and ipaddress.ip_address(a["address"]) in ours)
         free = ours.num_addresses - used
         return free > 0, f"{free} free addresses for nodes"
+
+    return look
+
+
+def _filter(api: Calls, place: Place, region: UpcloudRegion) -> _Look:
+    """A range that is too narrow keeps members out, one that is too wide lets strangers in."""
+
+    def look() -> tuple[bool | None, str]:
+        if region.network_range is None:
+            return None, "VMs filter nothing: whoever is in the network, or is routed to it, reaches every port"
+        told = _get(api, f"{place}: network {region.network}", f"/network/{region.network}")["network"]
+        ranges = {str(one["address"]) for one in told["ip_networks"]["ip_network"] if one["family"] == "IPv4"}
+        if ranges != {region.network_range}:
+            return False, f"`network_range` is {region.network_range}, the network has {', '.join(sorted(ranges))}"
+        clients = ", ".join(region.clients) or "no clients"
+        return True, f"VMs let in {region.network_range}, and to brokers {clients}"
 
     return look
 

@@ -148,6 +148,20 @@ def test_an_image_that_is_not_there_is_told_with_what_to_do(desk: Desk) -> None:
     assert finding["whatNext"]
 
 
+@pytest.mark.parametrize("wrong", ["10.20.0.0/16", "10.20.8.0/21"], ids=["strangers-get-in", "members-are-kept-out"])
+def test_a_range_that_is_not_the_networks_is_told(wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with a_desk("upcloud", tmp_path, monkeypatch) as desk:
+        assert desk.findings()["who gets in"]["told"] == "VMs let in 10.20.0.0/20, and to brokers no clients"
+        desk.edit(network_range=wrong)
+        found = desk.findings()["who gets in"]
+        assert found["well"] is False
+        assert found["told"] == f"`network_range` is {wrong}, the network has 10.20.0.0/20"
+        desk.edit(network_range=None)
+        found = desk.findings()["who gets in"]
+        assert found["well"] is None
+        assert "reaches every port" in found["told"]
+
+
 def test_credentials_that_may_too_little_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with a_desk("google", tmp_path, monkeypatch) as desk:
         desk.fake.denied = {"compute.instances.create"}

@@ -47,7 +47,6 @@ CHANGES = (
 """Of things that carry the installation's tag."""
 
 NETWORK_READS = (
-    "DescribeAccountAttributes",
     "DescribeNetworkAcls",
     "DescribeNetworkInterfaces",
     "DescribeRouteTables",
@@ -72,10 +71,6 @@ NETWORK_CHANGES = (
     "DeleteSecurityGroup",
     "DeleteSubnet",
     "DeleteVpc",
-    "DisassociateSubnetCidrBlock",
-    "ModifySecurityGroupRules",
-    "ModifySubnetAttribute",
-    "ModifyVpcAttribute",
     "RevokeSecurityGroupEgress",
     "RevokeSecurityGroupIngress",
 )

@@ -52,7 +52,6 @@ _NETWORKS, _FILTERS = "Microsoft.Network/virtualNetworks", "Microsoft.Network/ne
 _SETS = "Microsoft.Compute/virtualMachineScaleSets"
 
 OF_NETWORKS: Mapping[str, tuple[str, ...]] = {
-    "GET subscriptions": ("Microsoft.Resources/subscriptions/read",),
     "GET resourcegroups": (f"{_GROUPS}/read",),
     "PUT resourcegroups": (f"{_GROUPS}/write",),
     "DELETE resourcegroups": (f"{_GROUPS}/delete", f"{_GROUPS}/resources/read"),

@@ -47,7 +47,6 @@ _POLICY = "compute.networks.updatePolicy"
 """Of the network, for whoever puts a subnetwork or a firewall rule into it, changes one or takes it out."""
 
 OF_NETWORKS: Mapping[str, tuple[str, ...]] = {
-    "projects.get": ("compute.projects.get",),
     "networks.get": ("compute.networks.get",),
     "networks.insert": ("compute.networks.create",),
     "networks.delete": ("compute.networks.delete",),

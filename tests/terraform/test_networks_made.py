@@ -22,7 +22,7 @@ from providers.tf.statefile import LocalStates
 from tests.fakes.resources import instance, resources, run, surge, targets
 from tests.terraform.audits import audited
 from tests.terraform.ipv6life import cluster_with_ipv6, nobody_is_let_in_by_ipv6, say_ipv6, who_asked_has_it
-from tests.terraform.networklife import NetworkBench, asks_for_no_more_than_its_policies, let_in, network_bench
+from tests.terraform.networklife import NetworkBench, asks_for_what_its_policies_give, let_in, network_bench
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(400)]
 
@@ -109,7 +109,7 @@ def its_life(bench: NetworkBench, *, ipv6: bool, whole: bool) -> None:
     assert bench.run(REMOVE, intent="remove", **zones).changed
     state = LocalStates(bench.of.state_root).of(network_state_key(bench.wanted(REMOVE, intent="x")))
     assert addresses_in(state.read()) == frozenset()
-    asks_for_no_more_than_its_policies(bench)
+    asks_for_what_its_policies_give(bench)
 
 
 def born(bench: NetworkBench) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from pythonjsonlogger.json import JsonFormatter
 
+from controlplane.foreigntext import escaped, escaped_json
 from controlplane.logcontext import FIELDS, WithContext
 from controlplane.redaction import redacted, redacted_fields
 
@@ -69,9 +70,15 @@ class Objects(JsonFormatter):
     def process_log_record(self, log_data: dict[str, Any]) -> dict[str, Any]:
         return redacted_fields(log_data)
 
+    def serialize_log_record(self, log_data: dict[str, Any]) -> str:
+        return escaped_json(super().serialize_log_record(log_data))
+
 
 class Lines(logging.Formatter):
-    """`2026-01-02 03:04:05,678Z INFO logger: words [cluster=orders node=brokers-a-0 position=812]`, in UTC."""
+    """`2026-01-02 03:04:05,678Z INFO logger: words [cluster=orders node=brokers-a-0 position=812]`, in UTC.
+
+    What follows of one record, as a traceback, is indented: nobody's words look like a line of their own.
+    """
 
     default_msec_format = "%s,%03dZ"
 
@@ -80,7 +87,7 @@ class Lines(logging.Formatter):
         self.converter = time.gmtime
 
     def format(self, record: logging.LogRecord) -> str:
-        return redacted(super().format(record))
+        return escaped(redacted(super().format(record))).replace("\n", "\n  ")
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
         line = super().formatMessage(record)

@@ -9,6 +9,7 @@ import yaml
 from pydantic import BaseModel
 
 from controlplane.cli.session import Session
+from controlplane.foreigntext import escaped_json
 
 API_VERSION = "kedge.cli/v1"
 """Version of what `-o json` and `-o yaml` print. Fields may be added to a version; none is renamed or dropped."""
@@ -40,12 +41,17 @@ def document(kind: str, content: BaseModel | Mapping[str, Any]) -> dict[str, Any
 
 def write_document(session: Session, shape: str, content: Mapping[str, Any]) -> None:
     """A whole document as `json` or `yaml`."""
-    session.write(as_yaml(content) if shape == Format.YAML else json.dumps(content, indent=2, ensure_ascii=False))
+    session.write(as_yaml(content) if shape == Format.YAML else as_json(content, indent=2))
 
 
 def write_record(session: Session, shape: str, content: Mapping[str, Any]) -> None:
     """One document of many: one line of JSON, or a YAML document with its separator."""
-    session.write(f"---\n{as_yaml(content)}" if shape == Format.YAML else json.dumps(content, ensure_ascii=False))
+    session.write(f"---\n{as_yaml(content)}" if shape == Format.YAML else as_json(content))
+
+
+def as_json(content: Mapping[str, Any], *, indent: int | None = None) -> str:
+    """JSON that reads well and steers no terminal, whatever program shows it."""
+    return escaped_json(json.dumps(content, indent=indent, ensure_ascii=False))
 
 
 def as_yaml(content: Mapping[str, Any]) -> str:

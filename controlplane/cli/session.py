@@ -10,6 +10,7 @@ from controlplane.cli import terminal
 from controlplane.cli.address import locate
 from controlplane.cli.client import Client
 from controlplane.cli.surroundings import Surroundings, of_this_process
+from controlplane.foreigntext import on_terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,9 @@ class Session:
         return terminal.can_animate(self.around.environ, is_terminal=self.around.stdout_is_terminal)
 
     def write(self, text: str) -> None:
-        """Data, as it is: no wrapping, no colour."""
+        """Data, as it is: no wrapping, no colour. A person's terminal gets nothing it would obey."""
+        if self.around.stdout_is_terminal:
+            text = on_terminal(text, also="\n\t")
         self.out.file.write(text if text.endswith("\n") else text + "\n")
         self.out.file.flush()
 

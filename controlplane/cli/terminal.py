@@ -4,11 +4,14 @@ Colour: `--no-color` > NO_COLOR > FORCE_COLOR > a terminal whose TERM is not `du
 terminals alone, so NO_COLOR never makes a prompt disappear and FORCE_COLOR never animates a log file.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import IO, Literal
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
+
+from controlplane.foreigntext import on_terminal
 
 UNBOUNDED = 10_000
 """Width off a terminal: a line is a record there and must not be folded."""
@@ -34,7 +37,7 @@ def can_animate(environ: Mapping[str, str], *, is_terminal: bool) -> bool:
 def console(stream: IO[str], environ: Mapping[str, str], *, colour: bool, is_terminal: bool) -> Console:
     """A console that does what was decided here and reads nothing into foreign text: no markup, no emoji."""
     width = _width(environ, is_terminal=is_terminal)
-    return Console(
+    return _Shown(
         file=stream,
         color_system=_palette(environ, is_terminal) if colour else None,
         no_color=not colour,
@@ -51,9 +54,18 @@ def console(stream: IO[str], environ: Mapping[str, str], *, colour: bool, is_ter
     )
 
 
+class _Shown(Console):
+    """A console that writes no control character but its own: whatever was printed, by whichever way it came."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            is_safe = segment.control or segment.text.isprintable()
+            yield segment if is_safe else Segment(on_terminal(segment.text), segment.style)
+
+
 def printable(text: str) -> str:
     """Foreign text without control characters: an event or a message must not steer the terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+    return on_terminal(text)
 
 
 def styled(text: str, style: str = "") -> Text:

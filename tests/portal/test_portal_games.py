@@ -79,6 +79,7 @@ def test_a_game_day_is_followed_to_its_end_and_another_is_ended_early(
     looked_at(window, "game-in-hand")
     page.get_by_role("link", name="End it early").click()
     page.get_by_label("Why").fill("lunch")
+    looked_at(window, "game-end-asked")
     page.get_by_role("button", name="End it").click()
     page.wait_for_url(f"**{CHAOS}")
     expect(main).to_contain_text("ended early, asked by admin: lunch")

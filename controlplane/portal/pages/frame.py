@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from controlplane.cli.quantities import ago, counted, human_seconds
+from controlplane.foreigntext import shown
 from controlplane.kafka.quorum import silent_for
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
@@ -34,6 +35,7 @@ PAGE_HEADERS = {
     "Referrer-Policy": "same-origin",
 }
 
+_SHOWN_AS_THEY_ARE = (Markup, int, float)  # a tuple: a union would be made anew for each of the thousands on a page
 _IN_BACKTICKS = re.compile("`([^`]+)`")
 
 CSRF_HEADER, CSRF_FIELD = "X-CSRF-Token", "csrf"
@@ -129,7 +131,17 @@ def _age_words(then: datetime | None, now: datetime) -> str:
 
 def _coded(sentence: str) -> Markup:
     """A sentence with what stands in `backticks` as code. It may be of foreign text: all of it is escaped first."""
-    return Markup(_IN_BACKTICKS.sub(r"<code>\1</code>", str(escape(sentence))))  # noqa: S704  # nosec B704
+    return Markup(_IN_BACKTICKS.sub(r"<code>\1</code>", str(escape(shown(sentence)))))  # noqa: S704  # nosec B704
+
+
+def _as_shown(value: object) -> object:
+    """What an expression puts on a page. What is markup already was made of parts that went through here."""
+    return value if isinstance(value, _SHOWN_AS_THEY_ARE) else shown(str(value))
+
+
+def _exact(value: object) -> Markup:
+    """A value of a field of a form as it is, escaped: it comes back with the form, and has to be the same then."""
+    return Markup(str(escape(value)).encode("utf-8", "replace").decode())  # noqa: S704  # nosec B704
 
 
 def _environment() -> Environment:
@@ -137,6 +149,7 @@ def _environment() -> Environment:
         loader=FileSystemLoader(Path(__file__).resolve().parent.parent / "templates"),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
+        finalize=_as_shown,
         auto_reload=False,  # the package does not change under a running server
         trim_blocks=True,
         lstrip_blocks=True,
@@ -146,6 +159,7 @@ def _environment() -> Environment:
         "bytes": human_bytes,
         "coded": _coded,
         "counted": counted,
+        "exact": _exact,
         "moment": moment_here,
         "seconds": human_seconds,
         "silent_for": silent_for,

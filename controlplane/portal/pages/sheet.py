@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 
 from starlette.responses import Response
@@ -25,6 +26,10 @@ def csv_of(columns: Sequence[str], rows: Iterable[object]) -> str:
     return text.getvalue()
 
 
+_FORMULA = re.compile(r"[\t\r\n]|[\s\x00]*[=+@\-\uff1d\uff0b\uff0d\uff20]")
+"""Programs skip what is blank before a sign, and some know its full-width form."""
+
+
 def _cell(value: object) -> object:
-    is_formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+    is_formula = isinstance(value, str) and _FORMULA.match(value)
     return f"'{value}" if is_formula else "" if value is None else value

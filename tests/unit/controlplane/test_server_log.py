@@ -117,6 +117,22 @@ def test_nobodys_words_begin_a_line_of_their_own_or_colour_it(reason: str) -> No
     assert "\x1b" not in line
 
 
+def test_words_of_others_in_an_error_neither_begin_a_line_of_the_log_nor_steer_a_terminal() -> None:
+    """An error of a broker or a forge is told with its words, and those with a traceback."""
+    forged = "gone\n2026-01-02 03:04:05,678Z INFO kedge: all is well\x1b]0;owned\x07\x9b\u202e"
+    for log in (Log(Lines()), Log(json_lines("server-1"))):
+        log.logger.warning("the forge said %s", forged)
+        try:
+            raise ValueError(forged)
+        except ValueError:
+            log.logger.exception("asking failed")
+        told = log.written.getvalue()
+        assert "all is well" in told
+        assert not [line for line in told.splitlines() if line.startswith("2026") and "all is well" in line]
+        assert not [c for c in told if not c.isprintable() and c != "\n"]
+    assert [o["message"] for o in log.objects()] == [f"the forge said {forged}", "asking failed"]
+
+
 def test_a_long_event_is_cut(as_json: Log) -> None:
     tell_event(as_json.logger, recorded("cluster.declared", {"spec": "x" * 5000}), "orders")
     assert len(str(as_json.objects()[0]["message"])) < 400

@@ -66,3 +66,9 @@ def test_every_post_form_carries_the_token_of_the_session() -> None:
         for form in re.findall(r"<form[^>]*method=\"post\".*?</form>", template.read_text(), re.DOTALL):
             wanted = 'name="token"' if 'action="/login"' in form else 'name="csrf"'
             assert wanted in form, f"{template.name}: {form[:80]}"
+
+
+def test_what_can_be_scrolled_can_be_scrolled_by_keyboard_and_has_a_name() -> None:
+    for template in TEMPLATES:
+        for place in re.findall(r'<div class="scroll"[^>]*>', template.read_text()):
+            assert 'tabindex="0" role="region" aria-label="' in place, f"{template.name}: {place}"

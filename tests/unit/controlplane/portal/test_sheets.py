@@ -4,6 +4,7 @@ import csv
 import io
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fastapi.testclient import TestClient
@@ -13,6 +14,7 @@ from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from controlplane.portal.app import create_app
 from controlplane.portal.audit.store import AuditFilter
+from controlplane.portal.pages.sheet import csv_of
 from tests.unit.controlplane.portal.portal_house import House
 from tests.unit.controlplane.portal.test_portal_broker_page import VIEWER
 from tests.unit.events.spec_texts import ORDERS
@@ -83,3 +85,12 @@ def test_the_page_of_agents_tells_the_ca_they_trust_and_until_when(
     text = house.client_with({**house.client.headers, "Accept": "text/html"}).get("/agents").text
     assert authority.sha256 in text
     assert f"{authority.not_after:%Y-%m-%d %H:%M:%SZ}" in text
+
+
+@pytest.mark.parametrize(
+    "sign", ["=", "+", "-", "@", "\t", "\r", "\n", " =", "\u00a0=", "\x00=", "\uff1d", "\uff0b", "\uff0d", "\uff20"]
+)
+def test_a_cell_that_a_spreadsheet_takes_for_a_formula_is_text(sign: str) -> None:
+    row = SimpleNamespace(name=f"{sign}1+1", lag=-5)
+    (cells,) = list(csv.reader(io.StringIO(csv_of(("name", "lag"), [row]), newline="")))[1:]
+    assert cells == [f"'{sign}1+1", "-5"]

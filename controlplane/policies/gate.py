@@ -77,7 +77,7 @@ class PolicyGate:
             return closed
         change, prices = ClusterChange(view.document, document, rolling), self.policies.prices()
         verdict = judge_cluster(known.policies, change, prices)
-        others = self._others(known, document.metadata.name, beside)
+        others = self._others(known, view.uid, document.metadata.name, beside)
         return verdict.beside(judge_cluster_quotas(known.policies, change, others, prices))
 
     def topics(
@@ -96,23 +96,27 @@ class PolicyGate:
         beside, whole = _partitions_beside(view, names, snapshot), _partitions_beside(view, set(), snapshot)
         now = whole - beside if whole is not None and beside is not None else None
         change = TopicsChange(cluster, topics, beside, owners, now)
-        others = self._others(known, cluster.metadata.name)
+        others = self._others(known, view.uid, cluster.metadata.name)
         return judge_topics(known.policies, change).beside(judge_topic_quotas(known.policies, change, others))
 
     def _others(
-        self, known: PolicySet, name: str, beside: Iterable[KafkaClusterDocument] = ()
+        self, known: PolicySet, uid: ClusterUid | str, name: str, beside: Iterable[KafkaClusterDocument] = ()
     ) -> Sequence[OtherCluster]:
-        """Every other cluster, as it would be once the change is done."""
+        """Every other cluster, as it would be once the change is done: `uid` is that of the one that changes.
+
+        One of the same name counts too where `uid` is none: who asks is not to find it out by a sum that is less.
+        """
         if all(policy.quota == NO_QUOTA for policy in known.policies):
             return ()
         self.fleet.catch_up()
-        living = [v for v in self.fleet.views() if not v.deleted and v.document is not None]
+        living = [v for v in self.fleet.views() if not v.deleted and v.document is not None and v.uid != uid]
         partitions = {v.name: _partitions_beside(v, set(), self.fleet.last_snapshot(v.uid)) for v in living}
-        documents = {v.name: v.document for v in living} | {d.metadata.name: d for d in beside}
+        documents = {v.name: v.document for v in living}
+        documents |= {d.metadata.name: d for d in beside if d.metadata.name != name}
         return [
             OtherCluster(document, partitions.get(n, 0))
             for n, document in sorted(documents.items())
-            if n != name and document is not None
+            if document is not None
         ]
 
     def deletion(self, view: ClusterView, topic: str = "") -> Verdict:

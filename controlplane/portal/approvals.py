@@ -191,11 +191,11 @@ class ProposalDesk:
         verb = {"apply": Verb.DECLARE, REBALANCE: Verb.STEER}.get(change.change, Verb.DELETE)
         proposed = {t.name: t for t in _traits_in(change.text)}
         for name in change.clusters:
-            view = self.services.commands.current(name)
-            if view.document is not None:
-                rights.require(verb, traits_of(view.document), name)
             if name in proposed:
                 rights.require(verb, proposed[name], f"{name} as this spec has it")
+            view = scoped(self.services, rights).commands.current(name)
+            if view.document is not None:
+                rights.require(verb, traits_of(view.document), name)
 
     # --- doing --------------------------------------------------------------------------------------------------
 
@@ -228,6 +228,8 @@ class ProposalDesk:
 
     def _apply(self, services: PortalServices, proposal: ProposalView) -> list[Outcome]:
         made = proposal.made
+        for name in made.clusters:
+            services.commands.current(name)  # raises Forbidden where its author may not see it any more
         judged = judge(services, made.text, file=made.file)
         if not judged.ok:
             raise SpecRefused([problem for problem in judged.problems if problem.is_error])

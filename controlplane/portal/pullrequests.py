@@ -85,9 +85,11 @@ def may_commit(services: PortalServices, binding: GitBinding, judged: Judged, ve
 
 
 def require_declare(services: PortalServices, judged: Judged, asked: Asked) -> None:
-    """Raises Forbidden unless who asks may declare all of a file as it would be."""
+    """Raises Forbidden unless who asks may declare all of a file as it would be, under names that are not taken."""
     for owner in _owners(services, judged):
         asked.rights.require(Verb.DECLARE, traits_of(owner), "what this spec declares")
+    for one in judged.documents:
+        services.commands.current(one.document.metadata.name)
 
 
 def request_new(services: PortalServices, judged: Judged, text: str, asked: Asked, *, binding: str) -> PullRequestOut:

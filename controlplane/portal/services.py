@@ -94,6 +94,11 @@ class Commands(Protocol):
 
     def current(self, name: str) -> ClusterView: ...
 
+    def visible(self, name: str) -> ClusterView:
+        """The living cluster of that name as far as who asks may know: an empty view for one they may not read, as for
+        a name that is free. Whoever declares needs `current`."""
+        ...
+
 
 class Leadership(Protocol):
     """Whether this server leads; `Candidate` is one. Neither asks the database."""

@@ -103,12 +103,15 @@ class Declared:
 
 
 def judge(services: PortalServices, text: str, *, file: str) -> Judged:
-    """Reads a file, judges it against what is in force, and plans each document. Raises StoreUnavailable."""
+    """Reads a file, judges it against what is in force as far as the caller may know, and plans each document.
+
+    A name of a cluster they may not read is judged as one that is free; `declare` refuses it. Raises StoreUnavailable.
+    """
     loaded = load_documents(text, file=file)
     problems, documents = list(loaded.problems), []
     for index, document in enumerate(loaded.documents if loaded.ok else ()):
         positions, warnings = loaded.positions[index], _warnings(loaded, index)
-        view = services.commands.current(document.metadata.name)
+        view = services.commands.visible(document.metadata.name)
         wanted = replace(view, document=document, generation=view.generation + (view.document != document))
         plan, snapshot = _planned(services, view, document, warnings=warnings, brake=services.brake(wanted))
         problems += admission_problems(
@@ -123,7 +126,7 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
     reserved: list[str] = []
     judged = _judge_topics(services, loaded, Judged(file, (), tuple(documents)), problems, reserved)
     for one in documents:
-        view = services.commands.current(one.document.metadata.name)
+        view = services.commands.visible(one.document.metadata.name)
         verdict = services.gate.cluster(view, one.document, judged.rolling, [other.document for other in documents])
         problems += [refusal.problem(one.positions) for refusal in verdict.refusals]
         reserved += [f"{one.document.metadata.name}: {reason}" for reason in verdict.reasons]
@@ -176,7 +179,7 @@ def _judge_topics(
     lines: list[str] = []
     digests: dict[str, str] = {}
     for name, own in by_cluster(topics).items() if loaded.ok else ():
-        view = services.commands.current(name)
+        view = services.commands.visible(name)
         cluster = beside.get(name, view.document)
         placed = [(one.document, one.positions) for one in own]
         snapshot = services.fleet.last_snapshot(view.uid)

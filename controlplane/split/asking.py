@@ -64,6 +64,10 @@ class PortalCommands:
         """See Commands."""
         return self.inner.current(name)
 
+    def visible(self, name: str) -> ClusterView:
+        """See Commands."""
+        return self.inner.visible(name)
+
     def refuse_other_files(self) -> None:
         """Raises CommandRefused. A portal that never heard a loop has nothing to compare with."""
         word = self.hearing.word

@@ -52,14 +52,14 @@ from controlplane.images.desk import Images
 from controlplane.networks.desk import Networks
 from controlplane.notices.desk import Notifiers, NotifierTold
 from controlplane.portal.access.bindings import Traits, traits_of
-from controlplane.portal.access.rights import Rights
+from controlplane.portal.access.rights import Forbidden, Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.access.scopedagents import ScopedAgents
 from controlplane.portal.access.scopedfreezes import ScopedFreezes
 from controlplane.portal.access.scopedimages import ScopedImages
 from controlplane.portal.access.scopednetworks import ScopedNetworks
 from controlplane.portal.services import Commands, Fleet, PortalServices
-from controlplane.view import ClusterView
+from controlplane.view import ClusterView, empty_view
 from events.ids import ClusterUid
 from events.spec.model import KafkaClusterDocument
 from planner.observed import KafkaSnapshot
@@ -224,12 +224,17 @@ class NotedCommands:
         """See CommandHandler."""
         return self.commands.current(name)
 
+    def visible(self, name: str) -> ClusterView:
+        """See Commands."""
+        return self.commands.visible(name)
+
 
 @dataclass(frozen=True, slots=True)
 class ScopedCommands:
     """Commands a caller may give. A cluster they may not read does not exist for them, its name is taken all the same.
 
-    A declaration needs the right on the cluster as it is and as it would be: nobody takes or gives away another's.
+    A declaration needs the right on the cluster as it would be and as it is: nobody takes or gives away another's, and
+    nobody hears that a name is taken who could not have had it.
     """
 
     commands: Commands
@@ -251,15 +256,25 @@ class ScopedCommands:
     def current(self, name: str) -> ClusterView:
         """See CommandHandler. Raises Forbidden for a cluster that is not theirs."""
         view = self.commands.current(name)
-        if view.uid:
-            self.rights.require(Verb.READ, traits_of(view.document), f"the cluster called {name}")
+        self._refuse_taken(view, name)
         return view
+
+    def visible(self, name: str) -> ClusterView:
+        """See Commands."""
+        view = self.commands.visible(name)
+        return view if self.rights.may_on(Verb.READ, view) else empty_view("")
+
+    def _refuse_taken(self, view: ClusterView, name: str) -> None:
+        if view.uid and not self.rights.may_on(Verb.READ, view):
+            self.rights.trail.judged(Verb.READ, name, allowed=False)
+            raise Forbidden(f"the name {name} is taken", "Choose another name.")
 
     def _judge(self, command: Command) -> None:
         view = self.commands.current(command.name)
         verb = VERB_OF.get(type(command), Verb.ADMINISTER)
         if isinstance(command, DeclareCluster):
             self.rights.require(verb, traits_of(command.document), f"{command.name} as this spec has it")
+            self._refuse_taken(view, command.name)
             if view.uid:
                 self.rights.require(verb, traits_of(view.document), command.name)
             return

@@ -10,14 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controlplane.policies.files import PoliciesUnreadable, parse, try_out
+from controlplane.policies.gate import PolicyGate
 from controlplane.policies.judge import ClusterChange, TopicsChange, judge_cluster
 from controlplane.policies.model import Limits, Money, Policy, Quota, Selector
 from controlplane.policies.quota import OtherCluster, judge_cluster_quotas, judge_topic_quotas
+from controlplane.policies.shelf import PolicySet
 from controlplane.policies.verdict import Verdict
+from controlplane.view import empty_view
 from events.spec.model import KafkaClusterDocument
 from providers.pricebook import PriceBook
 from tests.unit.controlplane.policies.test_policy_judge import a_policy, a_topic, orders
 from tests.unit.controlplane.portal.portal_house import House
+from tests.unit.controlplane.portal.test_proposals import Shelved
 from tests.unit.events.spec_texts import ORDERS
 
 BOOK = PriceBook()
@@ -196,3 +200,18 @@ def test_a_file_is_refused_whole_where_its_clusters_together_pass_the_quota() ->
     ok, why = applied(house, ledger)
     assert (ok, "6 brokers in all its clusters" in why) == (False, True)
     assert applied(house, ledger.replace("owner: payments", "owner: search"))[0]
+
+
+def test_a_sum_does_not_tell_that_a_name_is_taken_by_a_cluster_one_may_not_see() -> None:
+    """Who may not see `orders` is judged as by a free name: it has to count like any other of its team."""
+    house = House()
+    house.apply(TEAM)
+    shelved = Shelved()
+    shelved.known = PolicySet((with_quota(max_brokers=5),))
+    gate = PolicyGate(shelved, house.converger)
+    asked = orders("payments")
+    assert gate.cluster(house.view(), asked, 0).word == "allowed", "it is the one that changes"
+    renamed = asked.model_copy(update={"metadata": asked.metadata.model_copy(update={"name": "nothing"})})
+    hidden, free = (gate.cluster(empty_view(""), document, 0) for document in (asked, renamed))
+    assert hidden.word == free.word == "refused"
+    assert [r.message for r in hidden.refusals] == [r.message for r in free.refusals]

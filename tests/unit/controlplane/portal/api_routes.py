@@ -33,8 +33,8 @@ API_ROUTES: dict[tuple[str, str], tuple[Verb | str, Body]] = {
     ("GET", "/v1/search"): (KNOWN, None),
     ("GET", "/v1/fleet"): (KNOWN, None),
     ("POST", "/v1/pull-requests"): (Verb.DECLARE, _SPEC),
-    ("POST", "/v1/validate"): (Verb.READ, _SPEC),
-    ("POST", "/v1/plan"): (Verb.READ, _SPEC),
+    ("POST", "/v1/validate"): (KNOWN, _SPEC),
+    ("POST", "/v1/plan"): (KNOWN, _SPEC),
     ("POST", "/v1/apply"): (Verb.DECLARE, _SPEC),
     ("GET", _CLUSTER): (Verb.READ, None),
     **{

@@ -1,17 +1,19 @@
 """Every call of the API, every role, on a cluster of one's own team and on another's: as the table says."""
 
 import itertools
+import re
 
 import pytest
 from httpx import Response
 
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import ALLOWS, Role, Verb
+from controlplane.portal.audit.store import AuditFilter
 from tests.unit.controlplane.portal.api_routes import API_ROUTES, KNOWN, NO_TOKEN, SOMEWHERE, address
 from tests.unit.controlplane.portal.portal_house import House
 from tests.unit.controlplane.portal.test_portal_auth_matrix import PERSON, ROUTES
-from tests.unit.controlplane.portal.test_portal_roles_matrix import SCOPES, house_with_topics
-from tests.unit.controlplane.portal.test_proposals import token_of
+from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS, SCOPES, house_with_topics
+from tests.unit.controlplane.portal.test_proposals import TOPIC, token_of
 
 ALWAYS = {(None, "*"), (Role.OWNER, "team:search"), (Role.ADMIN, "team:search")}
 ALWAYS |= set(itertools.product(Role, ("*", "team:payments")))
@@ -19,8 +21,9 @@ CASES = [
     pytest.param(role, scope, marks=[] if (role, scope) in ALWAYS else pytest.mark.soak)
     for role, scope in [(None, "*"), *itertools.product(Role, SCOPES)]
 ]
-BY_SPEC = ("/v1/validate", "/v1/plan", "/v1/apply", "/v1/pull-requests")
-"""The cluster is named in the body. That its name is taken is told: nobody can declare another one of that name."""
+BY_SPEC = ("/v1/apply", "/v1/pull-requests")
+"""The cluster is named in the body. Who may not declare what the spec says is refused whether the name is taken or not.
+"""
 MADE_NO_SENSE = {"request-invalid", "token-needed", "csrf"}
 NOT_THERE = {"cluster-not-found", "proposal-not-found"}
 
@@ -73,6 +76,49 @@ def test_who_may_not_read_a_cluster_gets_the_answer_of_one_that_is_not_there() -
                 hidden = caller.request(method, address(path), json=body)
                 missing = caller.request(method, address(path.replace("{name}", "nothing")), json=body)
                 assert hidden.text.replace("orders", "nothing") == missing.text, f"{method} {path}"
+
+
+@pytest.mark.parametrize("role", [None, Role.VIEWER, Role.OWNER, Role.ADMIN])
+@pytest.mark.parametrize("text", [OURS, TOPIC, OURS.replace("zones: [a, b, c]", "zones: [a]"), f"{OURS}{TOPIC}"])
+def test_validate_and_plan_tell_nothing_of_a_cluster_one_may_not_see(role: Role | None, text: str) -> None:
+    """Nor may a quota of its team: it counts the cluster whatever is asked."""
+    with house_with_topics().one_loop() as house:
+        caller = token_of(house, "eve", *([Binding("", role, "team:search")] if role else []))
+        caller.portal = house.loop
+        for path in ("/v1/validate", "/v1/plan"):
+            taken = caller.post(path, json={"text": text})
+            free = caller.post(path, json={"text": text.replace("orders", "nothing")})
+            assert taken.status_code == free.status_code == 200
+            assert without_digests(taken.text).replace("orders", "nothing") == without_digests(free.text)
+
+
+def without_digests(text: str) -> str:
+    """Digests and machines' names follow from the name that was asked for."""
+    return re.sub(r'"(digest|\w*_digest)":"[^"]*"', "", text)
+
+
+@pytest.mark.parametrize("path", BY_SPEC)
+@pytest.mark.parametrize("role", [None, Role.VIEWER, Role.OWNER])
+def test_who_could_not_have_a_name_is_not_told_whether_it_is_taken(path: str, role: Role | None) -> None:
+    with house_with_topics().one_loop() as house:
+        caller = token_of(house, "eve", *([Binding("", role, "team:search")] if role else []))
+        taken = caller.post(path, json={"text": OURS})
+        free = caller.post(path, json={"text": OURS.replace("orders", "nothing")})
+        assert taken.status_code == free.status_code == 403
+        assert taken.text.replace("orders", "nothing") == free.text
+
+
+@pytest.mark.parametrize("path", BY_SPEC)
+def test_who_may_declare_a_name_that_is_taken_is_refused_with_that_alone_and_it_is_noted(path: str) -> None:
+    """Somebody has to be told: names are unique. It takes the right to declare such a cluster, and the audit has it."""
+    with house_with_topics().one_loop() as house:
+        caller = token_of(house, "eve", Binding("", Role.OWNER, "team:search"))
+        head = house.store.head()
+        answer = caller.post(path, json={"text": OURS.replace("owner: payments", "owner: search")})
+        assert (answer.status_code, answer.json()["title"]) == (403, "the name orders is taken")
+        assert house.store.head() == head
+        noted = house.audit.page(AuditFilter(), 1)[0].entry
+        assert (noted.outcome, noted.object, noted.who) == ("denied", "orders", "user:eve")
 
 
 def test_every_call_of_people_is_in_the_table() -> None:

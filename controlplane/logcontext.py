@@ -10,7 +10,20 @@ from typing import Any
 from controlplane.streams import cluster_uid_of
 from events.envelope import Recorded
 
-FIELDS = ("cluster", "cluster_uid", "node", "key", "intent", "job", "version", "position", "event", "actor", "epoch")
+FIELDS = (
+    "cluster",
+    "cluster_uid",
+    "node",
+    "key",
+    "intent",
+    "job",
+    "version",
+    "position",
+    "event",
+    "actor",
+    "epoch",
+    "request",
+)
 """Every field a line may have beside its time, level, logger and words, in the order they are shown."""
 
 _MAX_DATA = 300

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Column, Index, LargeBinary
+from sqlalchemy import JSON, BigInteger, Column, Index, LargeBinary, String
 from sqlmodel import Field, SQLModel
 
 from events.tables import UtcDateTime, table_of
@@ -257,7 +257,7 @@ class AuditEntryRow(SQLModel, table=True):
     """One call that changed something or was denied. `sha256` covers the row and `previous`, that of the row before."""
 
     __tablename__ = "audit_entry"
-    __table_args__ = (Index("ix_audit_entry_at", "at"),)
+    __table_args__ = (Index("ix_audit_entry_at", "at"), Index("ix_audit_entry_request", "request"))
 
     position: int = Field(sa_column=Column(BigInteger, primary_key=True, autoincrement=False))
     at: datetime = Field(sa_column=_time())
@@ -271,6 +271,7 @@ class AuditEntryRow(SQLModel, table=True):
     status: int
     event_position: int | None = Field(default=None, sa_column=Column(BigInteger, nullable=True))
     note: str
+    request: str = Field(default="", sa_column=Column(String, nullable=False, server_default=""))
     previous: str
     sha256: str
 

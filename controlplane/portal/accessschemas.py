@@ -93,6 +93,7 @@ class AuditEntryOut(Message):
     status: int
     event_position: int | None
     note: str
+    request: str = Field(default="", description="id of the request, as its answer and the server's log have it")
     sha256: str
 
 
@@ -125,5 +126,6 @@ def audit_entry_out(kept: Kept) -> AuditEntryOut:
         status=e.status,
         event_position=e.event_position,
         note=e.note,
+        request=e.request,
         sha256=kept.sha256,
     )

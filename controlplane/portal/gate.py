@@ -18,6 +18,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from controlplane.logcontext import logged
 from controlplane.portal.access.bindings import TOKEN
 from controlplane.portal.access.passwords import neighbourhood
 from controlplane.portal.access.rights import Rights, whole_rights
@@ -41,6 +42,7 @@ from controlplane.portal.callkeys import CallKey
 from controlplane.portal.callrates import BURST, PER_S, CallRates
 from controlplane.portal.portaldoors import Door, door_of, other_part, wrong_door
 from controlplane.portal.problems import ApiError, answer_of, wants_page
+from controlplane.portal.requestids import HEADER, brought_id, name_request, request_id_of
 from controlplane.portal.schemas import API_PREFIX
 from controlplane.portal.services import PortalServices
 from events.engine import answered_within
@@ -95,8 +97,9 @@ class Gate:
             return
         # Machines wait for nobody: an agent's report and a state of Terraform are what the loop lives on.
         is_machine = scope["path"].startswith((AGENT_PATHS, RUN_PATHS))
+        name_request(scope, self._services.request_id())
         with nullcontext() if is_machine else answered_within(self._services.query_limit_s):
-            await self._answer(scope, receive, send)
+            await self._answer(scope, receive, _named(scope, send))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, door = Headers(scope=scope), door_of(scope)
@@ -108,20 +111,34 @@ class Gate:
         problem: Exception | None = refused
         if refused is None:
             try:
-                rights = await self._rights(shown)
+                with logged(request=request_id_of(scope)):
+                    rights = await self._rights(shown)
             except (StoreUnavailable, ApiError) as error:
                 problem = error
         if rights is not None:
             problem = self._too_often(rights)
+            name_request(scope, brought_id(headers, rights) or request_id_of(scope))
         noting = self._noting(scope, headers, rights, headers_sent)
-        if problem is not None or rights is None:
-            answer = answer_of(problem, Request(scope)) if problem is not None else _stranger(Request(scope))
-            await answer(scope, receive, noting)
-            return
-        state = scope.setdefault("state", {})
+        with logged(request=request_id_of(scope)):
+            if problem is not None or rights is None:
+                answer = answer_of(problem, Request(scope)) if problem is not None else _stranger(Request(scope))
+                await answer(scope, receive, noting)
+                return
+            await self._let_in(scope, _limited(receive, most), noting, headers, rights, self._recheck(shown))
+
+    async def _let_in(
+        self,
+        scope: Scope,
+        limited: Receive,
+        noting: Send,
+        headers: Headers,
+        rights: Rights,
+        recheck: Callable[[], Awaitable[Rights | None]],
+    ) -> None:
+        """On to the routes, with the services of who asks."""
+        state = scope["state"]
         state["rights"], state["services"] = rights, scoped(self._services, rights)
-        state["recheck"] = self._recheck(shown)
-        limited = _limited(receive, most)
+        state["recheck"] = recheck
         if not _is_write_of_people(scope):
             await self._served(scope, limited, noting)
             return
@@ -248,7 +265,8 @@ class Gate:
 
     def _noting(self, scope: Scope, headers: Headers, rights: Rights | None, send: Send) -> Send:
         """Sends on once the audit holds what is to be noted. Where it cannot, nobody is told that anything was done."""
-        call = Call(scope["method"], scope["path"], _client(scope), bool(headers.get("authorization")))
+        client, showed = _client(scope), bool(headers.get("authorization"))
+        call = Call(scope["method"], scope["path"], client, showed, request_id_of(scope))
         is_replaced = False
 
         async def noting(message: Message) -> None:
@@ -304,9 +322,8 @@ def _stranger(request: Request) -> Response:
             "Send `Authorization: Bearer TOKEN`: a token of yours, or on its machine the text of the file `token` in "
             "the server's home."
         )
-        return ApiError(
-            401, "token-needed", "the token is missing, over or not this server's", next_step=then
-        ).response()
+        missing = ApiError(401, "token-needed", "the token is missing, over or not this server's", next_step=then)
+        return missing.response(request_id_of(request.scope))
     if request.headers.get("hx-request") == "true":
         here = request.headers.get("hx-current-url", "")
         path = "/" + here.split("://", 1)[-1].partition("/")[2] if "://" in here else "/"
@@ -350,6 +367,17 @@ def _limited(receive: Receive, most: int) -> Receive:
         return message
 
     return limited
+
+
+def _named(scope: Scope, send: Send) -> Send:
+    """The same, with the request's id in the head of the answer."""
+
+    async def named(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message)[HEADER] = request_id_of(scope)
+        await send(message)
+
+    return named
 
 
 def _with_headers(send: Send, given: Mapping[str, str]) -> Send:

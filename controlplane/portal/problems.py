@@ -1,7 +1,6 @@
 """Every error of the API is one shape, application/problem+json: what, why, what next. Never a stack trace."""
 
 import logging
-import secrets
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request
@@ -16,6 +15,7 @@ from controlplane.portal.access.bindings import BindingRefused
 from controlplane.portal.access.people import UserNotFound, UserRefused
 from controlplane.portal.access.rights import Forbidden
 from controlplane.portal.access.tokens import TokenRefused
+from controlplane.portal.requestids import request_id_of
 from controlplane.portal.schemas import ErrorOut
 from controlplane.proposals.book import ProposalNotFound
 from events.errors import QueryTooLong, StoreUnavailable, StreamConflict
@@ -40,9 +40,11 @@ class ApiError(HTTPException):
         super().__init__(status, detail, headers)
         self.body = ErrorOut(title=title, status=status, detail=detail, code=code, next=next_step)
 
-    def response(self) -> Response:
+    def response(self, request_id: str = "") -> Response:
+        """problem+json, of the request with that id."""
+        told = self.body.model_copy(update={"request": request_id})
         return Response(
-            self.body.model_dump_json(), self.status_code, headers=dict(self.headers or {}), media_type=PROBLEM_JSON
+            told.model_dump_json(), self.status_code, headers=dict(self.headers or {}), media_type=PROBLEM_JSON
         )
 
 
@@ -75,20 +77,21 @@ def wants_page(request: Request) -> bool:
 
 def answer_of(error: Exception, request: Request) -> Response:
     """The answer to an error: a page for a browser, problem+json for a program."""
-    told = api_error(error)
+    request_id = request_id_of(request.scope)
+    told = api_error(error, request_id)
     if wants_page(request) and not request.url.path.startswith(NO_PAGES):
         from controlplane.portal.pages.errors import error_page  # the pages know this module
 
         return error_page(request, told)
-    return told.response()
+    return told.response(request_id)
 
 
 async def _answer(request: Request, error: Exception) -> Response:
     return answer_of(error, request)
 
 
-def api_error(error: Exception) -> ApiError:
-    """The answer to an error. One that nobody foresaw is logged under a number, and only that is told."""
+def api_error(error: Exception, request_id: str) -> ApiError:
+    """The answer to an error. One that nobody foresaw is logged under the request's id, and only that is told."""
     match error:
         case ApiError():
             return error
@@ -128,9 +131,9 @@ def api_error(error: Exception) -> ApiError:
             title, then = "the database does not answer", "Try again; the same request twice is done once."
             return ApiError(503, "store-unavailable", title, detail=str(error), next_step=then, retry_after_s=1)
         case _:
-            number = secrets.token_hex(4)
-            _log.error("request failed, number %s", number, exc_info=error)
-            return ApiError(500, "internal", "an error nobody foresaw", detail=f"number {number} in the server's log")
+            _log.error("request %s failed", request_id, exc_info=error)
+            detail = f"request {request_id} in the server's log"
+            return ApiError(500, "internal", "an error nobody foresaw", detail=detail)
 
 
 def _invalid(error: RequestValidationError) -> str:

@@ -490,3 +490,4 @@ class ErrorOut(Message):
     detail: str
     code: str
     next: str = ""
+    request: str = Field(default="", description="id of the request: in the server's log and in the audit, too")

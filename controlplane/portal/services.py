@@ -41,6 +41,7 @@ from controlplane.portal.access.rights import Rights
 from controlplane.portal.audit.store import AuditStore, MemoryAuditStore
 from controlplane.portal.callkeys import CallKeys, MemoryCallKeys
 from controlplane.portal.oidc.signin import OidcSignIn
+from controlplane.portal.requestids import new_request_id
 from controlplane.proposals.view import ProposalView
 from controlplane.states.storage import ServedStates
 from controlplane.topicnames.index import TopicIndex
@@ -240,6 +241,8 @@ class PortalServices:
     """Changes that wait for a second person; the app sets it."""
     public_hosts: frozenset[str] = frozenset()
     """The `Host` values that are answered to over TLS, off this machine; empty where it is not served there."""
+    request_id: Callable[[], str] = new_request_id
+    """Makes the id of a request."""
     query_limit_s: float = 10.0
     """The longest the database may take for what a caller waits for."""
     part: Literal["", "loop", "portal"] = ""

@@ -35,7 +35,7 @@ def tables(url: str) -> set[str]:
 def test_up_check_down(url):
     assert migrate.current(url) is None
     migrate.upgrade(url)
-    assert migrate.current(url) == "e1_0010"
+    assert migrate.current(url) == "e1_0011"
     migrate.check(url)
     assert {"terraform_state", "terraform_lock"} < tables(url)
     assert {"home", "event", "counter", "projection_checkpoint", "lease", "job", "plan_blob", "latest"} < tables(url)
@@ -91,9 +91,9 @@ def become_the_next_release(url: str, revision: str) -> None:
 
 def test_this_release_starts_and_works_on_a_database_the_next_one_has_expanded(url):
     migrate.upgrade(url)
-    become_the_next_release(url, "e1_0010")
+    become_the_next_release(url, "e1_0099")
     migrate.upgrade(url)
-    assert migrate.current(url) == "e1_0010"
+    assert migrate.current(url) == "e1_0099"
     engine = build_engine(url)
     store = SqlEventStore(engine)
     appended = store.append("a", [NewEvent("1", "t", 1, {})], expected_version=0, origin=Origin("converger"))
@@ -125,7 +125,7 @@ def test_migrations_are_found_in_a_wheel(tmp_path, monkeypatch):
     monkeypatch.setattr(migrate.events, "__file__", str(package / "__init__.py"))
     assert migrate.script_directory() == package / "_alembic"
     migrate.upgrade(f"sqlite:///{tmp_path}/kedge.db")
-    assert migrate.current(f"sqlite:///{tmp_path}/kedge.db") == "e1_0010"
+    assert migrate.current(f"sqlite:///{tmp_path}/kedge.db") == "e1_0011"
 
 
 def test_a_missing_script_directory_says_where_it_was_looked_for(tmp_path, monkeypatch):

@@ -1,6 +1,9 @@
 """Tokens, people of the provider and the audit trail: one suite over memory, SQLite and PostgreSQL."""
 
+import hashlib
+import json
 import threading
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -18,7 +21,7 @@ from controlplane.portal.access.tokens import (
     make_token,
     token_of,
 )
-from controlplane.portal.audit.entry import Entry, Outcome
+from controlplane.portal.audit.entry import FIRST, Entry, Outcome
 from controlplane.portal.audit.store import AuditBroken, AuditFilter, AuditStore, MemoryAuditStore, SqlAuditStore
 from events.engine import writing
 
@@ -185,11 +188,13 @@ def test_entries_come_back_as_they_were_newest_first_and_page_by_page(audit: Aud
         (AuditFilter(since=NOW + timedelta(seconds=3)), [4, 3]),
         (AuditFilter(until=NOW + timedelta(seconds=2)), [1]),
         (AuditFilter(text="nothing of it"), []),
+        (AuditFilter(request="0123456789abcdef"), [2]),
+        (AuditFilter(request="0123456789"), []),
     ],
 )
 def test_a_filter_finds_what_it_says(audit: AuditStore, wanted: AuditFilter, found: list[int]) -> None:
     audit.append(entry(1, note=""))
-    audit.append(entry(2, note="", who="user:bob", object="ledger", call="POST /x"))
+    audit.append(entry(2, note="", who="user:bob", object="ledger", call="POST /x", request="0123456789abcdef"))
     audit.append(entry(3, call="POST /x"))
     audit.append(entry(4, note="", call="POST /x", outcome=Outcome.DENIED, client="10.0.0.9", via="token:77"))
     assert [kept.position for kept in audit.page(wanted, 10)] == found
@@ -208,6 +213,18 @@ def test_many_at_once_leave_no_gap(audit: AuditStore) -> None:
     assert audit.verify() == 40
 
 
+def test_rows_of_releases_before_request_ids_are_whole_among_rows_with_them(audit: AuditStore) -> None:
+    """`kept` of such a release had no `request` in what it hashed."""
+    old = audit.append(entry(1))
+    told = {name: value for name, value in asdict(old.entry).items() if name != "request"}
+    told |= {"at": old.entry.at.isoformat(timespec="microseconds"), "position": 1}
+    written = json.dumps(told, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    assert old.sha256 == hashlib.sha256(f"{FIRST}\n{written}".encode()).hexdigest()
+    new = audit.append(entry(2, request="0123456789abcdef"))
+    assert audit.page(AuditFilter(request="0123456789abcdef"), 9) == [new]
+    assert audit.verify() == 2
+
+
 @pytest.mark.parametrize("statement", ["UPDATE audit_entry SET who = 'nobody'", "DELETE FROM audit_entry"])
 def test_the_table_refuses_its_owner_to_change_it(engine: Engine, owner: Engine, statement: str) -> None:
     SqlAuditStore(engine).append(entry())
@@ -217,12 +234,16 @@ def test_the_table_refuses_its_owner_to_change_it(engine: Engine, owner: Engine,
 
 @pytest.mark.parametrize(
     "statement",
-    ["UPDATE audit_entry SET who = 'nobody' WHERE position = 2", "DELETE FROM audit_entry WHERE position = 2"],
+    [
+        "UPDATE audit_entry SET who = 'nobody' WHERE position = 2",
+        "UPDATE audit_entry SET request = '' WHERE position = 2",
+        "DELETE FROM audit_entry WHERE position = 2",
+    ],
 )
 def test_a_row_that_was_changed_or_taken_out_shows(engine: Engine, owner: Engine, statement: str) -> None:
     audit = SqlAuditStore(engine)
     for number in range(3):
-        audit.append(entry(number))
+        audit.append(entry(number, request=f"request-{number}"))
     # Whoever owns the database can take the triggers away first.
     with writing(owner) as transaction:
         if engine.dialect.name == "sqlite":

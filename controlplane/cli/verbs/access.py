@@ -154,6 +154,9 @@ def audit(
     outcome: Annotated[str, typer.Option("--outcome", metavar="WORD", help="done, denied or failed.")] = "",
     since: Annotated[str, typer.Option("--since", metavar="TIME", help="As in 2026-01-31T14:00; UTC.")] = "",
     until: Annotated[str, typer.Option("--until", metavar="TIME", help="Before then.")] = "",
+    request: Annotated[
+        str, typer.Option("--request", metavar="ID", show_default=False, help="Of one request, by its whole id.")
+    ] = "",
     before: Annotated[int, typer.Option("--before", metavar="N", min=0, help="Entries below that one.")] = 0,
     limit: Annotated[int, typer.Option("-n", "--limit", metavar="N", min=1, max=1000, help="So many.")] = 50,
     check: Annotated[bool, typer.Option("--check", help="Hold every entry to its hash instead.")] = False,
@@ -168,13 +171,21 @@ def audit(
       kedge audit
       kedge audit orders --outcome denied --since 2026-01-31
       kedge audit --who ada -n 1000 -o json
+      kedge audit --request 0123456789abcdef
       kedge audit --check
     """
     session = session_of(context)
     if check:
         session.show(f"{session.client.check_audit().entries} entries, each as it was written")
         return
-    asked = {"q": text, "who": who, "outcome": outcome, "since": _moment(since), "until": _moment(until)}
+    asked = {
+        "q": text,
+        "who": who,
+        "outcome": outcome,
+        "since": _moment(since),
+        "until": _moment(until),
+        "request": request,
+    }
     params = {name: value for name, value in asked.items() if value} | {"limit": str(limit)}
     found = session.client.audit(params | ({"before": str(before)} if before else {}))
     if output is not Format.TEXT:
@@ -214,7 +225,18 @@ def _token_table(tokens: list[TokenOut], now: datetime) -> Table:
 
 def _audit_table(entries: list[AuditEntryOut]) -> Table:
     rows = [
-        (str(e.position), moment(e.at), e.who, e.via, e.client, e.verb, e.object, f"{e.outcome} {e.status}", e.call)
+        (
+            str(e.position),
+            moment(e.at),
+            e.who,
+            e.via,
+            e.client,
+            e.verb,
+            e.object,
+            f"{e.outcome} {e.status}",
+            e.request or "-",
+            e.call,
+        )
         for e in entries
     ]
-    return listing(["ENTRY", "WHEN", "WHO", "VIA", "FROM", "VERB", "OBJECT", "OUTCOME", "CALL"], rows)
+    return listing(["ENTRY", "WHEN", "WHO", "VIA", "FROM", "VERB", "OBJECT", "OUTCOME", "REQUEST", "CALL"], rows)

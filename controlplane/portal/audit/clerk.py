@@ -34,6 +34,8 @@ class Call:
     path: str
     client: str
     showed: bool
+    request: str = ""
+    """Its id."""
 
     @property
     def is_safe(self) -> bool:
@@ -65,6 +67,7 @@ def entry_of(
         status=status,
         event_position=trail.event_position if trail else None,
         note=_plain(trail.note if trail else "", 300),
+        request=call.request,
     )
 
 

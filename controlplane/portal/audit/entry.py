@@ -38,6 +38,8 @@ class Entry:
     status: int
     event_position: int | None = None
     note: str = ""
+    request: str = ""
+    """Its id; "" of what came by no request, and of entries of releases before ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,11 @@ class Kept:
 
 
 def kept(entry: Entry, position: int, previous: str) -> Kept:
-    """The entry in its place. Times count in microseconds UTC, as databases keep them."""
+    """The entry in its place. Times count in microseconds UTC, as databases keep them. An entry without the id of a
+    request has the hash that releases before ids gave it.
+    """
     told = asdict(entry) | {"at": entry.at.astimezone(UTC).isoformat(timespec="microseconds"), "position": position}
+    if not entry.request:
+        del told["request"]
     text = json.dumps(told, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return Kept(position, entry, previous, hashlib.sha256(f"{previous}\n{text}".encode()).hexdigest())

@@ -36,6 +36,8 @@ class AuditFilter:
     until: datetime | None = None
     before: int = 0
     after: int | None = None
+    request: str = ""
+    """The whole id of a request."""
 
     def matches(self, found: Kept) -> bool:
         """Whether an entry is wanted."""
@@ -47,6 +49,7 @@ class AuditFilter:
             and self.outcome in ("", entry.outcome)
             and (self.since is None or entry.at >= self.since)
             and (self.until is None or entry.at < self.until)
+            and self.request in ("", entry.request)
             and (not self.before or found.position < self.before)
             and (self.after is None or found.position > self.after)
         )
@@ -153,6 +156,8 @@ def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
         asked.append(table.who.icontains(wanted.who, autoescape=True))
     if wanted.outcome:
         asked.append(table.outcome == wanted.outcome)
+    if wanted.request:
+        asked.append(table.request == wanted.request)
     if wanted.since is not None:
         asked.append(table.at >= wanted.since)
     if wanted.until is not None:

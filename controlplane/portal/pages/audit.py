@@ -37,16 +37,17 @@ def audit(
     outcome: Word = "",
     since: Word = "",
     until: Word = "",
+    request_id: Annotated[str, Query(max_length=200, alias="request")] = "",
     before: Annotated[int, Query(ge=0)] = 0,
 ) -> Response:
     """A page of the trail, newest first."""
     rights.require_everywhere(Verb.AUDIT, "the installation")
-    asked = {"q": q, "who": who, "outcome": outcome, "since": since, "until": until}
+    asked = {"q": q, "who": who, "outcome": outcome, "since": since, "until": until, "request": request_id}
     shown_as = {**asked, "whose": asked["who"]}
-    del shown_as["who"]  # in a page that is who looks at it
+    del shown_as["who"], shown_as["request"]  # in a page these are who looks at it, and how it came
     begins, ends = moment_of_field(request, since), moment_of_field(request, until)
     unread = [text for text, found in ((since, begins), (until, ends)) if text and found is None]
-    wanted = AuditFilter(q, who, _outcome(outcome), begins, ends, before)
+    wanted = AuditFilter(q, who, _outcome(outcome), begins, ends, before, request=request_id)
     found = services.audit.page(wanted, ON_A_PAGE + 1)
     shown = found[:ON_A_PAGE]
     return page(
@@ -58,6 +59,7 @@ def audit(
         older=shown[-1].position if len(found) > ON_A_PAGE else 0,
         query=urlencode({name: value for name, value in asked.items() if value}),
         outcomes=[outcome.value for outcome in Outcome],
+        request_id=request_id,
         **shown_as,
     )
 
@@ -72,10 +74,12 @@ def audit_csv(
     outcome: Word = "",
     since: Word = "",
     until: Word = "",
+    request_id: Annotated[str, Query(max_length=200, alias="request")] = "",
 ) -> Response:
     """The newest that match, as a sheet."""
     rights.require_everywhere(Verb.AUDIT, "the installation")
-    wanted = AuditFilter(q, who, _outcome(outcome), moment_of_field(request, since), moment_of_field(request, until))
+    begins, ends = moment_of_field(request, since), moment_of_field(request, until)
+    wanted = AuditFilter(q, who, _outcome(outcome), begins, ends, request=request_id)
     rows = [audit_entry_out(kept) for kept in services.audit.page(wanted, MOST_EXPORTED)]
     return csv_answer("audit.csv", list(AuditEntryOut.model_fields), rows)
 

@@ -7,11 +7,13 @@ from starlette.responses import Response
 
 from controlplane.portal.pages.frame import page
 from controlplane.portal.problems import ApiError
+from controlplane.portal.requestids import request_id_of
 
 
 def error_page(request: Request, told: ApiError) -> Response:
     """The page of an error, with its status. htmx shows it only for 422; the page it came from says the rest."""
-    answer = page(request, "error.html", status=told.status_code, told=told.body, cluster=_cluster_of(request, told))
+    more = {"cluster": _cluster_of(request, told), "request_id": request_id_of(request.scope)}
+    answer = page(request, "error.html", status=told.status_code, told=told.body, **more)
     for name, value in (told.headers or {}).items():
         if name.lower() != "www-authenticate":
             answer.headers[name] = value

@@ -100,11 +100,12 @@ def audit(
     until: datetime | None = None,
     before: Annotated[int, Query(ge=0, description="only entries below this position")] = 0,
     after: Annotated[int | None, Query(ge=0, description="only entries above this position, oldest first")] = None,
+    request: Annotated[str, Query(max_length=200, description="the id of a request")] = "",
     limit: Most = 100,
 ) -> AuditOut:
     """What was done and what was denied, newest first; with `after` oldest first."""
     rights.require_everywhere(Verb.AUDIT, "the installation")
-    wanted = AuditFilter(q, who, outcome.value if outcome else "", in_utc(since), in_utc(until), before, after)
+    wanted = AuditFilter(q, who, outcome.value if outcome else "", in_utc(since), in_utc(until), before, after, request)
     found = services.audit.page(wanted, limit + 1)
     last = found[limit - 1].position if len(found) > limit else 0
     if last:

@@ -98,6 +98,8 @@ class House:
     console_page: ConsolePage = no_console_page
     filter_rules: str = ""
     """Of VMs that filter packets themselves."""
+    request_id: Callable[[], str] = lambda: "0123456789abcdef"
+    """Of every request the same, unless a test says otherwise: so answers to two of them can be compared."""
     loop: BlockingPortal | None = None
     """The event loop that answers; without one each request has its own."""
 
@@ -144,6 +146,7 @@ class House:
             prices=self.prices,
             kafka_looks=KafkaLookDesk(lambda view: self.kafka, lambda: self.now),
             oidc=self.oidc,
+            request_id=self.request_id,
             console_page=lambda view, instance: self.console_page(view, instance),
             packet_filter=lambda view, instance: self.filter_rules,
         )

@@ -3,6 +3,7 @@
 import inspect
 import itertools
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -44,8 +45,8 @@ OF_PAGES = [
 """One scope of each kind and truth. By what a scope takes a cluster is judged where commands are, for every scope."""
 
 
-def house_with_orders() -> House:
-    house = House()
+def house_with_orders(**parts: Any) -> House:
+    house = House(**parts)
     house.apply(OURS)
     house.join(*three_brokers())
     house.app.state.tailer.close()

@@ -19,6 +19,7 @@ _ACCOUNT = re.compile(r"[a-z][a-z0-9-]*/[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9\[][A-Za-z0-9.:\]-]*", re.ASCII)
 
 Transport = Literal["ssh", "https", "http", "file"]
+SSH_PORT = 22
 Verb = Literal["create", "change"]
 
 
@@ -153,6 +154,14 @@ def transport_of(repository: str) -> Transport:
     if url.scheme == "http" and not is_loopback(url.hostname or ""):
         raise ValueError("plain http is spoken on loopback addresses only: use https")
     return url.scheme  # type: ignore[return-value]  # one of the three
+
+
+def ssh_host(repository: str) -> tuple[str, int]:
+    """Host and port of a repository that is reached by ssh."""
+    if _SCP.fullmatch(repository):
+        return repository.partition("@")[2].partition(":")[0], SSH_PORT
+    url = urlsplit(repository)
+    return url.hostname or "", url.port or SSH_PORT
 
 
 def is_under(repository: str, allowed: tuple[Path, ...]) -> bool:

@@ -3,17 +3,20 @@
 import base64
 import os
 import shlex
-from collections.abc import Mapping
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from controlplane.egress import Egress, EgressRefused, proxy_for
-from controlplane.gitsync.binding import GitBinding
+from controlplane.gitsync.binding import SSH_PORT, GitBinding, ssh_host
 from controlplane.gitsync.faults import SourceFault
 from controlplane.gitsync.tokens import kept_token
 from events.secrets import remember
 
+_ANSWERS_WITHIN_S = 3.0
 _PASSED_ON = ("PATH", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 CONFIG = (
@@ -68,13 +71,15 @@ def fetch_environment(binding: GitBinding, home: Path, egress: Egress) -> tuple[
     told = {**secrets.settings, **_pinned(binding, egress)}
     environ = {**base_environment(home), **_as_variables(told), "GIT_ALLOW_PROTOCOL": binding.transport}
     if binding.transport == "ssh":
-        environ["GIT_SSH_COMMAND"] = _ssh(binding)
+        environ["GIT_SSH_COMMAND"] = _ssh(binding, egress)
         environ["GIT_SSH_VARIANT"] = "ssh"
     return environ, secrets
 
 
-def _ssh(binding: GitBinding) -> str:
-    """Git hands this to a shell: every word is quoted. The host's key must be known, nobody is asked anything."""
+def _ssh(binding: GitBinding, egress: Egress) -> str:
+    """Git hands this to a shell: every word is quoted. The host's key must be known, nobody is asked anything; ssh is
+    told the address that was judged, and by which name the key of the host is known. Raises SourceFault.
+    """
     for file, what in ((binding.ssh_key_file, "ssh_key_file"), (binding.known_hosts_file, "known_hosts_file")):
         if file is None or not file.is_file():
             message = f"{what} {file} is not there"
@@ -87,6 +92,7 @@ def _ssh(binding: GitBinding) -> str:
         "GlobalKnownHostsFile=/dev/null",
         "ForwardAgent=no",
         "ConnectTimeout=10",
+        *_pinned_ssh(binding, egress),
     )
     words = ["ssh", "-F", "/dev/null", "-i", str(binding.ssh_key_file)]
     return shlex.join([*words, *(part for option in options for part in ("-o", option))])
@@ -104,27 +110,59 @@ def _secrets(binding: GitBinding) -> Secrets:
 
 
 def _pinned(binding: GitBinding, egress: Egress) -> dict[str, str]:
-    """Over http git is told the address that was judged, so that it looks up no other (git 2.37). Over ssh it is the
-    host's key that says who answers. Raises SourceFault."""
+    """Over http git is told the address that was judged, so that it looks up no other (git 2.37).
+
+    Raises SourceFault.
+    """
     if binding.transport not in ("https", "http"):
         return {}
     url = urlsplit(binding.repository)
     host, port = url.hostname or "", url.port or {"https": 443, "http": 80}[url.scheme]
-    try:
-        if proxy_for(url.scheme, host):
+    if proxy_for(url.scheme, host):
+        with _told_as_fault(host):
             egress.judge_unresolved(host, named=True)
-            return {}
-        addresses = egress.addresses(host, port, named=True)
+        return {}
+    addresses = _judged(host, port, egress)
+    if addresses == (host,):  # an address itself: there is nothing to look up
+        return {}
+    written = ",".join(f"[{address}]" if ":" in address else address for address in addresses)
+    return {"http.curloptResolve": f"{host}:{port}:{written}"}
+
+
+def _pinned_ssh(binding: GitBinding, egress: Egress) -> tuple[str, ...]:
+    """The same for ssh, which knows no proxy of the environment: options by which it looks up nothing itself."""
+    host, port = ssh_host(binding.repository)
+    address, *more = _judged(host, port, egress)
+    if more:
+        address = next((one for one in (address, *more) if _answers(one, port)), address)
+    known_as = host if port == SSH_PORT else f"[{host}]:{port}"
+    return () if address == host else (f"HostName={address}", f"HostKeyAlias={known_as}")
+
+
+def _judged(host: str, port: int, egress: Egress) -> tuple[str, ...]:
+    with _told_as_fault(host):
+        return egress.addresses(host, port, named=True)
+
+
+@contextmanager
+def _told_as_fault(host: str) -> Iterator[None]:
+    try:
+        yield
     except EgressRefused as refused:
         raise SourceFault(
             "NotAllowed", str(refused), "Look at the address of the binding, and at `egress_allow`."
         ) from None
     except OSError as error:
         raise SourceFault("Unreachable", f"{host} has no address: {error}", "It is tried again.") from None
-    if addresses == (host,):  # an address itself: there is nothing to look up
-        return {}
-    written = ",".join(f"[{address}]" if ":" in address else address for address in addresses)
-    return {"http.curloptResolve": f"{host}:{port}:{written}"}
+
+
+def _answers(address: str, port: int) -> bool:
+    """Whether somebody listens there: ssh is told one address, and of two one may have no way."""
+    try:
+        socket.create_connection((address, port), _ANSWERS_WITHIN_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def _as_variables(settings: Mapping[str, str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.egress import Egress
+from controlplane.egress import Allowed, Egress
 from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.clone import Clone
 from controlplane.gitsync.faults import SourceFault
@@ -37,10 +37,10 @@ class SshServer:
             "StrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPidFile none\n"
         )
 
-    def know(self, key: Path) -> None:
+    def know(self, key: Path, *, host: str = "127.0.0.1") -> None:
         """Writes that key down as the host's."""
         kind, text, *_ = key.with_suffix(".pub").read_text().split()
-        self.known_hosts.write_text(f"[127.0.0.1]:{self.port} {kind} {text}\n")
+        self.known_hosts.write_text(f"[{host}]:{self.port} {kind} {text}\n")
 
     def start(self) -> subprocess.Popen[bytes]:
         if os.getuid() == 0:
@@ -59,15 +59,18 @@ class SshServer:
         with socket.socket() as one:
             return one.connect_ex(("127.0.0.1", self.port)) == 0
 
-    def clone(self, upstream: Upstream, *, key: Path | None = None) -> Clone:
+    def clone(
+        self, upstream: Upstream, *, key: Path | None = None, host: str = "127.0.0.1", egress: Egress | None = None
+    ) -> Clone:
         binding = GitBinding(
             name="teams",
-            repository=f"ssh://{getpass.getuser()}@127.0.0.1:{self.port}{upstream.bare}",
+            repository=f"ssh://{getpass.getuser()}@{host}:{self.port}{upstream.bare}",
             path="kafka",
             ssh_key_file=key or self.key,
             known_hosts_file=self.known_hosts,
         )
-        return Clone(binding, self.folder / "home" / "teams", local_paths=(), stop=threading.Event(), egress=Egress())
+        folder, stop = self.folder / "home" / "teams", threading.Event()
+        return Clone(binding, folder, local_paths=(), stop=stop, egress=egress or Egress())
 
 
 def made_key(file: Path) -> Path:
@@ -138,3 +141,17 @@ def test_a_repository_that_is_not_there_is_said_to_be_unreachable(server: SshSer
     with pytest.raises(SourceFault) as gone:
         server.clone(upstream).tip(None)
     assert gone.value.reason == "Unreachable"
+
+
+def test_ssh_goes_to_the_address_that_was_judged_and_knows_the_host_by_its_name(
+    server: SshServer, upstream: Upstream
+) -> None:
+    """Nobody but the judge can look this name up: had ssh asked a resolver itself, it would have found nothing."""
+    first = upstream.push({"kafka/orders.yaml": ORDERS})
+    judged = Egress(allow=(Allowed.of("127.0.0.0/8"),), resolve=lambda host, port: ("127.0.0.1",))
+    server.know(server.folder / "host", host="git.nowhere.invalid")
+    assert server.clone(upstream, host="git.nowhere.invalid", egress=judged).tip(None).commit == first
+    server.know(server.folder / "host")
+    with pytest.raises(SourceFault) as unknown:
+        server.clone(upstream, host="git.nowhere.invalid", egress=judged).tip(None)
+    assert unknown.value.reason == "HostKeyRefused", "it is known by its name alone, not by its address"

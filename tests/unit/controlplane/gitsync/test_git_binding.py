@@ -1,11 +1,12 @@
 """Bindings in the settings: what is accepted, what is refused and why, and that no secret is ever a value."""
 
 import os
+import shlex
 from pathlib import Path
 
 import pytest
 
-from controlplane.egress import Egress
+from controlplane.egress import Allowed, Egress
 from controlplane.gitsync.environment import CONFIG, fetch_environment
 from controlplane.gitsync.faults import SourceFault
 from controlplane.settings import SettingsRefused, load_settings
@@ -193,4 +194,47 @@ def test_ssh_believes_one_host_key_file_and_asks_nobody(tmp_path: Path) -> None:
     known.touch()
     command = fetch_environment(ssh, tmp_path, EGRESS)[0]["GIT_SSH_COMMAND"]
     assert f"-i '{key}'" in command
+    assert "HostName=192.0.2.7" in command, "nobody answers at either address here: it is the first"
+    assert "HostKeyAlias=git.example.org" in command, "its key is known by its name"
     assert all(word in command for word in ("StrictHostKeyChecking=yes", "BatchMode=yes", "-F /dev/null"))
+
+
+@pytest.mark.parametrize(
+    ("repository", "asked", "known_as"),
+    [
+        ("ssh://git@git.example.org/specs.git", ("git.example.org", 22), "git.example.org"),
+        ("ssh://git@git.example.org:2222/specs.git", ("git.example.org", 2222), "[git.example.org]:2222"),
+        ("git@git.example.org:specs.git", ("git.example.org", 22), "git.example.org"),
+    ],
+)
+def test_ssh_connects_to_the_address_that_was_judged_and_looks_up_no_other(
+    tmp_path: Path, repository: str, asked: tuple[str, int], known_as: str
+) -> None:
+    looked_up: list[tuple[str, int]] = []
+
+    def resolve(host: str, port: int) -> tuple[str, ...]:
+        looked_up.append((host, port))
+        return ("192.0.2.7",)
+
+    command = shlex.split(ssh_command(tmp_path, repository, Egress(resolve=resolve)))
+    assert looked_up == [asked]
+    assert {"HostName=192.0.2.7", f"HostKeyAlias={known_as}"} <= set(command)
+
+
+def test_a_repository_over_ssh_is_not_asked_where_https_would_not_be(tmp_path: Path) -> None:
+    rebound = Egress(resolve=lambda _host, _port: ("169.254.169.254",))
+    listed = Egress(allow=(Allowed.of("*.example.net"),), resolve=lambda _host, _port: ("192.0.2.7",))
+    plain = Egress(resolve=lambda host, _port: (host,))
+    for egress, host in ((rebound, "git.example.org"), (listed, "git.example.org"), (plain, "169.254.169.254")):
+        with pytest.raises(SourceFault) as fault:
+            ssh_command(tmp_path, f"ssh://git@{host}/specs.git", egress)
+        assert fault.value.reason == "NotAllowed"
+    assert "HostName" not in ssh_command(tmp_path, "ssh://git@192.0.2.7/specs.git", plain), "there is nothing to pin"
+
+
+def ssh_command(folder: Path, repository: str, egress: Egress) -> str:
+    key, known = folder / "key", folder / "known"
+    key.touch()
+    known.touch()
+    ssh = binding(repository=repository, ssh_key_file=key, known_hosts_file=known)
+    return fetch_environment(ssh, folder, egress)[0]["GIT_SSH_COMMAND"]

@@ -35,18 +35,18 @@ class Result:
 
 def code(folders: Sequence[Path]) -> Result:
     """bandit over Python: a finding of medium or high severity fails; a `# nosec` names its rule beside the reason."""
-    return _ran("bandit", ("-q", "-r", "-ll"), folders)
+    return ran("bandit", ("-q", "-r", "-ll"), folders)
 
 
 def modules(folder: Path) -> Result:
     """checkov over Terraform's modules; what it may not say is argued in `terraform.yaml`."""
-    return _ran("checkov", ("--config-file", str(HERE / "terraform.yaml"), "-d"), [folder])
+    return ran("checkov", ("--config-file", str(HERE / "terraform.yaml"), "-d"), [folder])
 
 
 def commits(repository: Path) -> Result:
     """gitleaks over every commit of every branch; what only looks like a secret is argued in `secrets.toml`."""
     told = ("git", "--no-banner", "--no-color", "--redact", "--verbose", "-c", str(HERE / "secrets.toml"))
-    return _ran("gitleaks", told, [repository])
+    return ran("gitleaks", told, [repository])
 
 
 def main() -> int:
@@ -65,7 +65,8 @@ def main() -> int:
     return 0 if all(result.passed for result in results) else 1
 
 
-def _ran(scanner: str, arguments: Sequence[str], places: Sequence[Path]) -> Result:
+def ran(scanner: str, arguments: Sequence[str], places: Sequence[Path]) -> Result:
+    """What a scanner says of these places, run with its own tools."""
     program = TOOLS / scanner
     if not program.exists():
         return Result(scanner, False, f"{program} is not there: `make gates` installs it, gitleaks only where Go is")

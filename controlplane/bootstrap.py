@@ -77,6 +77,7 @@ from controlplane.portal.callkeys import SqlCallKeys
 from controlplane.portal.services import PortalServices
 from controlplane.proposals.book import ProposalBook
 from controlplane.proposals.gitproposals import GitProposals
+from controlplane.redaction import redacted
 from controlplane.reports import reports_of
 from controlplane.scheduler import Bell, Scheduler
 from controlplane.serverwords import planner_state, progress_of, release
@@ -224,7 +225,10 @@ def build(
     planning = PlanningService(
         PlanningSettings(
             worker=WorkerSettings(
-                master=settings.spark_master, scratch=settings.home / "spark", log=settings.home / "spark.log"
+                master=settings.spark_master,
+                scratch=settings.home / "spark",
+                log=settings.home / "spark.log",
+                redact=redacted,
             ),
             use_spark=settings.uses_spark,
             require_spark=settings.require_spark,

@@ -19,6 +19,7 @@ import psutil
 
 from spark.frames import Frame, FrameBroken, FrameSocket
 from spark.session import source_root
+from spark.workerlog import Redact, WorkerLog
 
 _KILL_WITHIN_S = 10.0
 _SEND_WITHIN_S = 30
@@ -28,11 +29,12 @@ _SEND_WITHIN_S = 30
 @dataclass(frozen=True, slots=True)
 class WorkerLaunch:
     """How to start a worker. `work_dir` is made, and removed when the worker is stopped; its output goes to
-    `log`.
+    `log` through `redact`, which takes secrets out.
     """
 
     work_dir: Path
     log: Path | None = None
+    redact: Redact = str
     master: str = "local[*]"
     driver_memory: str = "1g"
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -51,6 +53,8 @@ class WorkerProcess:
         self._process, self._link, self._launch = process, link, launch
         self._frames: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
         self._heard_at = time.monotonic()
+        pipe, file = process.stdout, launch.log
+        self._log = WorkerLog(pipe, file, launch.redact) if pipe is not None and file is not None else None
         threading.Thread(target=self._listen, name="planning-worker-link", daemon=True).start()
 
     @classmethod
@@ -115,6 +119,8 @@ class WorkerProcess:
             self._process.poll()
             time.sleep(0.02)
         self._process.wait(_KILL_WITHIN_S)
+        if self._log is not None:
+            self._log.close(_KILL_WITHIN_S)
         self._link.close()
         shutil.rmtree(self._launch.work_dir, ignore_errors=True)
 
@@ -146,17 +152,16 @@ def _spawned(launch: WorkerLaunch, theirs: socket.socket) -> subprocess.Popen[by
     argv += ["--master", launch.master, "--memory", launch.driver_memory]
     argv += [f"--conf={name}={value}" for name, value in sorted(launch.conf.items())]
     path = os.pathsep.join(p for p in (str(source_root()), os.environ.get("PYTHONPATH", "")) if p)
-    with open(launch.log or os.devnull, "ab") as log:
-        return subprocess.Popen(
-            argv,
-            pass_fds=(fd,),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd=launch.work_dir,
-            env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,
-        )
+    return subprocess.Popen(
+        argv,
+        pass_fds=(fd,),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL if launch.log is None else subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=launch.work_dir,
+        env={**os.environ, "PYTHONPATH": path},
+        start_new_session=True,
+    )
 
 
 def _session_of(pid: int) -> int | None:

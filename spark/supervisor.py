@@ -24,6 +24,7 @@ import psutil
 from planner.kinds import KINDS, PlanKind, Request
 from spark.frames import plan_frame
 from spark.process import WorkerLaunch, WorkerProcess
+from spark.workerlog import Redact
 
 _LOOK_EVERY_S = 0.25
 _SCRATCH_PREFIX = "kedge-planner-"
@@ -52,6 +53,7 @@ class WorkerSettings:
     longest_backoff_s: float = 60.0
     scratch: Path | None = None
     log: Path | None = None
+    redact: Redact = str
     command: tuple[str, ...] = (sys.executable, "-m", "spark.worker")
 
 
@@ -285,6 +287,7 @@ class WorkerSupervisor:
         return WorkerLaunch(
             work_dir=Path(tempfile.mkdtemp(prefix=f"{_SCRATCH_PREFIX}{os.getpid()}-", dir=self._scratch())),
             log=settings.log,
+            redact=settings.redact,
             master=settings.master,
             driver_memory=settings.driver_memory,
             conf=settings.conf,

@@ -259,7 +259,7 @@ def _start_journal(
     from agent.journal.start import start_journal
 
     origin = Origin(boot.cluster_uid, boot.node, boot.generation)
-    return start_journal(origin, topic, leaving=leaving, layout=layout, secrets=(boot.token,))
+    return start_journal(origin, topic, leaving=leaving, layout=layout, secrets=(boot.token.get_secret_value(),))
 
 
 def _start_heartbeats(wanted: Heartbeats, /, *, leaving: threading.Event, board: Board) -> threading.Thread:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import httpx
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from agent.connections import Connections
 from agent.identity import Identity, check_server_url, is_loopback
@@ -90,11 +90,11 @@ class ServerClient:
     @property
     def shown(self) -> str:
         """The credential that is sent."""
-        return self._identity.credential
+        return self._identity.credential.get_secret_value()
 
     def show(self, credential: str) -> None:
         """Sends another credential from now on."""
-        self._identity = replace(self._identity, credential=credential)
+        self._identity = replace(self._identity, credential=SecretStr(credential))
 
     def reconnect(self) -> None:
         """Shows what `trust` shows now. Calls under way go on as they began."""

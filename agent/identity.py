@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from pydantic import SecretStr
+
 from agent.wire import BootData, EnrolRequest, RotateRequest
 
 INSTANCE_HEADER = "X-Kedge-Instance"
@@ -16,15 +18,12 @@ class PlainHttpRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The instance and its secret. `repr` hides the secret: it may end in a log."""
+    """The instance and its secret."""
 
     cluster_uid: str
     node: str
     generation: int
-    credential: str
-
-    def __repr__(self) -> str:
-        return f"Identity({self.instance})"
+    credential: SecretStr
 
     @property
     def instance(self) -> str:
@@ -32,11 +31,11 @@ class Identity:
 
     @property
     def headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.credential}", INSTANCE_HEADER: self.instance}
+        return {"Authorization": f"Bearer {self.credential.get_secret_value()}", INSTANCE_HEADER: self.instance}
 
 
 def identity_of(boot: BootData, credential: str) -> Identity:
-    return Identity(boot.cluster_uid, boot.node, boot.generation, credential)
+    return Identity(boot.cluster_uid, boot.node, boot.generation, SecretStr(credential))
 
 
 def enrol_request(boot: BootData, credential: str) -> EnrolRequest:

@@ -70,7 +70,7 @@ class Layout:
             boot = BootData.model_validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
             raise BootDataUnreadable(f"boot data in {path} cannot be used: {error}") from error
-        remember(boot.token)
+        remember(boot.token.get_secret_value())
         return boot
 
     def attached(self) -> Mapping[str, str]:

@@ -5,9 +5,9 @@ and at least every few seconds. A document is a *state*, not an order: asking fo
 """
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, SecretStr
 
 WIRE_VERSION = 1
 
@@ -20,6 +20,14 @@ CERTIFICATE_OVER = "certificate-over"
 
 ServiceName = Literal["broker", "controller", "zookeeper"]
 ServiceState = Literal["waiting", "formatting", "starting", "running", "stopping", "stopped", "failed"]
+
+
+def _told(token: SecretStr) -> str:
+    return token.get_secret_value()
+
+
+OneTimeToken = Annotated[SecretStr, PlainSerializer(_told, return_type=str, when_used="json")]
+"""Prints as asterisks; on the wire and in boot data it is the text it always was."""
 
 
 class Wire(BaseModel):
@@ -347,7 +355,7 @@ class EnrolRequest(Wire):
     node: str
     generation: int
     intent_id: str
-    token: str = Field(repr=False, description="HMAC(server key, intent id), hex; valid once and for one hour")
+    token: OneTimeToken = Field(description="HMAC(server key, intent id), hex; valid once and for one hour")
     credential_sha256: str = Field(description="hex digest of the secret the agent will send as bearer")
     csr: str = Field(default="", description=_CSR)
 
@@ -405,7 +413,7 @@ class BootData(Wire):
     node: str
     generation: int
     intent_id: str
-    token: str = Field(repr=False)
+    token: OneTimeToken
     ca_sha256: str = Field(
         default="",
         pattern=r"^([0-9a-f]{64})?$",

@@ -206,7 +206,7 @@ def build(
             identity,
             take_over=take_over_home,
             state=first_state(storage),
-            keys_print=keys_print(installation.server_key, authority.sha256 if authority else ""),
+            keys_print=keys_print(installation.server_key.get_secret_value(), authority.sha256 if authority else ""),
         )
         settle(engine, storage, recorded=claimed.state, move=move_states, leases=leases, term_s=settings.lease_term_s)
     except HomeRefused:

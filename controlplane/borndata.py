@@ -2,6 +2,8 @@
 
 import json
 
+from pydantic import SecretStr
+
 from agent.wire import BootData
 from controlplane.home import Home, Installation
 from controlplane.portal.auth import enrolment_token
@@ -23,7 +25,7 @@ def boot_data(home: Home, installation: Installation, uid: ClusterUid, node: str
         node=node,
         generation=generation,
         intent_id=intent,
-        token=enrolment_token(installation.server_key, IntentId(intent)),
+        token=SecretStr(enrolment_token(installation.server_key, IntentId(intent))),
         ca_sha256=ca_sha256,
     )
     # Without TLS the field is not even named: boot data from before it was there has to render the same.

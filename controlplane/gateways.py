@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from pydantic import SecretBytes
+
 from controlplane.egress import Allowed
 from controlplane.externals import external_addresses, is_shared
 from controlplane.kafka.admin import AdminGateway
@@ -37,10 +39,14 @@ class _Known:
     gateway: AdminGateway
 
 
+NO_KEY = SecretBytes(b"")
+"""Where no ZooKeeper asks for a password."""
+
+
 class Gateways:
     """Gateways by cluster. Thread-safe; one cluster is asked by one thread at a time (the dialer sees to it)."""
 
-    def __init__(self, dialer: Dialer, server_key: bytes = b"", *, doors: BrokerDoors | None = None) -> None:
+    def __init__(self, dialer: Dialer, server_key: SecretBytes = NO_KEY, *, doors: BrokerDoors | None = None) -> None:
         """`server_key` is what the passwords of ZooKeeper's super users are made of. `doors`, where the dialer has
         some, are told which addresses are a cluster's own."""
         self._dialer = dialer
@@ -107,7 +113,12 @@ class Gateways:
         """Takes that lock: "" where it is ours now, else who has it. Raises `KafkaFault`."""
         uid, endpoints = view.uid, [m.endpoint for m in roll_of(view).members]
         with self._lock:
-            fresh = KazooLocks(uid, lambda: endpoints, holder="Kedge", password=super_password(self._server_key, uid))
+            fresh = KazooLocks(
+                uid,
+                lambda: endpoints,
+                holder="Kedge",
+                password=super_password(self._server_key.get_secret_value(), uid),
+            )
             locks = self._locks.setdefault(uid, fresh)
         try:
             taken = locks.take(RESTART, why=why)
@@ -127,7 +138,7 @@ class Gateways:
         if kind == "kraft":
             return AdminGateway(self._dialer, view.uid, bootstrap)
         uid, registry = view.uid, self._registry(view)
-        password = super_password(self._server_key, uid)
+        password = super_password(self._server_key.get_secret_value(), uid)
         ensemble = KazooEnsemble(uid, lambda: self._rolls[uid].members, password=password, connect_s=_CONNECT_S)
 
         def roll() -> Roll:
@@ -151,7 +162,7 @@ class Gateways:
         return KazooRegistry(
             uid,
             lambda: [m.endpoint for m in self._rolls[uid].members],
-            password=super_password(self._server_key, uid),
+            password=super_password(self._server_key.get_secret_value(), uid),
         )
 
     def close(self) -> None:
@@ -203,7 +214,7 @@ def own_addresses(view: ClusterView) -> frozenset[str]:
     return frozenset(vms | {address for address in view.node_addresses.values() if address})
 
 
-def judged(settings_allow: Iterable[Allowed], *, keep: int = 64, server_key: bytes = b"") -> Gateways:
+def judged(settings_allow: Iterable[Allowed], *, keep: int = 64, server_key: SecretBytes = NO_KEY) -> Gateways:
     """Gateways of a server, whose connections are judged."""
     doors = BrokerDoors(settings_allow)
     return Gateways(DirectDialer(keep=keep, doors=doors), server_key, doors=doors)

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
-from pydantic import SecretStr
+from pydantic import SecretBytes, SecretStr
 
 from controlplane.atomicfile import replacing
 from events.secrets import remember, secret
@@ -30,14 +30,11 @@ from events.secrets import remember, secret
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Who this installation is. `repr` shows no secret: it may end in a log."""
+    """Who this installation is."""
 
     id: str
-    server_key: bytes
+    server_key: SecretBytes
     token: SecretStr
-
-    def __repr__(self) -> str:
-        return f"Installation({self.id})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +92,7 @@ class Home:
         """The id in the home, None when there is none: nothing is minted."""
         return kept(self.path / "installation-id")
 
-    def server_key(self) -> bytes | None:
+    def server_key(self) -> SecretBytes | None:
         """The key in the home, None when there is none: nothing is minted."""
         text = kept(self.path / "server-key")
         return _key(text) if text else None
@@ -174,9 +171,9 @@ def minted(path: Path, mint: Callable[[], str]) -> str:
     return path.read_text().strip()
 
 
-def _key(text: str) -> bytes:
+def _key(text: str) -> SecretBytes:
     remember(text)
-    return bytes.fromhex(text)
+    return SecretBytes(bytes.fromhex(text))
 
 
 def _write(path: Path, text: str) -> None:

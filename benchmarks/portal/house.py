@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from pydantic import SecretStr
+from pydantic import SecretBytes, SecretStr
 
 from benchmarks.tick import Fleet
 from controlplane.backup import BackupSummary
@@ -103,7 +103,7 @@ class PortalHouse:
         self._commands = CommandHandler(self.fleet.store, last_snapshot=converger.last_snapshot)
         self.services = PortalServices(
             version="benchmark",
-            installation=Installation("0123456789abcdef", b"server key", SecretStr("the-token")),
+            installation=Installation("0123456789abcdef", SecretBytes(b"server key"), SecretStr("the-token")),
             hosts=loopback_hosts("127.0.0.1", port),
             store=self.fleet.store,
             latest=self.fleet.latest,

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
+from pydantic import SecretBytes
+
 from controlplane.agents.desk import AgentDesk
 from controlplane.agents.keeper import AgentKeeper
 from controlplane.agents.signing import AgentSigner
@@ -37,7 +39,7 @@ def agents_of(
     latest: LatestStore,
     fleet: FreshFleet,
     freezes: FreezeKeeper,
-    server_key: bytes,
+    server_key: SecretBytes,
     leadership: Leadership,
     epoch: Callable[[], Epoch | None],
     clock: Clock,

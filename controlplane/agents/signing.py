@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from pydantic import SecretBytes
 
 from agent.wire import signed_text
 
@@ -20,7 +21,7 @@ class AgentSigner:
     """Signs what is published. The key is that of the file, else one that follows from the server's own key: the same
     on every server of the installation, and after a restart."""
 
-    def __init__(self, server_key: bytes, file: Path | None = None) -> None:
+    def __init__(self, server_key: SecretBytes, file: Path | None = None) -> None:
         self._server_key = server_key
         self._file = file
 
@@ -35,7 +36,9 @@ class AgentSigner:
 
     def _key(self) -> Ed25519PrivateKey:
         if self._file is None:
-            return Ed25519PrivateKey.from_private_bytes(hmac.digest(self._server_key, _PURPOSE, "sha256"))
+            return Ed25519PrivateKey.from_private_bytes(
+                hmac.digest(self._server_key.get_secret_value(), _PURPOSE, "sha256")
+            )
         try:
             found = serialization.load_pem_private_key(self._file.read_bytes(), password=None)
         except (OSError, ValueError, TypeError) as error:

@@ -7,6 +7,7 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Header, Request
+from pydantic import SecretBytes
 
 from agent.wire import CERTIFICATE_NEEDED, CERTIFICATE_OVER
 from controlplane.agentcertificates import AgentCertificate
@@ -70,9 +71,9 @@ def is_foreign_origin(origin: str, hosts: frozenset[str], scheme: str = "http") 
     return parts.scheme != scheme or parts.netloc not in hosts
 
 
-def enrolment_token(server_key: bytes, intent_id: IntentId) -> str:
+def enrolment_token(server_key: SecretBytes, intent_id: IntentId) -> str:
     """The one-time token of a VM: derived, so that boot data renders the same each time and no event holds a secret."""
-    return hmac.new(server_key, intent_id.encode(), hashlib.sha256).hexdigest()
+    return hmac.new(server_key.get_secret_value(), intent_id.encode(), hashlib.sha256).hexdigest()
 
 
 def agent_at_renewal(

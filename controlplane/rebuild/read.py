@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from pydantic import ValidationError
+from pydantic import SecretBytes, ValidationError
 
 from agent.wire import BootData, Document
 from controlplane.kafka.errors import KafkaFault
@@ -36,7 +36,7 @@ def read_evidence(
     cloud: Cloud,
     dial: Dial,
     installation_id: str,
-    server_key: bytes | None,
+    server_key: SecretBytes | None,
 ) -> Evidence:
     """All there is. Raises ProviderError when a place cannot be read: what is unknown is not empty."""
     listings = {place: cloud(place.cloud).list_place(place) for place in places}
@@ -123,10 +123,10 @@ def _snapshot(found: FoundCluster, dial: Dial, port: int) -> tuple[KafkaSnapshot
         return None, str(error)
 
 
-def _key_fits(server_key: bytes | None, clusters: Iterable[FoundCluster]) -> bool | None:
+def _key_fits(server_key: SecretBytes | None, clusters: Iterable[FoundCluster]) -> bool | None:
     boots = [vm.boot for c in clusters for vm in c.vms if vm.boot]
     if not boots:
         return None
     if server_key is None:
         return False
-    return all(enrolment_token(server_key, IntentId(b.intent_id)) == b.token for b in boots)
+    return all(enrolment_token(server_key, IntentId(b.intent_id)) == b.token.get_secret_value() for b in boots)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
+from pydantic import SecretBytes
 from sqlalchemy import Engine
 
 from controlplane.agents.desk import AgentDesk
@@ -191,7 +192,7 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
         networks=NetworkDesk(store, networks, folded.views, folded.catch_up, partial(kept_audits, latest)),
         images=ImageDesk(store, images, folded.views, fleet.sentence_on, folded.catch_up, utc_now),
         freezes=FreezeDesk(store, freezes, folded.views, folded.catch_up, utc_now),
-        agents=PortalAgents(AgentDesk(agents, AgentSigner(b""))),
+        agents=PortalAgents(AgentDesk(agents, AgentSigner(SecretBytes(b"")))),
         people=people_of(settings, engine),
         audit=SqlAuditStore(engine),
         call_keys=SqlCallKeys(engine),

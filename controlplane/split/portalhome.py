@@ -8,6 +8,8 @@ server.json       where it listens, for the CLI
 
 import secrets
 
+from pydantic import SecretBytes
+
 from controlplane.home import Home, Installation, minted
 from controlplane.split.reach import PortalRefused
 from events.secrets import remember, secret
@@ -27,6 +29,6 @@ def installation_of(home: Home, installation_id: str) -> Installation:
     remember(key)
     return Installation(
         id=installation_id,
-        server_key=bytes.fromhex(key),
+        server_key=SecretBytes(bytes.fromhex(key)),
         token=secret(minted(home.token_file, lambda: secrets.token_urlsafe(32))),
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import SecretBytes
 from sqlalchemy import Engine
 
 from controlplane.homeclaim import HTTP, LOCAL, HomeRefused, homes_of, leave, record_state
@@ -48,7 +49,7 @@ def storage_of(
     engine: Engine,
     *,
     chosen: str,
-    server_key: bytes,
+    server_key: SecretBytes,
     keep: int,
     root: Path,
     url: str,
@@ -59,7 +60,7 @@ def storage_of(
     and runs, `keep` how many versions stay."""
     served = ServedStates(
         locks=SqlStateLocks(engine),
-        versions=SqlStateVersions(engine, seal=StateSeal(server_key), keep=keep),
+        versions=SqlStateVersions(engine, seal=StateSeal(server_key.get_secret_value()), keep=keep),
         root=root,
         url=url,
         leading=leading,

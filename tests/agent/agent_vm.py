@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
+from pydantic import SecretStr
 
 from agent.init import read_pid_file
 from agent.wire import BootData
@@ -45,7 +46,7 @@ class AgentVm:
             node=node,
             generation=generation,
             intent_id=f"intent-{node}-{generation}",
-            token="t0ken",
+            token=SecretStr("t0ken"),
         )
         (root / "boot.json").write_text(boot.model_dump_json())
 

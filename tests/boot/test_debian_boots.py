@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from agent.disks.choice import filesystem_uuid
 from agent.wire import BootData, Document, LogDir, ServiceDocument, Voter
@@ -131,7 +132,7 @@ def born(server: ControlServer, wanted: Software) -> str:
         node=NODE,
         generation=1,
         intent_id="intent-1",
-        token="ab" * 32,
+        token=SecretStr("ab" * 32),
     )
     return user_data(boot.model_dump_json(), kafka_version=VERSION, software=wanted)
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from agent.client import CredentialLost, RetryLater, ServerClient
 from agent.identity import enrol_request, identity_of
@@ -47,7 +48,7 @@ def agent(home: Home, state: Path) -> tuple[ServerClient, BootData]:
         node="brokers-a-0",
         generation=1,
         intent_id="intent",
-        token="0" * 64,
+        token=SecretStr("0" * 64),
         ca_sha256=home.agent_ca() or "",
     )
     state.mkdir(exist_ok=True)

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import httpx
 import pytest
+from pydantic import SecretBytes
 
 from controlplane.portal.access.oidcpeople import MemoryOidcPeople, OidcPerson
 from controlplane.portal.oidc.binding import OidcBinding
@@ -38,7 +39,9 @@ class Server:
         monkeypatch.setenv("KEDGE_TEST_OIDC_SECRET", secret)
         self.now_s = 0.0
         binding = OidcBinding(issuer=provider.issuer, client_id=CLIENT, client_secret_env="KEDGE_TEST_OIDC_SECRET")
-        self.oidc = OidcSignIn(Provider(binding, monotonic=lambda: self.now_s), MemoryOidcPeople(), b"server key")
+        self.oidc = OidcSignIn(
+            Provider(binding, monotonic=lambda: self.now_s), MemoryOidcPeople(), SecretBytes(b"server key")
+        )
 
     def answer(self, url: str, login: str) -> Answer:
         with httpx.Client() as browser:

@@ -11,7 +11,7 @@ from typing import Any
 
 import uvicorn
 from argon2 import PasswordHasher
-from pydantic import SecretStr
+from pydantic import SecretBytes, SecretStr
 
 from agent.wire import Report
 from controlplane.backup import BackupSummary
@@ -151,7 +151,7 @@ class LivingPortal:
         )
         self.services = PortalServices(
             version="1.2.3",
-            installation=Installation("0123456789abcdef", b"server key", SecretStr("the-token")),
+            installation=Installation("0123456789abcdef", SecretBytes(b"server key"), SecretStr("the-token")),
             hosts=loopback_hosts("127.0.0.1", port),
             store=self.world.store,
             latest=self.world.latest,
@@ -176,7 +176,9 @@ class LivingPortal:
             past_placements=self.lake,
             gate=PolicyGate(self.policies),
             loop=self._loop(),
-            oidc=OidcSignIn(Provider(self.provider), self.people.oidc, b"server key") if self.provider else None,
+            oidc=OidcSignIn(Provider(self.provider), self.people.oidc, SecretBytes(b"server key"))
+            if self.provider
+            else None,
         )
         self.password = self.people.first_password(self.world.clock())
         self.app = create_app(self.services)

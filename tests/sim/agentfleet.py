@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from pydantic import SecretBytes
+
 from agent.wire import Report, ServiceReport, UpgradeReport
 from controlplane.agents.desk import AgentDesk, Offered
 from controlplane.agents.keeper import AgentKeeper
@@ -79,7 +81,7 @@ class AgentFleet:
             soak=timedelta(seconds=soak_s),
             at_once=at_once,
         )
-        self.desk = AgentDesk(self.keeper, AgentSigner(b"server key"))
+        self.desk = AgentDesk(self.keeper, AgentSigner(SecretBytes(b"server key")))
         self._commands = 0
 
     def declare(self, name: str, stage: str, **changes: Any) -> None:

@@ -16,6 +16,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
+from pydantic import SecretBytes
+
 from controlplane.portal.access.oidcpeople import ATTEMPT_LIFE, OidcPeopleStore, OidcPerson
 from controlplane.portal.oidc.binding import OidcBinding
 from controlplane.portal.oidc.idtoken import claims_of, logout_claims_of
@@ -44,7 +46,7 @@ class OidcSignIn:
 
     provider: Provider
     people: OidcPeopleStore
-    key: bytes
+    key: SecretBytes
 
     @property
     def binding(self) -> OidcBinding:
@@ -151,7 +153,7 @@ class OidcSignIn:
         return seed
 
     def _signature(self, seed: str) -> str:
-        return hmac.new(self.key, f"oidc attempt {seed}".encode(), hashlib.sha256).hexdigest()
+        return hmac.new(self.key.get_secret_value(), f"oidc attempt {seed}".encode(), hashlib.sha256).hexdigest()
 
 
 def _derived(seed: str, purpose: str) -> str:

@@ -227,7 +227,7 @@ def _login_form(
 
 
 def _form_token(services: PortalServices, nonce: str) -> str:
-    return hmac.new(services.installation.server_key, f"login {nonce}".encode(), sha256).hexdigest()
+    return hmac.new(services.installation.server_key.get_secret_value(), f"login {nonce}".encode(), sha256).hexdigest()
 
 
 def _give(request: Request, answer: Response, services: PortalServices, cookie: str) -> None:

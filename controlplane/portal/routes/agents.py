@@ -72,7 +72,12 @@ def enrol(body: EnrolRequest, request: Request, services: Services) -> EnrolAnsw
     view = services.fleet.view(vm.cluster_uid)
     instance = view.instances.get(_key(vm)) if view is not None else None
     right = enrolment_token(services.installation.server_key, IntentId(body.intent_id))
-    if not same_secret(body.token, right) or view is None or instance is None or instance.intent != body.intent_id:
+    if (
+        not same_secret(body.token.get_secret_value(), right)
+        or view is None
+        or instance is None
+        or instance.intent != body.intent_id
+    ):
         raise _enrolment_refused("the token is not the one of this instance")
     _refuse_no_digest(body.credential_sha256)
     known = services.credentials.get(vm)
@@ -230,7 +235,8 @@ def _offer(services: PortalServices, vm: Vm) -> Offer:
     if may_be_kept_back(view, key, now) and is_kept_back(view, key, last_report(services.latest, view.uid, key), now):
         return kept_back(view)
     is_server = instance.planned.service == "zookeeper" or instance.planned.member is not None
-    digest = super_digest(super_password(services.installation.server_key, view.uid)) if is_server else ""
+    secret = services.installation.server_key.get_secret_value()
+    digest = super_digest(super_password(secret, view.uid)) if is_server else ""
     return offer(
         view,
         instance.key,

@@ -1,6 +1,7 @@
 """The VM's secret, and to whom it may be told."""
 
 import hashlib
+import json
 from pathlib import Path
 
 import httpx
@@ -111,3 +112,15 @@ def test_enrolling_sends_no_bearer() -> None:
 def test_each_failure_says_what_to_do(answer: httpx.Response | Exception, error: type[Exception]) -> None:
     with pytest.raises(error):
         client(answer).document(etag="", wait_s=1)
+
+
+def test_the_token_a_vm_is_born_with_is_shown_by_nothing_but_the_wire() -> None:
+    boot = boot_data()
+    token = boot.token.get_secret_value()
+    asked = enrol_request(boot, "secret")
+    for told in (repr(boot), str(boot), repr(asked), repr(asked.model_dump()), f"{boot.token}"):
+        assert token not in told
+    assert json.loads(asked.model_dump_json())["token"] == json.loads(boot.model_dump_json())["token"] == token
+    mine = identity_of(boot, "c4nary")
+    assert "c4nary" not in f"{mine!r} {mine.credential}"
+    assert mine.headers["Authorization"] == "Bearer c4nary"

@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from agent import secretlog
 from agent.credential import Credential
@@ -68,13 +69,13 @@ def test_nor_is_the_one_time_token_in_a_line_or_in_what_boot_data_print(
         generation=1,
         intent_id="intent-1",
         server_url="http://127.0.0.1:1",
-        token="ab" * 32,
+        token=SecretStr("ab" * 32),
     )
     assert "abab" not in repr(boot)
     assert "abab" in boot.model_dump_json()
     (tmp_path / "boot.json").write_text(boot.model_dump_json())
     logger, written = log
-    logger.info("%s", Layout(tmp_path).boot_data().token)
+    logger.info("%s", Layout(tmp_path).boot_data().token.get_secret_value())
     assert "abab" not in written.getvalue()
 
 

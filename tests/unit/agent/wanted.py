@@ -1,5 +1,7 @@
 """Documents and boot data for unit tests of the agent."""
 
+from pydantic import SecretStr
+
 from agent.wire import BootData, Document, EnsembleMember, LogDir, ServiceDocument, Voter
 
 VOTERS = tuple(
@@ -80,5 +82,5 @@ def boot_data(server_url: str = "https://kedge.example") -> BootData:
         node="brokers-a-0",
         generation=2,
         intent_id="intent-1",
-        token="t0ken",
+        token=SecretStr("t0ken"),
     )

@@ -6,6 +6,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from pydantic import SecretBytes
 
 from agent.upgrades.archive import BundleRefused, check_signature
 from controlplane.agents.ledger import Ledger, folded
@@ -151,14 +152,18 @@ def test_a_ledger_that_cannot_be_read_asks_nobody_for_anything() -> None:
 
 
 def test_the_key_follows_from_the_servers_or_is_the_one_of_the_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    assert AgentSigner(b"k").public_key() == AgentSigner(b"k").public_key() != AgentSigner(b"other").public_key()
+    assert (
+        AgentSigner(SecretBytes(b"k")).public_key()
+        == AgentSigner(SecretBytes(b"k")).public_key()
+        != AgentSigner(SecretBytes(b"other")).public_key()
+    )
     path = tmp_path / "key.pem"
     own = Ed25519PrivateKey.generate()
     form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     path.write_bytes(own.private_bytes(*form))
-    assert AgentSigner(b"k", path).public_key() == AgentSigner(b"other", path).public_key()
+    assert AgentSigner(SecretBytes(b"k"), path).public_key() == AgentSigner(SecretBytes(b"other"), path).public_key()
     path.write_bytes(ec.generate_private_key(ec.SECP256R1()).private_bytes(*form))
     with pytest.raises(SigningKeyRefused, match="is no Ed25519 key"):
-        AgentSigner(b"k", path).public_key()
+        AgentSigner(SecretBytes(b"k"), path).public_key()
     with pytest.raises(SigningKeyRefused, match="cannot be read"):
-        AgentSigner(b"k", tmp_path / "none").public_key()
+        AgentSigner(SecretBytes(b"k"), tmp_path / "none").public_key()

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 from typer.testing import Result
 
 from agent.wire import BootData
@@ -126,7 +127,7 @@ def running(home: Path) -> None:
             node=instance.node,
             generation=1,
             intent_id=instance.intent,
-            token="lost",
+            token=SecretStr("lost"),
         )
         write_record(vm_dir / "boot.json", boot.model_dump(mode="json"))
 

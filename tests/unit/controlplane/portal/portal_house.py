@@ -11,7 +11,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from argon2 import PasswordHasher
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from pydantic import SecretStr
+from pydantic import SecretBytes, SecretStr
 
 from controlplane.backup import BackupSummary
 from controlplane.converger.loop import Converger, new_events
@@ -116,7 +116,7 @@ class House:
         self.windows = KeptWindows()
         self.services = PortalServices(
             version="1.2.3",
-            installation=Installation("inst", b"server key", SecretStr(TOKEN)),
+            installation=Installation("inst", SecretBytes(b"server key"), SecretStr(TOKEN)),
             hosts=loopback_hosts("127.0.0.1", PORT),
             store=self.store,
             latest=self.latest,

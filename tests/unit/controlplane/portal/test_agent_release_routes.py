@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from pydantic import SecretBytes
 
 from controlplane.agents.desk import AgentDesk
 from controlplane.agents.keeper import AgentKeeper
@@ -40,7 +41,7 @@ def house() -> House:
         soak=timedelta(0),
         at_once=2,
     )
-    house.services = replace(house.services, agents=AgentDesk(keeper, AgentSigner(b"k")))
+    house.services = replace(house.services, agents=AgentDesk(keeper, AgentSigner(SecretBytes(b"k"))))
     house.app = create_app(house.services)
     house.client = house.client_with(dict(house.client.headers))
     house.apply(ORDERS)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from pydantic import SecretStr
 
 from agent.backoff import Backoff
 from agent.client import ServerClient
@@ -42,7 +43,7 @@ class Agent:
             node=vm.node,
             generation=vm.generation,
             intent_id="intent-1",
-            token=enrolment_token(house.services.installation.server_key, IntentId("intent-1")),
+            token=SecretStr(enrolment_token(house.services.installation.server_key, IntentId("intent-1"))),
         )
         self.client = ServerClient(
             boot.server_url,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from pydantic import SecretStr
 
 from agent.client import NewDocument, Refused, RetryLater
 from agent.credential import Credential
@@ -214,7 +215,7 @@ def test_a_server_that_is_away_while_the_ca_is_fetched_is_asked_again(tmp_path: 
         node="n",
         generation=1,
         intent_id="x",
-        token="t",
+        token=SecretStr("t"),
         ca_sha256=authority.sha256,
     )
     with calling(boot, tmp_path / "agent") as client, pytest.raises(RetryLater, match="cannot be reached"):

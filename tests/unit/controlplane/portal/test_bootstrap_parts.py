@@ -47,7 +47,7 @@ def test_boot_data_is_the_same_bytes_each_time_and_carries_the_derived_token(tmp
     [text] = texts
     boot = BootData.model_validate_json(text)
     assert (boot.server_url, boot.installation_id, boot.generation) == ("http://127.0.0.1:8428", installation.id, 2)
-    assert boot.token == enrolment_token(installation.server_key, IntentId("intent"))
+    assert boot.token.get_secret_value() == enrolment_token(installation.server_key, IntentId("intent"))
     assert list(json.loads(text)) == sorted(json.loads(text))
 
 

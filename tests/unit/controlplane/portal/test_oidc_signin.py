@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from joserfc.jwk import ECKey
-from pydantic import ValidationError
+from pydantic import SecretBytes, ValidationError
 
 from controlplane.portal.access.oidcpeople import ATTEMPT_LIFE, MemoryOidcPeople, OidcPerson
 from controlplane.portal.access.sessions import begin_session, key_of
@@ -34,7 +34,7 @@ class Scene:
         self.now_s = 0.0
         bound = OidcBinding(issuer=ISSUER, client_id=CLIENT, client_secret_file=secret, **binding)
         provider = Provider(bound, transport=self.fake.transport, monotonic=lambda: self.now_s)
-        self.oidc = OidcSignIn(provider, MemoryOidcPeople(), b"server key")
+        self.oidc = OidcSignIn(provider, MemoryOidcPeople(), SecretBytes(b"server key"))
 
     def come_back(self, **changed: str) -> OidcPerson:
         url, cookie = self.oidc.begin(US, NOW)

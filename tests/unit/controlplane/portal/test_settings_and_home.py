@@ -4,10 +4,15 @@ import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+from pydantic import SecretBytes
 
+from controlplane.agents.signing import AgentSigner
+from controlplane.gateways import Gateways
 from controlplane.home import Home, ServerRecord
+from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.settings import Settings, SettingsRefused, load_settings
 
 
@@ -144,8 +149,26 @@ def test_a_key_somebody_opened_to_others_is_closed_again(tmp_path: Path) -> None
 
 def test_an_installation_shows_no_secret(tmp_path: Path) -> None:
     installation = Home(tmp_path).installation()
-    assert installation.token.get_secret_value() not in repr(installation)
-    assert repr(installation.server_key) not in repr(installation)
+    key = installation.server_key.get_secret_value()
+    for told in (repr(installation), f"{installation.server_key} {installation.token}", repr(vars_of(installation))):
+        assert installation.token.get_secret_value() not in told
+        assert repr(key) not in told
+        assert key.hex() not in told
+
+
+def test_who_holds_the_key_of_the_home_shows_none_of_it() -> None:
+    """The sign-in of a provider is a dataclass, and once had the key among its fields as it is."""
+    key = SecretBytes(b"the key of a home")
+    held = (OidcSignIn(cast(Any, None), cast(Any, None), key), Gateways(cast(Any, None), key), AgentSigner(key))
+    for holder in held:
+        assert "key of a home" not in repr(holder)
+        assert "key of a home" not in repr(vars_of(holder))
+
+
+def vars_of(thing: object) -> dict[str, object]:
+    """Every field by name, as a debugger or a careless line of a log would print it."""
+    names = getattr(thing, "__slots__", None) or vars(thing)
+    return {name: getattr(thing, name) for name in names}
 
 
 def test_where_the_server_listens_is_forgotten_by_itself_only(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tests.sim.vms import Process, Vm
 
 if TYPE_CHECKING:
-    from tests.sim.machines import Machines
+    from tests.sim.services import Services
 
 _LONGEST_PAUSE_S = 60.0
 
@@ -22,7 +22,7 @@ class Breakdowns:
     """How often their process ended, ever."""
     held_until: dict[str, float] = field(default_factory=dict)
 
-    def freeze(self, machines: "Machines", key: str, *, silent: bool = False) -> None:
+    def freeze(self, machines: "Services", key: str, *, silent: bool = False) -> None:
         """SIGSTOP, and where it is `silent` nobody hears the agent either: the VM is split off from everybody. Its
         session has just ended: before that nobody could know, whoever is stopped meanwhile."""
         vm = machines.vms[key]
@@ -33,7 +33,7 @@ class Breakdowns:
         machines.kafka.advance(0.0)
         vm.deaf = vm.deaf or silent
 
-    def thaw(self, machines: "Machines", key: str) -> None:
+    def thaw(self, machines: "Services", key: str) -> None:
         """It goes on, where that very process is still there."""
         process, vm = self.frozen.pop(key, None), machines.vms.get(key)
         if vm is None:
@@ -42,7 +42,7 @@ class Breakdowns:
         if process is not None and vm.process is process and vm.alive:
             machines.kafka.start_broker(process.document.node_id)
 
-    def loop(self, machines: "Machines", key: str) -> None:
+    def loop(self, machines: "Services", key: str) -> None:
         """Its process ends, and so does each one its agent starts."""
         self.looping.add(key)
         self.exits[key] = self.exits.get(key, 0) + 1

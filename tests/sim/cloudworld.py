@@ -13,8 +13,9 @@ from providers.handover import Handover
 from tests.builders import a_document
 from tests.sim.cloudlisting import Hands, unmetered
 from tests.sim.cloudmachines import FAILURES, CloudMachines
+from tests.sim.evidence import Violation
 from tests.sim.faults import Trouble
-from tests.sim.machines import Machines, Violation
+from tests.sim.machines import Machines
 from tests.sim.world import World
 
 RETRIED = FAILURES.keys() - {"quota"}

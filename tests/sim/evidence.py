@@ -7,6 +7,10 @@ from datetime import datetime
 from planner.observed import PartitionSeen
 
 
+class Violation(AssertionError):
+    """A property that must always hold does not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Deletion:
     """A VM with a broker on it was deleted while these many replicas were at home on its disk, and on no other's."""

@@ -29,7 +29,7 @@ from controlplane.converger.inhand import has_work
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.verdict import LOSS_GRACE_S
 from controlplane.replacement import Phase
-from tests.sim.machines import Violation
+from tests.sim.evidence import Violation
 
 if TYPE_CHECKING:
     from tests.sim.world import World

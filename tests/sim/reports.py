@@ -8,7 +8,7 @@ from agent.wire import FindingReport, LogDirReport, Report, ServiceDocument, Ser
 from tests.sim.vms import Vm, file_systems, findings_of, lost_directories
 
 if TYPE_CHECKING:
-    from tests.sim.machines import Machines
+    from tests.sim.services import Services
 
 
 class KeptReport(Report):
@@ -19,7 +19,7 @@ class KeptReport(Report):
         return dict(self.__dict__)
 
 
-def report_of(machines: "Machines", vm: Vm, services: Sequence[ServiceDocument], at: datetime) -> Report:
+def report_of(machines: "Services", vm: Vm, services: Sequence[ServiceDocument], at: datetime) -> Report:
     """All of its services, as they are now."""
     return machines.report_type(
         cluster_uid=vm.uid,
@@ -37,7 +37,7 @@ def report_of(machines: "Machines", vm: Vm, services: Sequence[ServiceDocument],
     )
 
 
-def _of_service(machines: "Machines", vm: Vm, service: ServiceDocument, at: datetime) -> ServiceReport:
+def _of_service(machines: "Services", vm: Vm, service: ServiceDocument, at: datetime) -> ServiceReport:
     process, spent = vm.running(service), vm.start_of(service)
     up = process is not None and process.up
     failed = None if vm.is_beside(service) else machines.failed_disks.get(service.node_id)

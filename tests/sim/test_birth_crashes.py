@@ -7,7 +7,7 @@ import pytest
 from providers.handover import Handover
 from tests.builders import a_document, a_zookeeper_document
 from tests.sim.crashes import Crashes
-from tests.sim.machines import Violation
+from tests.sim.evidence import Violation
 from tests.sim.sweep import sweep
 from tests.sim.world import World
 

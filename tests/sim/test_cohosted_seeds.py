@@ -8,7 +8,7 @@ import pytest
 from events import facts
 from tests.builders import a_cohosted_document
 from tests.sim.crashes import Crashes
-from tests.sim.machines import Violation
+from tests.sim.evidence import Violation
 from tests.sim.stories import COHOSTED, life_of_a_cohosted_ensemble, troubled_roll
 from tests.sim.sweep import sweep
 from tests.sim.world import World

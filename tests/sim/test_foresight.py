@@ -1,7 +1,7 @@
 """A drain is planned while its successor boots, for an empty disk of the size ordered. The disk may be another."""
 
 from tests.builders import a_document
-from tests.sim.machines import USUAL_DISK_BYTES
+from tests.sim.services import USUAL_DISK_BYTES
 from tests.sim.world import World
 
 SUCCESSOR = 1003

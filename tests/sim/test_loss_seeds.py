@@ -7,8 +7,8 @@ import pytest
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.latest import Observation
 from tests.builders import a_document
+from tests.sim.evidence import Violation
 from tests.sim.faults import Trouble
-from tests.sim.machines import Violation
 from tests.sim.sweep import sweep
 from tests.sim.world import World
 

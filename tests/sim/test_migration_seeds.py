@@ -9,7 +9,7 @@ from controlplane.zookeeper.migration import Knows
 from events import facts
 from tests.builders import a_document, a_zookeeper_document
 from tests.sim.crashes import Crashes
-from tests.sim.machines import path_of
+from tests.sim.services import path_of
 from tests.sim.stories import count_told, life_of_a_migration
 from tests.sim.sweep import sweep
 from tests.sim.world import World

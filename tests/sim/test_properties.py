@@ -11,7 +11,7 @@ from events import facts
 from events.envelope import Origin
 from planner.rollout.live_step import LiveStep
 from tests.builders import a_document
-from tests.sim.machines import Violation
+from tests.sim.evidence import Violation
 from tests.sim.properties import PROPERTIES, judge
 from tests.sim.vms import Vm
 from tests.sim.world import NEIGHBOUR, UID, World

@@ -8,8 +8,8 @@ import pytest
 from controlplane.replacement import Phase
 from events.envelope import NewEvent, Origin
 from tests.builders import a_document
+from tests.sim.evidence import Violation
 from tests.sim.faults import Trouble
-from tests.sim.machines import Violation
 from tests.sim.sweep import sweep
 from tests.sim.world import BEGAN, World
 

@@ -49,13 +49,13 @@ from providers.handover import Handover
 from tests.builders import a_document
 from tests.fakes.kafka import FakeKafka
 from tests.fakes.zookeeper import FakeNodes
-from tests.sim.evidence import Calm, Evidence, Fence, LastTick, StaleWrite, has_leaders_to_get_back
+from tests.sim.evidence import Calm, Evidence, Fence, LastTick, StaleWrite, Violation, has_leaders_to_get_back
 from tests.sim.failpoints import Crash, CrashingKafka, CrashingStore, Failpoints, SimRestartLock
 from tests.sim.gist import gist
 from tests.sim.guarded import GUARDED_CALLS, guarded_changes
 from tests.sim.hearing import document_told
 from tests.sim.jobs import SimRunner
-from tests.sim.machines import Machines, Violation
+from tests.sim.machines import Machines
 from tests.sim.properties import is_held_up, judge
 from tests.sim.reports import KeptReport
 from tests.sim.vms import knowing_too_few, voting_on

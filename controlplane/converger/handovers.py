@@ -195,9 +195,10 @@ def controller_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceVie
 
 
 def broker_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
-    """Stopped with its replicas on it: everybody else must serve and be in sync first."""
+    """Stopped with its replicas on it: everybody else must serve and be in sync first. One that does not serve itself
+    would wait for itself for ever, and its successor is what it is cured by."""
     asked = situation.view.to_replace.get(old.key)
-    if asked is not None and (asked.disks or old.service_id not in kafka.live_brokers()):
+    if old.service_id not in kafka.live_brokers() or (asked is not None and asked.disks):
         return sick_broker_gate(situation, kafka, old)
     whole = others_are_whole(situation, kafka, old, excepted=frozenset())
     return may_stop_broker(kafka, old.service_id, allow_unavailable=situation.excused_topics) if whole.open else whole

@@ -289,11 +289,11 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
         self._brokers[broker] = FakeBroker(broker, rack, version, disk_bytes, log_dirs)
         self.migration.joins(self._brokers[broker])
 
-    def start_broker(self, broker: int, *, version: str | None = None) -> None:
+    def start_broker(self, broker: int, *, version: str | None = None, rack: str | None = None) -> None:
         """A stopped broker comes back on its own disk, registers again and catches up."""
         found = self._brokers[broker]
         found.running, found.registered, found.fenced, found.fence_at = True, True, False, None
-        found.version = version or found.version
+        found.version, found.rack = version or found.version, rack or found.rack
         self._settle()
 
     def stop_broker(self, broker: int) -> bool:

@@ -51,6 +51,8 @@ def _of_service(machines: "Services", vm: Vm, service: ServiceDocument, at: date
             since=at,
             findings=lost_directories(service, machines.blank),
         )
+    if not up and service.state == "running" and machines.strangers.refuses(vm, service):
+        return machines.strangers.report(service, at)
     since = at - timedelta(seconds=machines.seconds - process.ready_at) if process is not None and up else at
     rests: ServiceState = "failed" if machines.breakdowns.holds(vm, machines.seconds) else "waiting"
     state: ServiceState = "stopped" if spent in vm.spent else "running" if up else "starting" if process else rests

@@ -14,6 +14,7 @@ from tests.fakes.kafka import FakeKafka
 from tests.sim.breakdowns import Breakdowns
 from tests.sim.evidence import Evidence, Violation
 from tests.sim.reports import report_of
+from tests.sim.strangers import Strangers
 from tests.sim.vms import BOOT_S, Attached, Illness, Process, Vm, too_old
 
 Documents = Callable[[str, str], Document | None]
@@ -68,6 +69,7 @@ class Services:
         self.illnesses: dict[str, Illness] = {}
         """By instance key; of a server beside a broker by its own (`Vm.service_key`)."""
         self.breakdowns = Breakdowns()
+        self.strangers = Strangers()
         self.had_volumes: dict[int, set[str]] = {}
         """By broker, what it was last started on."""
         self.failed_disks: dict[int, datetime] = {}
@@ -159,7 +161,7 @@ class Services:
             return
         if self.has_lost(service) or vm.service_key(service) in self.unwell or self.breakdowns.holds(vm, self.seconds):
             return
-        if process is None:
+        if process is None and not self.strangers.refuses(vm, service):
             vm.runs(service, Process(service, self.seconds + START_S))
 
     def _rise(self, vm: Vm) -> None:
@@ -205,7 +207,7 @@ class Services:
         told = (s for vm in self.vms.values() if vm.document for s in vm.document.services if s.state == "running")
         is_hurt = any(v.key in self.blank for v in self.volumes.values()) or any(self.has_lost(s) for s in told)
         is_hurt |= any(self.kafka.serves(broker) for broker in self.failed_disks)
-        is_hurt |= bool(self.breakdowns.frozen or self.breakdowns.looping)
+        is_hurt |= bool(self.breakdowns.frozen or self.breakdowns.looping or self.strangers.among(self.vms))
         return all(vm.alive for vm in self.vms.values()) and not self.outage and not is_ill and not is_hurt
 
     def fall_ill(self, key: str, finding: str, *, lasts: bool = False) -> None:
@@ -259,7 +261,7 @@ class Services:
                 self.kafka.renew_dir(service.node_id, path_of(disk.name))
                 self.failed_disks.pop(service.node_id, None)
         if serves:
-            self.kafka.start_broker(service.node_id, version=service.kafka_version)
+            self.strangers.starts(self, vm, service, self._clock())
 
     def _start_controller(self, vm: Vm, service: ServiceDocument) -> None:
         self._refuse_two(vm, service)

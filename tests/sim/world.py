@@ -23,14 +23,12 @@ from controlplane.converger.replacements import pending_changes
 from controlplane.converger.runner import InfeasibleDrain, PlanRefused
 from controlplane.externals import external_brokers
 from controlplane.freezes.keeper import FreezeKeeper
-from controlplane.healingswitch import is_being_cured
 from controlplane.images.keeper import ImageKeeper
 from controlplane.jobstore import MemoryJobStore
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.latest import MemoryLatestStore
-from controlplane.members import members_of
 from controlplane.planstore import MemoryPlanStore
-from controlplane.replacement import SERVING, Phase
+from controlplane.replacement import Phase
 from controlplane.specorder import SpecOrderKeeper
 from controlplane.streams import cluster_stream
 from controlplane.view import ClusterView
@@ -42,14 +40,13 @@ from events.ids import ClusterUid, Epoch
 from events.memory import MemoryEventStore
 from events.spec.conversion import to_data
 from events.spec.model import KafkaClusterDocument
-from events.spec.rollout import RolloutPolicy
 from planner.rollout.windows import Freeze
 from providers.base import TerraformRun
 from providers.handover import Handover
 from tests.builders import a_document
 from tests.fakes.kafka import FakeKafka
 from tests.fakes.zookeeper import FakeNodes
-from tests.sim.evidence import Calm, Evidence, Fence, LastTick, StaleWrite, Violation, has_leaders_to_get_back
+from tests.sim.evidence import Calm, Evidence, LastTick, StaleWrite, Violation, has_leaders_to_get_back
 from tests.sim.failpoints import Crash, CrashingKafka, CrashingStore, Failpoints, SimRestartLock
 from tests.sim.gist import gist
 from tests.sim.guarded import GUARDED_CALLS, guarded_changes
@@ -58,7 +55,8 @@ from tests.sim.jobs import SimRunner
 from tests.sim.machines import Machines
 from tests.sim.properties import is_held_up, judge
 from tests.sim.reports import KeptReport
-from tests.sim.vms import knowing_too_few, voting_on
+from tests.sim.stops import fence_of, vote_trouble
+from tests.sim.vms import voting_on
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 UID = ClusterUid("c0ffee00c0ffee00c0ffee00c0ffee00")
@@ -86,6 +84,7 @@ class World:
     """Everything outside the server, and the server itself, which may die and be born again."""
 
     installation_id = "sim"
+    kafka_type: type[FakeKafka] = FakeKafka
 
     def __init__(self, *, seed: int = 0, crash_at: int = -1, tick_s: float = 1.0, version: str = "4.1.1") -> None:
         self.freezes: tuple[Freeze, ...] = ()
@@ -103,7 +102,7 @@ class World:
         self.jobs = MemoryJobStore(clock=self.clock)
         self.plans = MemoryPlanStore()
         self.latest = MemoryLatestStore()
-        self.kafka = FakeKafka(version=version, clock=self.clock)
+        self.kafka = self.kafka_type(version=version, clock=self.clock)
         self.machines = self.make_machines()
         self.machines.report_type = KeptReport
         self.points.take_over = self._take_over
@@ -371,7 +370,7 @@ class World:
             changes = guarded_changes(self.view(), self.kafka, what, *args)
             self.evidence.guarded += [f"{change} while {self.sentence()!r}" for change in changes]
         if what in ("add_voter", "remove_voter"):
-            self.evidence.votes += [s for s in (self._vote_trouble(what, *args),) if s]
+            self.evidence.votes += [s for s in (vote_trouble(self, what, *args),) if s]
         if epoch != self.epoch:
             self.evidence.stale.append(StaleWrite(what, epoch, int(self.epoch)))
 
@@ -385,76 +384,10 @@ class World:
             cure, beside = str(event.data.get("reason", "")).startswith("healing of "), bool(event.data.get("service"))
             if event.type == "instance.fence_requested":
                 self.evidence.votes += voting_on(self.machines.vms, keys, self.kafka.voters())
-            fences = [f for key in keys if (f := self._fence(key, cure=cure, beside=beside)) is not None]
+            before = self.converger.view(UID)
+            stops = (fence_of(self, before, key, cure=cure, beside=beside) for key in keys)
+            fences = [stop for stop in stops if stop is not None]
             self.evidence.fences += [replace(f, beside=tuple(event.data.get("beside", ()))) for f in fences]
-
-    def _vote_trouble(self, what: str, controller: int, directory: str) -> str:
-        """What is wrong with a change of the voters that is about to be made, "" where nothing is."""
-        before, up = self.kafka.voters(), self.kafka.voters_up()
-        change = self.view().voter_change
-        if change is None or (change.voter.id, change.voter.directory_id) != (controller, directory):
-            return f"{what} of {controller} is not the change on record"
-        if before.get(controller) == directory and what == "remove_voter":
-            left = [c for c in before if c != controller]
-            if len([c for c in left if c in up]) * 2 <= len(left):
-                return f"{what} of {controller} leaves {len(left)} voters, of whom only {sorted(up)} ran"
-            there = (m for m in members_of(self.view().brokers()) if not self.view().is_broken(m))
-            beside = {m.key for m in there if m.service_id in left}
-            lonely = knowing_too_few(self.machines.vms, left, self.kafka_hosts, beside=beside)
-            if controller in up and lonely:
-                return f"{what} of {controller} leaves {left}, and too few of them are known to {lonely}"
-        if controller not in before and what == "add_voter" and len(up) * 2 <= len(before):
-            return f"{what} of {controller} while only {sorted(up)} of {sorted(before)} ran"
-        stopped = [i for i in self.view().in_phase(Phase.FENCING, Phase.FENCED) if not i.is_broker and not i.lost]
-        leaving = {i.node for i in stopped if all(there.drained for there in self.view().of_node(i.node))}
-        others = [i.key for i in stopped if i.service_id != change.voter.id and i.node not in leaving]
-        # A VM that died while a change was in hand is mended first, and the change goes on when it may.
-        if others and not any(i.lost for i in self.view().alive()):
-            return f"{what} of {controller} while {others} are being handed over"
-        return ""
-
-    def _fence(self, key: str, *, cure: bool, beside: bool) -> Fence | None:
-        """What else is down while this one is asked to stop; None when there is nothing that could be stopped."""
-        vm, view = self.machines.vms.get(key), self.converger.view(UID)
-        process = None if vm is None else vm.member if beside else vm.process
-        if vm is None or not vm.alive or process is None or not process.up or view is None:
-            return None
-        me, voters = process.document, self.kafka.voters()
-        serving = [i for i in view.brokers() if i.phase in SERVING and i.phase is not Phase.LAUNCHED]
-        serving = [i for i in serving if not i.drained or self.kafka_hosts(i.service_id)]
-        down = sorted(i.service_id for i in serving if i.key != key and not self.kafka.serves(i.service_id))
-        up = {
-            v.process.document.node_id
-            for v in self.machines.vms.values()
-            if v.alive and v.process and v.process.up and v.process.document.name != "broker"
-        }
-        hosted = self.kafka_hosts(me.node_id) if me.name == "broker" else 0
-        is_loss = bool(hosted) and not cure and self._is_a_loss(view, key)
-        away = tuple(sorted(self._others_away(view, me.node_id))) if is_loss else ()
-        if me.name != "broker":
-            votes = voters.get(me.node_id) == me.log_dirs[0].directory_id
-            asked = {i.service_id for i in view.controllers() if i.key in view.restarts or i.phase is not Phase.JOINED}
-            unknowable = self.kafka.just_stopped() & set(voters) - asked
-            up = self.kafka.voters_up() | unknowable if votes else set()
-            return Fence(key, me.name, hosted, tuple(down), len(up - {me.node_id}), len(voters) if votes else 0)
-        others, rollout = len(up - {me.node_id}), view.document.spec.rollout if view.document else RolloutPolicy()
-        most, together = max(1, rollout.max_unavailable), rollout.max_parallel_restarts - 1
-        return Fence(key, me.name, hosted, tuple(down), others, len(voters), away, most, most_beside=together)
-
-    def _is_a_loss(self, view: ClusterView, key: str) -> bool:
-        """Whether the broker served up to now, and nothing ailed it that its stop is the cure of."""
-        instance = view.instances[key]
-        cured = is_being_cured(view, instance.node, key)
-        return not cured and not instance.lost and self.kafka.serves(instance.service_id)
-
-    def _others_away(self, view: ClusterView, broker: int) -> set[int]:
-        """Other brokers that do not serve and should, as Kafka has it this very moment, or were asked to stop."""
-        there = [i for i in view.brokers() if i.service_id != broker and not i.drained]
-        members = {i.service_id for i in there if i.phase in (Phase.JOINED, Phase.DRAINING)}
-        members |= {i.service_id for i in there if self.kafka_hosts(i.service_id)}
-        asked = {i.service_id for i in there if i.key in view.restarts}
-        asked |= {i.service_id for i in there if i.phase is Phase.FENCING and view.hands_over(i)}
-        return asked | {b for b in members if not self.kafka.serves(b)}
 
     def _look_around(self) -> None:
         """Counts ticks that begin at rest with the world as it was when the one before began."""

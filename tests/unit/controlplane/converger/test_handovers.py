@@ -14,8 +14,19 @@ from controlplane.replacement import Phase
 from controlplane.restartview import ReplaceView
 from controlplane.view import ClusterView, InstanceView
 from events import facts
-from planner.observed import QuorumSeen, VoterSeen
-from tests.builders import BEFORE, NOW, a_document, a_report, a_situation, a_snapshot, a_view, a_volume, an_instance
+from planner.observed import PartitionSeen, QuorumSeen, VoterSeen
+from tests.builders import (
+    BEFORE,
+    NOW,
+    a_document,
+    a_partition,
+    a_report,
+    a_situation,
+    a_snapshot,
+    a_view,
+    a_volume,
+    an_instance,
+)
 
 HEIR = an_instance("controllers-a-0", 2, Phase.LAUNCHED)
 BROKERS_HEIR = an_instance("brokers-a-0", 2, Phase.LAUNCHED, service_id=1000, handover=True, bound=False)
@@ -182,6 +193,23 @@ def test_a_gate_that_waits_for_a_broker_nobody_hears_lets_it_get_its_successor()
     assert waiting.wait is not None
     asked = replace(view, to_replace={away: ReplaceView("healing of unreachable", True, NOW)})
     assert handover_step(a_situation(asked, reports=reports, kafka=kafka)) is None
+
+
+def test_a_broker_that_does_not_serve_itself_does_not_keep_its_own_successor_waiting() -> None:
+    """It runs, and Kafka has it fenced: what is out of sync is out of sync on it alone."""
+    view = a_view(BROKERS_HEIR, an_instance("brokers-a-0"))
+    behind = a_partition("orders-0", isr=(1001, 1002))
+    reports = {BROKERS_HEIR.key: a_report(BROKERS_HEIR, "")}
+
+    def step(*partitions: PartitionSeen) -> Verdict:
+        kafka = a_snapshot(*partitions, brokers=(1001, 1002), fenced=(1000,))
+        verdict = handover_step(a_situation(view, reports=reports, kafka=kafka))
+        assert verdict is not None
+        return verdict
+
+    assert step(behind).events == (facts.FenceRequested(("brokers-a-0.g1",), "handover to brokers-a-0.g2"),)
+    needed = step(behind, a_partition("orders-1", replicas=(1000, 1001), isr=(1000,), leader=-1))
+    assert (needed.events, needed.wait and needed.wait.reason) == ((), "MinIsrGate"), "it alone has all of that"
 
 
 # --- a quorum of one --------------------------------------------------------------------------------------------------

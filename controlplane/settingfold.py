@@ -140,9 +140,10 @@ def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> 
 
 
 def reverted(view: ClusterView, e: facts.RestartReverted, at: datetime) -> ClusterView:
-    """What was refused stays so."""
-    _restarting(view, e.key)
-    return _without(view, e.key)
+    """What was refused stays so, unless the VM was what failed."""
+    instance = named_service(view, e.key, _restarting(view, e.key).service)
+    of_its_vm = e.given_up and view.restart_refusal is not None and view.restart_refusal[0] == instance.service_key
+    return replace(_without(view, e.key), restart_refusal=None if of_its_vm else view.restart_refusal)
 
 
 def lost(view: ClusterView, key: str) -> ClusterView:

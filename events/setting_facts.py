@@ -134,6 +134,8 @@ class RestartRevertRequested:
 @fact("restart.reverted", schema=1)
 @dataclass(frozen=True, slots=True)
 class RestartReverted:
-    """It serves again, with the settings it had before."""
+    """It serves again, with the settings it had before; or no start brings it back, and it gets a new VM."""
 
     key: str
+    given_up: bool = False
+    """Its VM is to be replaced: what was in the way of it is no reason against the restart of others."""

@@ -1,7 +1,8 @@
-"""A new VM for a broker that moves of ours waited for and that does not serve: a cure like any other, under its caps.
+"""A new VM for a broker that does not serve and that others than its agent found so: moves of ours waited for it, or no
+start brings it back. A cure like any other, under its caps.
 
-It is asked for once the moves have been taken back. Whoever was diagnosed is meant, and nobody else that happens to be
-away at that moment; a rack that is away as a whole is a split, and no broker of it is ill.
+For the sake of moves it is asked for once they have been taken back. Whoever was diagnosed is meant, and nobody else
+that happens to be away at that moment; a rack that is away as a whole is a split, and no broker of it is ill.
 """
 
 from collections import defaultdict
@@ -18,8 +19,8 @@ from planner.anomalies.kinds import Kind
 from planner.healing import Ailment, Cure, Refusal, may_replace
 from planner.observed import KafkaSnapshot
 
-FINDING = "target_dead"
-"""What such a cure is counted as."""
+FINDING, RESTART_FAILED = "target_dead", "restart_failed"
+"""What such cures are counted as."""
 
 _SPLIT_AT = 2
 """A rack of one broker that is down says nothing of its rack; two racks with somebody down do."""
@@ -33,7 +34,7 @@ def dead_target(situation: Situation, kafka: KafkaSnapshot, diagnosed: Collectio
 
 
 def new_vm_for(
-    situation: Situation, kafka: KafkaSnapshot, dead: InstanceView, since: datetime, why: str
+    situation: Situation, kafka: KafkaSnapshot, dead: InstanceView, since: datetime, why: str, *, finding: str = FINDING
 ) -> tuple[object, ...] | str:
     """What is recorded for its new VM; or in words why it gets none."""
     document = situation.view.document
@@ -46,13 +47,14 @@ def new_vm_for(
     )
     if refused:
         return refused
-    ailment = Ailment(dead.node, dead.key, FINDING, since, why)
+    ailment = Ailment(dead.node, dead.key, finding, since, why)
     judged = may_replace(ailment, situation.view.cures, healing_policy(situation, document), situation.now)
     if isinstance(judged, Refusal):
         return judged.reason
     words = f"broker {dead.service_id} does not serve: {why}"
-    healing = facts.HealingRequested(dead.key, dead.node, FINDING, str(Cure.REPLACE), words)
-    return healing, replacing_dead(situation, dead, f"healing of hung moves: {why}")
+    healing = facts.HealingRequested(dead.key, dead.node, finding, str(Cure.REPLACE), words)
+    what = "hung moves" if finding == FINDING else finding
+    return healing, replacing_dead(situation, dead, f"healing of {what}: {why}")
 
 
 def _split(situation: Situation, kafka: KafkaSnapshot) -> str:

@@ -23,7 +23,7 @@ from controlplane.converger.externalquorum import external_quorum_step
 from controlplane.converger.finalisation import finalisation_step
 from controlplane.converger.growth import growth_step
 from controlplane.converger.handovers import handover_step
-from controlplane.converger.healing import healing_left_step, healing_step, lost_disk_first, unstuck
+from controlplane.converger.healing import healing_left_step, healing_step, lost_disk_first, restart_first, unstuck
 from controlplane.converger.heartbeats import with_heartbeats
 from controlplane.converger.hungmoves import hung_repair_step, hung_step
 from controlplane.converger.images import image_left_step, image_step
@@ -171,9 +171,22 @@ def _in_hand(situation: Situation, number: int, verdict: Verdict) -> Verdict:
         if is_lost(situation):
             below = [s for s in IN_HAND[number + 1 :] if s in SEES_CONTROLLERS_IN]
             return cure(situation, below) or verdict
-    if IN_HAND[number] is handover_step and verdict.wait is not None:
-        return lost_disk_first(situation) or verdict
+    if _needs_the_sick(IN_HAND[number], verdict):
+        return lost_disk_first(situation) or _restarted_first(situation) or verdict
     return beside_late_orders(situation, verdict) if IN_HAND[number] in WAITS_FOR_AGENTS else verdict
+
+
+def _restarted_first(situation: Situation) -> Verdict | None:
+    """A restart that is a cure begins, or is seen through, before what waits for it goes on."""
+    return restart_in_hand_step(situation) if situation.view.restarts else restart_first(situation)
+
+
+def _needs_the_sick(step: Step, verdict: Verdict) -> bool:
+    """Whether it may wait for one that is ill, whom nobody would cure meanwhile: a gate that wants all in sync, or a
+    drain for which no plan can be had."""
+    if verdict.wait is None:
+        return False
+    return step is handover_step or (step is drain_step and verdict.wait.reason in ("DrainInfeasible", "DrainTarget"))
 
 
 def _repair(situation: Situation, steps: Iterable[Step]) -> Verdict | None:

@@ -67,6 +67,9 @@ def held_up(running: Sequence[Move], kafka: KafkaSnapshot, gone: Mapping[int, st
             return f"nothing arrives at broker {broker}, {gone.get(broker, _AWAY)}"
         if is_full(kafka.log_dirs.get(broker)):
             return f"nothing arrives at broker {broker}, whose disk is full: it goes on once there is room"
+        if broker in kafka.failed_dirs:
+            failed = ", ".join(kafka.failed_dirs[broker].paths)
+            return f"nothing is sent to broker {broker}, of whose disks {failed} has failed"
     return ""
 
 

@@ -77,6 +77,7 @@ def given_up_for(situation: Situation, drain: DrainView, kafka: KafkaSnapshot) -
     """Brokers that are gone for good and that this drain needs: it is put off until they were replaced."""
     return (
         [t for t in drain.successors.values() if _is_gone(situation, t)]
+        or _heirs_to_be_replaced(situation.view, drain, kafka)
         or _lost_heirs(situation.view, drain)
         or [i.service_id for i in in_the_way(situation, kafka, drain.outgoing, drain.targets)]
     )
@@ -219,6 +220,9 @@ def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaS
     """
     left = residual(plan, kafka, drain.outgoing)
     allowed, refused = _gated(situation, kafka, left.valid_next)
+    gone = gone_for_good(situation)
+    unheld = [m for m in allowed if not held_up([m], kafka, gone)]
+    allowed, held = unheld, [m for m in allowed if m not in unheld]
     hold = None if situation.view.aborting else hold_on(situation.view, situation.now)
     stretch = {m.name: stretch_of(plan, n) for n, m in enumerate(plan.moves)}
     begun = [m for m in allowed if stretch[m.name] <= drain.batch]
@@ -230,6 +234,9 @@ def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaS
         return _hand_over(situation, drain, plan, kafka, starting, left)
     if left.running:
         return _report(situation, drain, plan, kafka, left)
+    if held:
+        sentence = f"drain of {_names(drain)}: {len(held)} moves are not handed over: {held_up(held, kafka, gone)}"
+        return wait("DrainTarget", sentence, patience_s=60)
     if hold and allowed:
         stopped = f"drain of {_names(drain)}: stopped after {len(left.finished)} of {len(plan.moves)} moves"
         return wait("Paused", f"{stopped}; {hold.sentence}", next_command=hold.next_command, patience_s=0)
@@ -379,13 +386,25 @@ def _give_up(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, dead:
     if stuck:
         sentence = f"drain of {_names(drain)}: {stuck[0].name} waits for dead broker {dead[0]} and its ISR is too small"
         return wait("ReassignmentStuck", sentence, patience_s=0)
-    abandoned = facts.DrainAbandoned(drain.id, f"broker {dead[0]} died")
-    return record(f"drain of {_names(drain)} put off: broker {dead[0]} died and is replaced first", abandoned)
+    why = f"broker {dead[0]} {'died' if _is_gone(situation, dead[0]) else 'cannot receive'}"
+    abandoned = facts.DrainAbandoned(drain.id, why)
+    return record(f"drain of {_names(drain)} put off: {why} and is replaced first", abandoned)
 
 
 def _is_gone(situation: Situation, broker: int) -> bool:
     instances = [i for i in situation.view.brokers() if i.service_id == broker]
     return not instances or any(i.lost for i in instances)
+
+
+def _heirs_to_be_replaced(view: ClusterView, drain: DrainView, kafka: KafkaSnapshot) -> list[int]:
+    """Successors that are to get a new VM themselves and cannot receive: they do not serve, a disk of theirs failed, or
+    no plan can be had. Nobody replaces them while the drain is in hand."""
+    if not view.to_replace:
+        return []
+    asked = {i.service_id for i in view.brokers() if i.key in view.to_replace}
+    able = kafka.live_brokers() - kafka.failed_dirs.keys()
+    no_plan = not drain.plan_sha256 and drain.failed_at is not None
+    return [heir for heir in drain.successors.values() if heir in asked and (no_plan or heir not in able)]
 
 
 def _lost_heirs(view: ClusterView, drain: DrainView) -> list[int]:

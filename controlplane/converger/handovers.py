@@ -197,10 +197,13 @@ def controller_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceVie
 def broker_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
     """Stopped with its replicas on it: everybody else must serve and be in sync first. One that does not serve itself
     would wait for itself for ever, and its successor is what it is cured by."""
-    asked = situation.view.to_replace.get(old.key)
-    if old.service_id not in kafka.live_brokers() or (asked is not None and asked.disks):
+    asked, serves = situation.view.to_replace.get(old.key), old.service_id in kafka.live_brokers()
+    if asked is not None and (asked.disks or not serves):
         return sick_broker_gate(situation, kafka, old)
-    whole = others_are_whole(situation, kafka, old, excepted=frozenset())
+    excepted = frozenset[int]() if serves else frozenset({old.service_id})
+    whole = others_are_whole(situation, kafka, old, excepted=excepted)
+    if whole.open and not serves:
+        return sick_broker_gate(situation, kafka, old)
     return may_stop_broker(kafka, old.service_id, allow_unavailable=situation.excused_topics) if whole.open else whole
 
 

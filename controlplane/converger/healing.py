@@ -94,6 +94,19 @@ def lost_disk_first(situation: Situation) -> Verdict | None:
     return None if due is None or hold_on(situation.view, situation.now) is not None else _begin(situation, due)
 
 
+def restart_first(situation: Situation) -> Verdict | None:
+    """Begins the restart of a broker that is there and that Kafka is without, so that what is in hand need not wait for
+    ever until it serves. None where none is due, its gate is closed, or a person holds the cluster."""
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None or situation.view.restarts or hold_on(situation.view, situation.now) is not None:
+        return None
+    instances, live = situation.view.instances, kafka.live_brokers()
+    restarts = (p for p in health_of(situation).prescriptions if p.cure is Cure.RESTART and not p.ailment.service)
+    away = (p for p in restarts if instances[p.ailment.key].is_broker)
+    due = next((p for p in away if instances[p.ailment.key].service_id not in live), None)
+    return None if due is None else _begin(situation, due)
+
+
 def _replacing(situation: Situation, ailment: Ailment) -> facts.NodeReplaceRequested:
     instance, reason = situation.view.instances[ailment.key], _healing_of(ailment)
     if ailment.finding == Manner.UNREACHABLE:

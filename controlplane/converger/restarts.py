@@ -4,6 +4,7 @@ may be away together are started anew together (`restartbatch`).
 
     gate -> restart.requested (a new start id in its document) -> back in every ISR -> restart.completed -> the next one
                         +--> not back by its deadline: restart.revert_requested -> restart.reverted, and nothing else
+                             +--> not back then either, with the settings it always had: a broker gets a new VM
 
 The first of each kind that gets new settings is the canary: it is watched for the soak before the next one. Brokers go
 rack by rack, then the controllers, the quorum's leader last.
@@ -14,6 +15,7 @@ from dataclasses import replace
 
 from controlplane.converger.arrivals import serves, state_of
 from controlplane.converger.canaries import has_fallen, out_of_sync, trouble
+from controlplane.converger.deadtargets import RESTART_FAILED, new_vm_for
 from controlplane.converger.keptback import is_late
 from controlplane.converger.protocol import has_old_protocol, old_protocol
 from controlplane.converger.replacements import pending_changes
@@ -48,6 +50,18 @@ def restart_in_hand_step(situation: Situation) -> Verdict | None:
     return _of_all([_not_back(situation, i, r) for i, r in in_hand])
 
 
+def _new_vm(situation: Situation, instance: InstanceView, restart: RestartView, why: str) -> tuple[object, ...] | str:
+    """What is recorded for the new VM of a broker that Kafka is without after a second start, which had nothing new to
+    come up with; or why it gets none, "" where that is no question: what a spec has brought about is a person's."""
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if restart.new_settings or restart.service or not instance.is_broker or instance.key in situation.view.to_replace:
+        return ""
+    if kafka is None or instance.service_id in kafka.live_brokers():
+        return ""
+    cure = new_vm_for(situation, kafka, instance, restart.since, why, finding=RESTART_FAILED)
+    return f"no new VM: {cure}" if isinstance(cure, str) else (facts.RestartReverted(restart.key, given_up=True), *cure)
+
+
 def _of_all(verdicts: Sequence[Verdict]) -> Verdict:
     """Of several that are not back yet: what is to be done about any comes first, then what only a person ends."""
     acting = [v for v in verdicts if v.events]
@@ -72,6 +86,10 @@ def _not_back(situation: Situation, instance: InstanceView, restart: RestartView
     if restart.reverting:
         before = _as_before(restart.new_settings)
         sentence = f"{instance.service_key} is not back{before} either ({state} after {waited_s:.0f} s)"
+        cure = _new_vm(situation, instance, restart, sentence)
+        if not isinstance(cure, str):
+            return record(f"{sentence}: it gets a new VM", *cure)
+        sentence = f"{sentence}{'; ' if cure else ''}{cure}"
         return wait("RestartFailed", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
     if situation.seen.fresh_kafka(situation.now) is None and state == "running":
         unknown = "Kafka's metadata cannot be read, so nobody knows if it serves"

@@ -58,7 +58,7 @@ def _go_elsewhere(
 ) -> Verdict:
     """Of moves that may not be taken back: a broker that serves gets what one that does not was to have."""
     live = kafka.live_brokers()
-    dead = {b for p in left for b in p.adding if b not in live and b not in p.isr}
+    dead = {b for p in left for b in p.target if b not in live and b not in p.isr}
     around = detours(situation.view, kafka, [p for p in left if dead.intersection(p.target)], dead)
     if around:
         sentence = f"{len(around)} moves that hang and cannot be taken back go elsewhere: {named(tuple(around))}"
@@ -110,9 +110,9 @@ def _ended(situation: Situation, batch: MoveBatch, kafka: KafkaSnapshot, why: st
 
 
 def _shares_the_dead(situation: Situation, batch: MoveBatch, partition: PartitionSeen) -> bool:
-    """A move of that batch that is younger, and waits for the same dead broker."""
+    """A move of that batch that is younger, and waits for the same dead broker: it is to have it, or to keep it."""
     kafka, moves = situation.seen.kafka, situation.view.moves
     if kafka is None or moves.diagnosis != Diagnosis.TARGET_DEAD:
         return False
-    waits = set(partition.adding).intersection(moves.brokers) - kafka.live_brokers()
+    waits = set(partition.target).intersection(moves.brokers) - kafka.live_brokers()
     return bool(waits) and any(p.name == partition.name for p in batch.running)

@@ -1,6 +1,6 @@
 """The planner's answer to a question, judged: a schedule with its measures, or which rows cannot move and why.
 
-Partitions whose successor holds them already are planned apart, to other targets, and judged together with the rest.
+Partitions that a successor cannot take are planned apart, to other targets, and judged together with the rest.
 """
 
 from dataclasses import dataclass, replace

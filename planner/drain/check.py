@@ -6,7 +6,7 @@ Works on the snapshot and on plain dictionaries, shares no code with the planner
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -70,10 +70,11 @@ def _each_move(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) 
     live = snapshot.live_brokers()
     staying = {b for b in snapshot.brokers if b not in request.outgoing}
     left = len(_racks(snapshot, tuple(staying)))
+    racks = {broker: seen.rack for broker, seen in snapshot.brokers.items()}
     for move in plan.moves:
         yield from _stale(move, seen.get(move.name))
         yield from _shape(move)
-        yield from _targets(move, live, request)
+        yield from _targets(move, live, racks, request)
         yield from _source(move, seen.get(move.name), live)
         before, after = (_racks(snapshot, ids) for ids in (move.before, move.after))
         if len(after) < min(len(before), left):
@@ -98,7 +99,7 @@ def _shape(move: Move) -> Iterator[Violation]:
         yield Violation("shape", str(move.name), "moves nothing")
 
 
-def _targets(move: Move, live: frozenset[int], request: DrainRequest) -> Iterator[Violation]:
+def _targets(move: Move, live: frozenset[int], racks: Mapping[int, str], request: DrainRequest) -> Iterator[Violation]:
     """Only replicas on outgoing brokers leave, to allowed targets; order is the plan's to choose."""
     subject = str(move.name)
     for old in move.before:
@@ -116,8 +117,14 @@ def _targets(move: Move, live: frozenset[int], request: DrainRequest) -> Iterato
     if any(heir in move.before for heir in heirs.values()):
         return
     for old, heir in heirs.items():
-        if heir not in move.after:
+        if heir not in move.after and not _crowds(move, old, heir, racks, request):
             yield Violation("target", subject, f"broker {old} is succeeded by {heir}, which gets no replica")
+
+
+def _crowds(move: Move, old: int, heir: int, racks: Mapping[int, str], request: DrainRequest) -> bool:
+    """Whether the heir is in another rack than its predecessor, which leaves one without a replica for one with two."""
+    stay = {racks.get(b) for b in move.before if b not in request.outgoing}
+    return racks.get(heir) in stay and racks.get(old) not in stay
 
 
 def _source(move: Move, now: PartitionSeen | None, live: frozenset[int]) -> Iterator[Violation]:

@@ -66,11 +66,21 @@ def disk_room(request: DrainRequest) -> Int64s:
 
 
 def conflicting(request: DrainRequest, moving: Int64s) -> Bools:
-    """Per moved row: a successor holds the partition already, so its predecessor's replica must go elsewhere."""
+    """Per moved row: a successor cannot take its predecessor's replica, which must go elsewhere. It holds the partition
+    already; or it is in another rack than Kafka has its predecessor in, and one that stays is in that rack, too."""
     conflict = np.zeros(moving.size, dtype=np.bool_)
-    replicas = request.cluster.replicas[moving]
+    replicas, brokers = request.cluster.replicas[moving], request.cluster.brokers
+    rows = as_rows(replicas, brokers.id)
+    stays = (replicas >= 0) & ~np.isin(replicas, np.array(request.outgoing, dtype=np.int32))
     for old, new in request.successors.items():
-        conflict |= (replicas == old).any(axis=1) & (replicas == new).any(axis=1)
+        led_away = (replicas == old).any(axis=1)
+        conflict |= led_away & (replicas == new).any(axis=1)
+        before, after = (int(np.searchsorted(brokers.id, b)) for b in (old, new))
+        if max(before, after) >= brokers.id.size or brokers.rack[before] == brokers.rack[after]:
+            continue
+        beside = np.where(stays, brokers.rack[np.where(stays, rows, 0)], UNKNOWN)
+        worse = (beside == brokers.rack[after]).any(axis=1) & ~(beside == brokers.rack[before]).any(axis=1)
+        conflict |= led_away & worse
     return conflict
 
 

@@ -85,7 +85,7 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
         self.finalised: dict[str, int] = {} if in_zookeeper_mode else _finalised_by(metadata_level_of(version))
         self._brokers: dict[int, FakeBroker] = {}
         self._partitions: dict[TopicPartition, FakePartition] = {}
-        self._shelves = FakeShelves(self._brokers, self._partitions)
+        self.shelves = FakeShelves(self._brokers, self._partitions)
         self.throttles = FakeThrottles(self._brokers, self._partitions)
         self.settings = FakeSettings({"min.insync.replicas": str(min_isr)}, self._follow_min_isr)
         self.topics = FakeTopics(self._brokers, self._partitions, self.settings)
@@ -112,8 +112,8 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
             partitions=self.partitions(),
             quorum=without_directories(quorum) if self.is_static else quorum,
             features=features_seen(live, self.finalised),
-            log_dirs={b.id: self._shelves.log_dirs(b) for b in live if not b.failed_dirs},
-            failed_dirs={b.id: self._shelves.failed_dirs(b) for b in live if b.failed_dirs},
+            log_dirs={b.id: self.shelves.log_dirs(b) for b in live if not b.failed_dirs},
+            failed_dirs={b.id: self.shelves.failed_dirs(b) for b in live if b.failed_dirs},
             throttles=self.throttles.visible().seen,
             cordoned=frozenset(b.id for b in live if b.cordoned),
             mode=self.migration.mode,
@@ -132,7 +132,7 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
                 self._partitions[name].reassign(list(target))
                 if not self._partitions[name].adding:
                     self._partitions[name].settle(self._brokers, self.hangs.ends_moves(self.active))
-        self._shelves.sort_in()
+        self.shelves.sort_in()
         self._note_falls("a reassignment")
         return refused
 
@@ -147,7 +147,7 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
             if strange:
                 words, error = f"the broker has no {strange[0]}", "LogDirNotFoundError"
                 raise KafkaRefused(what=what, where=self.cluster_id, words=words, error=error)
-            self._shelves.prefer(broker, paths)
+            self.shelves.prefer(broker, paths)
 
     def cancel(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
         self._require_quorum("cancelling reassignments")
@@ -314,7 +314,7 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
 
     def fail_dir(self, broker: int, path: str) -> None:
         """What is in a directory that fails leaves the broker's ISRs; the rest serves on. One that migrates ends."""
-        for name in self._shelves.held_in(broker, path):
+        for name in self.shelves.held_in(broker, path):
             p = self._partitions[name]
             p.offline.add(broker)
             p.copies[broker] = Copy()
@@ -328,7 +328,7 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
     def renew_dir(self, broker: int, path: str) -> None:
         """An empty directory stands in its place: a broker that starts on it copies anew what was there."""
         self._brokers[broker].failed_dirs.discard(path)
-        for name in self._shelves.held_in(broker, path):
+        for name in self.shelves.held_in(broker, path):
             p = self._partitions[name]
             p.offline.discard(broker)
             p.copies[broker] = Copy()
@@ -395,7 +395,7 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
         self._settle()
         while self._seconds < end:
             all_copies = transfers(self._partitions.values(), self._brokers, self.throttles.plan, self.link_bytes_per_s)
-            still = self.hangs.fetchers | self.lagging()
+            still = self.hangs.fetchers | self.lagging() | self.shelves.full()
             copying = [t for t in all_copies if t.destination not in still]
             fences = [b.fence_at for b in self._brokers.values() if b.fence_at is not None]
             ends = [self._seconds + t.missing / t.bytes_per_s for t in copying if t.bytes_per_s > 0]

@@ -12,6 +12,7 @@ class LaggardCalls:
 
     _brokers: dict[int, FakeBroker]
     _partitions: dict[TopicPartition, FakePartition]
+    _seconds: float
     _settle: Callable[[], None]
     _note_falls: Callable[[str], None]
 
@@ -22,6 +23,11 @@ class LaggardCalls:
             if p.isr != [broker]:
                 p.leave_isr(broker)
         self._note_falls(f"broker {broker} fell behind")
+        self._settle()
+
+    def lose_session(self, broker: int) -> None:
+        """ZooKeeper ends the session of a broker that runs: to the others it is dead, until it registers anew."""
+        self._brokers[broker].fence_at = self._seconds
         self._settle()
 
     def catch_up(self) -> None:

@@ -12,6 +12,8 @@ class FakeShelves:
     def __init__(self, brokers: Mapping[int, FakeBroker], partitions: Mapping[TopicPartition, FakePartition]) -> None:
         """Both are read whenever something is asked."""
         self._brokers, self._partitions = brokers, partitions
+        self.taken: dict[int, int] = {}
+        """By broker, bytes on its disk that are not Kafka's."""
         self._wished: dict[tuple[int, TopicPartition], str] = {}
         self._path_of: dict[tuple[int, TopicPartition], str] = {}
 
@@ -34,13 +36,23 @@ class FakeShelves:
         """What the broker says of its disk, directory by directory."""
         copies = [p.copies[broker.id] for p in self._partitions.values() if broker.id in p.copies]
         used = int(sum(c.bytes for c in copies))
-        free = max(0, broker.disk_bytes - used)
+        free = max(0, broker.disk_bytes - used - self.taken.get(broker.id, 0))
         if len(broker.log_dirs) == 1:
             alone = (LogDirSeen(broker.log_dirs[0], used, broker.disk_bytes, free),)
             return LogDirsSeen(len(copies), used, broker.disk_bytes, free, alone)
         self.sort_in()
         dirs = tuple(self._log_dir(broker, path) for path in broker.log_dirs)
         return LogDirsSeen(len(copies), used, broker.disk_bytes, free, dirs)
+
+    def free_bytes(self, broker: int) -> int:
+        """What still fits on the disk of a broker, all its directories together."""
+        found = self._brokers[broker]
+        used = sum(p.copies[broker].bytes for p in self._partitions.values() if broker in p.copies)
+        return max(0, int(found.disk_bytes - used - self.taken.get(broker, 0)))
+
+    def full(self) -> frozenset[int]:
+        """Brokers on which others have left no room: nothing is copied to them."""
+        return frozenset(b for b in self.taken if not self.free_bytes(b)) if self.taken else frozenset()
 
     def held_in(self, broker: int, path: str) -> list[TopicPartition]:
         """What lies in one of several directories."""

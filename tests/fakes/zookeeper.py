@@ -103,6 +103,10 @@ class FakeNodes:
 
     held: dict[str, tuple[int, int, str, str]] = field(default_factory=dict)
     created: int = 0
+    ended: set[int] = field(default_factory=set)
+    """Sessions the ensemble has ended: their holders find out at their next call."""
+    silent: bool = False
+    """No session is connected."""
 
 
 class FakeLocks:
@@ -111,15 +115,30 @@ class FakeLocks:
     def __init__(self, nodes: FakeNodes, *, holder: str) -> None:
         self._nodes = nodes
         self._holder = holder
-        self._session = id(self)
+        self._last = id(self)
         self._taken: dict[str, int] = {}
-        self.connected = True
+        self._connected = True
+
+    @property
+    def connected(self) -> bool:
+        return self._connected and not self._nodes.silent
+
+    @connected.setter
+    def connected(self, is_so: bool) -> None:
+        self._connected = is_so
+
+    @property
+    def _session(self) -> int:
+        """Another one where the ensemble has ended the last."""
+        while self._last in self._nodes.ended:
+            self._last += 1
+        return self._last
 
     def expire(self) -> None:
         """The session ends, and its nodes with it; the next call has a new one."""
         for name in [n for n, (session, *_) in self._nodes.held.items() if session == self._session]:
             del self._nodes.held[name]
-        self._session += 1
+        self._last += 1
 
     def take(self, name: str, *, why: str) -> Taken | HeldBy:
         self._require(f"taking the {name} lock")

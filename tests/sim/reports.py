@@ -61,6 +61,8 @@ def _of_service(machines: "Services", vm: Vm, service: ServiceDocument, at: date
     if vm.key in machines.breakdowns.exits:
         metrics["unexpected_exits"] = float(machines.breakdowns.exits[vm.key])
     disks = file_systems(machines.attached.on(vm, machines.volumes), service)
+    if service.name == "broker" and service.node_id in machines.kafka.shelves.full():
+        disks = tuple([d.model_copy(update={"free_bytes": 0}) for d in disks])
     made_of = (state, since, findings, metrics, disks)
     before = vm.told.get(service.name)
     if before is None or before[0] is not service or before[1] != made_of:

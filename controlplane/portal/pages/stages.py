@@ -294,6 +294,8 @@ def _restart_requested(roll: Roll, event: Recorded) -> Roll:
 
 def _restarted(roll: Roll, event: Recorded) -> Roll:
     node = node_of(event.data["key"])
+    if event.data.get("given_up"):
+        return _note(roll, node, "no start brings it back: it gets a new VM")
     return _finish(_end(roll, node, "stop", event), node, event)
 
 

@@ -20,10 +20,11 @@ from controlplane.converger.verdict import (
     Verdict,
 )
 from controlplane.replacement import Phase
+from controlplane.restartview import ReplaceView
 from controlplane.view import DrainView
 from events import facts
 from planner.drain.plan import DrainPlan
-from planner.observed import LogDirsSeen, PartitionSeen, ThrottlesSeen, TopicPartition
+from planner.observed import FailedDirsSeen, KafkaSnapshot, LogDirsSeen, PartitionSeen, ThrottlesSeen, TopicPartition
 from tests.builders import (
     BEFORE,
     NOW,
@@ -375,6 +376,53 @@ def test_a_bystander_that_is_gone_for_good_puts_the_drain_off(lost_s: int, put_o
     gone = an_instance("brokers-b-0", lost_at=NOW - timedelta(seconds=lost_s))
     verdict = _step(*AT_HOME, instances=(gone,))
     assert ([type(e) for e in verdict.events] == [facts.DrainAbandoned]) is put_off
+
+
+# --- a target that can take nothing ---------------------------------------------------------------------------------
+
+FAILED_DIR = FailedDirsSeen(("/volumes/data2/kafka",), 1, 1000)
+FULL = LogDirsSeen(1, 900, 10**9, 4096)
+
+
+def _unable(how: str, *partitions: PartitionSeen) -> KafkaSnapshot:
+    kafka = a_snapshot(*partitions, brokers=LIVE)
+    if how == "down":
+        return a_snapshot(*partitions, brokers=LIVE[:3], fenced=(1010,))
+    if how == "full":
+        return replace(kafka, log_dirs={**kafka.log_dirs, 1010: FULL})
+    told = {b: disk for b, disk in kafka.log_dirs.items() if b != 1010}
+    return replace(kafka, log_dirs=told, failed_dirs={1010: FAILED_DIR})
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [("down", "does not serve"), ("full", "whose disk is full"), ("failed", "/volumes/data2/kafka has failed")],
+)
+def test_nothing_more_is_handed_over_to_a_target_that_can_take_nothing(how: str, words: str) -> None:
+    verdict = _step(kafka=_unable(how, *AT_HOME))
+    assert (verdict.events, verdict.effects, _reason(verdict)) == ((), (), "DrainTarget")
+    assert words in verdict.sentence
+    running = _step(kafka=_unable(how, _moving("orders-0"), *AT_HOME[1:]))
+    assert not [e for e in running.effects if isinstance(e, Reassign)]
+    assert (_reason(running), words in running.sentence) == ("DrainMoves", True)
+
+
+NO_PLAN = replace(UNPLANNED, failed="1010 cannot receive", failed_at=NOW, failures=1)
+ASKED = {"to_replace": {"brokers-a-0.g2": ReplaceView("healing of log_dir_failed", True, BEFORE)}}
+
+
+@pytest.mark.parametrize(("drain", "how"), [(NO_PLAN, "full"), (a_drain(), "failed"), (a_drain(), "down")])
+def test_a_drain_to_a_successor_that_can_take_nothing_and_gets_a_new_vm_is_put_off(drain: DrainView, how: str) -> None:
+    """It was waited for, and what stands in for it was not made before the drain had ended."""
+    verdict = _step(kafka=_unable(how, *AT_HOME), drain=drain, view=ASKED)
+    assert verdict.events == (facts.DrainAbandoned("drain-1", "broker 1010 cannot receive"),)
+    kept = _step(kafka=_unable(how, *AT_HOME), drain=drain)
+    assert (kept.events, _reason(kept)) == ((), "DrainInfeasible" if drain is NO_PLAN else "DrainTarget")
+
+
+def test_a_drain_goes_on_to_a_successor_that_can_take_all_though_a_person_wants_it_replaced() -> None:
+    begun = _step(*AT_HOME, view=ASKED)
+    assert [type(e) for e in begun.events] == [facts.BatchStarted]
 
 
 def test_the_old_broker_may_die_while_it_is_drained() -> None:

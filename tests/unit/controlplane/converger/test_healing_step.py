@@ -9,8 +9,10 @@ import pytest
 
 from controlplane.converger.conditions import condition_changes
 from controlplane.converger.curebudget import FleetCures
+from controlplane.converger.decide import IN_HAND, _in_hand
+from controlplane.converger.drains import drain_step
 from controlplane.converger.healing import healing_gate, healing_left_step, healing_step, lost_disk_first
-from controlplane.converger.verdict import Allowance, Situation, Verdict
+from controlplane.converger.verdict import Allowance, Situation, Verdict, wait
 from controlplane.restartview import Before, ReplaceView, RestartView
 from events import facts
 from planner.healing import Cure, PastCure
@@ -143,6 +145,15 @@ def test_a_disk_that_failed_is_replaced_before_a_handover_though_another_service
     assert verdict is not None
     assert isinstance(verdict.events[0], facts.HealingRequested)
     assert verdict.events[0].key == "brokers-b-0.g1"
+
+
+@pytest.mark.parametrize("reason", ["DrainInfeasible", "DrainTarget", "DrainMoves"])
+def test_a_drain_that_waits_for_one_whose_disk_failed_lets_it_be_replaced(reason: str) -> None:
+    """No plan could be had for it, and what would have cured its target was below it in the ladder: for ever."""
+    here = two_ill(STUCK, FAILED, a_partition())
+    verdict = _in_hand(here, IN_HAND.index(drain_step), wait(reason, "a drain waits"))
+    begun = [e for e in verdict.events if isinstance(e, facts.NodeReplaceRequested)]
+    assert [e.key for e in begun] == ([] if reason == "DrainMoves" else ["brokers-b-0.g1"])
 
 
 OUT_OF_SYNC = a_partition(isr=(1002,), leader=1002)

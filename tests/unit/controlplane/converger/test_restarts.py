@@ -26,6 +26,7 @@ from tests.builders import (
     a_volume,
     an_instance,
 )
+from tests.unit.controlplane.cohosted import after
 
 OLD: Mapping[str, str] = {"num.partitions": "3"}
 WANTED = a_document(config=", config: {num.partitions: 6}")
@@ -234,6 +235,44 @@ def test_one_that_does_not_come_back_with_its_old_settings_either_is_told() -> N
     assert verdict.wait is not None
     assert (verdict.events, verdict.wait.reason) == ((), "RestartFailed")
     assert _in_hand(view).events == (facts.RestartReverted(A),)
+
+
+NOT_BACK: dict[str, Any] = {"reverting": "not back in sync after 120 s: starting", "new_settings": False}
+AWAY = a_snapshot(a_partition("orders-0", isr=(1001, 1002)), brokers=(1001, 1002), fenced=(1000,))
+
+
+def test_a_broker_that_a_second_start_with_nothing_new_does_not_bring_back_gets_a_new_vm() -> None:
+    """It waited for a person, and everything else with it, though a cure of its own had asked for the restart."""
+    verdict = _in_hand(_restarting(121, **NOT_BACK), kafka=AWAY)
+    ended, healing, replacing = verdict.events
+    assert ended == facts.RestartReverted(A, given_up=True)
+    assert isinstance(healing, facts.HealingRequested)
+    assert (healing.key, healing.finding, healing.cure) == (A, "restart_failed", "replace")
+    assert isinstance(replacing, facts.NodeReplaceRequested)
+    assert replacing.reason.startswith("healing of restart_failed: brokers-a-0.g1 is not back after another start")
+
+
+@pytest.mark.parametrize(
+    ("restart", "seen"),
+    [
+        ({**NOT_BACK, "new_settings": True}, {"kafka": AWAY}),
+        (NOT_BACK, {"kafka": a_snapshot(a_partition("orders-0", isr=(1001, 1002)))}),
+        (NOT_BACK, {"kafka": None}),
+        (NOT_BACK, {"kafka": a_snapshot(brokers=(1002,), fenced=(1000, 1001))}),
+    ],
+    ids=["its settings may be why", "it serves and catches up", "nobody knows", "that may be a split"],
+)
+def test_no_new_vm_is_made_on_a_guess_for_one_that_is_not_back(restart: dict[str, Any], seen: dict[str, Any]) -> None:
+    verdict = _in_hand(_restarting(121, **restart), state="starting", **seen)
+    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "RestartFailed")
+
+
+def test_once_it_gets_a_new_vm_its_restart_is_over_and_is_no_reason_against_others() -> None:
+    view = _restarting(121, **NOT_BACK)
+    view = replace(view, restart_refusal=(A, "not back in sync after 120 s: starting"))
+    ended = after(view, facts.RestartReverted(A, given_up=True), NOW)
+    assert (dict(ended.restarts), ended.restart_refusal) == ({}, None)
+    assert after(view, facts.RestartReverted(A), NOW).restart_refusal is not None
 
 
 def test_nothing_is_in_hand_at_rest() -> None:

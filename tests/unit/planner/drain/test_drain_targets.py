@@ -88,6 +88,16 @@ def test_a_worse_rack_of_a_successor_is_refused() -> None:
     assert refused(solve(request(seen, outgoing=(1,), targets=(3,), successors={1: 3}))).kind == "broker"
 
 
+def test_what_would_crowd_the_rack_of_a_successor_goes_to_another_one_and_the_rest_to_it() -> None:
+    """The broker that leaves is registered in another rack than it should be, and Kafka has placed some by that."""
+    rows = [partition("t", 0, (1, 2, 3)), partition("t", 1, (1, 2, 6))]
+    seen = snapshot({1: "c", 2: "b", 3: "a", 4: "a", 5: "c", 6: "d"}, rows)
+    asked = request(seen, outgoing=(1,), targets=(2, 3, 4, 5), successors={1: 4})
+    plan = planned(solve(asked))
+    assert {m.partition: m.added for m in plan.moves if m.added} == {0: (5,), 1: (4,)}
+    assert check(plan, seen, asked) == ()
+
+
 def test_a_replica_is_never_doubled() -> None:
     seen = snapshot({1: "", 2: "", 3: ""}, [partition("t", 0, (1, 2, 3))])
     answer = refused(solve(request(seen, outgoing=(1,), targets=(2, 3))))

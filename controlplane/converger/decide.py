@@ -33,6 +33,7 @@ from controlplane.converger.livesettings import settings_in_hand_step, settings_
 from controlplane.converger.maintenance import maintenance_step
 from controlplane.converger.migration import cut_step, migration_begin_step, migration_step
 from controlplane.converger.networking import network_step
+from controlplane.converger.noticed import noticed_first
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.placements import hot_broker_step, leader_order_step, lost_replicas_step, placement_step
 from controlplane.converger.quorumcure import cure, is_lost, waits_for_metadata
@@ -173,6 +174,8 @@ def _in_hand(situation: Situation, number: int, verdict: Verdict) -> Verdict:
             return cure(situation, below) or verdict
     if _needs_the_sick(IN_HAND[number], verdict):
         return lost_disk_first(situation) or _restarted_first(situation) or verdict
+    if IN_HAND[number] is drain_step and verdict.wait is not None and (made := noticed_first(situation)) is not None:
+        return made
     return beside_late_orders(situation, verdict) if IN_HAND[number] in WAITS_FOR_AGENTS else verdict
 
 

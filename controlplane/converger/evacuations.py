@@ -10,6 +10,7 @@ there; from then on the broker is cordoned (`cordons`).
 from collections.abc import Sequence
 
 from controlplane.converger.drains import request_drain
+from controlplane.converger.handovers import is_to_be_replaced_first
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.externals import expected_brokers
@@ -38,11 +39,14 @@ def evacuation_step(situation: Situation) -> Verdict | None:
     return record(f"{', '.join(fresh)} held no replica anyway", facts.EvacuationCompleted("", fresh, 0, 0))
 
 
-def _empty(situation: Situation, kafka: KafkaSnapshot, filled: Sequence[InstanceView]) -> Verdict:
+def _empty(situation: Situation, kafka: KafkaSnapshot, filled: Sequence[InstanceView]) -> Verdict | None:
+    """None where somebody down gets a new VM first: nobody would make it while this waits for him."""
     view, ids = situation.view, frozenset(i.service_id for i in filled)
     if not situation.allowance.may_roll:
         return wait("FleetBrake", f"waiting to evacuate {_keys(filled)}: {situation.allowance.reason}")
     gate = cluster_is_whole(kafka, set(expected_brokers(view)) - ids, excepted=ids)
+    if not gate.open and is_to_be_replaced_first(situation):
+        return None
     if not gate.open:
         return wait("BrokerDown", f"not evacuating {_keys(filled)}: {gate.reason}")
     reason = f"to be empty, {view.evacuations[filled[0].key].reason}"

@@ -44,7 +44,7 @@ def handover_step(situation: Situation) -> Verdict | None:
         return kept
     # A gate that waits for somebody dead waits for ever, unless that one gets its successor first.
     lost = is_orphaned(situation) or any(new.phase is Phase.JOINED and new.lost for _, new in handovers)
-    return None if lost or _is_to_be_replaced_first(situation) else waiting
+    return None if lost or is_to_be_replaced_first(situation) else waiting
 
 
 def _pair(situation: Situation, node: str) -> tuple[list[InstanceView], InstanceView] | None:
@@ -67,7 +67,7 @@ def is_orphaned(situation: Situation) -> bool:
     return any(_pair(situation, node) is None for node in lost)
 
 
-def _is_to_be_replaced_first(situation: Situation) -> bool:
+def is_to_be_replaced_first(situation: Situation) -> bool:
     """Whether a broker that does not run, or that neither Kafka nor Kedge hears, is to get a new VM, which nobody has
     begun."""
     view, kafka = situation.view, situation.seen.kafka

@@ -75,6 +75,14 @@ def preemptions(situation: Situation) -> Mapping[str, MaintenanceNotice]:
     }
 
 
+def dates_told(situation: Situation) -> Mapping[str, datetime]:
+    """By key, when VMs that are there go down, where a date was told."""
+    inventory, there = situation.seen.fresh_inventory(situation.now), situation.view.in_phase(Phase.JOINED)
+    notices = {**(inventory.notices if inventory is not None else {}), **preemptions(situation)}
+    told = {i.key: notices[i.key].not_before for i in there if not i.lost and i.key in notices} if notices else {}
+    return {key: at for key, at in told.items() if at is not None}
+
+
 def _announced(situation: Situation) -> Iterator[Announced]:
     view, inventory = situation.view, situation.seen.fresh_inventory(situation.now)
     taken_back = preemptions(situation)

@@ -1,6 +1,6 @@
 """New work: which nodes to make, replace or remove next, fixed as an intent before anything happens."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from controlplane.converger.births import is_unfounded
@@ -71,6 +71,14 @@ def lost_controllers_step(situation: Situation) -> Verdict | None:
     lost = [c for c in changes if c.change is Change.REPLACE and c.incumbent and c.incumbent.key in keys]
     work = _next(situation, lost)
     return _work_on(situation, work, changes, mends=True) if work is not None else None
+
+
+def made_beside(situation: Situation, nodes: Collection[str]) -> Verdict | None:
+    """Makes the successors of these nodes beside what is in hand. None when none has to be made."""
+    changes = without_relief(situation.view, pending_changes(situation.view))
+    asked = [c for c in changes if c.change is Change.REPLACE and c.node in nodes]
+    work = _next(situation, asked)
+    return _work_on(situation, work, changes, mends=False) if work is not None else None
 
 
 def _work_on(

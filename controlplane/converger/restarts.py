@@ -13,7 +13,7 @@ rack by rack, then the controllers, the quorum's leader last.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from controlplane.converger.arrivals import serves, state_of
+from controlplane.converger.arrivals import serves, service_report, start_id, state_of
 from controlplane.converger.canaries import has_fallen, out_of_sync, trouble
 from controlplane.converger.deadtargets import RESTART_FAILED, new_vm_for
 from controlplane.converger.keptback import is_late
@@ -35,6 +35,13 @@ from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, NodeChange
 from planner.rollout.order import restart_order, who_leads
 
+STOPPED_WITHIN_S = 60.0
+"""An agent kills a process that has not ended so long after it was told to (`agent.steps.LocalState`)."""
+
+
+_USUAL_STOP_S = 15.0
+"""A stop of so few seconds is part of any restart."""
+
 
 def restart_in_hand_step(situation: Situation) -> Verdict | None:
     """Sees a restart through: back, or given what it had before once its deadline is over."""
@@ -48,6 +55,20 @@ def restart_in_hand_step(situation: Situation) -> Verdict | None:
         ended = [_ended(i, r) for i, r in back]
         return record("; ".join(v.sentence for v in ended), *(event for v in ended for event in v.events))
     return _of_all([_not_back(situation, i, r) for i, r in in_hand])
+
+
+def _deadline_s(situation: Situation, instance: InstanceView, restart: RestartView) -> float:
+    """How long it may take to be back. The deadline of the spec is a start's: a process that hangs is given
+    `STOPPED_WITHIN_S` by its agent before it is killed, and that time comes on top while it stops or the next one comes
+    up. One that has failed by then has had its time."""
+    service = service_report(situation, instance)
+    spec_s = situation.join_deadline_s
+    if service is None or service.state == "stopping":
+        return spec_s + (STOPPED_WITHIN_S if service is not None else 0.0)
+    if service.start_id != start_id(instance) or service.state not in ("formatting", "starting", "running"):
+        return spec_s
+    stopping_s = (service.since - restart.since).total_seconds()
+    return spec_s + (min(stopping_s, STOPPED_WITHIN_S) if stopping_s > _USUAL_STOP_S else 0.0)
 
 
 def _new_vm(situation: Situation, instance: InstanceView, restart: RestartView, why: str) -> tuple[object, ...] | str:
@@ -73,7 +94,7 @@ def _of_all(verdicts: Sequence[Verdict]) -> Verdict:
 
 def _not_back(situation: Situation, instance: InstanceView, restart: RestartView) -> Verdict:
     state = state_of(situation, instance)
-    waited_s, deadline_s = situation.seconds_since(restart.since), situation.join_deadline_s
+    waited_s, deadline_s = situation.seconds_since(restart.since), _deadline_s(situation, instance, restart)
     if waited_s <= deadline_s:
         again = " with its old settings" if restart.new_settings else ", once more"
         how = again if restart.reverting else ""

@@ -2,17 +2,19 @@
 
 Stopping a broker that serves (a restart, a handover) waits while as many others are away as may be. One of ours is away
 by what is recorded (its VM is gone, it is being restarted or handed over, a fault of `kedge chaos` has it), by the
-young word of its agent, or by Kafka's; one that Kafka does not know counts, too. An agent that is silent is left to
-Kafka's word, as everywhere. Empty brokers on their way out, and new ones that never served, are nobody's loss.
+young word of its agent (its cloud takes its VM back within minutes, too), or by Kafka's; one that Kafka does not know
+counts, too. An agent that is silent is left to Kafka's word, as everywhere. Empty brokers on their way out, and new
+ones that never served, are nobody's loss.
 
 Repairs do not ask: a broker that is away already, or is stopped as its own cure, takes nothing from anybody.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from controlplane.converger.arrivals import service_report, state_of
+from controlplane.converger.maintenance import preemptions
 from controlplane.converger.verdict import Situation
 from controlplane.externals import expected_externals, external_brokers
 from controlplane.healingswitch import is_being_cured
@@ -32,6 +34,11 @@ _TAKEN_AWAY = frozenset(
     {Harm.PAUSE, Harm.SPLIT, Harm.LOSE_VOLUME, Harm.KILL_BROKER, Harm.KILL_VM, "kill-rack"}  # of a rack: each VM of it
 )
 """Faults of chaos a broker does not serve under, whether Kafka has noticed or not."""
+
+
+TAKEN_SOON = timedelta(minutes=5)
+"""Whose VM is taken back within this is not counted on: a handover or a restart beside it may well last as long. Nor
+is one for as long after its date; who is there later was left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,9 @@ def _away(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) ->
     for chaos in situation.view.chaos.values():
         if instance.key in chaos.keys and chaos.fault in _TAKEN_AWAY:
             return f"chaos: {chaos.fault}", chaos.since
+    taken = preemptions(situation).get(instance.key)
+    if taken is not None and taken.not_before is not None and abs(taken.not_before - situation.now) <= TAKEN_SOON:
+        return f"its cloud takes its VM back at {taken.not_before:%H:%M:%S} UTC", None
     since = situation.seen.health.astray.get(instance.service_id)
     report = service_report(situation, instance)
     if report is not None and says_it_is_down(situation, instance):

@@ -7,6 +7,7 @@ import pytest
 
 from agent.wire import PreemptionReport
 from controlplane.converger.maintenance import MAINTENANCE
+from controlplane.replacement import Phase
 from providers.notices import MaintenanceNotice, NoticeKind
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded
@@ -121,7 +122,30 @@ def vm_with_much_data_is_taken_back(world: World) -> None:
     assert {i.key for i in world.view().alive() if i.node == "brokers-b-0"} == {"brokers-b-0.g2"}
 
 
+def vm_is_taken_back_while_another_one_is_drained(world: World) -> None:
+    """Its successor is made beside the drain, which takes longer than that; nobody else is stopped meanwhile."""
+    _grown(world, throttle=", throttleMibPerS: 30")
+    world.kafka.create_topic("payments", partitions=12, rf=3, min_isr=2, bytes_per_partition=400_000_000)
+    world.declare(a_document(throttle=", throttleMibPerS: 30", version="4.2.0"))
+    world.run(until=lambda w: w.view().drain is not None and w.view().drain.batch >= 0, ticks=60)
+    outgoing = world.view().drain
+    assert outgoing is not None
+    _watch(world, 5)
+    _take_back(world, "brokers-b-0.g1", in_s=120)
+    _watch(world, 60)
+    assert _asked(world) == ["brokers-b-0.g1"]
+    heir = world.view().instances["brokers-b-0.g2"]
+    assert heir.phase is Phase.JOINED, "it was begun after the drain, which ends long after the date"
+    assert world.view().drain is not None
+    assert world.view().drain.id == outgoing.id
+    _watch(world, 60)
+    world.machines.power_cut("brokers-b-0.g1")
+    world.converge(ticks=2000)
+    assert {i.key for i in world.view().alive() if i.node == "brokers-b-0"} == {"brokers-b-0.g2"}
+
+
 STORIES = (
+    vm_is_taken_back_while_another_one_is_drained,
     vm_with_little_data_is_taken_back,
     vm_with_much_data_is_taken_back,
     host_goes_down_in_a_week,

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from controlplane.kafka.zookeeper_gateway import as_kafka_fault
 from controlplane.view import ClusterView
+from controlplane.zookeeper.errors import ZooKeeperFault
 from controlplane.zookeeper.locks import RESTART, Standing, Taken
 from events.envelope import NewEvent, Origin, Recorded
 from events.memory import MemoryEventStore
@@ -109,8 +111,12 @@ class SimRestartLock:
 
     def take(self, view: ClusterView, why: str) -> str:
         self._points.reach("before take_restart_lock")
-        taken = self._locks.take(RESTART, why=why)
+        try:
+            taken = self._locks.take(RESTART, why=why)
+        except ZooKeeperFault as fault:
+            self.release(view)  # as `Gateways`: the next try gets a session of its own
+            raise as_kafka_fault(fault) from fault
         return "" if isinstance(taken, Taken) else f"{taken.holder} holds it: {taken.why}"
 
     def release(self, view: ClusterView) -> None:
-        self._locks.release(RESTART)
+        self._locks.close()

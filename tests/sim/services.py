@@ -15,14 +15,13 @@ from tests.sim.breakdowns import Breakdowns
 from tests.sim.evidence import Evidence, Violation
 from tests.sim.reports import report_of
 from tests.sim.strangers import Strangers
-from tests.sim.vms import BOOT_S, Attached, Illness, Process, Vm, too_old
+from tests.sim.vms import BOOT_S, START_S, Attached, Illness, Process, Vm, too_old
 
 Documents = Callable[[str, str], Document | None]
 """(cluster uid, instance key) -> desired document: the server's answer to an agent."""
 
 USUAL_DISK_BYTES = 100 * 10**9
 AGENT_S = 2.0
-START_S = 2.0
 
 
 def path_of(directory: str) -> str:

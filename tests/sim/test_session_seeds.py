@@ -50,6 +50,10 @@ class Sessions(Trouble):
         is_told = not self._kafka.in_doubt and self._kafka.leader != -1
         return is_told and super()._somebody_asks()
 
+    def _new_topic(self) -> bool:
+        there = [b for b in self._world.machines.broker_ids if self._kafka.serves(b)]
+        return len(there) >= 3 and super()._new_topic()
+
     def _setting_changes(self) -> bool:
         if self._world.view().generation >= 12:
             return False

@@ -9,6 +9,7 @@ from agent.wire import DIRECTORY_LOST, Document, FindingReport, LogDirReport, Se
 from providers.base import CloudInstance, CloudVolume, InstanceState
 
 BOOT_S = 3.0
+START_S = 2.0
 
 
 @dataclass(slots=True)

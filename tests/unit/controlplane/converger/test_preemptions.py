@@ -2,18 +2,34 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from agent.wire import PreemptionReport
+from controlplane.converger.decide import decide
 from controlplane.converger.maintenance import MAINTENANCE, maintenance_step, maintenance_told, preemptions
 from controlplane.converger.observation import ReportSeen
+from controlplane.converger.verdict import Verdict
 from controlplane.latest import MemoryLatestStore
 from controlplane.replacement import Phase
 from controlplane.reports import AGENT_FINDINGS, ailing, keep_report
+from controlplane.restartview import ReplaceView
 from controlplane.view import ClusterView
 from events import facts
-from tests.builders import NOW, a_document, a_report, a_situation, a_view, an_instance
+from tests.builders import (
+    NOW,
+    a_document,
+    a_drain,
+    a_move,
+    a_partition,
+    a_plan,
+    a_report,
+    a_situation,
+    a_snapshot,
+    a_view,
+    an_instance,
+)
 
 A, B = "brokers-a-0.g1", "brokers-b-0.g1"
 
@@ -97,6 +113,44 @@ def test_a_date_that_is_past_is_the_clouds_business(in_s: float) -> None:
     condition = maintenance_told(situation)
     assert condition is not None
     assert "its date is past" in condition.message
+
+
+DRAINED = an_instance("brokers-a-0", 1, Phase.DRAINING)
+HEIR = an_instance("brokers-a-0", 2, service_id=1010)
+
+
+def _beside_a_drain(in_s: float, **about: Any) -> Verdict:
+    """A drain of A moves what it has, and B's VM was told that it goes."""
+    moving = a_partition("orders-0", (1010, 1000, 1001, 1002), isr=(1000, 1001, 1002), adding=(1010,), removing=(1000,))
+    values: dict[str, Any] = {"drain": a_drain(), "recycling": 1, **about}
+    view = a_view(DRAINED, HEIR, **values)
+    seen = reports(view, told(view, B, in_s=in_s))
+    kafka = a_snapshot(moving, brokers=(1000, 1001, 1002, 1010))
+    plan = a_plan([a_move("orders-0")])
+    return decide(a_situation(view, reports=seen, kafka=kafka, plan=plan, plan_sha256=a_drain().plan_sha256))
+
+
+def test_a_vm_that_goes_in_minutes_does_not_wait_for_the_drain_of_another_one() -> None:
+    """It waited for as long as the drain took, and was gone long before its successor was begun."""
+    asked = [e for e in _beside_a_drain(120).events if isinstance(e, facts.NodeReplaceRequested)]
+    assert [e.key for e in asked] == [B]
+    made = _beside_a_drain(120, to_replace={B: ReplaceView("the cloud announces maintenance", False, NOW)})
+    surges = [e for e in made.events if isinstance(e, facts.SurgeRequested)]
+    assert [i.key for s in surges for i in s.instances] == ["brokers-b-0.g2"]
+
+
+@pytest.mark.parametrize(
+    ("in_s", "about"),
+    [
+        (3600, {}),
+        (-5, {}),
+        (120, {"paused": "a look"}),
+    ],
+    ids=["it can wait", "too late", "a person holds the cluster"],
+)
+def test_nothing_is_made_beside_a_drain_without_need(in_s: float, about: dict[str, Any]) -> None:
+    verdict = _beside_a_drain(in_s, **about)
+    assert not [e for e in verdict.events if isinstance(e, facts.NodeReplaceRequested | facts.SurgeRequested)]
 
 
 def test_what_the_spec_says_of_maintenance_counts_here_too() -> None:

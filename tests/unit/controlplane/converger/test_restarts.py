@@ -199,7 +199,8 @@ def _restarting(since_s: float, **overrides: Any) -> ClusterView:
 
 
 def _in_hand(view: ClusterView, *, state: str = "running", start: int = 2, **seen: Any) -> Verdict:
-    report = a_report(view.instances[A], state, start_id=f"{A}-{start}")
+    began = view.restarts[A].since + timedelta(seconds=3)
+    report = a_report(view.instances[A], state, start_id=f"{A}-{start}", since=began)
     verdict = restart_in_hand_step(_with(view, report, **seen))
     assert verdict is not None
     return verdict
@@ -235,6 +236,30 @@ def test_one_that_does_not_come_back_with_its_old_settings_either_is_told() -> N
     assert verdict.wait is not None
     assert (verdict.events, verdict.wait.reason) == ((), "RestartFailed")
     assert _in_hand(view).events == (facts.RestartReverted(A),)
+
+
+@pytest.mark.parametrize(
+    ("ago_s", "state", "start", "stopped_s", "waits"),
+    [
+        (179, "stopping", 1, 0, True),
+        (181, "stopping", 1, 0, False),
+        (170, "starting", 2, 60, True),
+        (181, "starting", 2, 60, False),
+        (170, "failed", 2, 60, False),
+        (121, "starting", 2, 10, False),
+    ],
+    ids=["it hangs", "for ever", "it hung", "it hung, and is late", "it hung, and failed", "it was stopped at once"],
+)
+def test_a_process_that_hangs_has_its_minute_before_the_deadline_of_the_next_one(
+    ago_s: int, state: str, start: int, stopped_s: int, waits: bool
+) -> None:
+    """With a `joinDeadline` of a minute each restart of a frozen broker had failed before its agent killed it."""
+    view = _restarting(ago_s)
+    since = view.restarts[A].since + timedelta(seconds=stopped_s)
+    report = a_report(view.instances[A], state, start_id=f"{A}-{start}", since=since)
+    verdict = restart_in_hand_step(_with(view, report, kafka=AWAY))
+    assert verdict is not None
+    assert [type(e) for e in verdict.events] == ([] if waits else [facts.RestartRevertRequested])
 
 
 NOT_BACK: dict[str, Any] = {"reverting": "not back in sync after 120 s: starting", "new_settings": False}

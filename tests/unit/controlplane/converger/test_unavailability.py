@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agent.wire import PreemptionReport
 from controlplane.chaoscommands import Fault
 from controlplane.converger.handovers import handover_step
 from controlplane.converger.healing import healing_gate
@@ -208,6 +209,18 @@ def test_a_handover_waits_while_another_broker_is_being_restarted() -> None:
     free = _hand_over()
     assert free is not None
     assert free.events == (facts.FenceRequested((A,), "handover to brokers-a-0.g2"),)
+
+
+@pytest.mark.parametrize(("in_s", "counts"), [(90, True), (299, True), (-200, True), (400, False), (-400, False)])
+def test_whose_vm_is_taken_back_in_a_moment_is_not_counted_on(in_s: int, counts: bool) -> None:
+    """A handover was begun seconds before the cloud took another broker's VM: two of three were away."""
+    at = NOW + timedelta(seconds=in_s)
+    notice = PreemptionReport(kind="preempt", deadline=at, since=BEFORE, words="spot terminate")
+    seen = a_report(a_view().instances[C])
+    told = replace(seen, report=seen.report.model_copy(update={"preemption": notice}))
+    gate = _gate(a_view(), reports={C: told})
+    assert gate.open is not counts
+    assert not counts or f"its cloud takes its VM back at {at:%H:%M:%S} UTC" in gate.reason
 
 
 def test_a_handover_does_not_keep_a_lost_broker_from_its_successor() -> None:

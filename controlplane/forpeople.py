@@ -8,6 +8,7 @@ _FOR_A_PERSON = frozenset(
         "AddressStays",
         "ControllerStays",
         "ControllersRemembered",
+        "CopiesGone",
         "DrainNotConverging",
         "ExternalMismatch",
         "ExternalQuorumStatic",

@@ -335,7 +335,7 @@ def _end_round(
         return wait("ForeignReassignment", sentence)
     topics = sorted({p.name.topic for p in hosted})
     if not plan.moves and plan.deferred:
-        return _deferred(situation, drain, plan)
+        return _without_copy(situation, drain, hosted) or _deferred(situation, drain, plan)
     if drain.round >= MAX_ROUNDS:
         sentence = (
             f"drain of {_names(drain)}: {len(hosted)} partitions left after {drain.round} rounds ({', '.join(topics)})"
@@ -358,6 +358,22 @@ def _tidied(plan: DrainPlan, kafka: KafkaSnapshot) -> tuple[Effect, ...]:
     planned = {m.name for m in plan.moves}
     displaced = tuple(name for name in displaced_leaders(kafka) if name in planned)
     return (ClearThrottles(), ElectPreferred(displaced)) if displaced else (ClearThrottles(),)
+
+
+def _without_copy(situation: Situation, drain: DrainView, hosted: Sequence[PartitionSeen]) -> Verdict | None:
+    """All that is left had every copy on VMs that are gone, so no plan will ever move it: a person decides what becomes
+    of those topics. None where something else is left, too. Nothing is made anew here: that would hide a loss."""
+    gone = {i.service_id for i in situation.view.brokers() if i.lost}
+    lost = [p for p in hosted if p.leader < 0 and gone.issuperset(p.replicas)]
+    if not lost or len(lost) < len(hosted):
+        return None
+    topics = ", ".join(sorted({p.name.topic for p in lost})[:3])
+    sentence = (
+        f"drain of {_names(drain)}: all else is elsewhere; {len(lost)} partitions had every copy on VMs that are gone, "
+        f"{lost[0].name} (replicas {list(lost[0].replicas)}) among them: what was in them is lost unless that disk is "
+        f"brought back. Delete these topics and make them anew ({topics}), then all goes on"
+    )
+    return wait("CopiesGone", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
 
 
 def _deferred(situation: Situation, drain: DrainView, plan: DrainPlan) -> Verdict:

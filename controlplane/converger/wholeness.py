@@ -9,13 +9,14 @@ from planner.observed import KafkaSnapshot, PartitionSeen
 def cluster_is_whole(kafka: KafkaSnapshot, expected: Collection[int], *, excepted: frozenset[int]) -> Gate:
     """Open when every expected broker serves and every replica outside `excepted` brokers is in its ISR.
 
-    `excepted` are the brokers to be worked on: a dead one among them is the reason for the work, not against it.
+    `excepted` are the brokers to be worked on: a dead one among them is the reason for the work, not against it, and so
+    are partitions without a leader that nobody else has.
     """
     down = sorted(set(expected) - kafka.live_brokers())
     if down:
         seen = kafka.brokers.get(down[0])
         return Gate(False, f"broker {down[0]}{f' (rack {seen.rack})' if seen else ''} is down")
-    leaderless = kafka.leaderless()
+    leaderless = [p for p in kafka.leaderless() if not excepted.issuperset(p.replicas)]
     if leaderless:
         return Gate(False, f"{len(leaderless)} partitions have no leader, {leaderless[0].name} among them")
     behind = out_of_sync(kafka, excepted=excepted)

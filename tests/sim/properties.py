@@ -61,6 +61,7 @@ PERSON_NEEDED = frozenset(
         "MetadataLost",
         "UnknownVoter",
         "ControllersRemembered",
+        "CopiesGone",
         "ExternalMismatch",
         "ExternalQuorumStatic",
         "NoReceiver",

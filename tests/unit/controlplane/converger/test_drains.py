@@ -23,7 +23,7 @@ from controlplane.replacement import Phase
 from controlplane.restartview import ReplaceView
 from controlplane.view import DrainView
 from events import facts
-from planner.drain.plan import DrainPlan
+from planner.drain.plan import Deferred, DrainPlan
 from planner.observed import FailedDirsSeen, KafkaSnapshot, LogDirsSeen, PartitionSeen, ThrottlesSeen, TopicPartition
 from tests.builders import (
     BEFORE,
@@ -379,6 +379,25 @@ def test_a_bystander_that_is_gone_for_good_puts_the_drain_off(lost_s: int, put_o
 
 
 # --- a target that can take nothing ---------------------------------------------------------------------------------
+
+GONE = an_instance("brokers-b-0", lost_at=BEFORE)
+ALONE = a_partition("scratch-0", (1001,), isr=(), leader=-1, min_isr=1)
+
+
+def test_what_had_every_copy_on_vms_that_are_gone_is_told_to_a_person_and_not_asked_for_again() -> None:
+    drain = a_drain(outgoing=(1001,), keys=("brokers-b-0.g1",), successors={1001: 1010}, batch=-1)
+    plan = replace(a_plan(), deferred=(Deferred(TopicPartition("scratch", 0), "it has no leader to copy from"),))
+
+    def step(*partitions: PartitionSeen, lost: bool = True) -> Verdict:
+        there = (GONE,) if lost else ()
+        kafka = a_snapshot(*partitions, brokers=(1000, 1002, 1010), fenced=(1001,))
+        return _step(drain=drain, plan=plan, instances=there, kafka=kafka, view={"progressed_at": NOW})
+
+    told = step(ALONE)
+    assert (told.events, _reason(told)) == ((), "CopiesGone")
+    assert "scratch-0 (replicas [1001])" in told.sentence
+    assert _reason(step(ALONE, lost=False)) == "MovesDeferred", "its VM is there, and may well come back"
+
 
 FAILED_DIR = FailedDirsSeen(("/volumes/data2/kafka",), 1, 1000)
 FULL = LogDirsSeen(1, 900, 10**9, 4096)

@@ -13,7 +13,7 @@ from agent.packetfilter import LOOK_EVERY_S, TRY_EVERY_S, PacketFilter
 from agent.tools import Answer, ToolFailed
 from agent.wire import PacketFilterReport
 from providers.packetfilter import rules
-from tests.unit.agent.test_agent_loop import Vm
+from tests.unit.agent.loop_vm import Vm
 from tests.unit.agent.wanted import boot_data, broker, document
 
 BORN, LATER = rules(["10.0.0.0/16"]), rules(["10.0.0.0/16"], ["10.8.0.0/16"])

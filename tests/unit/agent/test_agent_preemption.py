@@ -12,7 +12,7 @@ from agent.preemption.where import cloud_of
 from agent.surroundings import Surroundings
 from agent.wire import PreemptionReport
 from tests.fakes.metadata import FakeMetadata, metadata_server
-from tests.unit.agent.test_agent_loop import Vm
+from tests.unit.agent.loop_vm import Vm
 from tests.unit.agent.wanted import broker, document
 
 NOW = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)

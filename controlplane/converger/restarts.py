@@ -75,9 +75,11 @@ def _new_vm(situation: Situation, instance: InstanceView, restart: RestartView, 
     """What is recorded for the new VM of a broker that Kafka is without after a second start, which had nothing new to
     come up with; or why it gets none, "" where that is no question: what a spec has brought about is a person's."""
     kafka = situation.seen.fresh_kafka(situation.now)
-    if restart.new_settings or restart.service or not instance.is_broker or instance.key in situation.view.to_replace:
+    if restart.service or not instance.is_broker or kafka is None or instance.service_id in kafka.live_brokers():
         return ""
-    if kafka is None or instance.service_id in kafka.live_brokers():
+    if instance.key in situation.view.to_replace:
+        return (facts.RestartReverted(restart.key, given_up=True),)  # somebody has asked for that already
+    if restart.new_settings:
         return ""
     cure = new_vm_for(situation, kafka, instance, restart.since, why, finding=RESTART_FAILED)
     return f"no new VM: {cure}" if isinstance(cure, str) else (facts.RestartReverted(restart.key, given_up=True), *cure)

@@ -9,7 +9,7 @@ import pytest
 
 from controlplane.converger.restarts import restart_in_hand_step, restart_step
 from controlplane.converger.verdict import Allowance, Situation, Verdict
-from controlplane.restartview import Before, CanaryView, RestartView, RollingRestartView
+from controlplane.restartview import Before, CanaryView, ReplaceView, RestartView, RollingRestartView
 from controlplane.view import ClusterView, InstanceView
 from events import facts
 from planner.observed import QuorumSeen, VoterSeen
@@ -290,6 +290,13 @@ def test_a_broker_that_a_second_start_with_nothing_new_does_not_bring_back_gets_
 def test_no_new_vm_is_made_on_a_guess_for_one_that_is_not_back(restart: dict[str, Any], seen: dict[str, Any]) -> None:
     verdict = _in_hand(_restarting(121, **restart), state="starting", **seen)
     assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "RestartFailed")
+
+
+def test_one_that_is_to_get_a_new_vm_anyway_is_not_waited_for() -> None:
+    """A person had asked for it while the restart was in hand, and neither came to an end."""
+    asked = {A: ReplaceView("asked by anna", False, NOW)}
+    view = replace(_restarting(121, reverting=NOT_BACK["reverting"], new_settings=True), to_replace=asked)
+    assert _in_hand(view, kafka=AWAY).events == (facts.RestartReverted(A, given_up=True),)
 
 
 def test_once_it_gets_a_new_vm_its_restart_is_over_and_is_no_reason_against_others() -> None:

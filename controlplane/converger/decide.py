@@ -22,7 +22,7 @@ from controlplane.converger.externalbrokers import external_departure_step, exte
 from controlplane.converger.externalquorum import external_quorum_step
 from controlplane.converger.finalisation import finalisation_step
 from controlplane.converger.growth import growth_step
-from controlplane.converger.handovers import handover_step
+from controlplane.converger.handovers import handover_step, is_to_be_replaced_first
 from controlplane.converger.healing import healing_left_step, healing_step, lost_disk_first, restart_first, unstuck
 from controlplane.converger.heartbeats import with_heartbeats
 from controlplane.converger.hungmoves import hung_repair_step, hung_step
@@ -47,9 +47,10 @@ from controlplane.converger.settingtrial import settings_watch_step
 from controlplane.converger.stages import held_by_stage
 from controlplane.converger.topics import with_topics
 from controlplane.converger.upkeep import upkeep_step
-from controlplane.converger.verdict import Situation, Verdict, wait
+from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.converger.voters import volume_step, voter_step, voters_left_step
 from controlplane.converger.windows import Begins, begins, brings_spec, closed_for, waits
+from events import facts
 
 Step = Callable[[Situation], Verdict | None]
 
@@ -173,7 +174,7 @@ def _in_hand(situation: Situation, number: int, verdict: Verdict) -> Verdict:
             below = [s for s in IN_HAND[number + 1 :] if s in SEES_CONTROLLERS_IN]
             return cure(situation, below) or verdict
     if _needs_the_sick(IN_HAND[number], verdict):
-        return lost_disk_first(situation) or _restarted_first(situation) or verdict
+        return lost_disk_first(situation) or _restarted_first(situation) or _put_off(situation, verdict)
     if IN_HAND[number] is drain_step and verdict.wait is not None and (made := noticed_first(situation)) is not None:
         return made
     return beside_late_orders(situation, verdict) if IN_HAND[number] in WAITS_FOR_AGENTS else verdict
@@ -184,12 +185,23 @@ def _restarted_first(situation: Situation) -> Verdict | None:
     return restart_in_hand_step(situation) if situation.view.restarts else restart_first(situation)
 
 
+def _put_off(situation: Situation, verdict: Verdict) -> Verdict:
+    """A drain of which nothing can move, as somebody who is down is to get a new VM: that one is made first."""
+    drain, deferred = situation.view.drain, verdict.wait is not None and verdict.wait.reason == "MovesDeferred"
+    if drain is None or not deferred or not is_to_be_replaced_first(situation):
+        return verdict
+    return record(f"{verdict.sentence}; who is down is replaced first", facts.DrainAbandoned(drain.id, "put off"))
+
+
+_A_CURE_MAY_END = frozenset({"DrainInfeasible", "DrainTarget", "MovesDeferred"})
+
+
 def _needs_the_sick(step: Step, verdict: Verdict) -> bool:
     """Whether it may wait for one that is ill, whom nobody would cure meanwhile: a gate that wants all in sync, or a
     drain for which no plan can be had."""
     if verdict.wait is None:
         return False
-    return step is handover_step or (step is drain_step and verdict.wait.reason in ("DrainInfeasible", "DrainTarget"))
+    return step is handover_step or (step is drain_step and verdict.wait.reason in _A_CURE_MAY_END)
 
 
 def _repair(situation: Situation, steps: Iterable[Step]) -> Verdict | None:

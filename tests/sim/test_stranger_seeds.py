@@ -103,7 +103,7 @@ def test_it_converges_though_brokers_come_back_as_others(seed: int) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", [3605, 3606, 3624, 3644, 3651, 3665])
+@pytest.mark.parametrize("seed", [3605, 3606, 3624, 3644, 3651, 3652, 3665])
 def test_nothing_waits_for_ever_for_a_broker_that_came_back_as_another(seed: int) -> None:
     """Handovers, drains, restarts and evacuations did, each above what would have cured it."""
     strange_roll(seed)

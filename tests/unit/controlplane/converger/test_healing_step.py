@@ -17,7 +17,18 @@ from controlplane.restartview import Before, ReplaceView, RestartView
 from events import facts
 from planner.healing import Cure, PastCure
 from planner.observed import PartitionSeen
-from tests.builders import BEFORE, NOW, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
+from tests.builders import (
+    BEFORE,
+    NOW,
+    a_document,
+    a_drain,
+    a_partition,
+    a_report,
+    a_situation,
+    a_snapshot,
+    a_view,
+    an_instance,
+)
 from tests.builders import an_observation as seen_of
 
 SICK = "brokers-a-0.g1"
@@ -147,13 +158,26 @@ def test_a_disk_that_failed_is_replaced_before_a_handover_though_another_service
     assert verdict.events[0].key == "brokers-b-0.g1"
 
 
-@pytest.mark.parametrize("reason", ["DrainInfeasible", "DrainTarget", "DrainMoves"])
+@pytest.mark.parametrize("reason", ["DrainInfeasible", "DrainTarget", "MovesDeferred", "DrainMoves"])
 def test_a_drain_that_waits_for_one_whose_disk_failed_lets_it_be_replaced(reason: str) -> None:
     """No plan could be had for it, and what would have cured its target was below it in the ladder: for ever."""
     here = two_ill(STUCK, FAILED, a_partition())
     verdict = _in_hand(here, IN_HAND.index(drain_step), wait(reason, "a drain waits"))
     begun = [e for e in verdict.events if isinstance(e, facts.NodeReplaceRequested)]
     assert [e.key for e in begun] == ([] if reason == "DrainMoves" else ["brokers-b-0.g1"])
+
+
+def test_a_drain_of_which_nothing_can_move_gives_way_to_the_new_vm_of_who_is_down() -> None:
+    """Seed 3652: a person had asked for that VM, and neither came to an end."""
+    asked = {"brokers-b-0.g1": ReplaceView("asked by anna", False, BEFORE)}
+    kafka = a_snapshot(brokers=(1000, 1002), fenced=(1001,))
+
+    def events(**view: Any) -> tuple[object, ...]:
+        here = a_situation(a_view(drain=a_drain(), **view), kafka=kafka)
+        return _in_hand(here, IN_HAND.index(drain_step), wait("MovesDeferred", "a drain waits")).events
+
+    assert events(to_replace=asked) == (facts.DrainAbandoned("drain-1", "put off"),)
+    assert events() == ()
 
 
 OUT_OF_SYNC = a_partition(isr=(1002,), leader=1002)

@@ -182,7 +182,10 @@ def _in_hand(situation: Situation, number: int, verdict: Verdict) -> Verdict:
 
 def _restarted_first(situation: Situation) -> Verdict | None:
     """A restart that is a cure begins, or is seen through, before what waits for it goes on."""
-    return restart_in_hand_step(situation) if situation.view.restarts else restart_first(situation)
+    if not situation.view.restarts:
+        return restart_first(situation)
+    seen = restart_in_hand_step(situation)
+    return seen if seen is not None and seen.events else None
 
 
 def _put_off(situation: Situation, verdict: Verdict) -> Verdict:

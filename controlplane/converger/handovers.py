@@ -195,16 +195,21 @@ def controller_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceVie
 
 
 def broker_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
-    """Stopped with its replicas on it: everybody else must serve and be in sync first. One that does not serve itself
-    would wait for itself for ever, and its successor is what it is cured by."""
-    asked, serves = situation.view.to_replace.get(old.key), old.service_id in kafka.live_brokers()
-    if asked is not None and (asked.disks or not serves):
+    """Stopped with its replicas on it: everybody else must serve and be in sync first."""
+    asked = situation.view.to_replace.get(old.key)
+    if asked is not None and (asked.disks or old.service_id not in kafka.live_brokers()):
         return sick_broker_gate(situation, kafka, old)
-    excepted = frozenset[int]() if serves else frozenset({old.service_id})
-    whole = others_are_whole(situation, kafka, old, excepted=excepted)
-    if whole.open and not serves:
-        return sick_broker_gate(situation, kafka, old)
+    whole = others_are_whole(situation, kafka, old, excepted=frozenset())
     return may_stop_broker(kafka, old.service_id, allow_unavailable=situation.excused_topics) if whole.open else whole
+
+
+def _gate_for_its_heir(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
+    """As before any stop; but one that does not serve itself would wait for itself for ever, and its successor is what
+    it is cured by: all others must serve and be in sync."""
+    if old.service_id in kafka.live_brokers():
+        return broker_gate(situation, kafka, old)
+    others = others_are_whole(situation, kafka, old, excepted=frozenset({old.service_id}))
+    return sick_broker_gate(situation, kafka, old) if others.open else broker_gate(situation, kafka, old)
 
 
 def sick_broker_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
@@ -284,7 +289,7 @@ def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Verd
     down = service_down(situation, old, service=old.planned.service)
     if down is not None:
         return wait(reason, f"handover of {old.node}: {down.service_key} is {state_of(situation, down)}")
-    gate = broker_gate(situation, kafka, old) if old.is_broker else controller_gate(situation, kafka, old)
+    gate = _gate_for_its_heir(situation, kafka, old) if old.is_broker else controller_gate(situation, kafka, old)
     if not gate.open:
         return wait(reason, f"handover of {old.node}: {gate.reason}")
     return record(f"stopping {old.key}: {gate.reason}", facts.FenceRequested((old.key,), f"handover to {new.key}"))

@@ -167,7 +167,8 @@ def _both_in_hand(since_s: float) -> ClusterView:
 
 
 def _verdict(view: ClusterView, a0: str, a1: str) -> Any:
-    told = {k: a_report(view.instances[k], s, start_id=f"{k}-2") for k, s in ((A0, a0), (A1, a1))}
+    since = {k: view.restarts[k].since for k in (A0, A1)}
+    told = {k: a_report(view.instances[k], s, start_id=f"{k}-2", since=since[k]) for k, s in ((A0, a0), (A1, a1))}
     return restart_in_hand_step(a_situation(view, kafka=a_snapshot(*SPREAD, brokers=BROKERS), reports=told))
 
 

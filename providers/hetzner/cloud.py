@@ -19,8 +19,17 @@ from providers.hetzner.access import Access
 from providers.hetzner.errors import is_not_found, recognise, translated
 from providers.hetzner.examination import examine_region, look_ahead
 from providers.hetzner.imports import imports_of
-from providers.hetzner.inventory import PAGE, Standing, count_owners, find, read_listing, read_states
+from providers.hetzner.inventory import (
+    PAGE,
+    Standing,
+    beside_strangers,
+    count_owners,
+    find,
+    read_listing,
+    read_states,
+)
 from providers.hetzner.networkpieces import network_pieces
+from providers.hetzner.placement import is_placed_anew
 from providers.hetzner.settings import HetznerRegion, HetznerSettings
 from providers.hetzner.tags import tags_of
 from providers.hetzner.variables import module_variables
@@ -114,6 +123,9 @@ class HetznerCloud:
         if placed and place not in self._standing:
             self.list_place(place)
         standing = self._standing.get(place, Standing())
+        if placed and is_placed_anew(resources, region.placement_groups, standing):
+            client = self._access.client(place)
+            standing = beside_strangers(client, place, region, standing, installation_id=self.installation_id)
         impatient = self._settings.endpoint_url is not None
         keys = self._settings.account(resources.place).ssh_keys
         return module_variables(

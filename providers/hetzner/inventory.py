@@ -1,7 +1,8 @@
 """What a place holds, as Hetzner tells it: paged listings of servers and volumes by our installation's label."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
@@ -41,12 +42,14 @@ class Standing:
     """What of a place decides where the next VM and the next address go.
 
     `groups`: placement group of each VM, by (cluster uid, instance key). `addresses`: those that belong to nodes, by
-    (cluster uid, node). `taken`: every address of ours in the node network.
+    (cluster uid, node). `taken`: every address in the node network, as far as was read. `strangers`: VMs of others by
+    placement group; read only before something new is placed.
     """
 
     groups: Mapping[tuple[str, str], int] = field(default_factory=dict)
     addresses: Mapping[tuple[str, str], str] = field(default_factory=dict)
     taken: frozenset[str] = frozenset()
+    strangers: Mapping[int, int] = field(default_factory=dict)
 
 
 def read_listing(
@@ -79,6 +82,23 @@ def read_listing(
         binding_ids={(i.cluster_uid, i.node): f"{i.id}-{region.node_network}" for i in instances if i.addresses},
     )
     return listing, _standing(servers, machines, addresses, region)
+
+
+def beside_strangers(
+    client: Client, place: Place, region: HetznerRegion, standing: Standing, *, installation_id: str
+) -> Standing:
+    """The same with what is not this installation's: another one's VMs, and people's, fill groups and have addresses in
+    the same networks, and no listing by our label has them. One paged listing of the whole project."""
+    with translated(f"{place}: listing what is not ours"):
+        found = [
+            s
+            for s in _all(client, "servers", "", PAGE)
+            if tags_of(s["labels"]).get(tags.INSTALLATION) != installation_id
+        ]
+    labelled = {own[ADDRESS] for s in found if ADDRESS in (own := tags_of(s["labels"]))}
+    bound = {ip for server in found for ip in _private(server, region.node_network)}
+    grouped = Counter(int(s["placement_group"]["id"]) for s in found if s["placement_group"])
+    return replace(standing, taken=standing.taken | bound | labelled, strangers=grouped)
 
 
 def read_states(client: Client, place: Place, ids: Sequence[str]) -> Mapping[str, InstanceState | None]:
@@ -125,7 +145,7 @@ def _once(client: Client, part: str, labels: str, page: int) -> tuple[dict[int, 
     totals: list[int] = []
     number: int | None = 1
     while number is not None:
-        asked = {"label_selector": labels, "sort": "id:asc", "page": number, "per_page": page}
+        asked = {"sort": "id:asc", "page": number, "per_page": page} | ({"label_selector": labels} if labels else {})
         told = client.request(method="GET", url=f"/{part}", params=asked)
         found |= {one["id"]: one for one in told[part]}
         pagination = told["meta"]["pagination"]

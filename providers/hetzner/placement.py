@@ -29,6 +29,7 @@ def groups_for(resources: Resources, groups: Sequence[int], standing: Standing) 
     standing_here = {key: group for (owner, key), group in standing.groups.items() if owner == uid}
     chosen = {i.key: standing_here[i.key] for i in resources.instances if i.key in standing_here}
     members, ours = Counter(standing.groups.values()), Counter(standing_here.values())
+    members.update(standing.strangers)
     for instance in _dealt(i for i in resources.instances if i.key not in chosen):
         free = [g for g in groups if members[g] < GROUP_HOLDS] or groups
         group = max(free, key=lambda g: (ours[g], -members[g], -groups.index(g)))
@@ -36,6 +37,13 @@ def groups_for(resources: Resources, groups: Sequence[int], standing: Standing) 
         members[group] += 1
         ours[group] += 1
     return chosen
+
+
+def is_placed_anew(resources: Resources, groups: Sequence[int], standing: Standing) -> bool:
+    """Whether a VM is to get a group, or a node an address, that it has not yet."""
+    uid = resources.cluster_uid
+    grouped = bool(groups) and any((uid, i.key) not in standing.groups for i in resources.instances)
+    return grouped or any(not a.address and (uid, a.node) not in standing.addresses for a in resources.addresses)
 
 
 def addresses_for(resources: Resources, node_range: str, standing: Standing) -> dict[str, str]:

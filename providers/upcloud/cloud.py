@@ -25,7 +25,7 @@ from providers.upcloud.calls import Calls, Pauses
 from providers.upcloud.errors import recognise
 from providers.upcloud.examination import examine_region, read_quotas
 from providers.upcloud.imports import imports_of
-from providers.upcloud.inventory import PAGE, count_owners, read_listing, read_server, read_states
+from providers.upcloud.inventory import PAGE, count_owners, read_listing, read_server, read_states, read_taken
 from providers.upcloud.removal import remove_server
 from providers.upcloud.settings import UpcloudSettings
 from providers.upcloud.tags import labels_of
@@ -119,7 +119,7 @@ class UpcloudCloud:
         remove_server(api, place, server, sleep=self.sleep)
 
     def variables(self, resources: Resources) -> dict[str, object]:
-        """Variables of `terraform/modules/upcloud`. Where an address is to be chosen, past those of the last listing.
+        """Variables of `terraform/modules/upcloud`. Where an address is to be chosen, past those anybody has.
 
         Raises what `list_place` does, if there was none yet.
         """
@@ -197,7 +197,10 @@ class UpcloudCloud:
             return {}
         if resources.place not in self._in_use:
             self.list_place(resources.place)
-        return self._in_use[resources.place]
+        known = self._in_use[resources.place]
+        if {(resources.cluster_uid, a.node) for a in resources.addresses if a.address is None} <= {*known.values()}:
+            return known
+        return dict.fromkeys(read_taken(self._reach(resources.place), resources.place)) | known
 
     def _reach(self, place: Place) -> Calls:
         if place.cloud != self.name:

@@ -79,6 +79,18 @@ def read_listing(api: Calls, place: Place, *, installation_id: str, page: int = 
         )
 
 
+def read_taken(api: Calls, place: Place) -> frozenset[str]:
+    """Private addresses that any server of the account has, and those of nodes that have no server just now, whoever's.
+
+    No listing by our own label tells those of another installation, or of people's servers, in the same network.
+    """
+    with translated(f"{place}: listing addresses"):
+        listed = api.get_request("/ip_address")["ip_addresses"]["ip_address"]
+        disks = api.pages("/storage", ("storages", "storage"), [(ADDRESS, "")], size=PAGE)
+        kept = {labels_of(disk)[ADDRESS] for disk in disks}
+    return frozenset(kept.union(*_by_server(listed).values()))
+
+
 def read_states(api: Calls, place: Place, ids: Sequence[str]) -> tuple[dict[str, InstanceState], tuple[str, ...]]:
     """State by id of those UpCloud describes, and the ids it says it has no server of.
 

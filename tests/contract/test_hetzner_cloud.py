@@ -1,7 +1,7 @@
 """What is Hetzner's own: pages, throttles, tokens of another project, answers of proxies, labels of others, groups."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from tests.fakes.clouds.faults import Fault
 from tests.fakes.clouds.hetzner import OTHER_TOKEN, TOKEN, FakeHetzner, fake_hetzner
 from tests.fakes.clouds.hetzner_hands import PLACE, HetznerHarness, write_settings
 from tests.fakes.clouds.hurry import at_once
-from tests.fakes.resources import address, instance, resources, volume
+from tests.fakes.resources import address, binding, instance, resources, volume
 
 NEVER_THERE = "987654321"
 
@@ -286,6 +286,27 @@ def test_two_clusters_with_nodes_of_one_name_get_two_addresses(bench: Bench) -> 
 
     clusters = [resources(instance("c-0"), address("c-0"), uid=f"uid{n}") for n in range(8)]
     assert len({owned(wanted) for wanted in clusters}) == 8
+
+
+def test_a_group_that_another_installation_has_filled_is_passed_by(bench: Bench) -> None:
+    """Hetzner would refuse the VM, and the next try would name the same group again."""
+    bench.other_installation().create(resources(*nodes(10), uid="theirs", installation_id="other"))
+    bench.create(resources(*nodes(2)))
+    sizes = [len(group["servers"]) for group in bench.hetzner.project.kinds["placement_groups"].values()]
+    assert sorted(sizes) == [0, 0, 2, 10]
+
+
+def test_a_nodes_address_is_none_that_another_installation_has(bench: Bench) -> None:
+    ours = resources(instance("c-0"), address("c-0"), binding("c-0", "c-0.g1"))
+    free: Any = bench.another().variables(bench.here(ours))
+    wanted = replace(address("c-0"), address=free["addresses"]["c-0"]["address"])
+    bench.other_installation().create(
+        resources(instance("c-0"), wanted, binding("c-0", "c-0.g1"), uid="theirs", installation_id="other")
+    )
+    bench.create(ours)
+    taken = [net["ip"] for server in bench.hetzner.project.servers.values() for net in server["private_net"]]
+    assert wanted.address in taken
+    assert bench.cloud.list_place(PLACE).node_addresses[ours.cluster_uid, "c-0"] != wanted.address
 
 
 @pytest.mark.parametrize(("kind", "domain"), [("servers", Server), ("volumes", Volume)], ids=["servers", "volumes"])

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -359,6 +359,19 @@ def test_an_address_of_another_cluster_is_not_chosen_a_second_time(bench: Bench)
     (disk,) = (s for s in bench.upcloud.things.storages.values() if VOLUME in labels_of(s))
     next(x for x in disk["labels"] if x["key"] == ADDRESS)["value"] = theirs
     assert of_c0("bbb") != theirs
+
+
+@pytest.mark.parametrize("has_a_vm", [True, False], ids=["on a VM", "on a disk alone"])
+def test_a_nodes_address_is_none_that_another_installation_has(bench: Bench, has_a_vm: bool) -> None:
+    ours = resources(address("c-0"))
+    free: Any = bench.another().variables(bench.here(ours))
+    wanted = replace(address("c-0"), address=free["addresses"]["c-0"]["address"])
+    vm = (instance("c-0"), binding("c-0", "c-0.g1")) if has_a_vm else ()
+    bench.other_installation().create(
+        resources(volume("c-0", "meta"), *vm, wanted, uid="theirs", installation_id="other")
+    )
+    chosen: Any = bench.another().variables(bench.here(ours))
+    assert chosen["addresses"]["c-0"]["address"] != wanted.address
 
 
 def test_a_machine_tells_its_size_and_version_by_our_names(bench: Bench) -> None:

@@ -27,6 +27,8 @@ class NetworkRequested:
     """TCP ports clients are let in at, members too."""
     member_ports: tuple[int, ...] = (9093,)
     """Ports of controllers, and of ZooKeeper where a cluster has it: for members alone."""
+    cloud_name: str = ""
+    """What it is called in the account; "" of one that was asked for while no name told installations apart."""
 
 
 @fact("network.zones_requested", schema=1)

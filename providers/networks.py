@@ -82,15 +82,27 @@ class NetworkRun:
     zones: Mapping[str, int] = field(default_factory=dict)
     clients: tuple[str, ...] = ()
     ports: Ports = USUAL_PORTS
+    called: str = ""
+    """What it is called in the account, as recorded when it was asked for (`name_in_account`); "" for one of before."""
 
     @property
     def cloud_name(self) -> str:
-        """What it is called in the account: `kedge-<name>-<region>`, cut with a digest where that is too long."""
+        """What it is called in the account. One of before names told installations apart is `kedge-<name>-<region>`,
+        cut with a digest where that is too long."""
         whole = f"kedge-{self.place.network}-{self.place.region}"
-        if len(whole) <= LONGEST_NAME:
-            return whole
-        digest = hashlib.sha256(whole.encode()).hexdigest()[:6]
-        return f"{whole[: LONGEST_NAME - 7].rstrip('-')}-{digest}"
+        return self.called or (whole if len(whole) <= LONGEST_NAME else _cut(whole, whole))
+
+
+def name_in_account(place: Place, installation_id: str) -> str:
+    """`kedge-<name>-<region>`, cut to fit, and a digest of it and of the installation: two installations of Kedge may
+    each have a network of one name in one account, where most clouds refuse the second of a name."""
+    whole = f"kedge-{place.network}-{place.region}"
+    return _cut(whole, f"{installation_id} {whole}")
+
+
+def _cut(whole: str, of: str) -> str:
+    digest = hashlib.sha256(of.encode()).hexdigest()[:6]
+    return f"{whole[: LONGEST_NAME - 7].rstrip('-')}-{digest}"
 
 
 @runtime_checkable

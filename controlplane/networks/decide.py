@@ -15,7 +15,7 @@ from controlplane.networks.pool import PoolExhausted, TooManyZones, next_cidr, n
 from controlplane.networks.view import NetworkState, NetworksView, NetworkView, NetworkWork
 from events import facts
 from providers.base import Place
-from providers.networks import NO_PORTS, NetworkRunKind, Ports
+from providers.networks import NO_PORTS, NetworkRunKind, Ports, name_in_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,7 @@ class Fleet:
     wants: Mapping[Place, Want]
     pool: AddressPool
     now: datetime
+    installation_id: str = ""
     jobs: Mapping[str, JobSeen] = field(default_factory=dict)
     """By job id, of what is in hand."""
     busy: frozenset[str] = frozenset()
@@ -245,6 +246,7 @@ def _wanted(view: NetworksView, fleet: Fleet) -> Iterator[object]:
             reason=f"{', '.join(want.clusters)} {_names(want)} it",
             broker_ports=want.ports.brokers,
             member_ports=want.ports.members,
+            cloud_name=name_in_account(place, fleet.installation_id),
         )
 
 

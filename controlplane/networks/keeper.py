@@ -183,6 +183,7 @@ class NetworkKeeper:
             zones=network.zones,
             clients=network.clients,
             ports=network.ports,
+            called=network.cloud_name,
         )
 
     def tick(self, views: Sequence[ClusterView]) -> int:
@@ -216,6 +217,7 @@ class NetworkKeeper:
         fleet = Fleet(
             wants=wants,
             pool=self._pool,
+            installation_id=self._ports.installation_id,
             now=self._ports.clock(),
             jobs={job_id: job_seen(job) for job_id, job in jobs.items() if job is not None},
             busy=frozenset(n.id for n in working if self._is_busy(n)),

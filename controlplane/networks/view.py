@@ -64,6 +64,8 @@ class NetworkView:
     work: NetworkWork | None = None
     changed_at: datetime | None = None
     """When anything was last recorded of it."""
+    cloud_name: str = ""
+    """See `NetworkRun.called`."""
 
     @property
     def name(self) -> str:
@@ -123,7 +125,7 @@ def evolve(view: NetworksView, recorded: Recorded) -> NetworksView:
 def _requested(e: facts.NetworkRequested, recorded: Recorded) -> NetworkView:
     work = _work(recorded, NetworkRunKind.MAKE, e.zones, e.clients, _ports(e), e.reason)
     place = Place(e.cloud, e.region, e.account, e.name)
-    return NetworkView(e.id, place, IPv4Network(e.cidr), recorded.recorded_at, work=work)
+    return NetworkView(e.id, place, IPv4Network(e.cidr), recorded.recorded_at, work=work, cloud_name=e.cloud_name)
 
 
 def _work(

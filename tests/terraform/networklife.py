@@ -18,7 +18,7 @@ from providers.base import Place
 from providers.digitalocean import permissions as digitalocean
 from providers.google import permissions as google
 from providers.hetzner.cloud import HetznerCloud
-from providers.networks import NetworkRun, NetworkRunKind
+from providers.networks import NetworkRun, NetworkRunKind, name_in_account
 from providers.tf.networkrun import NetworkResult, execute_network, network_state_key
 from providers.tf.statefile import LocalStates
 from providers.upcloud import permissions as upcloud
@@ -49,6 +49,7 @@ class NetworkBench:
     of: CloudBench
     place: Place
     made: dict[Place, Mapping[str, Any]] = field(default_factory=dict)
+    installation_id: str = "test"
 
     def run(self, kind: NetworkRunKind, *, intent: str, **told: Any) -> NetworkResult:
         """The zones are those of a test, `a` and `b`, unless told."""
@@ -69,10 +70,19 @@ class NetworkBench:
         return result
 
     def wanted(self, kind: NetworkRunKind, *, intent: str, **told: Any) -> NetworkRun:
-        given: dict[str, Any] = {"zones": {self.zone("a"): 0, self.zone("b"): 1}, **told}
+        given: dict[str, Any] = {"cidr": CIDR, "zones": {self.zone("a"): 0, self.zone("b"): 1}, **told}
         # Runs are found, and ended, by their id: one of this bench's own.
         intent = f"{intent}-{abs(hash(str(self.of.state_root))) % 10**8}"
-        return NetworkRun(intent, kind, KEY, self.place, "test", CIDR, **given)
+        called = name_in_account(self.place, self.installation_id)
+        return NetworkRun(intent, kind, KEY, self.place, self.installation_id, called=called, **given)
+
+    def other_installation(self) -> "NetworkBench":
+        """Another one in the same account, with states of its own."""
+        here: Any = self.of
+        made: dict[Place, Mapping[str, Any]] = {}
+        cloud = replace(here.cloud, installation_id="other", networks=made.get)
+        of = replace(here, cloud=cloud, state_root=here.state_root.with_name("states-of-the-other"))
+        return NetworkBench(of, self.place, made, "other")
 
     def zone(self, letter: str) -> str:
         """What a test's zone is called on that cloud."""

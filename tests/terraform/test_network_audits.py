@@ -2,19 +2,17 @@
 Hetzner on our fake and for AWS on moto (soak); the others' stand-ins show that an untouched network has no drift.
 """
 
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from providers.audits import AuditFound, NetworkAudit
+from providers.audits import AuditFound
 from providers.networks import NetworkRunKind
-from providers.tf.audit import audit
 from providers.tf.networkrun import network_state_key
 from providers.tf.statefile import LocalStates
-from tests.standins.mirror import MODULES
+from tests.terraform.audits import looked_at
 from tests.terraform.networklife import NetworkBench, network_bench
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(400)]
@@ -26,19 +24,6 @@ OFFICE = "192.168.8.0/24"
 def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[NetworkBench]:
     with network_bench(str(request.param), tmp_path, monkeypatch) as opened:
         yield opened
-
-
-def looked_at(bench: NetworkBench, **told: Any) -> AuditFound:
-    """What an audit finds now; `told` as the network was made."""
-    wanted = bench.wanted(NetworkRunKind.MAKE, intent="audit", **told)
-    return audit(
-        NetworkAudit(wanted.intent_id, wanted),
-        provider=bench.of.cloud,
-        states=LocalStates(bench.of.state_root),
-        module_root=MODULES,
-        on_progress=bench.of.progress.append,
-        stop=threading.Event(),
-    )
 
 
 def change_on_hetzner(bench: NetworkBench) -> Callable[[], object]:

@@ -20,7 +20,7 @@ from providers.tf.networkrun import network_state_key
 from providers.tf.statebody import addresses_in
 from providers.tf.statefile import LocalStates
 from tests.fakes.resources import instance, resources, run, surge, targets
-from tests.terraform.audits import audited
+from tests.terraform.audits import audited, looked_at
 from tests.terraform.ipv6life import cluster_with_ipv6, nobody_is_let_in_by_ipv6, say_ipv6, who_asked_has_it
 from tests.terraform.networklife import NetworkBench, asks_for_what_its_policies_give, let_in, network_bench
 
@@ -58,6 +58,23 @@ def test_a_network_with_ipv6_is_made_used_grown_opened_and_removed(
 ) -> None:
     with network_bench(cloud, tmp_path, monkeypatch) as opened:
         its_life(opened, ipv6=True, whole=True)
+
+
+@pytest.mark.parametrize(
+    "cloud",
+    ["hetzner", *(pytest.param(cloud, marks=pytest.mark.soak) for cloud in ("azure", "google", "digitalocean"))],
+)
+def test_two_installations_may_each_have_a_network_of_one_name_in_one_account(
+    cloud: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """These clouds refuse a second thing of a name; the first one's is as it was when the second's is gone."""
+    with network_bench(cloud, tmp_path, monkeypatch) as bench:
+        other = bench.other_installation()
+        bench.run(MAKE, intent="make")
+        other.run(MAKE, intent="make", cidr="10.64.16.0/20")
+        other.run(REMOVE, intent="remove", cidr="10.64.16.0/20")
+        found = looked_at(bench)
+        assert (found.drifts, found.resources > 0) == ((), True)
 
 
 def its_life(bench: NetworkBench, *, ipv6: bool, whole: bool) -> None:

@@ -1,5 +1,7 @@
 """Regions whose network is Kedge's to make: what a person tells of them, and what becomes of that once one is made."""
 
+import hashlib
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +13,7 @@ from providers.aws.settings import AwsSettings
 from providers.base import CloudProvider, Listing, Place
 from providers.doctor import examine
 from providers.errors import PlaceUnknown
-from providers.networks import LONGEST_NAME, NetworkMissing, NetworkRun, NetworkRunKind
+from providers.networks import LONGEST_NAME, NetworkMissing, NetworkRun, NetworkRunKind, name_in_account
 
 ACCOUNT = "123456789012"
 PLACE = Place("aws", "eu-west-1", "main")
@@ -101,8 +103,25 @@ def test_the_doctor_says_whose_the_network_is_and_where_to_look(tmp_path: Path) 
 def test_a_networks_name_in_the_account_has_room_for_what_begins_with_it(region: str) -> None:
     def name(network: str) -> str:
         place = Place("google", region, "main", network)
-        return NetworkRun("i", NetworkRunKind.MAKE, "k", place, "test", "10.64.0.0/20").cloud_name
+        return name_in_account(place, "test")
 
     assert name("default").startswith("kedge-default-")
     assert len(name("a" * 63)) <= LONGEST_NAME
     assert len({name("a" * 40), name("a" * 41), name("default")}) == 3
+
+
+def test_networks_of_one_name_are_told_apart_by_their_installation() -> None:
+    place = Place("google", "eu-west-1", "main", "default")
+    assert name_in_account(place, "one") != name_in_account(place, "other")
+
+
+def test_a_network_asked_for_before_names_told_installations_apart_keeps_its_own() -> None:
+    """Another name is another network: its run would delete what stands."""
+    old = NetworkRun("i", NetworkRunKind.GROW, "k", Place("aws", "eu-west-1", "main"), "test", "10.64.0.0/20")
+    assert old.cloud_name == "kedge-default-eu-west-1"
+    long = replace(old, place=replace(old.place, network="a" * 40))
+    assert (
+        long.cloud_name
+        == "kedge-aaaaaaaaaaaaaaaaa-" + hashlib.sha256(f"kedge-{'a' * 40}-eu-west-1".encode()).hexdigest()[:6]
+    )
+    assert replace(old, called="kedge-other").cloud_name == "kedge-other"

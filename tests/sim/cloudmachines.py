@@ -327,7 +327,8 @@ class CloudMachines(Machines):
             return state.without(unit.targets)
         for target in unit.targets:
             key = target.partition("/")[2]
-            made = self.hands[run.resources.place.cloud].id_of(key) if target.startswith("instance/") else ""
+            own = self.hands[run.resources.place.cloud]
+            made = own.id_of(key, run.resources.cluster_uid) if target.startswith("instance/") else ""
             marked = tainted and target.startswith("instance/")
             state = state.with_made(target, run.resources, made_id=made, tainted=marked)
         return state

@@ -30,10 +30,14 @@ class CloudWorld(World):
 
     def __init__(self, hands: Mapping[str, Hands], *, seed: int) -> None:
         for own in hands.values():
-            own.cloud = unmetered(replace(own.cloud, clock=lambda: self.seconds), own.place)
+            own.cloud = unmetered(self.own_cloud(own.cloud), own.place)
         self._hands = hands
         self._dying, self._readings = False, 0
         super().__init__(seed=seed)
+
+    def own_cloud(self, cloud: Any) -> Any:
+        """The provider as this world's server has it: on its clock, with nothing read yet."""
+        return replace(cloud, clock=lambda: self.seconds)
 
     def make_machines(self) -> Machines:
         made = CloudMachines(self.kafka, self.latest, self.clock, self._hands)

@@ -83,7 +83,7 @@ class PoisonedInventory:
 class World:
     """Everything outside the server, and the server itself, which may die and be born again."""
 
-    installation_id = "sim"
+    installation_id, uid = "sim", UID
     kafka_type: type[FakeKafka] = FakeKafka
 
     def __init__(self, *, seed: int = 0, crash_at: int = -1, tick_s: float = 1.0, version: str = "4.1.1") -> None:
@@ -145,12 +145,12 @@ class World:
 
     def declare(self, document: KafkaClusterDocument) -> None:
         view = self.view()
-        fact = facts.ClusterDeclared(UID, document.metadata.name, view.generation + 1, to_data(document), "test")
+        fact = facts.ClusterDeclared(self.uid, document.metadata.name, view.generation + 1, to_data(document), "test")
         self.person(fact)
 
     def person(self, fact: object) -> None:
         """Records what a person asked for. People do not crash the server."""
-        stream, version = cluster_stream(UID), self.view().version
+        stream, version = cluster_stream(self.uid), self.view().version
         events = new_events(stream, version, [fact])
         MemoryEventStore.append(self.store, stream, events, expected_version=version, origin=Origin("person:test"))
         self.disturbed()
@@ -254,14 +254,14 @@ class World:
             if server.position < head:
                 server.catch_up()
             self._viewed = server, head
-        return server.view(UID) or ClusterView(uid=UID)
+        return server.view(self.uid) or ClusterView(uid=self.uid)
 
     def history(self) -> list[Recorded]:
         """All that is recorded of the cluster."""
-        return self.store.read_stream(cluster_stream(UID))
+        return self.store.read_stream(cluster_stream(self.uid))
 
     def sentence(self) -> str:
-        said = self.converger.said(UID)
+        said = self.converger.said(self.uid)
         return said.sentence if said else ""
 
     def terraform(self, run: TerraformRun) -> dict[str, Any]:
@@ -290,7 +290,7 @@ class World:
             self.crashes.append(str(crash))
             self.machines_survive_crash()
             self.start_server()
-        spoke = {str(uid): said.at for uid in (UID, NEIGHBOUR) if (said := server.said(uid)) is not None}
+        spoke = {str(uid): said.at for uid in (self.uid, NEIGHBOUR) if (said := server.said(uid)) is not None}
         self.last_tick = LastTick(at, events, effects, crashed or server is not self.converger, spoke)
         self._tell()
         self.seconds += self.tick_s
@@ -384,7 +384,7 @@ class World:
             cure, beside = str(event.data.get("reason", "")).startswith("healing of "), bool(event.data.get("service"))
             if event.type == "instance.fence_requested":
                 self.evidence.votes += voting_on(self.machines.vms, keys, self.kafka.voters())
-            before = self.converger.view(UID)
+            before = self.converger.view(self.uid)
             stops = (fence_of(self, before, key, cure=cure, beside=beside) for key in keys)
             fences = [stop for stop in stops if stop is not None]
             self.evidence.fences += [replace(f, beside=tuple(event.data.get("beside", ()))) for f in fences]
@@ -426,7 +426,7 @@ class World:
     def _tell(self) -> None:
         for recorded in self.store.read_all(self._told):
             self._told = recorded.position
-            if recorded.stream != cluster_stream(UID):
+            if recorded.stream != cluster_stream(self.uid):
                 continue
             self.story.append(f"{self.seconds:6.0f} s  {recorded.type:28} {gist(recorded)}")
         sentence = self.sentence()

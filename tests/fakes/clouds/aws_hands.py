@@ -61,11 +61,12 @@ class AwsHarness:
     def zone(self, letter: str) -> str:
         return REGION + letter
 
-    def id_of(self, key: str) -> str:
-        """The newest instance of that key; a test's own look, which no fault or lag changes."""
+    def id_of(self, key: str, uid: str = "") -> str:
+        """The newest instance of that key, of that cluster where one is named; a test's own look, which no fault or lag
+        changes."""
         kept = self._kept
         made = (i.id for r in reversed(kept.reservations.values()) for i in r.instances)
-        return next(str(i) for i in made if _key(kept.tags[i]) == key)
+        return next(str(i) for i in made if _is(kept.tags[i], key, uid))
 
     def here(self, wanted: Resources) -> Resources:
         """The rendered set of a test, in this cloud's place and zones."""
@@ -109,14 +110,14 @@ class AwsHarness:
             if _meant(f"attachment/{key}", only) and made["volumes"][t["volume"]]["kind"] != EPHEMERAL:
                 self._ec2.attach_volume(
                     VolumeId=self._volume(t["volume"], wanted.cluster_uid),
-                    InstanceId=self.id_of(t["instance"]),
+                    InstanceId=self.id_of(t["instance"], wanted.cluster_uid),
                     Device=_device(made["attachments"], key),
                 )
         for key, b in made["bindings"].items():
             if _meant(f"binding/{key}", only):
                 self._ec2.attach_network_interface(
-                    NetworkInterfaceId=self._interface(b["node"]).id,
-                    InstanceId=self.id_of(b["instance"]),
+                    NetworkInterfaceId=self._interface(b["node"], wanted.cluster_uid).id,
+                    InstanceId=self.id_of(b["instance"], wanted.cluster_uid),
                     DeviceIndex=1,
                 )
 
@@ -124,16 +125,17 @@ class AwsHarness:
         made: dict[str, Any] = self.cloud.variables(self.here(wanted))
         for key, b in made["bindings"].items():
             if _meant(f"binding/{key}", only):
-                attached = self._interface(b["node"]).attachment
+                attached = self._interface(b["node"], wanted.cluster_uid).attachment
                 self._ec2.detach_network_interface(AttachmentId=attached.attachment_id)
         for key, t in made["attachments"].items():
             if _meant(f"attachment/{key}", only) and made["volumes"][t["volume"]]["kind"] != EPHEMERAL:
                 self._ec2.detach_volume(
-                    VolumeId=self._volume(t["volume"], wanted.cluster_uid), InstanceId=self.id_of(t["instance"])
+                    VolumeId=self._volume(t["volume"], wanted.cluster_uid),
+                    InstanceId=self.id_of(t["instance"], wanted.cluster_uid),
                 )
         for key in made["instances"]:
             if _meant(f"instance/{key}", only):
-                self._ec2.terminate_instances(InstanceIds=[self.id_of(key)])
+                self._ec2.terminate_instances(InstanceIds=[self.id_of(key, wanted.cluster_uid)])
 
     def discard(self, wanted: Resources, target: str) -> None:
         """Deletes a volume or a node's address: what outlives VMs."""
@@ -141,7 +143,7 @@ class AwsHarness:
         if word == "volume":
             self._ec2.delete_volume(VolumeId=self._volume(key, wanted.cluster_uid))
         else:
-            self._ec2.delete_network_interface(NetworkInterfaceId=self._interface(key).id)
+            self._ec2.delete_network_interface(NetworkInterfaceId=self._interface(key, wanted.cluster_uid).id)
 
     def mount(self, key: str, uid: str = UID) -> None:
         """The guest of the VM a volume is on mounts it."""
@@ -182,8 +184,9 @@ class AwsHarness:
         own = {VOLUME: key, tags.CLUSTER_UID: uid}
         return next(str(v) for v in self._kept.volumes if own.items() <= self._kept.tags[v].items())
 
-    def _interface(self, node: str) -> Any:
-        return next(e for e in self._kept.enis.values() if self._kept.tags[e.id].get(tags.NODE) == node)
+    def _interface(self, node: str, uid: str) -> Any:
+        own = {tags.NODE: node, tags.CLUSTER_UID: uid}
+        return next(e for e in self._kept.enis.values() if own.items() <= self._kept.tags[e.id].items())
 
 
 @contextmanager
@@ -216,5 +219,5 @@ def _tagged(kind: str, given: dict[str, str]) -> list[dict[str, Any]]:
     return [{"ResourceType": kind, "Tags": [{"Key": k, "Value": v} for k, v in given.items()]}]
 
 
-def _key(own: Mapping[str, str]) -> str:
-    return f"{own.get(tags.NODE)}.g{own.get(tags.GENERATION)}"
+def _is(own: Mapping[str, str], key: str, uid: str) -> bool:
+    return f"{own.get(tags.NODE)}.g{own.get(tags.GENERATION)}" == key and uid in ("", own.get(tags.CLUSTER_UID))

@@ -66,10 +66,10 @@ class AzureHarness:
     def zone(self, letter: str) -> str:
         return f"{REGION}-{_PLACES[letter]}"
 
-    def id_of(self, key: str) -> str:
-        """The VM of that key; a test's own look, which no fault or lag changes."""
+    def id_of(self, key: str, uid: str = "") -> str:
+        """The VM of that key, of that cluster where one is named; a test's own look, which no fault or lag changes."""
         found = [t for t in self.azure.things.by_id.values() if t["type"].endswith("virtualmachines")]
-        return next(str(t["id"]) for t in found if _key(t.get("tags", {})) == key)
+        return next(str(t["id"]) for t in found if _is(t.get("tags", {}), key, uid))
 
     def here(self, wanted: Resources) -> Resources:
         """The rendered set of a test, in this cloud's place and zones."""
@@ -193,8 +193,8 @@ def _meant(target: str, only: tuple[str, ...]) -> bool:
     return not only or target in only
 
 
-def _key(own: dict[str, str]) -> str:
-    return f"{own.get(tags.NODE)}.g{own.get(tags.GENERATION)}"
+def _is(own: dict[str, str], key: str, uid: str) -> bool:
+    return f"{own.get(tags.NODE)}.g{own.get(tags.GENERATION)}" == key and uid in ("", own.get(tags.CLUSTER_UID))
 
 
 def _machine(uid: str, key: str) -> str:

@@ -68,9 +68,10 @@ class DigitaloceanHarness:
     def zone(self, letter: str) -> str:
         return f"{REGION}-{letter}"
 
-    def id_of(self, key: str) -> str:
-        """The newest instance of that key; a test's own look, which no fault or lag changes."""
-        return str(self._droplets(key)[-1]["id"])
+    def id_of(self, key: str, uid: str = "") -> str:
+        """The newest instance of that key, of that cluster where one is named; a test's own look, which no fault or lag
+        changes."""
+        return str(self._droplets(key, uid)[-1]["id"])
 
     def here(self, wanted: Resources) -> Resources:
         """The rendered set of a test, in this cloud's place and racks, without addresses of nodes."""
@@ -118,7 +119,7 @@ class DigitaloceanHarness:
                 self._act("detach", t, wanted.cluster_uid)
         for key in made["instances"]:
             if _meant(f"instance/{key}", only):
-                for droplet in self._droplets(key)[-1:]:
+                for droplet in self._droplets(key, wanted.cluster_uid)[-1:]:
                     self.ask("DELETE", f"droplets/{droplet['id']}")
 
     def discard(self, wanted: Resources, target: str) -> None:
@@ -156,10 +157,11 @@ class DigitaloceanHarness:
 
     def _act(self, kind: str, tie: dict[str, str], uid: str) -> None:
         volume = self._volume(tie["volume"], uid)
-        self.ask("POST", f"volumes/{volume}/actions", type=kind, droplet_id=int(self.id_of(tie["instance"])))
+        self.ask("POST", f"volumes/{volume}/actions", type=kind, droplet_id=int(self.id_of(tie["instance"], uid)))
 
-    def _droplets(self, key: str) -> list[dict[str, Any]]:
+    def _droplets(self, key: str, uid: str) -> list[dict[str, Any]]:
         found = [(d, tags_of(d["tags"])) for d in self.fake.droplets.values()]
+        found = [(d, t) for d, t in found if uid in ("", t.get(CLUSTER_UID))]
         return [d for d, t in found if f"{t.get(NODE)}.g{t.get(GENERATION)}" == key]
 
     def _volume(self, key: str, uid: str) -> str:

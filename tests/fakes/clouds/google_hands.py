@@ -88,14 +88,15 @@ class GoogleHarness:
     def zone(self, letter: str) -> str:
         return f"{HOME}-{LETTERS[letter]}"
 
-    def id_of(self, key: str) -> str:
-        """A test's own look, which no fault or lag changes."""
-        found = self.machine(key)
+    def id_of(self, key: str, uid: str = "") -> str:
+        """Of that cluster where one is named; a test's own look, which no fault or lag changes."""
+        found = self.machine(key, uid)
         return f"{found['zone'].rpartition('/')[2]}/{found['name']}/{found['id']}"
 
-    def machine(self, key: str) -> Thing:
-        """The VM of that key as the project has it."""
+    def machine(self, key: str, uid: str = "") -> Thing:
+        """The VM of that key as the project has it, of that cluster where one is named."""
         told = [(m, decoded(m.get("labels", {}))) for m in self.world.of("instances")]
+        told = [(m, t) for m, t in told if uid in ("", t.get(tags.CLUSTER_UID))]
         return next(m for m, t in told if f"{t.get(tags.NODE)}.g{t.get(tags.GENERATION)}" == key)
 
     def here(self, wanted: Resources) -> Resources:
@@ -136,14 +137,15 @@ class GoogleHarness:
         for key, t in made["attachments"].items():
             if _meant(f"attachment/{key}", only) and made["volumes"][t["volume"]]["kind"] != EPHEMERAL:
                 self.world.attach(
-                    self._path_of(t["instance"]), {"source": self._disk(made, t["volume"]), "deviceName": key}
+                    self._path_of(t["instance"], wanted.cluster_uid),
+                    {"source": self._disk(made, t["volume"]), "deviceName": key},
                 )
 
     def delete(self, wanted: Resources, *only: str) -> None:
         made: dict[str, Any] = self.cloud.variables(self.here(wanted))
         for key, t in made["attachments"].items():
             if _meant(f"attachment/{key}", only) and made["volumes"][t["volume"]]["kind"] != EPHEMERAL:
-                self.world.detach(self._path_of(t["instance"]), key)
+                self.world.detach(self._path_of(t["instance"], wanted.cluster_uid), key)
         for key, i in made["instances"].items():
             if not _meant(f"instance/{key}", only):
                 continue
@@ -201,8 +203,8 @@ class GoogleHarness:
             **({"scheduling": {"provisioningModel": "SPOT", "preemptible": True}} if i.get("spot") else {}),
         }
 
-    def _path_of(self, key: str) -> str:
-        link = self.machine(key)["selfLink"]
+    def _path_of(self, key: str, uid: str) -> str:
+        link = self.machine(key, uid)["selfLink"]
         return str(link[link.index("projects/") :])
 
     def _disk(self, made: dict[str, Any], key: str) -> str:

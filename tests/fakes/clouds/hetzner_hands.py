@@ -16,7 +16,8 @@ from providers.errors import RateLimited
 from providers.hetzner.cloud import HetznerCloud
 from providers.hetzner.tags import DIR, VERSION, ZONE, tags_of
 from tests.fakes.clouds.faults import Fault
-from tests.fakes.clouds.hetzner import TOKEN, FakeHetzner, fake_hetzner
+from tests.fakes.clouds.hetzner import OTHER_TOKEN, TOKEN, FakeHetzner, fake_hetzner
+from tests.fakes.clouds.hetzner_objects import Project
 
 REGION, SECOND_REGION = "eu-central", "us-east"
 PLACE = Place("hetzner", REGION, "production")
@@ -30,7 +31,20 @@ SMALLEST_GIB = 10
 
 def write_settings(path: Path, hetzner: FakeHetzner, *, groups: int = 2, plugins: Path | None = None) -> Path:
     """A `hetzner.yaml` for networks, groups and images made now; two VMs of a test's cluster would fill no group."""
-    project = hetzner.project
+    file = _file(hetzner, {"production": _account(hetzner.project, groups)}, plugins)
+    path.write_text(yaml.safe_dump(file))
+    return path
+
+
+def write_two_accounts(path: Path, hetzner: FakeHetzner) -> Path:
+    """The same with a second account, `staging`: another project, by the token in `HCLOUD_TOKEN_STAGING`."""
+    second = _account(hetzner.projects[OTHER_TOKEN], 2) | {"token_variable": "HCLOUD_TOKEN_STAGING"}
+    file = _file(hetzner, {"production": _account(hetzner.project, 2), "staging": second}, None)
+    path.write_text(yaml.safe_dump(file))
+    return path
+
+
+def _account(project: Project, groups: int) -> dict[str, Any]:
     images = {v: {"x86_64": project.make_image(v), "arm64": project.make_image(v, "arm")} for v in ("4.1.1", "4.2.0")}
     regions: dict[str, Any] = {}
     for number, (region, zones) in enumerate({REGION: sorted(ZONES.values()), SECOND_REGION: ["ash-a"]}.items()):
@@ -38,19 +52,20 @@ def write_settings(path: Path, hetzner: FakeHetzner, *, groups: int = 2, plugins
         subnets = {zone: f"{own}.{n}.0/24" for n, zone in enumerate(zones)}
         members, nodes = f"{shared}.0.0/24", f"{shared}.1.0/24"
         regions[region] = {
-            "network": _network(hetzner, f"kedge-{region}", f"{own}.0.0/16", region, list(subnets.values())),
+            "network": _network(project, f"kedge-{region}", f"{own}.0.0/16", region, list(subnets.values())),
             "subnets": subnets,
-            "node_network": _network(hetzner, f"kedge-{region}-nodes", f"{shared}.0.0/16", region, [members, nodes]),
+            "node_network": _network(project, f"kedge-{region}-nodes", f"{shared}.0.0/16", region, [members, nodes]),
             "member_range": members,
             "node_range": nodes,
-            "placement_groups": [_group(hetzner, f"{region}-{n}") for n in range(groups)],
+            "placement_groups": [_group(project, f"{region}-{n}") for n in range(groups)],
             "images": images,
         }
-    file: dict[str, Any] = {"accounts": {"production": {"regions": regions}}, "endpoint_url": hetzner.url}
-    if plugins is not None:
-        file["plugins"] = str(plugins)
-    path.write_text(yaml.safe_dump(file))
-    return path
+    return {"regions": regions}
+
+
+def _file(hetzner: FakeHetzner, accounts: dict[str, Any], plugins: Path | None) -> dict[str, Any]:
+    told = {"plugins": str(plugins)} if plugins is not None else {}
+    return {"accounts": accounts, "endpoint_url": hetzner.url, **told}
 
 
 def in_place(wanted: Resources, place: Place = PLACE) -> Resources:
@@ -74,13 +89,20 @@ class HetznerHarness:
     hetzner: FakeHetzner
     place: Place = PLACE
     second: Place = SECOND_PLACE
+    token: str = TOKEN
+
+    @property
+    def project(self) -> Project:
+        """Where these hands work."""
+        return self.hetzner.projects[self.token]
 
     def zone(self, letter: str) -> str:
         return ZONES[letter]
 
-    def id_of(self, key: str) -> str:
-        """The newest server of that key; a test's own look, which no fault or lag changes."""
-        found = [number for number, server in self.hetzner.project.servers.items() if _key(server) == key]
+    def id_of(self, key: str, uid: str = "") -> str:
+        """The newest server of that key, of that cluster where one is named; a test's own look, which no fault or lag
+        changes."""
+        found = [number for number, server in self.project.servers.items() if _is(server, key, uid)]
         return str(found[-1])
 
     def here(self, wanted: Resources) -> Resources:
@@ -107,11 +129,15 @@ class HetznerHarness:
         for key, t in made["attachments"].items():
             if _meant(f"attachment/{key}", only) and made["volumes"][t["volume"]]["kind"] != EPHEMERAL:
                 volume = self._volume(t["volume"], wanted.cluster_uid)
-                self._do("POST", f"volumes/{volume}/actions/attach", server=int(self.id_of(t["instance"])))
+                self._do(
+                    "POST",
+                    f"volumes/{volume}/actions/attach",
+                    server=int(self.id_of(t["instance"], wanted.cluster_uid)),
+                )
         for key, b in made["bindings"].items():
             if _meant(f"binding/{key}", only):
                 self._enter(
-                    self.id_of(b["instance"]),
+                    self.id_of(b["instance"], wanted.cluster_uid),
                     cloud["node_network"],
                     cloud["node_range"],
                     made["addresses"][b["node"]]["address"],
@@ -119,22 +145,22 @@ class HetznerHarness:
 
     def delete(self, wanted: Resources, *only: str) -> None:
         made: dict[str, Any] = self.cloud.variables(self.here(wanted))
-        project = self.hetzner.project
         for key, b in made["bindings"].items():
             if _meant(f"binding/{key}", only):
-                leave = f"servers/{self.id_of(b['instance'])}/actions/detach_from_network"
+                server = self.id_of(b["instance"], wanted.cluster_uid)
+                leave = f"servers/{server}/actions/detach_from_network"
                 self._do("POST", leave, network=int(made["cloud"]["node_network"]))
         for key, t in made["attachments"].items():
             if _meant(f"attachment/{key}", only) and made["volumes"][t["volume"]]["kind"] != EPHEMERAL:
                 self._do("POST", f"volumes/{self._volume(t['volume'], wanted.cluster_uid)}/actions/detach")
         for key in made["instances"]:
-            there = any(_key(server) == key for server in project.servers.values())
+            there = any(_is(server, key, wanted.cluster_uid) for server in self.project.servers.values())
             if not (_meant(f"instance/{key}", only) and there):
                 continue
             if self.hetzner.ignored_terminations:
                 self.hetzner.ignored_terminations -= 1
             else:
-                self._do("DELETE", f"servers/{self.id_of(key)}")
+                self._do("DELETE", f"servers/{self.id_of(key, wanted.cluster_uid)}")
 
     def discard(self, wanted: Resources, target: str) -> None:
         """Deletes a volume, which outlives VMs; a node's address is a name, and nothing is done."""
@@ -144,7 +170,7 @@ class HetznerHarness:
 
     def power_cut(self, vm_id: str) -> None:
         """Hetzner deletes no server by itself: somebody did, in the console."""
-        self.hetzner.project.delete_server(int(vm_id))
+        self.project.delete_server(int(vm_id))
 
     def fail_once(self, error: type[Exception]) -> None:
         limited = error is RateLimited
@@ -185,14 +211,14 @@ class HetznerHarness:
         self._do("POST", f"servers/{server}/actions/attach_to_network", **body)
 
     def _volume(self, key: str, uid: str) -> int:
-        for number, volume in self.hetzner.project.volumes.items():
+        for number, volume in self.project.volumes.items():
             own = tags_of(volume["labels"])
             if (f"{own[tags.NODE]}.{own[DIR]}.v{own[VERSION]}", own[tags.CLUSTER_UID]) == (key, uid):
                 return number
         raise AssertionError(f"no volume {key}")
 
     def _do(self, method: str, path: str, **body: Any) -> dict[str, Any]:
-        return self.hetzner.project.act(method, path.split("/"), {}, body)[1] or {}
+        return self.project.act(method, path.split("/"), {}, body)[1] or {}
 
 
 @contextmanager
@@ -205,14 +231,27 @@ def hetzner_harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         )
 
 
-def _network(hetzner: FakeHetzner, name: str, whole: str, zone: str, ranges: list[str]) -> int:
+@contextmanager
+def hetzner_accounts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[HetznerHarness, HetznerHarness]]:
+    """Hands in two accounts of one installation."""
+    monkeypatch.setenv("HCLOUD_TOKEN", TOKEN)
+    monkeypatch.setenv("HCLOUD_TOKEN_STAGING", OTHER_TOKEN)
+    with fake_hetzner() as hetzner:
+        cloud = HetznerCloud("test", write_two_accounts(tmp_path / "hetzner.yaml", hetzner), attempts=1)
+        staging = Place("hetzner", REGION, "staging")
+        yield HetznerHarness(cloud, hetzner), HetznerHarness(cloud, hetzner, staging, staging, OTHER_TOKEN)
+
+
+def _network(project: Project, name: str, whole: str, zone: str, ranges: list[str]) -> int:
     subnets = [{"type": "cloud", "network_zone": zone, "ip_range": one} for one in ranges]
-    told = hetzner.project.act("POST", ["networks"], {}, {"name": name, "ip_range": whole, "subnets": subnets})[1] or {}
+    told = project.act("POST", ["networks"], {}, {"name": name, "ip_range": whole, "subnets": subnets})[1] or {}
     return int(told["network"]["id"])
 
 
-def _group(hetzner: FakeHetzner, name: str) -> int:
-    told = hetzner.project.act("POST", ["placement_groups"], {}, {"name": name, "type": "spread"})[1] or {}
+def _group(project: Project, name: str) -> int:
+    told = project.act("POST", ["placement_groups"], {}, {"name": name, "type": "spread"})[1] or {}
     return int(told["placement_group"]["id"])
 
 
@@ -220,6 +259,6 @@ def _meant(target: str, only: tuple[str, ...]) -> bool:
     return not only or target in only
 
 
-def _key(server: dict[str, Any]) -> str:
+def _is(server: dict[str, Any], key: str, uid: str) -> bool:
     own = tags_of(server["labels"])
-    return f"{own.get(tags.NODE)}.g{own.get(tags.GENERATION)}"
+    return f"{own.get(tags.NODE)}.g{own.get(tags.GENERATION)}" == key and uid in ("", own.get(tags.CLUSTER_UID))

@@ -78,9 +78,10 @@ class UpcloudHarness:
     def zone(self, letter: str) -> str:
         return f"{HOME}-{letter}"
 
-    def id_of(self, key: str) -> str:
-        """The newest instance of that key; a test's own look, which no fault or lag changes."""
-        return [uuid for uuid, s in self.upcloud.things.servers.items() if _key(labels_of(s)) == key][-1]
+    def id_of(self, key: str, uid: str = "") -> str:
+        """The newest instance of that key, of that cluster where one is named; a test's own look, which no fault or lag
+        changes."""
+        return [uuid for uuid, s in self.upcloud.things.servers.items() if _is(labels_of(s), key, uid)][-1]
 
     def here(self, wanted: Resources) -> Resources:
         """The rendered set of a test, in this cloud's place and zones."""
@@ -114,8 +115,8 @@ class UpcloudHarness:
         """What hangs on a VM goes with it; without it, an attachment and a binding are names, and nothing is done."""
         made: dict[str, Any] = self.cloud.variables(self.here(wanted))
         for key in made["instances"]:
-            if _meant(f"instance/{key}", only) and self._there(key):
-                self._delete_server(self.id_of(key))
+            if _meant(f"instance/{key}", only) and self._there(key, wanted.cluster_uid):
+                self._delete_server(self.id_of(key, wanted.cluster_uid))
 
     def discard(self, wanted: Resources, target: str) -> None:
         """Deletes a volume, which outlives VMs; a node's address is a name, and nothing is done."""
@@ -141,8 +142,8 @@ class UpcloudHarness:
     def other_installation(self) -> "UpcloudHarness":
         return replace(self, cloud=UpcloudCloud("other", self.cloud.settings_file, attempts=1, sleep=no_sleep))
 
-    def _there(self, key: str) -> bool:
-        return any(_key(labels_of(s)) == key for s in self.upcloud.things.servers.values())
+    def _there(self, key: str, uid: str) -> bool:
+        return any(_is(labels_of(s), key, uid) for s in self.upcloud.things.servers.values())
 
     def _delete_server(self, uuid: str) -> None:
         if self.upcloud.ignored_terminations > 0:
@@ -215,5 +216,5 @@ def _meant(target: str, only: tuple[str, ...]) -> bool:
     return not only or target in only
 
 
-def _key(own: dict[str, str]) -> str:
-    return f"{own.get(tags.NODE)}.g{own.get(tags.GENERATION)}"
+def _is(own: dict[str, str], key: str, uid: str) -> bool:
+    return f"{own.get(tags.NODE)}.g{own.get(tags.GENERATION)}" == key and uid in ("", own.get(tags.CLUSTER_UID))

@@ -31,6 +31,7 @@ from controlplane.tables import (
     OIDC_PERSON,
     PORTAL_USER,
     ROLE_BINDING,
+    TERRAFORM_PROVIDERS,
     TERRAFORM_STATE,
 )
 from events.clock import Clock, utc_now
@@ -41,15 +42,15 @@ from events.store import EventStore
 from events.tables import COUNTER, EVENT, EVENT_COUNTER, UtcDateTime
 
 FORMAT = "kedge-backup"
-VERSION = 3
+VERSION = 4
 """2: with the newest version of each of Terraform's states, where those are in the database. 3: with people, tokens and
-the audit.
+the audit. 4: with Terraform's lock files, where those are in the database.
 """
 
 # Servers may have moved on after the backup was made; agents refuse epochs below one they have heard of.
 EPOCH_LEAP = 1000
 
-_TABLES = {table.name: table for table in (LEASE, JOB, AGENT_CREDENTIAL, TERRAFORM_STATE)}
+_TABLES = {table.name: table for table in (LEASE, JOB, AGENT_CREDENTIAL, TERRAFORM_STATE, TERRAFORM_PROVIDERS)}
 _TABLES |= {table.name: table for table in (PORTAL_USER, ROLE_BINDING, OIDC_PERSON, API_TOKEN, AUDIT_ENTRY)}
 _BATCH = 1000
 

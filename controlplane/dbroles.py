@@ -33,6 +33,7 @@ RIGHTS: Mapping[str, str] = {
     **dict.fromkeys(("lease", "latest", "plan_blob", "agent_credential", "api_token"), _KEEP),
     **dict.fromkeys(("terraform_lock", "notifier_state"), _KEEP),
     **dict.fromkeys(("home", "job", "projection_checkpoint", "topic_placement", "terraform_state"), _ALL),
+    "terraform_providers": _ALL,
     **dict.fromkeys(("notice_outbox", "portal_user", "role_binding", "portal_session"), _ALL),
     **dict.fromkeys(("oidc_person", "oidc_attempt", "call_key"), _ALL),
 }

@@ -164,6 +164,17 @@ class TerraformLockRow(SQLModel, table=True):
     lock_info: dict[str, Any] | None = Field(default=None, sa_column=Column(JSON(none_as_null=True), nullable=True))
 
 
+class TerraformProvidersRow(SQLModel, table=True):
+    """Terraform's lock file for one set of pinned providers: the checksums of those that were chosen first."""
+
+    __tablename__ = "terraform_providers"
+
+    pins: str = Field(primary_key=True)
+    sha256: str
+    chosen_at: datetime = Field(sa_column=_time())
+    body: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+
+
 class PortalUserRow(SQLModel, table=True):
     """A person who signs in with a password; only its Argon2id hash is kept."""
 
@@ -311,6 +322,7 @@ TOPIC_PLACEMENT = table_of(TopicPlacementRow)
 AGENT_CREDENTIAL = table_of(AgentCredentialRow)
 TERRAFORM_STATE = table_of(TerraformStateRow)
 TERRAFORM_LOCK = table_of(TerraformLockRow)
+TERRAFORM_PROVIDERS = table_of(TerraformProvidersRow)
 PORTAL_USER = table_of(PortalUserRow)
 ROLE_BINDING = table_of(RoleBindingRow)
 PORTAL_SESSION = table_of(PortalSessionRow)

@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 from controlplane.homeclaim import HTTP, LOCAL, HomeRefused, homes_of, leave, record_state
 from controlplane.leadership import LeaseStore
 from controlplane.places import places_of
+from controlplane.states.chosen import SqlChosenProviders
 from controlplane.states.locks import SqlStateLocks
 from controlplane.states.move import move_states
 from controlplane.states.sealing import StateSeal
@@ -63,6 +64,7 @@ def storage_of(
         versions=SqlStateVersions(engine, seal=StateSeal(server_key.get_secret_value()), keep=keep),
         root=root,
         url=url,
+        chosen=SqlChosenProviders(engine, LocalStates(root).chosen),
         leading=leading,
         lease_s=lease_term_s + ENDING_S,
     )
@@ -101,6 +103,8 @@ def settle(engine: Engine, storage: Storage, *, recorded: str, move: bool, lease
             "servers of several homes share this database: as files, Terraform's states would be one home's alone. "
             "Keep terraform_state = `http`"
         )
+    if storage.chosen == LOCAL:
+        storage.served.chosen.write_files()
     move_states(
         storage.files,
         storage.served,
@@ -110,6 +114,8 @@ def settle(engine: Engine, storage: Storage, *, recorded: str, move: bool, lease
         now=utc_now(),
         record=lambda state: record_state(engine, state),
     )
+    if storage.chosen == LOCAL:
+        storage.served.chosen.forget()
 
 
 def still_in_force(engine: Engine, storage: Storage) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from controlplane.converger.ports import LostLeadership
+from controlplane.states.chosen import SqlChosenProviders
 from controlplane.states.hold import Claim, ServerProcess, this_process
 from controlplane.states.locks import SqlStateLocks, StateHeld, StateNotHeld
 from controlplane.states.passes import RunPass, RunPasses
@@ -56,6 +57,7 @@ class ServedStates:
     versions: SqlStateVersions
     root: Path
     url: str
+    chosen: SqlChosenProviders
     leading: Leading
     lease_s: float
     passes: RunPasses = field(default_factory=RunPasses)
@@ -89,6 +91,11 @@ class ServedState:
     @property
     def folder(self) -> RunFolder:
         return RunFolder(self._states.root.absolute() / self._key.cluster_uid / self._key.place)
+
+    @property
+    def chosen(self) -> SqlChosenProviders:
+        """See TerraformState."""
+        return self._states.chosen
 
     @contextmanager
     def locked(self, run_id: str, *, on_lost: Callable[[], object]) -> Iterator[Access]:

@@ -66,7 +66,7 @@ def audit(
                 on_progress=on_progress,
                 timeout_s=timeout_s,
             )
-            with terraform.prepared(Initialised.of(folder)):
+            with terraform.prepared(Initialised.of(state)):
                 found = drifts_in(terraform.plan(refresh_only=True))
         except TerraformFailed as error:
             raise diagnosed(error, provider, place) from error

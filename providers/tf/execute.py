@@ -154,7 +154,7 @@ class _Bench:
                 stop=self.stop,
                 timeout_s=self.timeout_s,
             )
-            with terraform.prepared(Initialised.of(self.state.folder)):
+            with terraform.prepared(Initialised.of(self.state)):
                 return _perform(run, terraform, self.state, self.provider, imports)
         except TerraformFailed as error:
             raise diagnosed(error, self.provider, run.resources.place) from error

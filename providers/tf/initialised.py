@@ -19,13 +19,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from providers.errors import TerraformFailed
-from providers.tf.runfolder import RunFolder
+from providers.tf.chosen import ChosenProviders
+from providers.tf.states import TerraformState
 from providers.tf.workspace import Workspace
 
 _LOCK_FILE = ".terraform.lock.hcl"
 """Which providers were chosen. Terraform looks for it beside the configuration and refuses to plan without."""
 
-_HELD = "The checksums are those of the first init, in {chosen}: delete that file if other packages are meant."
+_HELD = "The checksums are those of the first init, in {chosen} if other packages are meant."
+
+_TRIES = 3
+"""Of an `init` that others were faster than."""
 
 _IN_USE, _DOUBTED = "in-use", "doubted"
 """Files of ours in it: the first is locked by its users, and when it was last used is its time of change."""
@@ -53,16 +57,16 @@ class InUse:
 class Initialised:
     """`<directory>/<what it was made from>/<which try>/`, for all states of an installation on this machine.
 
-    `<chosen>/<cloud's pins>.hcl` are Terraform's lock files. Nothing here ever deletes one.
+    `chosen` are Terraform's lock files, by the cloud's pins.
     """
 
     directory: Path
-    chosen: Path
+    chosen: ChosenProviders
 
     @classmethod
-    def of(cls, folder: RunFolder) -> "Initialised":
+    def of(cls, state: TerraformState) -> "Initialised":
         """What is shared with all other states of that one's root."""
-        return cls(folder.initialised, folder.chosen_providers)
+        return cls(state.folder.initialised, state.chosen)
 
     @contextmanager
     def opened(self, workspace: Workspace, *, binary: str, plugins: str, init: Callable[[], object]) -> Iterator[InUse]:
@@ -80,25 +84,28 @@ class Initialised:
                 self._clear()
             elif (data / _LOCK_FILE).exists():
                 shutil.copy2(data / _LOCK_FILE, workspace.directory)
+                self.chosen.keep_first(workspace.pins, (data / _LOCK_FILE).read_bytes())
             yield InUse(data)
 
     def _init(self, workspace: Workspace, init: Callable[[], object]) -> None:
         """Terraform refuses a package other than the one first chosen, and adds what another platform needs."""
-        chosen, here = self.chosen / f"{workspace.pins}.hcl", workspace.directory / _LOCK_FILE
-        held = chosen.exists()
-        if held:
-            shutil.copy2(chosen, here)
-        try:
-            init()
-        except TerraformFailed as error:
-            if not held or "lock file" not in str(error):
-                raise
-            said, *_ = str(error).splitlines()
-            raise TerraformFailed(said, [*error.diagnostics, _HELD.format(chosen=chosen)]) from None
-        if here.exists():
-            self.chosen.mkdir(parents=True, exist_ok=True, mode=0o700)
-            staged = Path(shutil.copy2(here, self.chosen / f".{workspace.directory.name}"))
-            staged.rename(chosen)
+        pins, here = workspace.pins, workspace.directory / _LOCK_FILE
+        for _ in range(_TRIES):
+            held = self.chosen.read(pins)
+            if held is not None:
+                here.write_bytes(held)
+            try:
+                init()
+            except TerraformFailed as error:
+                if held is None or "lock file" not in str(error):
+                    raise
+                said, *_ = str(error).splitlines()
+                told = _HELD.format(chosen=self.chosen.where(pins))
+                raise TerraformFailed(said, [*error.diagnostics, told]) from None
+            made = here.read_bytes() if here.exists() else held
+            if made == held or made is None or self.chosen.keep(pins, made, instead_of=held):
+                return
+        raise TerraformFailed(f"terraform init was overtaken {_TRIES} times: other servers chose providers meanwhile")
 
     def _clear(self) -> None:
         """Delete what was doubted, or was for an earlier release, and is used by nobody."""

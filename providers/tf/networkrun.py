@@ -130,7 +130,7 @@ class _Bench:
                 on_progress=on_progress,
                 timeout_s=timeout_s,
             )
-            with terraform.prepared(Initialised.of(self.state.folder)):
+            with terraform.prepared(Initialised.of(self.state)):
                 return self._apply(terraform, imports)
         except TerraformFailed as error:
             raise diagnosed(error, provider, place) from error

@@ -44,11 +44,6 @@ class RunFolder:
         """What `init` made, of all states below the root."""
         return self.directory.parents[1] / "initialised"
 
-    @property
-    def chosen_providers(self) -> Path:
-        """Terraform's lock files, of all states below the root."""
-        return self.directory.parents[1] / "providers"
-
     @contextmanager
     def locked(self, run_id: str) -> Iterator[None]:
         """Hold the folder for one run. Raises `RunInProgress` while another run, or what is left of one, is alive."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from providers.base import Place
 from providers.errors import StateUnreadable
+from providers.tf.chosen import ChosenInFiles
 from providers.tf.runfolder import RunFolder
 from providers.tf.statebody import (
     is_state,
@@ -29,6 +30,11 @@ class LocalStates:
 
     root: Path
 
+    @property
+    def chosen(self) -> ChosenInFiles:
+        """Lock files of all of them."""
+        return ChosenInFiles(self.root.absolute() / "providers")
+
     def of(self, key: StateKey) -> "StateFile":
         """See StateStorage."""
         return StateFile(self.root.absolute() / key.cluster_uid / key.place)
@@ -47,6 +53,11 @@ class StateFile:
     @property
     def folder(self) -> RunFolder:
         return RunFolder(self.directory)
+
+    @property
+    def chosen(self) -> ChosenInFiles:
+        """See TerraformState."""
+        return LocalStates(self.directory.parents[1]).chosen
 
     @property
     def path(self) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from providers.base import Place
+from providers.tf.chosen import ChosenProviders
 from providers.tf.runfolder import RunFolder
 
 
@@ -46,6 +47,11 @@ class TerraformState(Protocol):
     @property
     def folder(self) -> RunFolder:
         """Where its runs work on this machine."""
+        ...
+
+    @property
+    def chosen(self) -> ChosenProviders:
+        """Terraform's lock files, kept where the states are."""
         ...
 
     def locked(self, run_id: str, *, on_lost: Callable[[], object]) -> AbstractContextManager[Access]:

@@ -70,7 +70,16 @@ def furnished(engine, store) -> SqlEventStore:
 def test_everything_comes_back_as_it_was(engine, furnished, target, tmp_path):
     made = backup(furnished, engine, tmp_path / "kedge.backup")
     nobody = dict.fromkeys(
-        ("terraform_state", "portal_user", "role_binding", "oidc_person", "api_token", "audit_entry"), 0
+        (
+            "terraform_state",
+            "terraform_providers",
+            "portal_user",
+            "role_binding",
+            "oidc_person",
+            "api_token",
+            "audit_entry",
+        ),
+        0,
     )
     assert (made.head, made.rows) == (60, {"lease": 1, "job": 2, "agent_credential": 1} | nobody)
     assert restore(tmp_path / "kedge.backup", target) == made
@@ -216,7 +225,7 @@ def test_a_backup_is_verified_without_a_database(engine, store, tmp_path):
     made = backup(store, engine, tmp_path / "kedge.backup")
     assert verify(tmp_path / "kedge.backup") == made
     header = json.loads((tmp_path / "kedge.backup").read_text().splitlines()[0])
-    assert (header["format"], header["revision"], header["head"]) == ("kedge-backup", "e1_0011", 60)
+    assert (header["format"], header["revision"], header["head"]) == ("kedge-backup", "e1_0012", 60)
 
 
 def test_people_their_roles_tokens_and_the_audit_come_back_and_sessions_do_not(engine, store, target, tmp_path):

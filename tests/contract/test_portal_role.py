@@ -91,7 +91,14 @@ def test_a_portal_writes_its_own_latest_values_and_forges_no_report(app: Engine,
     assert len(theirs.of_cluster(UID)) == len(LATEST) + 1, "a server sees every row"
 
 
-CLOSED = ("lease", "terraform_lock", "terraform_state", "plan_blob", "projection_checkpoint")
+CLOSED = (
+    "lease",
+    "terraform_lock",
+    "terraform_state",
+    "terraform_providers",
+    "plan_blob",
+    "projection_checkpoint",
+)
 
 
 def test_leases_states_locks_and_plans_are_closed_to_a_portal(portal: Engine) -> None:

@@ -42,8 +42,9 @@ def made(engine: Engine, tmp_path: Path) -> Path:
     with gone.locked("run", on_lost=lambda: None):
         for serial in (1, 2):
             gone.write(body(serial, lineage="line-2"))
+    states.chosen.keep("aws-1", b"checksums", instead_of=None)
     summary = backup(store, engine, tmp_path / "kedge.backup")
-    assert summary.rows["terraform_state"] == 2
+    assert (summary.rows["terraform_state"], summary.rows["terraform_providers"]) == (2, 1)
     return tmp_path / "kedge.backup"
 
 
@@ -57,6 +58,7 @@ def test_the_newest_versions_come_back_and_are_gone_on_from(made: Path, target: 
     with state.locked("run", on_lost=lambda: None):
         state.write(body(3, lineage="line-2"))
     assert [v.version for v in states.versions.versions(KEY)] == [3, 2]
+    assert states.chosen.read("aws-1") == b"checksums"
 
 
 def test_a_backup_of_the_release_before_is_restored(made: Path, target: Engine, tmp_path: Path) -> None:

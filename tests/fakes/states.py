@@ -8,12 +8,14 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from controlplane.states.chosen import SqlChosenProviders
 from controlplane.states.hold import Claim, ServerProcess, this_process
 from controlplane.states.locks import SqlStateLocks
 from controlplane.states.sealing import StateSeal
 from controlplane.states.storage import Leading, ServedStates
 from controlplane.states.versions import SqlStateVersions
 from events.ids import Epoch
+from providers.tf.chosen import ChosenInFiles
 from providers.tf.states import StateKey
 
 KEY = StateKey("c0ffee", "local.default.local-1")
@@ -64,6 +66,7 @@ class Served:
             versions=SqlStateVersions(self.engine, seal=SEAL, keep=self.keep, **now),
             root=self.root / home,
             url=self.url,
+            chosen=SqlChosenProviders(self.engine, ChosenInFiles(self.root / home / "providers")),
             leading=changes.pop("leading", lead(epoch)),
             lease_s=changes.pop("lease_s", 60.0),
             process=process or this_process(),

@@ -102,7 +102,7 @@ def test_terraform_itself_shows_who_has_the_lock_and_does_nothing(server: Server
         held = server.states.locks.holder(KEY)
         assert held is not None
         lock = {"ID": "11111111-2222", "Operation": "OperationTypeApply", "Who": "somebody@elsewhere"}
-        with terraform.prepared(Initialised.of(state.folder)):
+        with terraform.prepared(Initialised.of(state)):
             server.states.locks.lock(KEY, held.claim.hold_id, lock)
             with pytest.raises(TerraformFailed, match=r"(?s)state lock.*already locked: ID=11111111-2222"):
                 terraform.plan()
@@ -119,7 +119,7 @@ def test_with_credentials_that_are_over_terraform_gets_nothing(server: Server) -
         pass
     with state.locked("run-2", on_lost=lambda: None) as access:
         terraform = command(server, state, Access(access.backend, {**access.environment, **old.environment}))
-        opened = terraform.prepared(Initialised.of(state.folder))
+        opened = terraform.prepared(Initialised.of(state))
         with pytest.raises(TerraformFailed, match="requires auth"), opened:
             pass
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from providers.errors import TerraformFailed
+from providers.tf.chosen import ChosenInFiles
 from providers.tf.initialised import Initialised
 from providers.tf.runner import TerraformRunner
 from providers.tf.states import Access
@@ -43,7 +44,8 @@ class House:
         self.module.mkdir()
         (self.module / "main.tf").write_text("# one\n")
         (self.module / "versions.tf").write_text("# one\n")
-        self.kept = Initialised(root / "initialised", root / "providers")
+        self.chosen = root / "providers"
+        self.kept = Initialised(root / "initialised", ChosenInFiles(self.chosen))
         self.program = root / "terraform"
         self.program.write_text(SCRIPT.format(calls=root / "calls"))
         self.program.chmod(0o755)
@@ -225,7 +227,7 @@ def test_every_later_init_is_held_to_the_providers_of_the_first_whatever_else_wa
     assert house.run() == "made\nfirst\n"
     packages_are(house, "second")
     shutil.rmtree(house.kept.directory)
-    (chosen,) = house.kept.chosen.iterdir()
+    (chosen,) = house.chosen.iterdir()
     with pytest.raises(TerraformFailed, match=f"first init, in {chosen}: delete that file"):
         house.run(another_variable=1)
     assert house.there() == []
@@ -234,13 +236,48 @@ def test_every_later_init_is_held_to_the_providers_of_the_first_whatever_else_wa
     assert house.run() == "made\nsecond\n"
 
 
+class Overtaken(ChosenInFiles):
+    """Another server's first `init` ends a moment before ours, with `others`."""
+
+    others = b""
+
+    def keep(self, pins: str, body: bytes, *, instead_of: bytes | None) -> bool:
+        if instead_of is None:
+            super().keep(pins, self.others, instead_of=None)
+        return super().keep(pins, body, instead_of=instead_of)
+
+
+@pytest.mark.parametrize("others", ["first", "second"])
+def test_of_two_first_inits_at_once_the_later_one_is_held_to_the_earlier(house: House, others: str) -> None:
+    packages_are(house, "first")
+    chosen = Overtaken(house.chosen)
+    house.kept = Initialised(house.kept.directory, chosen)
+    Overtaken.others = f"{others}\n".encode()
+    if others == "first":
+        assert house.run() == "made\nfirst\n"
+        assert house.inits == 2, "with the lock file of the other"
+        return
+    with pytest.raises(TerraformFailed, match=r"the first init, in .*\.hcl: delete that file"):
+        house.run()
+    assert [path.read_text() for path in house.chosen.iterdir()] == ["second\n"]
+
+
+def test_what_was_initialised_before_the_database_had_lock_files_is_kept_there(house: House) -> None:
+    house.run()
+    (kept,) = house.chosen.iterdir()
+    kept.unlink()
+    house.run()
+    assert house.inits == 1
+    assert kept.read_text() == "chosen\n"
+
+
 def test_other_pins_are_chosen_anew_and_the_old_ones_kept(house: House) -> None:
     packages_are(house, "first")
     house.run()
     packages_are(house, "second")
     (house.module / "versions.tf").write_text("# two\n")
     assert house.run() == "made\nsecond\n"
-    assert sorted(path.read_text() for path in house.kept.chosen.iterdir()) == ["first\n", "second\n"]
+    assert sorted(path.read_text() for path in house.chosen.iterdir()) == ["first\n", "second\n"]
 
 
 def test_an_init_that_fails_for_another_reason_says_nothing_of_checksums(house: House) -> None:

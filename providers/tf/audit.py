@@ -5,6 +5,7 @@ may be that run's own doing and is not told.
 """
 
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 from providers.audits import Audit, AuditFound, AuditOvertaken, CloudAudit
@@ -15,6 +16,7 @@ from providers.tf.diagnosis import diagnosed
 from providers.tf.drift import drifts_in
 from providers.tf.execute import CALLS_OF_A_RUN, CALLS_PER_RESOURCE
 from providers.tf.initialised import Initialised
+from providers.tf.modules import dynamic_blocks
 from providers.tf.networkrun import NETWORK_OUTPUTS, network_module
 from providers.tf.progress import OnProgress
 from providers.tf.runfolder import RunFolder
@@ -67,7 +69,7 @@ def audit(
                 timeout_s=timeout_s,
             )
             with terraform.prepared(Initialised.of(state)):
-                found = drifts_in(terraform.plan(refresh_only=True))
+                found = drifts_in(terraform.plan(refresh_only=True), _dynamic(asked, module_root))
         except TerraformFailed as error:
             raise diagnosed(error, provider, place) from error
         finally:
@@ -75,6 +77,13 @@ def audit(
     if serial_of(state.read() or b"") != serial_of(body):
         raise AuditOvertaken(f"{place}: a run changed the state while it was audited")
     return AuditFound(found, len(held))
+
+
+def _dynamic(asked: Audit, module_root: Path) -> Mapping[str, frozenset[str]]:
+    """The rules of a firewall are such blocks. Those of a VM say what the cloud completes by itself: they stay out."""
+    if isinstance(asked, CloudAudit):
+        return {}
+    return dynamic_blocks(module_root / f"{asked.place.cloud}-network")
 
 
 def _workspace(asked: Audit, provider: CloudProvider, module_root: Path, folder: RunFolder) -> Workspace:

@@ -25,11 +25,14 @@ _Change = tuple[str, Any, Any, bool]
 """Path, before, after, and whether it is secret."""
 
 
-def drifts_in(plan: Mapping[str, Any]) -> tuple[Drift, ...]:
-    """Every value set by us that is another one in the cloud, by address and attribute. Raises `TerraformFailed`."""
+def drifts_in(plan: Mapping[str, Any], dynamic: Mapping[str, frozenset[str]] = {}) -> tuple[Drift, ...]:
+    """Every value set by us that is another one in the cloud, by address and attribute. Raises `TerraformFailed`.
+
+    `dynamic` are blocks of resources (`<type>.<name>`) that are ours as well, and that no plan tells of.
+    """
     if plan.get("errored"):
         raise TerraformFailed("the audit's plan ended with an error; it says nothing about what is there")
-    ours, ties = _set_by_us(plan), tuple(_ties(plan))
+    ours, ties = _set_by_us(plan, dynamic), tuple(_ties(plan))
     found = (drift for one in plan.get("resource_drift", []) for drift in _drifts(one, ours, ties))
     return tuple(sorted(found, key=lambda d: (d.address, d.attribute)))
 
@@ -118,14 +121,15 @@ def _shown(value: Any) -> str:
     return f"a text of {len(text)} characters (SHA-256 {hashlib.sha256(text.encode()).hexdigest()[:12]})"
 
 
-def _set_by_us(plan: Mapping[str, Any]) -> Mapping[str, frozenset[str]]:
+def _set_by_us(plan: Mapping[str, Any], dynamic: Mapping[str, frozenset[str]]) -> Mapping[str, frozenset[str]]:
     """`<type>.<name>` -> the attributes our modules give a value to."""
     root = plan.get("configuration", {}).get("root_module", {})
-    return {
+    told = {
         f"{resource['type']}.{resource['name']}": frozenset(resource.get("expressions", {}))
         for resource in _resources(root)
         if resource.get("mode") == "managed"
     }
+    return {resource: names | dynamic.get(resource, frozenset()) for resource, names in told.items()}
 
 
 def _ties(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -1,8 +1,14 @@
 """Where the Terraform modules are: `terraform/modules` of a checkout, or inside the installed package."""
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import providers
+
+_RESOURCE = re.compile(r'^resource "(\w+)" "(\w+)" \{$(.*?)^\}$', re.MULTILINE | re.DOTALL)
+_DYNAMIC = re.compile(r'^  dynamic "(\w+)" \{$', re.MULTILINE)
+"""As `terraform fmt` writes them: two signs more for a block within a block."""
 
 
 def module_root() -> Path:
@@ -12,3 +18,12 @@ def module_root() -> Path:
         if candidate.is_dir():
             return candidate
     raise FileNotFoundError(f"no Terraform modules beside or inside {package}: install Kedge again")
+
+
+def dynamic_blocks(module: Path) -> Mapping[str, frozenset[str]]:
+    """`<type>.<name>` of each resource that has any -> names of its `dynamic` blocks. No plan tells of those: its
+    account of a configuration leaves them out.
+    """
+    text = "\n".join(path.read_text() for path in sorted(module.glob("*.tf")))
+    found = {f"{kind}.{name}": frozenset(_DYNAMIC.findall(body)) for kind, name, body in _RESOURCE.findall(text)}
+    return {resource: blocks for resource, blocks in found.items() if blocks}

@@ -90,8 +90,11 @@ def test_states_are_moved_into_the_database_and_the_files_are_kept_under_another
 
 
 def test_they_move_back_as_well(installation: Installation) -> None:
-    fill(installation.start(HTTP).states)
+    served = installation.start(HTTP)
+    fill(served.states)
+    served.served.chosen.keep("aws-1", b"checksums", instead_of=None)
     storage = installation.start(LOCAL, move=True)
+    assert storage.states.of(KEY).chosen.read("aws-1") == b"checksums"
     assert storage.states.keys() == (KEY, OTHER_KEY)
     assert storage.states.of(OTHER_KEY).read() == body(8, instances=("b-0.g1",))
     assert (installation.recorded, storage.served.keys()) == (LOCAL, ())

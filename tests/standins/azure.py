@@ -296,7 +296,7 @@ def open_stand_in(config: Values, stopping: threading.Event) -> StandIn:
             ),
             (
                 rule := "azurerm_network_security_rule",
-                Rule(arm, rule, shapes.rule_path, shapes.rule_body, lambda t: {}),
+                Rule(arm, rule, shapes.rule_path, shapes.rule_body, shapes.rule_facts),
             ),
             simple(
                 "azurerm_orchestrated_virtual_machine_scale_set",

@@ -165,6 +165,11 @@ def rule_body(w: Values) -> Values:
     }
 
 
+def rule_facts(told: Values) -> Values:
+    """Who is let in; the rest is as it was sent."""
+    return {"source_address_prefixes": told["properties"].get("sourceAddressPrefixes") or None}
+
+
 def body(w: Values, **properties: Any) -> Values:
     return {"location": w["location"], "tags": w["tags"] or {}, "properties": properties}
 

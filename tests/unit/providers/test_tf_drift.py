@@ -1,11 +1,13 @@
 """What an audit reads out of a refresh-only plan: values of ours that changed, never a secret."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from providers.errors import TerraformFailed
 from providers.tf.drift import drifts_in
+from providers.tf.modules import dynamic_blocks
 
 SECRET = "hunter2-hunter2"
 
@@ -107,3 +109,19 @@ def test_what_is_gone_is_told_as_a_whole() -> None:
 def test_a_plan_that_ended_with_an_error_says_nothing() -> None:
     with pytest.raises(TerraformFailed):
         drifts_in(plan({"size": 1}, {"size": 2}, errored=True))
+
+
+def test_blocks_of_ours_that_no_plan_tells_of_count_where_the_module_is_read() -> None:
+    """A firewall somebody opened was no drift: its rules are `dynamic` blocks, which no plan's configuration has."""
+    before, after = {"rule": [{"source": ["10.0.0.0/8"]}]}, {"rule": [{"source": ["10.0.0.0/8", "0.0.0.0/0"]}]}
+    assert told(before, after) == []
+    (drift,) = drifts_in(plan(before, after), {"c_server.instance": frozenset({"rule"})})
+    assert (drift.attribute, drift.recorded, drift.found) == ("rule.0.source", "nothing", '["0.0.0.0/0"]')
+
+
+def test_dynamic_blocks_of_a_resource_are_read_out_of_its_module(tmp_path: Path) -> None:
+    (tmp_path / "a.tf").write_text(
+        'resource "c_firewall" "kafka" {\n  dynamic "rule" {\n    content {\n      dynamic "port" {\n      }\n    }\n'
+        '  }\n}\n\nresource "c_server" "instance" {\n  network {\n    dynamic "route" {\n    }\n  }\n}\n'
+    )
+    assert dynamic_blocks(tmp_path) == {"c_firewall.kafka": frozenset({"rule"})}

@@ -30,6 +30,8 @@ from events import facts
 
 CONVERGED = "Converged"
 BLOCKED = "Blocked"
+_NEXT = ". Next: "
+"""Before what a person is to do."""
 PAUSED = "Paused"
 TWINS = "Twins"
 ORPHANS = "Orphans"
@@ -74,7 +76,7 @@ def _blocked(situation: Situation, verdict: Verdict) -> facts.ConditionChanged |
         return None
     message = verdict.sentence
     if waiting.next_command:
-        message = f"{message}. Next: {waiting.next_command}"
+        message = f"{message}{_NEXT}{waiting.next_command}"
     return facts.ConditionChanged(BLOCKED, True, waiting.reason, message)
 
 
@@ -162,6 +164,8 @@ def _differs(view: ClusterView, wanted: facts.ConditionChanged) -> bool:
         return wanted.status or wanted.type == CONVERGED
     if wanted.type in _BY_NAME and current.message != wanted.message:
         return True
+    if wanted.type == BLOCKED and (_NEXT in current.message) != (_NEXT in wanted.message):
+        return True  # what was tried again by itself waits for a person now, or the other way round
     return (current.status, current.reason) != (wanted.status, wanted.reason)
 
 

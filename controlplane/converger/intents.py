@@ -11,7 +11,7 @@ from controlplane.converger.growth import grown_step
 from controlplane.converger.missingvolumes import unlisted_volumes, was_given_up_since
 from controlplane.converger.observation import InventorySeen, JobSeen
 from controlplane.converger.rendering import place_of_intent
-from controlplane.converger.unmounting import unmounting_step
+from controlplane.converger.unmounting import unmounted_by_hand, unmounting_step
 from controlplane.converger.verdict import Situation, StartRun, TerminateInstance, Verdict, act, record, wait
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView, IntentView
@@ -76,6 +76,7 @@ def _start(situation: Situation, intent: IntentView, what: str) -> Verdict:
         return other_machine
     if intent.failures >= MAX_RUN_FAILURES:
         sentence = f"Terraform: {what} failed {intent.failures} times, last: {intent.error}"
+        sentence += unmounted_by_hand(situation, intent)
         return wait("RunFailed", sentence, next_command=_resume(situation), patience_s=0)
     if intent.failed_at is not None:
         since_s = situation.seconds_since(intent.failed_at)

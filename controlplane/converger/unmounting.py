@@ -40,6 +40,24 @@ def unmounting_step(situation: Situation, intent: IntentView, what: str) -> Verd
     return _end(situation, unproved, inventory, what)
 
 
+def unmounted_by_hand(situation: Situation, intent: IntentView) -> str:
+    """What a person may do about a release that leaves its VM standing and whose disks nobody says are unmounted; ""
+    for any other intent. Kedge ends no VM that no intent deletes: an agent that is silent is not a VM that is dead.
+    """
+    if intent.kind != "release" or intent.with_vm:
+        return ""
+    inventory = situation.seen.fresh_inventory(situation.now)
+    holders = [i for k in intent.keys if _holds_disks(i := situation.view.instances[k], inventory)]
+    unproved = [i for i in holders if not _is_unmounted(situation, i)]
+    if not unproved:
+        return ""
+    named = "; ".join(f"{', '.join(_disks(i))} on {i.key}{f' ({i.cloud_id})' if i.cloud_id else ''}" for i in unproved)
+    return (
+        f". Its agent does not say that {named} are unmounted. The service there is proved stopped: start the agent, "
+        "or unmount them by hand, or terminate that VM at the cloud, which keeps the disks; then resume"
+    )
+
+
 def _holds_disks(instance: InstanceView, inventory: InventorySeen | None) -> bool:
     """Whether a disk of its own is on a VM that may stand."""
     is_gone = instance.lost or (inventory is not None and instance.key in inventory.gone)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.intents import intent_step
+from controlplane.converger.intents import MAX_RUN_FAILURES, intent_step
 from controlplane.converger.observation import ReportSeen
 from controlplane.converger.unmounting import UNMOUNT_WITHIN_S
 from controlplane.converger.verdict import StartRun, TerminateInstance, Verdict
@@ -124,6 +124,21 @@ def test_a_release_ends_its_vm_only_where_it_takes_it_along() -> None:
     assert stays.effects == RUN
     goes = _step(_asked("release", HOLDER, requested_at=LATE, with_vm=True), **KEPT)
     assert goes.effects == (TerminateInstance(HOLDER.key, "vm-brokers-a-0.g1"),)
+
+
+def test_of_a_release_that_cannot_take_its_disk_a_person_is_told_what_they_may_do() -> None:
+    """Six tries of a run that a mounted disk stopped ended with `resume`, which only tried the same once more."""
+    failed = {"failures": MAX_RUN_FAILURES, "error": "NotYetGone: volume vol-1 does not leave i-1", "retryable": True}
+    held = _step(_asked("release", HOLDER, requested_at=LATE, **failed), _said(HOLDER, DISK, received_at=STALE), **KEPT)
+    assert held.effects == (), "the VM is not one that goes: whoever is silent is not dead"
+    assert held.wait is not None
+    assert (held.wait.reason, held.wait.next_command) == ("RunFailed", "kedge resume orders")
+    assert f"does not say that {DISK} on brokers-a-0.g1 (vm-brokers-a-0.g1) are unmounted" in held.sentence
+    assert "terminate that VM at the cloud, which keeps the disks; then resume" in held.sentence
+    let_go = _step(_asked("release", HOLDER, requested_at=LATE, **failed), _said(HOLDER), **KEPT)
+    assert "unmounted" not in let_go.sentence
+    retire = _step(_asked("retire", requested_at=LATE, **failed), _said(OLD, DISK), **KEPT)
+    assert "unmounted" not in retire.sentence
 
 
 def test_nobody_is_ended_on_an_old_inventory() -> None:

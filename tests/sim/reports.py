@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from agent.wire import FindingReport, LogDirReport, Report, ServiceDocument, ServiceReport, ServiceState
-from tests.sim.vms import START_S, Vm, file_systems, findings_of, lost_directories
+from tests.sim.vms import Vm, file_systems, findings_of, lost_directories
 
 if TYPE_CHECKING:
     from tests.sim.services import Services
@@ -53,7 +53,7 @@ def _of_service(machines: "Services", vm: Vm, service: ServiceDocument, at: date
         )
     if not up and service.state == "running" and machines.strangers.refuses(vm, service):
         return machines.strangers.report(service, at)
-    began = None if process is None else process.ready_at if up else process.ready_at - START_S
+    began = None if process is None else process.ready_at if up else process.began_at
     since = at if began is None else at - timedelta(seconds=machines.seconds - began)
     rests: ServiceState = "failed" if machines.breakdowns.holds(vm, machines.seconds) else "waiting"
     state: ServiceState = "stopped" if spent in vm.spent else "running" if up else "starting" if process else rests

@@ -161,7 +161,7 @@ class Services:
         if self.has_lost(service) or vm.service_key(service) in self.unwell or self.breakdowns.holds(vm, self.seconds):
             return
         if process is None and not self.strangers.refuses(vm, service):
-            vm.runs(service, Process(service, self.seconds + START_S))
+            vm.runs(service, Process(service, self.seconds, self.seconds + START_S))
 
     def _rise(self, vm: Vm) -> None:
         for process in vm.processes:

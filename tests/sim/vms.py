@@ -17,6 +17,7 @@ class Process:
     """One Kafka process on a VM."""
 
     document: ServiceDocument
+    began_at: float
     ready_at: float
     up: bool = False
 

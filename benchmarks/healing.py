@@ -24,10 +24,10 @@ from benchmarks.chosen import measured
 from benchmarks.loaded import MIB, LoadedRow, on_a_cluster
 from benchmarks.watched import Watch, conditions_told, on_a_watched_cluster
 from controlplane.cli.chaos_game import follow
-from controlplane.gamecommands import LOCAL_FAULTS
-from controlplane.portal import chaosschemas as chaos_api
-from controlplane.portal import gameschemas as game_api
-from controlplane.portal import schemas as api
+from controlplane.deciders.games import LOCAL_FAULTS
+from controlplane.portal.schemas import chaos as chaos_api
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas import games as game_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic

@@ -29,7 +29,7 @@ from benchmarks.operations import SPEC as MIXED_KRAFT
 from benchmarks.operations import ZOOKEEPER as MIXED_ZOOKEEPER
 from benchmarks.watched import on_a_watched_cluster
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.portal import nodeschemas as node_api
+from controlplane.portal.schemas import nodes as node_api
 from planner.observed import PartitionSeen
 from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
 from tests.e2e.living_cluster import LivingCluster

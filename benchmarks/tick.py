@@ -17,14 +17,14 @@ from typing import Any, cast
 from sqlalchemy import insert, update
 
 from agent.wire import Report
-from controlplane import migrate
-from controlplane.converger.inventory import ListedInventory
+from controlplane.converger.clouds.inventory import ListedInventory
 from controlplane.converger.loop import Converger
 from controlplane.converger.ports import AGENT_REPORT, Ports
-from controlplane.jobstore import SqlJobStore
+from controlplane.database import migrate
+from controlplane.database.jobs import SqlJobStore
+from controlplane.database.latest import Observation, SqlLatestStore, Subject
+from controlplane.database.plans import SqlPlanStore
 from controlplane.kafka.gateway import KafkaGateway
-from controlplane.latest import Observation, SqlLatestStore, Subject
-from controlplane.planstore import SqlPlanStore
 from controlplane.streams import cluster_stream
 from controlplane.view import ClusterView
 from events.clock import utc_now

@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.loaded import on_a_cluster
 from controlplane.kafka.workload import Workload
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import clusters as api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.heartbeats import reports
 from tests.e2e.lake import LakeWriter

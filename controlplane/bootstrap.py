@@ -13,24 +13,28 @@ from urllib.parse import urlsplit
 from sqlalchemy import Engine
 
 from controlplane.agents.setup import AgentsRoom, agents_of
-from controlplane.agenttls import authority_of
 from controlplane.anomalies.setup import AnomalyRoom, anomalies_of
-from controlplane.authority import Authority
-from controlplane.backup import backup
 from controlplane.borndata import boot_data
 from controlplane.candidate import Candidate
+from controlplane.certificates.agentdoors import authority_of
+from controlplane.certificates.authority import Authority
 from controlplane.chaosacts import bring_about
 from controlplane.clouds import Clouds, console_page_in, packet_filter_in, unbootable_in
-from controlplane.converger.consoles import reading_through
-from controlplane.converger.curebudget import FleetCures
+from controlplane.converger.clouds.consoles import reading_through
+from controlplane.converger.clouds.inventory import ListedInventory
 from controlplane.converger.fleet import FleetBrake
-from controlplane.converger.inventory import ListedInventory
+from controlplane.converger.health.curebudget import FleetCures
 from controlplane.converger.loop import Converger
 from controlplane.converger.ports import Ports
 from controlplane.converger.runner import ThreadRunner
 from controlplane.converger.windows import frozen_words
 from controlplane.credentials import SqlCredentialStore
-from controlplane.dbroles import check_role, examined
+from controlplane.database.backup import backup
+from controlplane.database.jobs import SqlJobStore
+from controlplane.database.latest import SqlLatestStore
+from controlplane.database.migrate import upgrade
+from controlplane.database.plans import SqlPlanStore
+from controlplane.database.roles import check_role, examined
 from controlplane.dns.setup import names_of
 from controlplane.doors import Address
 from controlplane.drift.record import kept_audits
@@ -49,21 +53,17 @@ from controlplane.home import Home
 from controlplane.homeclaim import HTTP, HomeRefused, agree_on_agent_url, claim_home, homes_of
 from controlplane.images.desk import ImageDesk
 from controlplane.images.keeper import ImageKeeper
-from controlplane.jobstore import SqlJobStore
 from controlplane.journal.reading import KafkaJournals
 from controlplane.kafkalooks import KafkaLookDesk
 from controlplane.lakerates import with_lake_rates
-from controlplane.latest import SqlLatestStore
 from controlplane.leaderlock import LeaderLock
 from controlplane.leadership import SqlLeaseStore
 from controlplane.loopdesk import ServerLoop
 from controlplane.loopwatch import LoopWatch
-from controlplane.migrate import upgrade
 from controlplane.networks.desk import NetworkDesk
 from controlplane.networks.setup import keeper_of, run_network
 from controlplane.pastplacement import past_placements_of
 from controlplane.planning import PlanningService, PlanningSettings, balanced
-from controlplane.planstore import SqlPlanStore
 from controlplane.policies.gate import PolicyGate
 from controlplane.policies.shelf import PolicyShelf
 from controlplane.poller import Poller

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from controlplane.chaoscommands import CutFrom, Fault
 from controlplane.commands import Command, InjectChaos
+from controlplane.deciders.chaos import CutFrom, Fault
 from controlplane.handlers import Outcome
 from controlplane.places import place_of
 from controlplane.view import ChaosView, ClusterView

@@ -5,12 +5,12 @@ A broker that was chosen and has left takes nothing any more, and nobody takes i
 
 from collections.abc import Sequence
 
+from controlplane.admissions.scaledown import removed_brokers
 from controlplane.commands import CommandRefused
-from controlplane.converger.replacements import pending_changes
-from controlplane.rebalanceview import RebalanceView
+from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.replacement import Phase
-from controlplane.scaledownroom import removed_brokers
 from controlplane.view import ClusterView, InstanceView
+from controlplane.views.rebalances import RebalanceView
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change
 

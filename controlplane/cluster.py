@@ -8,33 +8,31 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from controlplane import (
-    agentfold,
-    anomalyfold,
-    balancefold,
-    chaosfold,
-    ensemblefold,
-    externalfold,
-    gamefold,
-    growthfold,
-    healingfold,
-    imagefold,
-    instancefold,
-    lossfold,
-    migrationfold,
-    movefold,
-    nodefold,
-    orderfold,
-    quorumfold,
-    resetfold,
-    rollfold,
-    settingfold,
-    specorderfold,
-    specsource,
-    topicfold,
-    windowfold,
-)
-from controlplane.foldmoves import Rules, frozen
+from controlplane import specsource
+from controlplane.folds import agents as agentfold
+from controlplane.folds import anomalies as anomalyfold
+from controlplane.folds import chaos as chaosfold
+from controlplane.folds import ensemble as ensemblefold
+from controlplane.folds import external as externalfold
+from controlplane.folds import games as gamefold
+from controlplane.folds import growth as growthfold
+from controlplane.folds import healing as healingfold
+from controlplane.folds import hungmoves as movefold
+from controlplane.folds import images as imagefold
+from controlplane.folds import instances as instancefold
+from controlplane.folds import losses as lossfold
+from controlplane.folds import migration as migrationfold
+from controlplane.folds import nodes as nodefold
+from controlplane.folds import orders as orderfold
+from controlplane.folds import quorum as quorumfold
+from controlplane.folds import rebalances as balancefold
+from controlplane.folds import resets as resetfold
+from controlplane.folds import rolls as rollfold
+from controlplane.folds import settings as settingfold
+from controlplane.folds import specorder as specorderfold
+from controlplane.folds import topics as topicfold
+from controlplane.folds import windows as windowfold
+from controlplane.folds.edits import Rules, frozen
 from controlplane.replacement import IllegalTransition
 from controlplane.view import ClusterView, ConditionView
 from events import facts

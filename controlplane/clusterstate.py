@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from controlplane.bandwidth import CLIENTS_KEEP, MIB, nic_bytes_per_s
-from controlplane.converger.traffic import UNKNOWN, Traffic
+from controlplane.converger.moves.traffic import UNKNOWN, Traffic
 from controlplane.view import ClusterView
 from planner.drain.model.capacity import Capacity, Origin, Source, resolve
 from planner.drain.model.observed import Policy, brokers_of, dead_brokers, measured_disks, observed_document

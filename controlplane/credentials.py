@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from sqlalchemy import ColumnElement, Connection, Engine, Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from controlplane.tables import AGENT_CREDENTIAL
+from controlplane.database.tables import AGENT_CREDENTIAL
 from events.clock import Clock, utc_now
 from events.engine import reading, writing
 from events.ids import ClusterUid, IntentId, NodeName

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from controlplane.externalview import ExternalBrokerView
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView
+from controlplane.views.external import ExternalBrokerView
 from events.spec.external import External
 from events.spec.model import KafkaClusterDocument
 from planner.observed import KafkaSnapshot

@@ -9,6 +9,7 @@ _FOR_A_PERSON = frozenset(
         "ControllerStays",
         "ControllersRemembered",
         "CopiesGone",
+        "DowngradeBlocked",
         "DrainNotConverging",
         "ExternalMismatch",
         "ExternalQuorumStatic",

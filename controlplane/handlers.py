@@ -8,12 +8,8 @@ from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from ipaddress import IPv4Network
 
-from controlplane.admission import Unbootable, admission_problems
-from controlplane.balancecommands import rebalance_asked, rebalance_cancelled
-from controlplane.chaoscommands import chaos_asked
+from controlplane.admissions.spec import Unbootable, admission_problems
 from controlplane.cluster import fold
-from controlplane.clustercommands import cluster_deleted, destroys, source_taken_over
-from controlplane.commandhistory import CommandHistory
 from controlplane.commands import (
     AbortRecycle,
     AdoptMoves,
@@ -47,22 +43,26 @@ from controlplane.commands import (
 )
 from controlplane.commands import CommandRefused as CommandRefused
 from controlplane.converger.observation import ReportSeen
-from controlplane.gamecommands import game_asked
-from controlplane.groupcommands import group_asked
-from controlplane.healingcommands import healing_asked
-from controlplane.losscommands import loss_confirmed
-from controlplane.movecommands import moves_adopted, moves_taken_back
+from controlplane.deciders.chaos import chaos_asked
+from controlplane.deciders.clusters import cluster_deleted, destroys, source_taken_over
+from controlplane.deciders.games import game_asked
+from controlplane.deciders.groups import group_asked
+from controlplane.deciders.healing import healing_asked
+from controlplane.deciders.history import CommandHistory
+from controlplane.deciders.hungmoves import moves_adopted, moves_taken_back
+from controlplane.deciders.losses import loss_confirmed
+from controlplane.deciders.nodes import Asked, evacuation_asked, readmission_asked, replacement_asked, restart_asked
+from controlplane.deciders.rebalances import rebalance_asked, rebalance_cancelled
+from controlplane.deciders.topics import topic_adopted, topic_deleted, topic_problems, topics_declared, topics_gone
+from controlplane.deciders.windows import window_waived
 from controlplane.names import holding, take_name
-from controlplane.nodecommands import Asked, evacuation_asked, readmission_asked, replacement_asked, restart_asked
-from controlplane.planpreview import moved_parts, preview
 from controlplane.policies.gate import PolicyGate
 from controlplane.policies.verdict import Verdict
+from controlplane.previews.plan import moved_parts, preview
+from controlplane.previews.topics import refuse_moved_topics
 from controlplane.specsource import SYNCED, SourceRefusal, SpecOrigin, fact_of, is_news, refuse_declaration, source_name
 from controlplane.streams import cluster_stream
-from controlplane.topiccommands import topic_adopted, topic_deleted, topic_problems, topics_declared, topics_gone
-from controlplane.topicplan import refuse_moved_topics
 from controlplane.view import ClusterView, empty_view
-from controlplane.windowcommands import window_waived
 from events import facts
 from events.clock import Clock, utc_now
 from events.codec import encode

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from controlplane.healingview import SwitchView
 from controlplane.view import ClusterView
+from controlplane.views.healing import SwitchView
 from planner.anomalies.kinds import Kind
 
 EVERY_KIND = ""

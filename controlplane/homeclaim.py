@@ -14,9 +14,9 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Row, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from controlplane.database.tables import HOME
 from controlplane.home import HomeIdentity
 from controlplane.leadership import lease_ends
-from controlplane.tables import HOME
 from events.engine import database_time, reading, writing
 
 LOCAL, HTTP = "local", "http"

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from pydantic import TypeAdapter
 
-from controlplane.latest import LatestStore, Observation, Subject, read_by_cluster
+from controlplane.database.latest import LatestStore, Observation, Subject, read_by_cluster
 from events.ids import ClusterUid
 
 HOT_NOTED = "hot-brokers"

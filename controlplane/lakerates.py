@@ -1,8 +1,8 @@
 """Write rates of the metric lake for a drain request: what windows know goes before what logs were seen to grow by.
 
 Windows are means over an hour, so they say better what a long copy will meet; the converger corrects throttles by what
-is written at the moment anyway (`controlplane.converger.pacing`). Without a lake, or while it is cold, requests stay as
-they are, and the certificate says what they rest on.
+is written at the moment anyway (`controlplane.converger.moves.pacing`). Without a lake, or while it is cold, requests
+stay as they are, and the certificate says what they rest on.
 """
 
 import logging

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from sqlalchemy import Connection, Engine, Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from controlplane.tables import LEASE
+from controlplane.database.tables import LEASE
 from events.clock import Clock, utc_now
 from events.engine import database_time, reading, writing
 from events.ids import Epoch

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from controlplane.converger.inventory import TaggedVms
+from controlplane.converger.clouds.inventory import TaggedVms
 from controlplane.converger.loop import Poisoned
+from controlplane.database.jobs import JobStore
 from controlplane.job import Job
-from controlplane.jobstore import JobStore
 from controlplane.loopwatch import Beat, LoopWatch
 from controlplane.poller import Looked
 from events.store import EventStore

@@ -5,9 +5,9 @@ names them. So only brokers are told, beside the voters, of those who are about 
 """
 
 from controlplane.members import member_of
-from controlplane.reliefview import is_waiting
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
+from controlplane.views.reliefs import is_waiting
 from events.facts import FoundingVoter
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from agent.wire import Report
 from controlplane.converger.observation import STALE_AFTER, ReportSeen
 from controlplane.converger.ports import AGENT_REPORT
-from controlplane.latest import LatestStore, Observation, Subject
+from controlplane.database.latest import LatestStore, Observation, Subject
 from events.ids import ClusterUid
 
 AGENT_FINDINGS = "agent-findings"

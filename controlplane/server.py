@@ -17,16 +17,16 @@ from typing import Protocol
 import uvicorn
 from fastapi import FastAPI
 
-from controlplane.agenttls import AgentTls
-from controlplane.authority import AuthorityRefused
 from controlplane.bootstrap import Services, build
-from controlplane.dbroles import RoleRefused
+from controlplane.certificates.agentdoors import AgentTls
+from controlplane.certificates.authority import AuthorityRefused
+from controlplane.certificates.people import PeopleDoorRefused, PeopleTls, people_tls
+from controlplane.database.migrate import MigrationError
+from controlplane.database.roles import RoleRefused
 from controlplane.doors import KEEP_ALIVE_S, Address, AddressRefused, CannotListen, address_of, listening
 from controlplane.garbage import ShortWalks
 from controlplane.home import Home, ServerRecord
 from controlplane.homeclaim import HTTP, HomeRefused
-from controlplane.migrate import MigrationError
-from controlplane.peopletls import PeopleDoorRefused, PeopleTls, people_tls
 from controlplane.portal.access.people import FIRST_USER
 from controlplane.portal.app import create_app
 from controlplane.portal.feed import Feed

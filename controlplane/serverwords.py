@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 
-from controlplane.converger.intents import job_id
+from controlplane.converger.clouds.intents import job_id
 from controlplane.planning import PlanningService
 from controlplane.settings import Settings
 from controlplane.view import ClusterView

@@ -16,8 +16,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from controlplane.converger.curebudget import MAX_CURES_PER_DAY
 from controlplane.converger.fleet import MAX_ROLLING, MAX_SURGE_PER_ACCOUNT
+from controlplane.converger.health.curebudget import MAX_CURES_PER_DAY
 from controlplane.converger.verdict import LOSS_GRACE_S
 from controlplane.dns.binding import ZoneBinding
 from controlplane.egress import Allowed, Egress

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from controlplane.folds.specorder import ILL, changes_in_hand, soak_of, speaks_against
 from controlplane.images.choice import stage
-from controlplane.specorderfold import ILL, changes_in_hand, soak_of, speaks_against
-from controlplane.specorderview import SpecChange
 from controlplane.view import ClusterView
+from controlplane.views.specorder import SpecChange
 from events.ids import ClusterUid
 from planner.rollout.fleetorder import PRODUCTION, Member, waits_for
 

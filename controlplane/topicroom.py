@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
+from controlplane.database.latest import LatestStore
 from controlplane.fleets import SeenFleet
-from controlplane.latest import LatestStore
 from controlplane.poller import Leadership, Polled, Poller
 from controlplane.topicnames.index import LOOK_EVERY, TopicIndex
 from controlplane.topicplacement.keeper import PlacementKeeper

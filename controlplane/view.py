@@ -7,22 +7,23 @@ from functools import wraps
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from controlplane.agentview import AgentOrderView
-from controlplane.chaosview import ChaosView as ChaosView
-from controlplane.evacuationview import EvacuationView as EvacuationView
-from controlplane.externalview import ExternalView
-from controlplane.gameview import GameView as GameView
-from controlplane.healingview import DemotionView, SwitchView
-from controlplane.imageview import ImageView
-from controlplane.lossview import LossesView
 from controlplane.members import kept_for_vote, members_of, service_key
-from controlplane.migrationview import MigrationView, with_both_quorums
-from controlplane.movesview import MovesView as MovesView
-from controlplane.rebalanceview import BatchSpent, LastRebalance, RebalanceView
-from controlplane.reliefview import relieved_by
 from controlplane.replacement import ALIVE, Phase
-from controlplane.resetview import ResetView
-from controlplane.restartview import (
+from controlplane.specsource import SpecSource
+from controlplane.views.agents import AgentOrderView
+from controlplane.views.chaos import ChaosView as ChaosView
+from controlplane.views.evacuations import EvacuationView as EvacuationView
+from controlplane.views.external import ExternalView
+from controlplane.views.games import GameView as GameView
+from controlplane.views.healing import DemotionView, SwitchView
+from controlplane.views.hungmoves import MovesView as MovesView
+from controlplane.views.images import ImageView
+from controlplane.views.losses import LossesView
+from controlplane.views.migration import MigrationView, with_both_quorums
+from controlplane.views.rebalances import BatchSpent, LastRebalance, RebalanceView
+from controlplane.views.reliefs import relieved_by
+from controlplane.views.resets import ResetView
+from controlplane.views.restarts import (
     CanaryView,
     ReplaceView,
     RestartView,
@@ -30,9 +31,8 @@ from controlplane.restartview import (
     SettingChangeView,
     SettingRefusal,
 )
-from controlplane.specorderview import SpecOrderView
-from controlplane.specsource import SpecSource
-from controlplane.topicview import TopicsView
+from controlplane.views.specorder import SpecOrderView
+from controlplane.views.topics import TopicsView
 from events import facts
 from events.ids import ClusterUid
 from events.spec.domains import Address, advertised, domain_of

@@ -6,9 +6,9 @@ from pathlib import Path
 import psycopg
 from sqlmodel import SQLModel
 
-import controlplane.tables  # noqa: F401  (imported for its tables)
-from controlplane import migrate
-from controlplane.dbroles import grants
+import controlplane.database.tables  # noqa: F401  (imported for its tables)
+from controlplane.database import migrate
+from controlplane.database.roles import grants
 from tests.postgres_server import PostgresServer
 
 

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from controlplane.converger.act import carry_out
-from controlplane.converger.drains import drain_step
+from controlplane.converger.moves.traffic import UNKNOWN, TrafficWatch
 from controlplane.converger.ports import Ports
-from controlplane.converger.traffic import UNKNOWN, TrafficWatch
+from controlplane.converger.rolls.drains import drain_step
 from controlplane.converger.verdict import ElectPreferred, Reassign, SetThrottle, Verdict
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.replacement import Phase

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from controlplane import migrate
+from controlplane.database import migrate
 from controlplane.egress import Egress
 from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.board import Board

@@ -14,9 +14,9 @@ import uvicorn
 from pydantic import SecretBytes, SecretStr
 
 from benchmarks.tick import Fleet
-from controlplane.backup import BackupSummary
 from controlplane.commands import DeclareCluster, PauseCluster, ResumeCluster
 from controlplane.credentials import MemoryCredentialStore, Vm
+from controlplane.database.backup import BackupSummary
 from controlplane.doors import KEEP_ALIVE_S
 from controlplane.garbage import ShortWalks
 from controlplane.handlers import CommandHandler

@@ -11,9 +11,9 @@ from pydantic import SecretBytes
 from controlplane.agents.desk import AgentDesk
 from controlplane.agents.keeper import AgentKeeper
 from controlplane.agents.signing import AgentSigner
+from controlplane.database.latest import LatestStore
 from controlplane.fleets import FreshFleet
 from controlplane.freezes.keeper import FreezeKeeper
-from controlplane.latest import LatestStore
 from controlplane.poller import Leadership, Poller
 from controlplane.settings import Settings
 from events.clock import Clock

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from controlplane.agents.ledger import Release
-from controlplane.agentview import AgentOrderView
 from controlplane.converger.inhand import has_work
 from controlplane.converger.observation import ReportSeen
 from controlplane.converger.windows import closed
 from controlplane.view import ClusterView, InstanceView
+from controlplane.views.agents import AgentOrderView
 from events import facts
 from planner.rollout.windows import Freeze
 

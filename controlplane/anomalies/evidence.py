@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 from controlplane.anomalies.rates import NO_RATES, Rates, bands
 from controlplane.anomalies.standing import ZONES
-from controlplane.converger.maintenance import MAINTENANCE
-from controlplane.converger.placementwork import ground_of, topic_policy
+from controlplane.converger.clouds.maintenance import MAINTENANCE
+from controlplane.converger.moves.placementwork import ground_of, topic_policy
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from planner.anomalies.hot import HotBroker

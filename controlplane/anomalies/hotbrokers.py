@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from controlplane.anomalies.windows import Windows
-from controlplane.converger.pacing import bandwidths
+from controlplane.converger.moves.pacing import bandwidths
 from controlplane.externals import is_shared
 from controlplane.hotnoted import HotNoted, ListNoted
 from controlplane.view import ClusterView

@@ -21,10 +21,10 @@ from controlplane.anomalies.standing import Stance
 from controlplane.anomalies.windows import Windows
 from controlplane.commands import Command, CommandRefused, DemoteBroker, PromoteBroker
 from controlplane.converger.ports import AGENT_REPORT
+from controlplane.database.latest import LatestStore
 from controlplane.fleets import SeenFleet
 from controlplane.healingswitch import why_not
 from controlplane.hotnoted import HotNoted, keep_hot
-from controlplane.latest import LatestStore
 from controlplane.reports import AGENT_FINDINGS, ailing
 from controlplane.streams import anomalies_stream
 from controlplane.view import ClusterView

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from controlplane.anomalies.record import noted
 from controlplane.anomalies.standing import own_doing
-from controlplane.latest import LatestStore, Observation, Subject
+from controlplane.database.latest import LatestStore, Observation, Subject
 from controlplane.view import ClusterView
 from events.ids import ClusterUid
 from planner.anomalies.judge import Finding

@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import TypeAdapter
 
 from controlplane.anomalies.book import AnomalyBook
-from controlplane.latest import LatestStore, Observation, Subject, read_by_cluster
+from controlplane.database.latest import LatestStore, Observation, Subject, read_by_cluster
 from events.ids import ClusterUid
 from planner.anomalies.kinds import Kind, State
 

@@ -11,9 +11,9 @@ from controlplane.anomalies.keeper import AnomalyKeeper, Handles
 from controlplane.anomalies.ratelearning import RateLearning
 from controlplane.anomalies.rates import RateWatch
 from controlplane.anomalies.windows import LakeWindows, NoWindows, Windows
+from controlplane.database.latest import LatestStore
 from controlplane.fleets import SeenFleet
 from controlplane.kafka.gateway import KafkaGateway
-from controlplane.latest import LatestStore
 from controlplane.notices.desk import NotifierDesk
 from controlplane.notices.notifier import Notifier, notifier_of
 from controlplane.notices.outbox import SqlOutbox

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from controlplane.anomalies.standstill import stands_still
-from controlplane.converger.maintenance import MAINTENANCE
+from controlplane.converger.clouds.maintenance import MAINTENANCE
+from controlplane.converger.moves.placementwork import corrects, leaves_leaders
 from controlplane.converger.pausing import hold_on
-from controlplane.converger.placementwork import corrects, leaves_leaders
 from controlplane.healingswitch import why_not
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView

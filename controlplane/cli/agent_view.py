@@ -11,7 +11,7 @@ from rich.text import Text
 from controlplane.cli.quantities import ago
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
-from controlplane.portal.agentschemas import AgentClusterOut, AgentsOut
+from controlplane.portal.schemas.agents import AgentClusterOut, AgentsOut
 
 _STYLE = {"current": "green", "asked": "yellow", "behind": "", "failed": "red", "unable": "yellow", "silent": "red"}
 

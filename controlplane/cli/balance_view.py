@@ -13,7 +13,7 @@ from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.state_inputs import Input
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
-from controlplane.drainfigures import broker_rows, goal_rows
+from controlplane.previews.drainfigures import broker_rows, goal_rows
 from planner.balance.answer import GoalReport
 from planner.quantities import human_bytes
 

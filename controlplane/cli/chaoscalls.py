@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 from pydantic import BaseModel
 
-from controlplane.portal import chaosschemas as chaos_api
-from controlplane.portal import gameschemas as game_api
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import chaos as chaos_api
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas import games as game_api
 
 _T = TypeVar("_T")
 

@@ -14,28 +14,28 @@ from pydantic import BaseModel
 from controlplane.cli.chaoscalls import ChaosCalls
 from controlplane.cli.errors import CliError, Refused, UnknownCluster
 from controlplane.cli.exchange import CONNECT_TIMEOUT_S, TIMEOUT_S, Exchange
-from controlplane.portal import accessschemas as access_api
-from controlplane.portal import agentschemas as agent_api
-from controlplane.portal import anomalyschemas as anomaly_api
-from controlplane.portal import doctorschemas as doctor_api
-from controlplane.portal import driftschemas as drift_api
-from controlplane.portal import freezeschemas as freeze_api
-from controlplane.portal import groupschemas as group_api
-from controlplane.portal import imageschemas as image_api
-from controlplane.portal import logschemas as log_api
-from controlplane.portal import lookschemas as look_api
-from controlplane.portal import loopschemas as loop_api
-from controlplane.portal import machineschemas as machine_api
-from controlplane.portal import moveschemas as move_api
-from controlplane.portal import networkschemas as network_api
-from controlplane.portal import nodeschemas as node_api
-from controlplane.portal import proposalschemas as proposal_api
-from controlplane.portal import resetschemas as reset_api
-from controlplane.portal import rollbackschemas as rollback_api
-from controlplane.portal import schemas as api
-from controlplane.portal import searchschemas as search_api
-from controlplane.portal import specrequestschemas as request_api
-from controlplane.portal import topicschemas as topic_api
+from controlplane.portal.schemas import access as access_api
+from controlplane.portal.schemas import agents as agent_api
+from controlplane.portal.schemas import anomalies as anomaly_api
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas import doctor as doctor_api
+from controlplane.portal.schemas import drift as drift_api
+from controlplane.portal.schemas import freezes as freeze_api
+from controlplane.portal.schemas import groups as group_api
+from controlplane.portal.schemas import images as image_api
+from controlplane.portal.schemas import logs as log_api
+from controlplane.portal.schemas import looks as look_api
+from controlplane.portal.schemas import loop as loop_api
+from controlplane.portal.schemas import machines as machine_api
+from controlplane.portal.schemas import moves as move_api
+from controlplane.portal.schemas import networks as network_api
+from controlplane.portal.schemas import nodes as node_api
+from controlplane.portal.schemas import proposals as proposal_api
+from controlplane.portal.schemas import resets as reset_api
+from controlplane.portal.schemas import rollbacks as rollback_api
+from controlplane.portal.schemas import search as search_api
+from controlplane.portal.schemas import specrequests as request_api
+from controlplane.portal.schemas import topics as topic_api
 from events.spec.suggestions import nearest
 
 _NOT_THE_CLUSTER = (

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from controlplane.cli.terminal import styled
-from controlplane.portal.costschemas import BillOut, CrossingOut, MoneyOut, PlanCostOut, SurgeCostOut
-from controlplane.portal.schemas import PlanOut
+from controlplane.portal.schemas.clusters import PlanOut
+from controlplane.portal.schemas.costs import BillOut, CrossingOut, MoneyOut, PlanCostOut, SurgeCostOut
 from planner.quantities import human_bytes
 
 

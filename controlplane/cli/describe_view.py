@@ -16,7 +16,7 @@ from controlplane.cli.tables import generation_words, instance_table, listing, s
 from controlplane.cli.terminal import styled
 from controlplane.cli.waiting import next_command
 from controlplane.forpeople import NEXT
-from controlplane.portal.schemas import ClusterDetailOut, ConditionOut, ConsoleOut, FindingOut, InstanceOut
+from controlplane.portal.schemas.clusters import ClusterDetailOut, ConditionOut, ConsoleOut, FindingOut, InstanceOut
 from controlplane.portal.trouble import GOOD_WHEN_TRUE, message_of
 
 SYNCED = "Synced"

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from controlplane.cli.quantities import human_seconds
 from controlplane.cli.tables import listing
-from controlplane.drainfigures import BrokerRow
+from controlplane.previews.drainfigures import BrokerRow
 from planner.quantities import human_bytes
 
 _HEADERS = ("BROKER", "RACK", "STATE", "REPLICAS", "LEADERS", "DISK", "TAKES", "GIVES")

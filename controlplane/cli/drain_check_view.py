@@ -14,7 +14,7 @@ from controlplane.cli.moves_view import certificate_table
 from controlplane.cli.quantities import counted
 from controlplane.cli.state_inputs import Input
 from controlplane.cli.terminal import styled
-from controlplane.drainfigures import MEASURES, broker_rows, certificate_rows
+from controlplane.previews.drainfigures import MEASURES, broker_rows, certificate_rows
 
 _MOST_SHOWN = 20
 _SAME = 1e-6

@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from controlplane.cli.errors import CliError
 from controlplane.cli.quantities import human_seconds
 from controlplane.cli.terminal import styled
-from controlplane.drainfigures import targets_over_time
+from controlplane.previews.drainfigures import targets_over_time
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import ClusterState, Floats, Int64s
 

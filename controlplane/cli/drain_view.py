@@ -13,7 +13,7 @@ from controlplane.cli.drain_plot import ingress_lines
 from controlplane.cli.moves_view import assumption_lines, certificate_table
 from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.terminal import styled
-from controlplane.drainfigures import MEASURES, broker_rows, certificate_rows, time_words
+from controlplane.previews.drainfigures import MEASURES, broker_rows, certificate_rows, time_words
 from planner.drain.certified import CertifiedPlan
 from planner.drain.model.measures import Measures
 from planner.drain.model.state import ClusterState

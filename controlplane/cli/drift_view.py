@@ -10,7 +10,7 @@ from rich.text import Text
 from controlplane.cli.quantities import ago, counted
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
-from controlplane.portal.driftschemas import AuditOut, DriftOut
+from controlplane.portal.schemas.drift import AuditOut, DriftOut
 
 
 def drift_lines(found: DriftOut, *, now: datetime) -> Iterator[RenderableType]:

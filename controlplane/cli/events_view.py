@@ -7,7 +7,7 @@ from rich.text import Text
 
 from controlplane.cli.quantities import moment
 from controlplane.cli.terminal import styled
-from controlplane.portal.schemas import EventOut
+from controlplane.portal.schemas.clusters import EventOut
 
 _MAX_DATA = 160
 

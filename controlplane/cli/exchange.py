@@ -10,7 +10,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from controlplane.cli import replies
 from controlplane.cli.address import Address
-from controlplane.portal.schemas import API_PREFIX
+from controlplane.portal.schemas.clusters import API_PREFIX
 
 TIMEOUT_S = 60.0
 """A plan over a large cluster takes a while; a connection that nobody accepts does not."""

@@ -9,7 +9,7 @@ from rich.text import Text
 from controlplane.cli.quantities import human_seconds, moment
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
-from controlplane.portal.freezeschemas import FreezeOut
+from controlplane.portal.schemas.freezes import FreezeOut
 
 _STYLE = {"in force": "yellow", "to come": "", "thawed": "dim", "over": "dim"}
 

@@ -10,8 +10,8 @@ from rich.text import Text
 from controlplane.cli.quantities import ago, counted
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
-from controlplane.portal.groupschemas import GroupDetailOut, GroupOut, GroupPartitionOut
-from controlplane.portal.resetschemas import OffsetChangeOut, ResetPlanOut
+from controlplane.portal.schemas.groups import GroupDetailOut, GroupOut, GroupPartitionOut
+from controlplane.portal.schemas.resets import OffsetChangeOut, ResetPlanOut
 
 _NAMED = 10
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from controlplane.cli.errors import CliError
 from controlplane.cli.spec_file import read_spec
-from controlplane.portal.imageschemas import ImageIn
+from controlplane.portal.schemas.images import ImageIn
 
 EXAMPLE = "docs/images-and-security.md has an example"
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from controlplane.cli.quantities import ago
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
-from controlplane.portal.imageschemas import ClusterAtOut, ImageOut
+from controlplane.portal.schemas.images import ClusterAtOut, ImageOut
 
 _STYLE = {"critical": "red", "high": "red", "low": "yellow", "": ""}
 

@@ -5,7 +5,7 @@ from datetime import UTC
 from rich.text import Text
 
 from controlplane.cli.terminal import styled
-from controlplane.portal.logschemas import LogLineOut
+from controlplane.portal.schemas.logs import LogLineOut
 
 _TONES = {"WARN": "yellow", "ERROR": "red", "FATAL": "bold red"}
 

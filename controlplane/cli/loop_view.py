@@ -9,7 +9,7 @@ from rich.text import Text
 from controlplane.cli.quantities import ago, counted, human_seconds
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
-from controlplane.portal.loopschemas import BeatOut, JobOut, LoopOut, PoisonOut, TimerOut, UnclaimedOut
+from controlplane.portal.schemas.loop import BeatOut, JobOut, LoopOut, PoisonOut, TimerOut, UnclaimedOut
 
 SHOWN_BEATS = 10
 _STATE_STYLE = {"running": "cyan", "succeeded": "green", "failed": "red"}

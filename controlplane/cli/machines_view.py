@@ -9,7 +9,7 @@ from rich.text import Text
 
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
-from controlplane.portal import machineschemas as api
+from controlplane.portal.schemas import machines as api
 
 _UNKNOWN = "unknown"
 _MACHINES = ("TYPE", "SIZE", "ARCH", "VCPUS", "MEMORY", "NIC", "OWN DISK", "HOUR", "MONTH", "FROM")

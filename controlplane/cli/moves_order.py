@@ -4,7 +4,7 @@ from controlplane.cli.errors import CliError
 from controlplane.cli.moves_view import moves_lines
 from controlplane.cli.prompts import confirm
 from controlplane.cli.session import Session
-from controlplane.portal import moveschemas as move_api
+from controlplane.portal.schemas import moves as move_api
 
 
 def agreed_moves(session: Session, name: str, wanted: move_api.MovesPlanIn, *, yes: bool, aside: bool = False) -> str:

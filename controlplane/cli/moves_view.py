@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
-from controlplane.portal import moveschemas as move_api
+from controlplane.portal.schemas import moves as move_api
 from planner.quantities import human_bytes
 
 _LISTED = 10

@@ -10,7 +10,7 @@ from rich.text import Text
 from controlplane.cli.quantities import ago
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
-from controlplane.portal.networkschemas import NetworkOut, NetworksOut
+from controlplane.portal.schemas.networks import NetworkOut, NetworksOut
 
 _STYLE = {"made": "green", "being made": "cyan", "being removed": "yellow"}
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from controlplane.atomicfile import replacing
 from controlplane.cli.errors import CliError
 from controlplane.cli.spec_file import SpecFile
-from controlplane.portal.schemas import PlanOut, PlansOut
+from controlplane.portal.schemas.clusters import PlanOut, PlansOut
 
 _MARK = b'"kind": "SavedPlan"'
 

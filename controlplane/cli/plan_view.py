@@ -8,7 +8,7 @@ from rich.text import Text
 from controlplane.cli.cost_view import cost_lines
 from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.terminal import styled
-from controlplane.portal.schemas import YOUNG_S, FieldChangeOut, PhaseOut, PlanOut, StepOut
+from controlplane.portal.schemas.clusters import YOUNG_S, FieldChangeOut, PhaseOut, PlanOut, StepOut
 from planner.quantities import human_bytes
 
 CLASS_WORDS = {

@@ -8,7 +8,7 @@ from controlplane.cli.errors import CliError
 from controlplane.cli.quantities import counted
 from controlplane.cli.session import Session
 from controlplane.cli.terminal import styled
-from controlplane.portal.schemas import ProblemOut
+from controlplane.portal.schemas.clusters import ProblemOut
 
 
 def problem_lines(problem: ProblemOut) -> list[Text]:

@@ -19,7 +19,7 @@ from rich.text import Text
 from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.tables import generation_words, phase_text, status_text
 from controlplane.cli.terminal import styled
-from controlplane.portal.schemas import ClusterDetailOut, DrainOut, InstanceOut, RebalanceOut
+from controlplane.portal.schemas.clusters import ClusterDetailOut, DrainOut, InstanceOut, RebalanceOut
 from planner.engines import planned_by
 from planner.quantities import human_bytes
 

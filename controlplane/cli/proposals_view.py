@@ -9,7 +9,7 @@ from rich.text import Text
 from controlplane.cli.quantities import ago, moment
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
-from controlplane.portal.proposalschemas import ProposalDetailOut, ProposalOut
+from controlplane.portal.schemas.proposals import ProposalDetailOut, ProposalOut
 
 _STYLE = {"open": "yellow", "approved": "cyan", "executed": "green", "rejected": "red", "void": "dim"}
 

@@ -8,7 +8,7 @@ from rich.text import Text
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
 from controlplane.kafka.quorum import silent_for
-from controlplane.portal.quorumschemas import QuorumMemberOut, QuorumOut, RememberedOut
+from controlplane.portal.schemas.quorum import QuorumMemberOut, QuorumOut, RememberedOut
 
 
 def quorum_section(quorum: QuorumOut) -> RenderableType:

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from controlplane.cli.address import Address
 from controlplane.cli.errors import CliError, Refused, Unreachable
-from controlplane.portal.schemas import ErrorOut
+from controlplane.portal.schemas.clusters import ErrorOut
 
 PROBLEM_JSON = "application/problem+json"
 

@@ -11,7 +11,7 @@ from controlplane.cli.problems_view import problem_lines
 from controlplane.cli.quantities import ago
 from controlplane.cli.tables import listing, sync_text
 from controlplane.cli.terminal import styled
-from controlplane.portal.schemas import SourceOut
+from controlplane.portal.schemas.clusters import SourceOut
 
 
 def source_table(sources: Sequence[SourceOut], *, now: datetime) -> Table:

@@ -8,7 +8,7 @@ from rich.tree import Tree
 from controlplane.cli.plan_view import reason_of
 from controlplane.cli.quantities import counted
 from controlplane.cli.terminal import styled
-from controlplane.portal.schemas import InstanceOut, StepOut
+from controlplane.portal.schemas.clusters import InstanceOut, StepOut
 from planner.quantities import human_bytes
 
 _OUTGOING = {

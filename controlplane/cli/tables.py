@@ -8,7 +8,7 @@ from rich.text import Text
 
 from controlplane.cli.quantities import ago, human_seconds, moment
 from controlplane.cli.terminal import styled
-from controlplane.portal.schemas import ClusterOut, InstanceOut
+from controlplane.portal.schemas.clusters import ClusterOut, InstanceOut
 
 STATUS_STYLE = {
     "Converged": "green",

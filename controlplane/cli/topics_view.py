@@ -10,9 +10,9 @@ from rich.text import Text
 from controlplane.cli.quantities import moment, since
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
-from controlplane.portal.rollbackschemas import TopicDeclarationOut
-from controlplane.portal.schemas import PlansOut
-from controlplane.portal.topicschemas import ObservedTopicOut, TopicOut
+from controlplane.portal.schemas.clusters import PlansOut
+from controlplane.portal.schemas.rollbacks import TopicDeclarationOut
+from controlplane.portal.schemas.topics import ObservedTopicOut, TopicOut
 from planner.quantities import human_bytes
 
 STATE_STYLE = {

@@ -8,7 +8,7 @@ from typing import Protocol
 from controlplane.cli import exits
 from controlplane.cli.errors import UnknownCluster, Unreachable
 from controlplane.cli.waiting import Done, Failed, Goal, Pending, judge
-from controlplane.portal.schemas import ClusterDetailOut
+from controlplane.portal.schemas.clusters import ClusterDetailOut
 
 POLL_S = 1.0
 STALE_S = 5.0

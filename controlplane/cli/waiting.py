@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from controlplane.forpeople import NEXT
-from controlplane.portal.schemas import ClusterDetailOut, ConditionOut
+from controlplane.portal.schemas.clusters import ClusterDetailOut, ConditionOut
 from controlplane.portal.trouble import message_of
 
 CONVERGED = "Converged"

@@ -8,7 +8,7 @@ from rich.live import Live
 
 from controlplane.cli.errors import Unreachable
 from controlplane.cli.session import Session
-from controlplane.portal.schemas import ClusterOut
+from controlplane.portal.schemas.clusters import ClusterOut
 
 POLL_S = 1.0
 

@@ -4,14 +4,14 @@ import math
 from datetime import datetime
 
 from controlplane.bandwidth import nic_bytes_per_s, usable_bytes_per_s
-from controlplane.converger.consoles import keep_console
-from controlplane.converger.diskroom import DISK_LIMIT_FRACTION
-from controlplane.converger.foresight import with_arrivals
-from controlplane.converger.missingvolumes import given_up
+from controlplane.converger.clouds.consoles import keep_console
+from controlplane.converger.clouds.missingvolumes import given_up
+from controlplane.converger.clouds.rendering import terraform_run
+from controlplane.converger.moves.diskroom import DISK_LIMIT_FRACTION
+from controlplane.converger.moves.rebalanceasking import rebalance_request
+from controlplane.converger.moves.traffic import UNKNOWN, Traffic
 from controlplane.converger.ports import Ports
-from controlplane.converger.rebalanceasking import rebalance_request
-from controlplane.converger.rendering import terraform_run
-from controlplane.converger.traffic import UNKNOWN, Traffic
+from controlplane.converger.rolls.foresight import with_arrivals
 from controlplane.converger.verdict import (
     AddVoter,
     CancelMoves,

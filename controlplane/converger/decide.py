@@ -7,48 +7,59 @@ before what is next, and nothing below a rung happens while that rung waits.
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from controlplane.converger.abortion import abortion_step
-from controlplane.converger.arrivals import arrival_step, founding_step, loss_step
 from controlplane.converger.chaosend import chaos_step
-from controlplane.converger.conditions import condition_changes
-from controlplane.converger.cordons import cordon_step
+from controlplane.converger.clouds.intents import intent_step
+from controlplane.converger.clouds.maintenance import maintenance_step
+from controlplane.converger.clouds.networking import network_step
+from controlplane.converger.clouds.noticed import noticed_first
+from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.deletion import deletion_step
-from controlplane.converger.demotions import demotion_step
-from controlplane.converger.departures import departure_step
-from controlplane.converger.drains import drain_step
-from controlplane.converger.elections import election_step
-from controlplane.converger.evacuations import evacuation_step
-from controlplane.converger.externalbrokers import external_departure_step, external_drain_step, import_step
-from controlplane.converger.externalquorum import external_quorum_step
-from controlplane.converger.finalisation import finalisation_step
-from controlplane.converger.growth import growth_step
-from controlplane.converger.handovers import handover_step, is_to_be_replaced_first
-from controlplane.converger.healing import healing_left_step, healing_step, lost_disk_first, restart_first, unstuck
-from controlplane.converger.heartbeats import with_heartbeats
-from controlplane.converger.hungmoves import hung_repair_step, hung_step
-from controlplane.converger.images import image_left_step, image_step
-from controlplane.converger.intents import intent_step
-from controlplane.converger.lateorders import beside_late_orders, late_order_step
-from controlplane.converger.livesettings import settings_in_hand_step, settings_left_step, settings_step
-from controlplane.converger.maintenance import maintenance_step
-from controlplane.converger.migration import cut_step, migration_begin_step, migration_step
-from controlplane.converger.networking import network_step
-from controlplane.converger.noticed import noticed_first
+from controlplane.converger.health.demotions import demotion_step
+from controlplane.converger.health.healing import (
+    healing_left_step,
+    healing_step,
+    lost_disk_first,
+    restart_first,
+    unstuck,
+)
+from controlplane.converger.health.heartbeats import with_heartbeats
+from controlplane.converger.moves.elections import election_step
+from controlplane.converger.moves.hungmoves import hung_repair_step, hung_step
+from controlplane.converger.moves.placements import (
+    hot_broker_step,
+    leader_order_step,
+    lost_replicas_step,
+    placement_step,
+)
+from controlplane.converger.moves.rebalances import rebalance_in_hand_step, rebalance_step
+from controlplane.converger.moves.replication import replication_in_hand_step, replication_step
 from controlplane.converger.pausing import hold_on
-from controlplane.converger.placements import hot_broker_step, leader_order_step, lost_replicas_step, placement_step
-from controlplane.converger.quorumcure import cure, is_lost, waits_for_metadata
-from controlplane.converger.rebalances import rebalance_in_hand_step, rebalance_step
-from controlplane.converger.reliefs import relief_step
-from controlplane.converger.replacements import replacement_step
-from controlplane.converger.replication import replication_in_hand_step, replication_step
-from controlplane.converger.restarts import restart_in_hand_step, restart_step
-from controlplane.converger.serverlists import server_list_step, server_move_step
-from controlplane.converger.settingtrial import settings_watch_step
+from controlplane.converger.quorum.cure import cure, is_lost, waits_for_metadata
+from controlplane.converger.quorum.external import external_quorum_step
+from controlplane.converger.quorum.migration import cut_step, migration_begin_step, migration_step
+from controlplane.converger.quorum.reliefs import relief_step
+from controlplane.converger.quorum.serverlists import server_list_step, server_move_step
+from controlplane.converger.quorum.voters import volume_step, voter_step, voters_left_step
+from controlplane.converger.rolls.abortion import abortion_step
+from controlplane.converger.rolls.arrivals import arrival_step, founding_step, loss_step
+from controlplane.converger.rolls.cordons import cordon_step
+from controlplane.converger.rolls.departures import departure_step
+from controlplane.converger.rolls.drains import drain_step
+from controlplane.converger.rolls.evacuations import evacuation_step
+from controlplane.converger.rolls.externalbrokers import external_departure_step, external_drain_step, import_step
+from controlplane.converger.rolls.finalisation import finalisation_step
+from controlplane.converger.rolls.growth import growth_step
+from controlplane.converger.rolls.handovers import handover_step, is_to_be_replaced_first
+from controlplane.converger.rolls.images import image_left_step, image_step
+from controlplane.converger.rolls.lateorders import beside_late_orders, late_order_step
+from controlplane.converger.rolls.replacements import replacement_step
+from controlplane.converger.running.livesettings import settings_in_hand_step, settings_left_step, settings_step
+from controlplane.converger.running.restarts import restart_in_hand_step, restart_step
+from controlplane.converger.running.settingtrial import settings_watch_step
 from controlplane.converger.stages import held_by_stage
-from controlplane.converger.topics import with_topics
+from controlplane.converger.topics.beside import with_topics
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.converger.voters import volume_step, voter_step, voters_left_step
 from controlplane.converger.windows import Begins, begins, brings_spec, closed_for, waits
 from events import facts
 

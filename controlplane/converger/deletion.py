@@ -1,7 +1,7 @@
 """The end of a cluster. Only a tombstone that names it leads here; an empty or missing spec never does."""
 
-from controlplane.converger.arrivals import service_report
-from controlplane.converger.intents import intent_step
+from controlplane.converger.clouds.intents import intent_step
+from controlplane.converger.rolls.arrivals import service_report
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.places import by_place
 from controlplane.view import ClusterView

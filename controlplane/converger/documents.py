@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from agent.wire import AgentBuild, AgentOrder, Document, EnsembleMember, LogDir, ServiceDocument, ServiceName, Voter
-from controlplane.converger.arrivals import CONTROLLER_PORT, start_id
-from controlplane.converger.ensemble import CLIENT_PORT
-from controlplane.converger.heartbeats import heartbeats_for
-from controlplane.growthfold import size_of
+from controlplane.converger.health.heartbeats import heartbeats_for
+from controlplane.converger.quorum.ensemble import CLIENT_PORT
+from controlplane.converger.rolls.arrivals import CONTROLLER_PORT, start_id
+from controlplane.folds.growth import size_of
 from controlplane.members import member_of
 from controlplane.quorumtold import is_told_nothing, quorum_told
 from controlplane.replacement import SERVING, Phase

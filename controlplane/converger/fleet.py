@@ -17,12 +17,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from controlplane.converger.curebudget import NO_CURES, FleetCures
+from controlplane.converger.clouds.surgebudget import SurgeBudget, surge_vms
+from controlplane.converger.health.curebudget import NO_CURES, FleetCures
 from controlplane.converger.inhand import has_work
-from controlplane.converger.surgebudget import SurgeBudget, surge_vms
 from controlplane.converger.verdict import Allowance, Verdict, Wait
 from controlplane.converger.windows import FREEZE, STAGE, WINDOW
-from controlplane.imagefold import image_in_force
+from controlplane.folds.images import image_in_force
 from controlplane.images.catalogue import urgency
 from controlplane.replacement import Phase
 from controlplane.streams import cluster_uid_of

@@ -1,7 +1,7 @@
 """Whether a cluster has work: the question that decides how closely and how often it is looked at."""
 
 from controlplane.externals import external_brokers
-from controlplane.imagefold import awaits_image
+from controlplane.folds.images import awaits_image
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, once
 

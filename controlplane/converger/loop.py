@@ -13,17 +13,17 @@ from datetime import datetime, timedelta
 from controlplane.cluster import evolve
 from controlplane.converger.act import carry_out
 from controlplane.converger.backoff import delay_s
-from controlplane.converger.behind import Replica
 from controlplane.converger.decide import decide
 from controlplane.converger.fleet import FleetBrake, is_counted
-from controlplane.converger.heartbeats import places_heartbeats
+from controlplane.converger.health.behind import Replica
+from controlplane.converger.health.heartbeats import places_heartbeats
 from controlplane.converger.inhand import has_work
-from controlplane.converger.movewatch import Known
+from controlplane.converger.moves.traffic import Traffic
+from controlplane.converger.moves.watch import Known
 from controlplane.converger.observe import Observer
 from controlplane.converger.ports import LostLeadership, Ports
 from controlplane.converger.rounds import round_of
 from controlplane.converger.stages import stage_words
-from controlplane.converger.traffic import Traffic
 from controlplane.converger.turns import Turns
 from controlplane.converger.upkeep import asks_leaders_back
 from controlplane.converger.verdict import (

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from agent.wire import Report, ServiceReport
-from controlplane.converger.healthseen import WELL, HealthSeen
-from controlplane.converger.movewatch import NONE_ASKED, Elections, TakenBack
-from controlplane.converger.placementwork import PlacementSeen
-from controlplane.converger.traffic import UNKNOWN, Traffic
+from controlplane.converger.health.seen import WELL, HealthSeen
+from controlplane.converger.moves.placementwork import PlacementSeen
+from controlplane.converger.moves.traffic import UNKNOWN, Traffic
+from controlplane.converger.moves.watch import NONE_ASKED, Elections, TakenBack
 from controlplane.drift.record import Noted
 from controlplane.groups.record import GroupsNoted
 from controlplane.hotnoted import HotNoted
-from controlplane.restartview import SettingStage
+from controlplane.views.restarts import SettingStage
 from controlplane.zookeeper.locks import Standing
 from controlplane.zookeeper.registered import RegistrySeen
 from planner.drain.plan import DrainPlan

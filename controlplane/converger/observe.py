@@ -5,26 +5,26 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from controlplane.converger.behind import BehindWatch, Replica
-from controlplane.converger.brokendown import exits_of
-from controlplane.converger.clienthealth import HealthWatch
-from controlplane.converger.disks import with_volume_sizes
-from controlplane.converger.foresight import foreseen_drain, plan_job_id
-from controlplane.converger.healthseen import WELL, HealthSeen
+from controlplane.converger.clouds.intents import job_id
+from controlplane.converger.clouds.packetfilters import FilterWatch
+from controlplane.converger.health.behind import BehindWatch, Replica
+from controlplane.converger.health.brokendown import exits_of
+from controlplane.converger.health.clients import HealthWatch
+from controlplane.converger.health.seen import WELL, HealthSeen
 from controlplane.converger.inhand import has_work
-from controlplane.converger.intents import job_id
-from controlplane.converger.movewatch import Known, MoveWatch
+from controlplane.converger.moves.disks import with_volume_sizes
+from controlplane.converger.moves.placementwork import PlacementSeen, names_strangers, placement_of
+from controlplane.converger.moves.rebalanceasking import rebalance_job_id
+from controlplane.converger.moves.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
+from controlplane.converger.moves.watch import Known, MoveWatch
 from controlplane.converger.observation import JobSeen, Observation, ReportSeen, SettingsObserved, TopicsObserved
-from controlplane.converger.packetfilters import FilterWatch
-from controlplane.converger.placementwork import PlacementSeen, names_strangers, placement_of
 from controlplane.converger.ports import AGENT_REPORT, Ports
 from controlplane.converger.readplans import ReadPlans
-from controlplane.converger.rebalanceasking import rebalance_job_id
+from controlplane.converger.rolls.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.rounds import round_of
-from controlplane.converger.settingracks import racks_in_order
-from controlplane.converger.settingwork import SettingWork, drift_work, is_between_steps, setting_work
-from controlplane.converger.topicwork import names_to_ask, topic_work
-from controlplane.converger.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
+from controlplane.converger.running.settingracks import racks_in_order
+from controlplane.converger.running.settingwork import SettingWork, drift_work, is_between_steps, setting_work
+from controlplane.converger.topics.work import names_to_ask, topic_work
 from controlplane.converger.upkeep import displaced_leaders
 from controlplane.externals import external_addresses
 from controlplane.groups.record import GROUPS_NOTED, GroupsNoted, notes_of
@@ -33,8 +33,8 @@ from controlplane.job import Job
 from controlplane.kafka.errors import KafkaFault
 from controlplane.places import places_of
 from controlplane.reports import AGENT_FINDINGS, ailing, reports_by_key
-from controlplane.restartview import SettingStage
 from controlplane.view import ClusterView, once
+from controlplane.views.restarts import SettingStage
 from controlplane.zookeeper.registered import RegistrySeen
 from events.ids import ClusterUid, IntentId
 from planner.drain.plan import DrainPlan

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from controlplane.converger.consoles import ReadsConsole, nobody_reads
+from controlplane.converger.clouds.consoles import ReadsConsole, nobody_reads
 from controlplane.converger.observation import InventorySeen
+from controlplane.database.jobs import JobStore
+from controlplane.database.latest import LatestStore
+from controlplane.database.plans import PlanStore
 from controlplane.drift.record import Noted
-from controlplane.jobstore import JobStore
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
-from controlplane.latest import LatestStore
-from controlplane.planstore import PlanStore
 from controlplane.view import ClusterView, InstanceView
 from controlplane.zookeeper.locks import Standing
 from controlplane.zookeeper.registered import RegistrySeen

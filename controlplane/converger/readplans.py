@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from controlplane.planstore import PlanStore
+from controlplane.database.plans import PlanStore
 from events.ids import ClusterUid
 from planner.drain.plan import PlanUnreadable
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from controlplane.converger.arrivals import service_report, state_of
-from controlplane.converger.maintenance import preemptions
+from controlplane.converger.clouds.maintenance import preemptions
+from controlplane.converger.rolls.arrivals import service_report, state_of
 from controlplane.converger.verdict import Situation
 from controlplane.externals import expected_externals, external_brokers
 from controlplane.healingswitch import is_being_cured

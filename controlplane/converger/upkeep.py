@@ -5,7 +5,7 @@ An election that is in vain is asked for again, less and less often; meanwhile t
 
 from controlplane.converger.backoff import delay_s
 from controlplane.converger.inhand import has_work
-from controlplane.converger.placementwork import leaves_leaders
+from controlplane.converger.moves.placementwork import leaves_leaders
 from controlplane.converger.verdict import ClearThrottles, ElectPreferred, Situation, Verdict, act
 from controlplane.externals import is_shared
 from controlplane.view import ClusterView

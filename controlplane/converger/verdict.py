@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from controlplane.converger.curebudget import NO_CURES, FleetCures
+from controlplane.converger.health.curebudget import NO_CURES, FleetCures
 from controlplane.converger.observation import Observation
 from controlplane.images.offer import NOTHING, ImageOffer
 from controlplane.kafka.logdirs import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
-from controlplane.rebalanceview import RebalanceView
 from controlplane.specorder import StageWait
 from controlplane.view import ClusterView, DrainView
+from controlplane.views.rebalances import RebalanceView
 from planner.observed import TopicPartition
 from planner.rollout.live_step import LiveStep
 from planner.rollout.windows import Freeze

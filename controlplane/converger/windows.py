@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from enum import StrEnum
 
-from controlplane.converger.images import is_urgent
+from controlplane.converger.rolls.images import is_urgent
 from controlplane.converger.verdict import Situation, StartBalancing, Verdict, Wait
 from controlplane.view import ClusterView
 from events import facts, topic_facts

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from controlplane.database.latest import LatestStore, Observation, Subject
 from controlplane.dns.wanted import Names, bootstrap_name, wanted_names
 from controlplane.fleets import FoldedFleet
-from controlplane.latest import LatestStore, Observation, Subject
 from controlplane.view import ClusterView
 from providers.dns.zone import NOTHING, DnsZone, Held
 from providers.errors import ProviderError, ResourceConflict

@@ -4,10 +4,10 @@ import threading
 from collections.abc import Callable
 from datetime import datetime
 
+from controlplane.database.latest import LatestStore
 from controlplane.dns.binding import zone_of
 from controlplane.dns.keeper import KeptZone, NameKeeper
 from controlplane.fleets import FoldedFleet
-from controlplane.latest import LatestStore
 from controlplane.poller import Leadership, Poller
 from controlplane.settings import Settings, SettingsRefused
 from providers.errors import ProviderError

@@ -10,13 +10,13 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from controlplane.converger.inhand import has_work
+from controlplane.database.jobs import JobStore
+from controlplane.database.latest import LatestStore
 from controlplane.drift.networks import AUDIT, NetworkAtRest
 from controlplane.drift.record import DRIFTS, AuditNoted, Noted, all_audits, asked_audits, keep_audit, network_label
 from controlplane.drift.schedule import is_due
 from controlplane.fleets import FoldedFleet
 from controlplane.job import Job, JobState
-from controlplane.jobstore import JobStore
-from controlplane.latest import LatestStore
 from controlplane.places import places_of
 from controlplane.view import ClusterView
 from events.clock import Clock

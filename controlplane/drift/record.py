@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import TypeAdapter
 
-from controlplane.latest import LatestStore, Observation, Subject, read_as
+from controlplane.database.latest import LatestStore, Observation, Subject, read_as
 from controlplane.places import places_of
 from controlplane.view import ClusterView
 from events.ids import ClusterUid

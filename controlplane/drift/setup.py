@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from controlplane.converger.clouds.rendering import standing
 from controlplane.converger.ports import Ports
-from controlplane.converger.rendering import standing
 from controlplane.drift.keeper import AuditRunner, DriftKeeper, DriftPorts
 from controlplane.drift.networks import NetworkAtRest
 from controlplane.drift.record import DRIFTS

@@ -15,12 +15,12 @@ from typing import Protocol
 
 from controlplane.chaosacts import Commands, Harmer, recorded_and_done
 from controlplane.commands import CommandRefused, EndGame, InjectChaos, ScoreFault
+from controlplane.database.latest import LatestStore
 from controlplane.fullhealth import FullHealth, full_health
 from controlplane.games.play import LOOK_EVERY_S, NotYet, Over, play
-from controlplane.gameview import GameView
 from controlplane.handlers import ClusterNotFound
-from controlplane.latest import LatestStore
 from controlplane.view import ClusterView
+from controlplane.views.games import GameView
 from events import facts
 from events.clock import Clock
 from events.errors import EventsError

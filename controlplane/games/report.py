@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controlplane.gameview import GameView
+from controlplane.views.games import GameView
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ import threading
 from dataclasses import dataclass
 
 from controlplane.games.referee import House, Referee
-from controlplane.gameview import GameView
 from controlplane.poller import Leadership, Poller
 from controlplane.portal.access.people import People
 from controlplane.portal.access.roles import Verb
 from controlplane.view import ClusterView
+from controlplane.views.games import GameView
 from events.clock import Clock
 
 GAMES = "game days"

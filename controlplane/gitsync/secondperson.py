@@ -9,11 +9,11 @@ import yaml
 from controlplane.commands import DeclareCluster, DeclareTopics
 from controlplane.gitsync import problems as g
 from controlplane.gitsync.reading import SpecFile
-from controlplane.planpreview import preview
+from controlplane.previews.plan import preview
+from controlplane.previews.topics import topic_lines
 from controlplane.proposals.gitproposals import GitChange
 from controlplane.proposals.view import ProposalState, ProposalView
 from controlplane.specsource import SpecOrigin
-from controlplane.topicplan import topic_lines
 from controlplane.view import ClusterView, empty_view
 from events.spec.conversion import to_data
 from events.spec.model import KafkaClusterDocument

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from controlplane.commands import Command, DeclareCluster, DeclareTopics, NeedsApproval, ReportSync
+from controlplane.deciders.topics import topics_declared
 from controlplane.fleets import FreshFleet
 from controlplane.gitsync import problems as g
 from controlplane.gitsync.binding import GitBinding
@@ -39,7 +40,6 @@ from controlplane.specsource import (
     is_news,
     source_name,
 )
-from controlplane.topiccommands import topics_declared
 from controlplane.view import ClusterView
 from events import facts
 from events.clock import Clock

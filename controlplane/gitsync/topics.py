@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from controlplane.commands import CommandRefused, DeclareTopics, ReportTopicsGone, TopicDeclared
+from controlplane.deciders.topics import by_cluster, topics_declared, topics_gone
 from controlplane.gitsync import problems as g
 from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.reading import SpecFile
-from controlplane.topiccommands import by_cluster, topics_declared, topics_gone
 from controlplane.view import ClusterView
 from events.ids import derived_id
 from events.spec.problems import Problem

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from controlplane.database.latest import LatestStore
 from controlplane.groups.record import keep_groups, kept_groups, kept_note
 from controlplane.kafka.errors import KafkaFault, KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
-from controlplane.latest import LatestStore
 from controlplane.view import ClusterView
 from events.clock import Clock
 from events.ids import ClusterUid

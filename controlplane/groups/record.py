@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from pydantic import TypeAdapter
 
-from controlplane.latest import LatestStore, Observation, Subject, read_as, read_by_cluster
+from controlplane.database.latest import LatestStore, Observation, Subject, read_as, read_by_cluster
 from events.ids import ClusterUid
 from planner.consumers.history import LagPoint, with_point
 from planner.consumers.told import GroupsTold, GroupTold

@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import Protocol
 
 from controlplane.commands import Command, CommandRefused, NoteOffsetsReset, ResetOffsets
-from controlplane.groupcommands import answer_words
+from controlplane.deciders.groups import answer_words
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
-from controlplane.resetview import ResetView
 from controlplane.view import ClusterView
+from controlplane.views.resets import ResetView
 from events.facts import OffsetPut
 from events.ids import derived_id
 from planner.consumers.reset import OffsetSeen, ResetPlan, ResetWish, reset_plan, why_not

@@ -3,11 +3,11 @@
 import threading
 from dataclasses import dataclass
 
+from controlplane.database.latest import LatestStore
 from controlplane.fleets import FreshFleet
 from controlplane.gateways import Gateways, judged
 from controlplane.groups.desk import GroupDesk
 from controlplane.groups.watch import GroupWatch
-from controlplane.latest import LatestStore
 from controlplane.poller import Leadership, Poller
 from controlplane.settings import Settings
 from events.clock import Clock

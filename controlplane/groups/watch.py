@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Literal
 
+from controlplane.database.latest import LatestStore
 from controlplane.fleets import FreshFleet
 from controlplane.groups.desk import GroupDesk
 from controlplane.groups.record import GROUPS_NOTED, GroupsNoted, notes_of
 from controlplane.kafka.errors import KafkaFault
-from controlplane.latest import LatestStore
 from controlplane.view import ClusterView
 from events.clock import Clock
 from events.ids import ClusterUid

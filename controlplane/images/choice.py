@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
-from controlplane.imagefold import awaits_image, image_in, image_in_force, revision_of
+from controlplane.folds.images import awaits_image, image_in, image_in_force, revision_of
 from controlplane.images.catalogue import Catalogue, Revision
 from controlplane.images.offer import (
     FLEET_ORDER,

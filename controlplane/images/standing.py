@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from controlplane.imagefold import image_in_force, revision_of
+from controlplane.folds.images import image_in_force, revision_of
 from controlplane.images.catalogue import Catalogue, Revision
 from controlplane.images.choice import stage
 from controlplane.images.offer import ImageOffer

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from controlplane.converger.observation import JobSeen
+from controlplane.database.jobs import Job, JobStore
 from controlplane.drift.networks import AUDIT, NetworkAtRest
-from controlplane.jobstore import Job, JobStore
 from controlplane.networks.decide import (
     AddressPool,
     Decision,

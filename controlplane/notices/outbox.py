@@ -13,8 +13,8 @@ from typing import Protocol
 from pydantic import TypeAdapter
 from sqlalchemy import Connection, Engine, Row, delete, func, insert, select, update
 
+from controlplane.database.tables import NOTICE_OUTBOX, NOTIFIER_STATE
 from controlplane.notices.notice import Notice
-from controlplane.tables import NOTICE_OUTBOX, NOTIFIER_STATE
 from events.engine import reading, writing
 
 MOST = 1000

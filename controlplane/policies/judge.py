@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from controlplane.costs import Bill, CostPart, monthly_bill
 from controlplane.policies.model import Money, Policy, Selector
 from controlplane.policies.verdict import Reason, Refusal, Verdict
+from controlplane.previews.costs import Bill, CostPart, monthly_bill
 from events.spec.model import KafkaClusterDocument
 from events.spec.problems import Path, counted
 from events.spec.topic_model import KafkaTopicDocument

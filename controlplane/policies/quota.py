@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from controlplane.costs import monthly_bill
 from controlplane.policies.judge import ClusterChange, TopicsChange, fits, missing_prices, money_words
 from controlplane.policies.model import Money, Policy
 from controlplane.policies.verdict import Reason, Refusal, Verdict
+from controlplane.previews.costs import monthly_bill
 from events.spec.model import KafkaClusterDocument
 from events.spec.problems import counted
 from providers.pricebook import PriceBook

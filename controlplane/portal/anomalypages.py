@@ -5,7 +5,7 @@ over: who was told one as open goes on among the open ones.
 from collections.abc import Sequence
 
 from controlplane.anomalies.book import AnomalyBook
-from controlplane.portal.anomalyanswers import OPEN
+from controlplane.portal.answers.anomalies import OPEN
 from controlplane.portal.paging import following
 from planner.anomalies.judge import Anomaly
 

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from controlplane.portal.auth import AGENT_PATHS, HOOK_PATHS, INSTANCE_HEADER, OPEN_PATHS
 from controlplane.portal.hooks import SIGNATURE_HEADER, TOKEN_HEADER
-from controlplane.portal.schemas import ErrorOut
+from controlplane.portal.schemas.clusters import ErrorOut
 
 PROBLEM = "application/problem+json"
 

@@ -6,6 +6,7 @@ from functools import cache
 from fastapi import APIRouter, FastAPI
 from starlette.routing import BaseRoute
 
+from controlplane.certificates.shown import ShownCertificates
 from controlplane.portal.approvals import ProposalDesk
 from controlplane.portal.feed import Feed
 from controlplane.portal.gate import Gate
@@ -157,7 +158,6 @@ from controlplane.portal.routes import (
 )
 from controlplane.portal.services import PortalServices
 from controlplane.proposals.book import ProposalBook
-from controlplane.showncertificates import ShownCertificates
 from controlplane.topicnames.index import TopicIndex
 
 API = (

@@ -10,7 +10,7 @@ from fastapi import Depends, Header, Request
 from pydantic import SecretBytes
 
 from agent.wire import CERTIFICATE_NEEDED, CERTIFICATE_OVER
-from controlplane.agentcertificates import AgentCertificate
+from controlplane.certificates.agents import AgentCertificate
 from controlplane.credentials import Credential, Vm
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.tokens import INSTALLATION

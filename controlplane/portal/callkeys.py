@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 from sqlalchemy import Engine, Row, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from controlplane.tables import CALL_KEY
+from controlplane.database.tables import CALL_KEY
 from events.engine import reading, writing
 
 KEPT_FOR: Final = timedelta(days=7)

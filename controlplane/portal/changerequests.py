@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from controlplane.commands import CommandRefused
+from controlplane.deciders.topics import declaration_of
 from controlplane.gitsync.desk import SourceNotFound
 from controlplane.gitsync.filetext import NotInFile, topic_in_file, with_document
 from controlplane.portal.pullrequests import Asked, ForgeDoor, Wish, door_of, may_commit, open_request, require_declare
+from controlplane.portal.schemas.sources import PullRequestOut
 from controlplane.portal.services import PortalServices
-from controlplane.portal.sourceschemas import PullRequestOut
 from controlplane.portal.specs import Judged
 from controlplane.specsource import source_name
-from controlplane.topiccommands import declaration_of
 from controlplane.view import ClusterView
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument

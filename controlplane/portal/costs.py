@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 
-from controlplane.costs import Bill, CostPart, Crossing, PlanCost, SurgeCost, plan_cost
-from controlplane.portal import costschemas as api
+from controlplane.portal.schemas import costs as api
 from controlplane.portal.services import PortalServices
+from controlplane.previews.costs import Bill, CostPart, Crossing, PlanCost, SurgeCost, plan_cost
 from controlplane.view import ClusterView
 from events.spec.model import KafkaClusterDocument
 from planner.observed import KafkaSnapshot

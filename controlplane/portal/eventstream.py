@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from starlette.concurrency import run_in_threadpool
 
 from controlplane.portal.access.rights import Rights
-from controlplane.portal.loopschemas import LogOut
 from controlplane.portal.pages.live import PING_EVERY_S, Look, Tailer
+from controlplane.portal.schemas.loop import LogOut
 from events.errors import StoreUnavailable
 
 EVENT_STREAM = "text/event-stream"

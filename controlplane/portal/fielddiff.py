@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from controlplane.converger.nodevolumes import directory_names
-from controlplane.growthfold import size_of
+from controlplane.converger.rolls.nodevolumes import directory_names
+from controlplane.folds.growth import size_of
 from controlplane.kafka.errors import KafkaFault
-from controlplane.planpreview import pending_rollout
 from controlplane.portal.pages.reported import Reported, asked_names, reported_rows, told_settings
 from controlplane.portal.services import PortalServices
+from controlplane.previews.plan import pending_rollout
 from controlplane.replacement import SERVING
 from controlplane.view import ClusterView, InstanceView
 from planner.observed import KafkaSnapshot

@@ -43,7 +43,7 @@ from controlplane.portal.callrates import BURST, PER_S, CallRates
 from controlplane.portal.portaldoors import Door, door_of, other_part, wrong_door
 from controlplane.portal.problems import ApiError, answer_of, wants_page
 from controlplane.portal.requestids import HEADER, brought_id, name_request, request_id_of
-from controlplane.portal.schemas import API_PREFIX
+from controlplane.portal.schemas.clusters import API_PREFIX
 from controlplane.portal.services import PortalServices
 from events.engine import answered_within
 from events.errors import StoreUnavailable

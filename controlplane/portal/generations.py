@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from controlplane.costs import GenerationCost, generation_costs, old_sources
 from controlplane.portal.costs import bill_out, book_of, moneys_out
-from controlplane.portal.generationschemas import GenerationOut, GenerationsOut
 from controlplane.portal.rollback import declared_in
+from controlplane.portal.schemas.generations import GenerationOut, GenerationsOut
 from controlplane.portal.services import PortalServices
+from controlplane.previews.costs import GenerationCost, generation_costs, old_sources
 from controlplane.view import ClusterView
 from events.envelope import Recorded
 from events.spec.conversion import from_data

@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 
 from controlplane.commands import CommandRefused, RebalanceCluster
-from controlplane.movepreview import placement_of
 from controlplane.portal.services import PortalServices, Proposed
+from controlplane.previews.moves import placement_of
 from controlplane.proposals.view import ProposalView
 from controlplane.view import ClusterView
 

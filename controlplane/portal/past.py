@@ -8,16 +8,16 @@ from typing import Annotated
 from fastapi import Query
 
 from controlplane.cluster import evolve
-from controlplane.converger.behind import Replica
+from controlplane.converger.health.behind import Replica
 from controlplane.converger.loop import Said
-from controlplane.converger.movewatch import Known
-from controlplane.converger.traffic import UNKNOWN, Traffic
-from controlplane.portal import schemas as api
-from controlplane.portal.answers import cluster_detail
+from controlplane.converger.moves.traffic import UNKNOWN, Traffic
+from controlplane.converger.moves.watch import Known
+from controlplane.portal.answers.clusters import cluster_detail
 from controlplane.portal.eventlog import position_at, told_of
 from controlplane.portal.moments import moment_in
-from controlplane.portal.pastschemas import PastOut
 from controlplane.portal.problems import ApiError
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas.past import PastOut
 from controlplane.portal.services import PortalServices
 from controlplane.streams import cluster_stream
 from controlplane.view import ClusterView, empty_view

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from controlplane.portal import topicschemas as topic_api
+from controlplane.portal.answers.topics import topic_out
 from controlplane.portal.past import Past, past_out
-from controlplane.portal.topicanswers import topic_out
+from controlplane.portal.schemas import topics as topic_api
 
 if TYPE_CHECKING:
     from spark.metrics.placement import Held, WindowPlacement

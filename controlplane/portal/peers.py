@@ -7,7 +7,7 @@ from typing import cast
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from controlplane.agentcertificates import AgentCertificate, read_certificate
+from controlplane.certificates.agents import AgentCertificate, read_certificate
 
 _KEY = "kedge.certificate"
 

@@ -16,7 +16,7 @@ from controlplane.portal.access.people import UserNotFound, UserRefused
 from controlplane.portal.access.rights import Forbidden
 from controlplane.portal.access.tokens import TokenRefused
 from controlplane.portal.requestids import request_id_of
-from controlplane.portal.schemas import ErrorOut
+from controlplane.portal.schemas.clusters import ErrorOut
 from controlplane.proposals.book import ProposalNotFound
 from events.errors import QueryTooLong, StoreUnavailable, StreamConflict
 

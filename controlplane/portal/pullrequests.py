@@ -11,8 +11,8 @@ from controlplane.gitsync.binding import Verb as GitVerb
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.schemas.sources import PullRequestOut
 from controlplane.portal.services import PortalServices
-from controlplane.portal.sourceschemas import PullRequestOut
 from controlplane.portal.specs import Judged
 from controlplane.specsource import binding_of
 from events.spec.model import KafkaClusterDocument

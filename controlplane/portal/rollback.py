@@ -5,18 +5,18 @@ from dataclasses import dataclass, replace
 
 from controlplane.commands import CommandRefused
 from controlplane.gitsync.filetext import NotInFile, document_in, topic_in_file
-from controlplane.portal import answers
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.answers import clusters as answers
 from controlplane.portal.approvals import propose
 from controlplane.portal.changerequests import file_on_branch, file_with
 from controlplane.portal.pages.proposals import words_of
 from controlplane.portal.pages.specform import text_of
 from controlplane.portal.problems import ApiError
 from controlplane.portal.pullrequests import Asked, ForgeDoor, Wish, door_of, open_request
-from controlplane.portal.rollbackschemas import RollbackIn, RollbackOut
 from controlplane.portal.routes.clusters import living, spread
+from controlplane.portal.schemas.rollbacks import RollbackIn, RollbackOut
 from controlplane.portal.services import PortalServices
 from controlplane.portal.specs import Judged, Order, declare, judge
 from controlplane.specsource import source_name

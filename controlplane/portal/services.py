@@ -8,18 +8,19 @@ from typing import Annotated, Literal, Protocol
 
 from fastapi import Depends, Request
 
-from controlplane.admission import Unbootable
+from controlplane.admissions.spec import Unbootable
 from controlplane.agents.desk import Agents, NoAgents
 from controlplane.anomalies.windows import NoWindows, Windows
-from controlplane.authority import Authority
-from controlplane.backup import BackupSummary
+from controlplane.certificates.authority import Authority
 from controlplane.chaosacts import Harmer, nothing_to_harm
 from controlplane.commands import Command, DeclareCluster, DeclareTopics
-from controlplane.converger.behind import Replica
+from controlplane.converger.health.behind import Replica
 from controlplane.converger.loop import Said
-from controlplane.converger.movewatch import Known
-from controlplane.converger.traffic import Traffic
+from controlplane.converger.moves.traffic import Traffic
+from controlplane.converger.moves.watch import Known
 from controlplane.credentials import CredentialStore
+from controlplane.database.backup import BackupSummary
+from controlplane.database.latest import LatestStore
 from controlplane.examinations import Examinations, NoExaminations
 from controlplane.freezes.desk import Freezes, NoFreezes
 from controlplane.gitsync.desk import SourceDesk
@@ -30,7 +31,6 @@ from controlplane.home import Installation
 from controlplane.images.desk import Images, NoImages
 from controlplane.journal.reading import Journals, NoJournals
 from controlplane.kafkalooks import KafkaLooks, NoKafkaLooks
-from controlplane.latest import LatestStore
 from controlplane.loopdesk import LoopDesk, NoLoop
 from controlplane.networks.desk import Networks, NoNetworks
 from controlplane.notices.desk import NoNotifiers, Notifiers

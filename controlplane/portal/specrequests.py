@@ -8,8 +8,8 @@ from controlplane.portal.changerequests import declared_file, request_change
 from controlplane.portal.pages.proposals import words_of
 from controlplane.portal.problems import ApiError
 from controlplane.portal.pullrequests import Asked, doors_for, request_new, require_declare
+from controlplane.portal.schemas.sources import PullRequestOut
 from controlplane.portal.services import PortalServices
-from controlplane.portal.sourceschemas import PullRequestOut
 from controlplane.portal.specs import Judged, judge
 from controlplane.view import ClusterView
 

@@ -6,19 +6,19 @@ from datetime import timedelta
 from typing import Final
 
 from agent.wire import Report
-from controlplane.admission import admission_problems
+from controlplane.admissions.spec import admission_problems
 from controlplane.callfaults import CallFault
 from controlplane.commands import DeclareCluster, DeclareTopics, TopicDeclared
 from controlplane.converger.ports import AGENT_REPORT
+from controlplane.deciders.topics import by_cluster, topic_problems
 from controlplane.handlers import CommandRefused, Outcome
-from controlplane.oldclients import old_clients_told
-from controlplane.planpreview import Preview, combined_digest, preview
 from controlplane.policies.verdict import Refusal
 from controlplane.portal.costs import priced
 from controlplane.portal.services import PortalServices
+from controlplane.previews.oldclients import old_clients_told
+from controlplane.previews.plan import Preview, combined_digest, preview
+from controlplane.previews.topics import topic_lines, topics_digest
 from controlplane.specsource import API
-from controlplane.topiccommands import by_cluster, topic_problems
-from controlplane.topicplan import topic_lines, topics_digest
 from controlplane.view import ClusterView
 from events.ids import derived_id
 from events.spec.document import LoadResult, load_documents

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from controlplane.portal.rollbackschemas import TopicDeclarationOut, TopicDeclarationsOut
-from controlplane.topicplan import topic_changes
+from controlplane.portal.schemas.rollbacks import TopicDeclarationOut, TopicDeclarationsOut
+from controlplane.previews.topics import topic_changes
 from controlplane.view import ClusterView
 from events.codec import decode
 from events.envelope import Recorded

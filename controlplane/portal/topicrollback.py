@@ -7,6 +7,7 @@ document, and what is deleted has lost its records.
 from dataclasses import replace
 
 from controlplane.commands import CommandRefused
+from controlplane.deciders.topics import declaration_of, refuse_topic
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
@@ -14,16 +15,15 @@ from controlplane.portal.pages.changeform import topic_data
 from controlplane.portal.pages.specform import text_of
 from controlplane.portal.problems import ApiError
 from controlplane.portal.rollback import APPLY, UNJUDGED, Origin, Rollback, Spec, through_git
-from controlplane.portal.rollbackschemas import TopicDeclarationsOut
 from controlplane.portal.routes.clusters import living
+from controlplane.portal.schemas.rollbacks import TopicDeclarationsOut
 from controlplane.portal.services import PortalServices
 from controlplane.portal.specs import judge
 from controlplane.portal.topicdeclarations import NumberedTopic, topic_declarations, topic_declarations_out
 from controlplane.specsource import API
 from controlplane.streams import cluster_stream
-from controlplane.topiccommands import declaration_of, refuse_topic
-from controlplane.topicview import TopicView
 from controlplane.view import ClusterView
+from controlplane.views.topics import TopicView
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument
 

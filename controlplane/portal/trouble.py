@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from controlplane.forpeople import NEXT, is_for_a_person
 from controlplane.kafka.quorum import keeps_up, silence
-from controlplane.portal.quorumschemas import QuorumMemberOut
-from controlplane.portal.schemas import BesideOut, ClusterDetailOut, ConditionOut, InstanceOut
+from controlplane.portal.schemas.clusters import BesideOut, ClusterDetailOut, ConditionOut, InstanceOut
+from controlplane.portal.schemas.quorum import QuorumMemberOut
 
 GOOD_WHEN_TRUE = frozenset({"Converged", "Synced"})
 """Every other condition tells of something people should know."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from controlplane.cluster import fold
-from controlplane.converger.arrivals import CONTROLLER_PORT
 from controlplane.converger.loop import new_events
-from controlplane.converger.replacements import pending_changes
-from controlplane.converger.settingwork import setting_work
+from controlplane.converger.rolls.arrivals import CONTROLLER_PORT
+from controlplane.converger.rolls.replacements import pending_changes
+from controlplane.converger.running.settingwork import setting_work
 from controlplane.kafka.features import METADATA, metadata_level_of, next_feature_step
 from controlplane.rebuild.evidence import DeclaredSpec, Finding, FoundCluster, FoundVm, Weight
 from controlplane.rebuild.instances import Placed, heirs_of, is_controller, place, service_ids, spent_nodes

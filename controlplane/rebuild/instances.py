@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
-from controlplane.converger.nodevolumes import directory_names
+from controlplane.converger.rolls.nodevolumes import directory_names
 from controlplane.rebuild.evidence import FoundCluster, FoundVm
 from controlplane.view import FIRST_BROKER_ID
 from events import facts

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from controlplane.converger.documents import document_after_release
-from controlplane.converger.replacements import pending_changes
+from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.rebuild.evidence import Finding, FoundCluster, Weight
 from controlplane.rebuild.instances import Placed
 from controlplane.replacement import Phase

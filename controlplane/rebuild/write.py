@@ -6,9 +6,10 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, func, insert, select, update
 
-from controlplane.backup import EPOCH_LEAP
 from controlplane.candidate import CONVERGE
 from controlplane.converger.loop import new_events
+from controlplane.database.backup import EPOCH_LEAP
+from controlplane.database.tables import AGENT_CREDENTIAL, JOB, LEASE
 from controlplane.leaderlock import LeaderLock
 from controlplane.names import name_stream
 from controlplane.places import places_of
@@ -16,7 +17,6 @@ from controlplane.rebuild.clusters import RebuiltCluster
 from controlplane.rebuild.conclude import Rebuild
 from controlplane.rebuild.read import Cloud
 from controlplane.streams import cluster_stream
-from controlplane.tables import AGENT_CREDENTIAL, JOB, LEASE
 from events.engine import database_time, writing
 from events.envelope import Origin
 from events.facts import NameTaken

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controlplane.agents.desk import AgentDesk, AgentsStanding, Offered
-from controlplane.backup import BackupSummary
 from controlplane.commands import (
     AdoptTopic,
     Command,
@@ -17,6 +16,7 @@ from controlplane.commands import (
     InjectChaos,
     RebalanceCluster,
 )
+from controlplane.database.backup import BackupSummary
 from controlplane.handlers import Outcome
 from controlplane.notices.desk import NotifierDesk, NotifierTold
 from controlplane.portal.services import Commands

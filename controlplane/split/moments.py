@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from sqlalchemy import Engine, select
 
 from controlplane.credentials import Credential, CredentialRefused, Vm
-from controlplane.tables import AGENT_CREDENTIAL
+from controlplane.database.tables import AGENT_CREDENTIAL
 from events.engine import reading
 from events.ids import ClusterUid, IntentId, NodeName
 

@@ -21,7 +21,10 @@ from controlplane.clouds import Clouds, console_page_in, unbootable_in
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.loop import Converger
 from controlplane.converger.windows import frozen_words
-from controlplane.dbroles import PORTAL, check_role, examined
+from controlplane.database.jobs import SqlJobStore
+from controlplane.database.latest import SqlLatestStore
+from controlplane.database.migrate import upgrade
+from controlplane.database.roles import PORTAL, check_role, examined
 from controlplane.drift.record import kept_audits
 from controlplane.freezes.desk import FreezeDesk
 from controlplane.freezes.keeper import FreezeKeeper
@@ -35,11 +38,8 @@ from controlplane.home import Home
 from controlplane.homeclaim import homes_of
 from controlplane.images.desk import ImageDesk
 from controlplane.images.keeper import ImageKeeper
-from controlplane.jobstore import SqlJobStore
 from controlplane.journal.reading import KafkaJournals
 from controlplane.kafkalooks import KafkaLookDesk
-from controlplane.latest import SqlLatestStore
-from controlplane.migrate import upgrade
 from controlplane.networks.desk import NetworkDesk
 from controlplane.networks.setup import keeper_of
 from controlplane.notices.desk import NotifierDesk

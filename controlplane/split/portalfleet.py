@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from controlplane.converger.behind import Replica
 from controlplane.converger.fleet import FleetBrake
+from controlplane.converger.health.behind import Replica
 from controlplane.converger.loop import Converger, Said
-from controlplane.converger.movewatch import Known
-from controlplane.converger.traffic import Traffic
+from controlplane.converger.moves.traffic import Traffic
+from controlplane.converger.moves.watch import Known
 from controlplane.split.hearing import LoopHearing
 from controlplane.split.sight import KafkaSight
 from controlplane.view import ClusterView

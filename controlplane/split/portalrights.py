@@ -1,5 +1,6 @@
 """What a portal's role may do in PostgreSQL, row by row where tables are shared with the loop: it adds the events that
-people ask for and no other, and writes the latest values that are its own to tell. `controlplane.dbroles` grants it.
+people ask for and no other, and writes the latest values that are its own to tell. `controlplane.database.roles` grants
+it.
 """
 
 from collections.abc import Mapping

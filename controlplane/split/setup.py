@@ -3,8 +3,8 @@
 import threading
 from functools import partial
 
+from controlplane.database.latest import LatestStore
 from controlplane.gitsync.setup import Sources
-from controlplane.latest import LatestStore
 from controlplane.loopdesk import ServerLoop
 from controlplane.poller import Polled, Poller
 from controlplane.portal.services import PortalServices

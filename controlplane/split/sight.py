@@ -7,17 +7,17 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from controlplane.converger.behind import BehindWatch, Replica
+from controlplane.converger.health.behind import BehindWatch, Replica
 from controlplane.converger.inhand import has_work
-from controlplane.converger.movewatch import Known, MoveWatch
+from controlplane.converger.moves.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
+from controlplane.converger.moves.watch import Known, MoveWatch
 from controlplane.converger.observe import has_brokers
 from controlplane.converger.ports import AGENT_REPORT
-from controlplane.converger.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
 from controlplane.converger.upkeep import displaced_leaders
+from controlplane.database.latest import LatestStore, Observation
 from controlplane.fleets import FoldedFleet
 from controlplane.kafka.errors import KafkaFault
 from controlplane.kafka.gateway import KafkaGateway
-from controlplane.latest import LatestStore, Observation
 from controlplane.reports import reports_by_key
 from controlplane.view import ClusterView
 from events.clock import Clock

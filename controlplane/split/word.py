@@ -11,7 +11,7 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
-from controlplane.converger.inventory import TaggedVms
+from controlplane.converger.clouds.inventory import TaggedVms
 from controlplane.converger.loop import Poisoned, Said
 from controlplane.examinations import Examination
 from controlplane.gitsync.signing import CLAIMED, Signature

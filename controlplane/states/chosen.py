@@ -7,7 +7,7 @@ import hashlib
 from sqlalchemy import Engine, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from controlplane.tables import TERRAFORM_PROVIDERS
+from controlplane.database.tables import TERRAFORM_PROVIDERS
 from events.clock import Clock, utc_now
 from events.engine import reading, writing
 from providers.tf.chosen import ChosenInFiles

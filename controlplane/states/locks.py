@@ -8,8 +8,8 @@ from sqlalchemy import Connection, Engine, Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from controlplane.candidate import CONVERGE
+from controlplane.database.tables import LEASE, TERRAFORM_LOCK
 from controlplane.states.hold import Claim, Hold, LockInfo, ServerProcess, refusal
-from controlplane.tables import LEASE, TERRAFORM_LOCK
 from events.engine import database_time, reading, writing
 from events.ids import Epoch
 from providers.tf.states import StateKey

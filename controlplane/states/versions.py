@@ -12,10 +12,10 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, Row, and_, delete, func, insert, select, update
 
+from controlplane.database.tables import TERRAFORM_STATE
 from controlplane.settings import FEWEST_STATE_VERSIONS
 from controlplane.states.locks import TerraformLocked, require_hold
 from controlplane.states.sealing import StateSeal, WrongKey
-from controlplane.tables import TERRAFORM_STATE
 from events.engine import database_time, reading, writing
 from providers.errors import StateUnreadable
 from providers.tf.statebody import lineage_of, refuse_unless_later, refuse_unless_state, serial_of

@@ -12,9 +12,9 @@ from controlplane.drift.record import all_audits
 from controlplane.groups.record import GROUPS_NOTED, notes_of
 from controlplane.notices.desk import NotifierTold
 from controlplane.portal.access.rights import Forbidden
-from controlplane.portal.answers import status_word
+from controlplane.portal.answers.clusters import status_word
+from controlplane.portal.answers.sources import spec_source_out
 from controlplane.portal.services import PortalServices
-from controlplane.portal.sourceanswers import spec_source_out
 from controlplane.telemetry.sight import ClusterSight, Sight
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from controlplane.database.latest import LatestStore
 from controlplane.fleets import SeenFleet
-from controlplane.latest import LatestStore
 from controlplane.topicnames.record import hash_of, keep_names, kept_hashes, kept_names
 from controlplane.topicnames.shelf import Shelf, TopicsFound, topics_found
 from controlplane.view import ClusterView

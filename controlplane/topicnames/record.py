@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from controlplane.latest import LatestStore, Observation, Subject
+from controlplane.database.latest import LatestStore, Observation, Subject
 from events.ids import ClusterUid
 
 NAMES = "topic-names"

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from controlplane.database.latest import LatestStore, Observation, Subject
 from controlplane.fleets import SeenFleet
-from controlplane.latest import LatestStore, Observation, Subject
 from controlplane.topicplacement.packed import hash_of, packed, packed_sizes, shape_of, text_of
 from controlplane.topicplacement.store import PlacementStore, TopicRecord
 from events.ids import ClusterUid, Epoch

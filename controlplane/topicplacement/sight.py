@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from controlplane.latest import LatestStore, Observation
+from controlplane.database.latest import LatestStore, Observation
 from controlplane.topicplacement.keeper import look_of, sizes_of
 from controlplane.topicplacement.packed import unpacked, unpacked_sizes
 from controlplane.topicplacement.store import PlacementStore

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, delete, select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
-from controlplane.tables import TOPIC_PLACEMENT
+from controlplane.database.tables import TOPIC_PLACEMENT
 from events.engine import reading, writing
 from events.ids import ClusterUid
 

@@ -11,8 +11,8 @@ import pytest
 
 from controlplane.commands import AbortRecycle, DeclareCluster, DeleteCluster, PauseCluster, ResumeCluster
 from controlplane.converger.loop import new_events
+from controlplane.database.migrate import upgrade
 from controlplane.handlers import ClusterNotFound, CommandHandler, CommandRefused, Outcome, SpecRefused
-from controlplane.migrate import upgrade
 from controlplane.names import name_stream
 from controlplane.streams import cluster_stream
 from events import facts

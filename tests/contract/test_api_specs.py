@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from controlplane.converger.loop import Said
-from controlplane.migrate import upgrade
-from controlplane.portal import schemas as api
+from controlplane.database.migrate import upgrade
+from controlplane.portal.schemas import clusters as api
 from events import facts
 from events.engine import build_engine
 from events.sqlstore import SqlEventStore

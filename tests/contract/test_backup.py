@@ -9,9 +9,9 @@ import pytest
 from argon2 import PasswordHasher
 from sqlalchemy import text
 
-from controlplane.backup import EPOCH_LEAP, BackupCorrupt, RestoreRefused, backup, restore, verify
 from controlplane.credentials import SqlCredentialStore, Vm
-from controlplane.jobstore import SqlJobStore
+from controlplane.database.backup import EPOCH_LEAP, BackupCorrupt, RestoreRefused, backup, restore, verify
+from controlplane.database.jobs import SqlJobStore
 from controlplane.leadership import SqlLeaseStore
 from controlplane.portal.access.oidcpeople import OidcPerson, SqlOidcPeople
 from controlplane.portal.access.passwords import Passwords
@@ -35,7 +35,7 @@ VM = Vm("c1", "broker-0", 1)
 @pytest.fixture
 def target(fresh_database, tmp_path):
     """An empty SQLite database to restore into, whatever the source is."""
-    from controlplane import migrate
+    from controlplane.database import migrate
 
     url = f"sqlite:///{tmp_path}/target.db"
     migrate.upgrade(url)

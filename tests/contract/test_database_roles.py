@@ -13,10 +13,19 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
-from controlplane import migrate
-from controlplane.dbroles import APPEND_ONLY, RIGHTS, SECRETS, RoleRefused, check_role, examined, standing, unnamed
+from controlplane.database import migrate
+from controlplane.database.migrate import MigrationError
+from controlplane.database.roles import (
+    APPEND_ONLY,
+    RIGHTS,
+    SECRETS,
+    RoleRefused,
+    check_role,
+    examined,
+    standing,
+    unnamed,
+)
 from controlplane.home import Home
-from controlplane.migrate import MigrationError
 from events.engine import build_engine, reading, writing
 from events.envelope import NewEvent, Origin
 from events.errors import StoreUnavailable

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Engine
 
-from controlplane import migrate
+from controlplane.database import migrate
 from controlplane.home import Home, HomeIdentity
 from controlplane.homeclaim import HomeRefused, claim_home, home_of
 from controlplane.leadership import SqlLeaseStore

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import inspect, text
 
-from controlplane import migrate
-from controlplane.jobstore import SqlJobStore
+from controlplane.database import migrate
+from controlplane.database.jobs import SqlJobStore
 from events.engine import build_engine, writing
 from events.envelope import NewEvent, Origin
 from events.sqlstore import SqlEventStore

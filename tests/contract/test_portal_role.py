@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import Engine, text
 
 from controlplane.credentials import SqlCredentialStore, Vm
-from controlplane.dbroles import PORTAL, RIGHTS, RoleRefused, check_role, examined, standing
-from controlplane.latest import Observation, SqlLatestStore, Subject
+from controlplane.database.latest import Observation, SqlLatestStore, Subject
+from controlplane.database.roles import PORTAL, RIGHTS, RoleRefused, check_role, examined, standing
 from controlplane.split.moments import SqlCredentialMoments
 from controlplane.split.portalrights import EVENTS, LATEST, PORTAL_RIGHTS
 from events.engine import build_engine, reading, writing
@@ -180,7 +180,7 @@ def test_a_server_that_row_security_would_blind_does_not_start(own: str, app: En
 
 
 def test_without_a_portal_row_security_stays_off(own: str, app: Engine) -> None:
-    from controlplane.dbroles import grants
+    from controlplane.database.roles import grants
 
     assert not any("ENABLE ROW LEVEL SECURITY" in line for line in grants(APP))
     for table in ("event", "latest"):

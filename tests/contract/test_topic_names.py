@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controlplane.latest import LatestStore, MemoryLatestStore, SqlLatestStore
+from controlplane.database.latest import LatestStore, MemoryLatestStore, SqlLatestStore
 from controlplane.topicnames.record import hash_of, keep_names, kept_hashes, kept_names
 from events.ids import ClusterUid
 

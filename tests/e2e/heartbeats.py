@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from threading import Event, Thread
 
 from agent.wire import HeartbeatReport
-from controlplane.converger.heartbeatconditions import HEARTBEATS_SILENT
+from controlplane.converger.conditions.heartbeats import HEARTBEATS_SILENT
 from controlplane.converger.ports import AGENT_REPORT
 from planner.heartbeats import HEARTBEAT_TOPIC
 from tests.e2e.cluster_spec import POOLS

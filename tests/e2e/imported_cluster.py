@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from controlplane.cli.main import app
 from controlplane.cli.surroundings import Surroundings
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import clusters as api
 from tests.e2e.living_cluster import LivingCluster
 from tests.kafka_processes import KafkaProcesses
 

@@ -19,7 +19,7 @@ from controlplane.converger.ports import AGENT_REPORT
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import clusters as api
 from planner.observed import KafkaSnapshot
 from providers import process
 from providers.local import machine

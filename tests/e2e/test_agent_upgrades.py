@@ -7,7 +7,7 @@ import pytest
 
 from agent.upgrades.follower import own_platform
 from controlplane.agentbundle import read_bundle
-from controlplane.portal import agentschemas as api
+from controlplane.portal.schemas import agents as api
 from tests.agent.test_agent_upgrades import CRASHES
 from tests.agent.upgraded import Mirror, agent_archive
 from tests.e2e.cluster_spec import ClusterSpec

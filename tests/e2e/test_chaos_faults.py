@@ -10,7 +10,7 @@ from threading import Event, Thread
 import pytest
 
 from controlplane.cli.errors import CliError
-from controlplane.portal import chaosschemas as chaos_api
+from controlplane.portal.schemas import chaos as chaos_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from controlplane.cli.chaos_game import follow
-from controlplane.gamecommands import LOCAL_FAULTS
-from controlplane.portal import gameschemas as game_api
+from controlplane.deciders.games import LOCAL_FAULTS
+from controlplane.portal.schemas import games as game_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster

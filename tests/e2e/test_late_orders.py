@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import psutil
 import pytest
 
-from controlplane.orderfold import HOLDS_FOR
-from controlplane.portal import nodeschemas as node_api
+from controlplane.folds.orders import HOLDS_FOR
+from controlplane.portal.schemas import nodes as node_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster

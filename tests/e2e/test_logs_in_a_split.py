@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from controlplane.journal.topic import LOGS_TOPIC
-from controlplane.portal import chaosschemas as chaos_api
-from controlplane.portal.logschemas import LogLineOut
+from controlplane.portal.schemas import chaos as chaos_api
+from controlplane.portal.schemas.logs import LogLineOut
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster

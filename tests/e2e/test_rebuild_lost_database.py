@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.backup import EPOCH_LEAP
-from controlplane.portal import schemas as api
+from controlplane.database.backup import EPOCH_LEAP
+from controlplane.portal.schemas import clusters as api
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.portal import nodeschemas as node_api
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas import nodes as node_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import KAFKA_DIR, LivingCluster

@@ -11,7 +11,7 @@ import pytest
 
 from controlplane.cli.errors import CliError
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import clusters as api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster

@@ -14,18 +14,18 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from controlplane.anomalies.evidence import Seen, evidence
-from controlplane.converger.consumerconditions import consumers_stuck
-from controlplane.converger.hungconditions import STRANGERS_MOVES, strangers_told
-from controlplane.converger.movewatch import MoveWatch
-from controlplane.converger.placementconditions import misplaced_told
-from controlplane.converger.placementwork import placement_of
+from controlplane.converger.conditions.consumers import consumers_stuck
+from controlplane.converger.conditions.hungmoves import STRANGERS_MOVES, strangers_told
+from controlplane.converger.conditions.placement import misplaced_told
+from controlplane.converger.moves.placementwork import placement_of
+from controlplane.converger.moves.watch import MoveWatch
 from controlplane.converger.verdict import Situation
+from controlplane.database.latest import MemoryLatestStore
 from controlplane.groups.desk import GroupDesk
 from controlplane.groups.record import kept_note
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.throttle import ThrottlePlan
-from controlplane.latest import MemoryLatestStore
 from controlplane.view import ClusterView
 from events import facts
 from planner.anomalies.kinds import Kind

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from controlplane.converger.conditions import condition_changes
-from controlplane.converger.finalisation import finalisation_step
+from controlplane.converger.conditions.changes import condition_changes
+from controlplane.converger.rolls.finalisation import finalisation_step
 from controlplane.converger.verdict import RaiseFeature, Unregister, Verdict
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer

@@ -11,15 +11,15 @@ import pytest
 from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, AdminClient, ResourcePatternType
 from confluent_kafka.admin import ResourceType as Resource
 
-from controlplane.converger.elections import election_step
-from controlplane.converger.hungconditions import elections_fail
-from controlplane.converger.movewatch import MoveWatch
+from controlplane.converger.conditions.hungmoves import elections_fail
+from controlplane.converger.moves.elections import election_step
+from controlplane.converger.moves.watch import MoveWatch
 from controlplane.converger.upkeep import asks_leaders_back, displaced_leaders, upkeep_step
 from controlplane.converger.verdict import ElectPreferred, Situation
+from controlplane.database.latest import MemoryLatestStore
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaRefused
-from controlplane.latest import MemoryLatestStore
 from controlplane.view import ClusterView
 from events import facts
 from planner.observed import TopicPartition

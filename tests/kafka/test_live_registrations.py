@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from controlplane.converger.registrations import Astray, astray
+from controlplane.converger.health.registrations import Astray, astray
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.view import ClusterView

@@ -14,13 +14,13 @@ from argon2 import PasswordHasher
 from pydantic import SecretBytes, SecretStr
 
 from agent.wire import Report
-from controlplane.backup import BackupSummary
 from controlplane.chaosacts import Harmer
 from controlplane.commands import DeclareCluster, DeclareTopics, PauseCluster
-from controlplane.converger.behind import Replica
+from controlplane.converger.health.behind import Replica
 from controlplane.converger.loop import new_events
-from controlplane.converger.traffic import UNKNOWN, Traffic
+from controlplane.converger.moves.traffic import UNKNOWN, Traffic
 from controlplane.credentials import MemoryCredentialStore
+from controlplane.database.backup import BackupSummary
 from controlplane.groups.desk import GroupDesk
 from controlplane.groups.resets import GroupOffsetDesk
 from controlplane.handlers import CommandHandler

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from agent.wire import PreemptionReport
-from controlplane.converger.maintenance import MAINTENANCE
+from controlplane.converger.clouds.maintenance import MAINTENANCE
 from controlplane.replacement import Phase
 from providers.notices import MaintenanceNotice, NoticeKind
 from tests.builders import a_document

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.converger.rebalances import REST_S
+from controlplane.converger.moves.rebalances import REST_S
 from controlplane.converger.verdict import LOSS_GRACE_S
 from events import facts
 from planner.observed import TopicPartition

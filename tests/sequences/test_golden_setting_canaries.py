@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.converger.verdict import LOSS_GRACE_S
 from controlplane.replacement import Phase
-from controlplane.restartview import SettingStage
+from controlplane.views.restarts import SettingStage
 from events import facts
 from tests.sequences.recorded import assert_told_as_recorded
 from tests.sequences.settingstories import born, running, told, with_settings

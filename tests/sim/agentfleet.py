@@ -12,10 +12,10 @@ from controlplane.agents.desk import AgentDesk, Offered
 from controlplane.agents.keeper import AgentKeeper
 from controlplane.agents.signing import AgentSigner
 from controlplane.cluster import evolve
-from controlplane.converger.agentconditions import agents_told
+from controlplane.converger.conditions.agents import agents_told
 from controlplane.converger.documents import document_for
+from controlplane.database.latest import MemoryLatestStore
 from controlplane.freezes.keeper import FreezeKeeper
-from controlplane.latest import MemoryLatestStore
 from controlplane.reports import keep_report
 from controlplane.streams import cluster_stream
 from controlplane.view import ClusterView, InstanceView

@@ -1,6 +1,5 @@
 """What people ask of a simulated cluster: through the same decisions that answer the API."""
 
-from controlplane.balancecommands import rebalance_asked, rebalance_cancelled
 from controlplane.commands import (
     CancelRebalance,
     CommandRefused,
@@ -10,8 +9,9 @@ from controlplane.commands import (
     ReplaceNode,
     RestartServices,
 )
-from controlplane.losscommands import loss_confirmed
-from controlplane.nodecommands import evacuation_asked, replacement_asked, restart_asked
+from controlplane.deciders.losses import loss_confirmed
+from controlplane.deciders.nodes import evacuation_asked, replacement_asked, restart_asked
+from controlplane.deciders.rebalances import rebalance_asked, rebalance_cancelled
 from controlplane.reports import reports_of
 from events import facts
 from tests.sim.world import World

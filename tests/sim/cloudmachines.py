@@ -12,9 +12,9 @@ from random import Random
 
 from botocore.exceptions import ClientError
 
-from controlplane.converger.inventory import ListedInventory
+from controlplane.converger.clouds.inventory import ListedInventory
 from controlplane.converger.observation import InventorySeen
-from controlplane.latest import LatestStore
+from controlplane.database.latest import LatestStore
 from controlplane.view import ClusterView
 from providers.base import CloudProvider, InstanceState, Listing, Place, Resources, TerraformRun
 from providers.errors import (

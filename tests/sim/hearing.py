@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 
 from agent.wire import Document
 from controlplane.converger.documents import document_for
-from controlplane.converger.keptback import is_kept_back, may_be_kept_back
+from controlplane.converger.rolls.keptback import is_kept_back, may_be_kept_back
 from controlplane.reports import last_report
 from controlplane.view import ClusterView
 

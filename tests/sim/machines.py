@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from controlplane.converger.observation import InventorySeen
-from controlplane.latest import LatestStore
+from controlplane.database.latest import LatestStore
 from controlplane.places import places_of
 from controlplane.view import ClusterView
 from providers.base import CloudVolume, TerraformRun

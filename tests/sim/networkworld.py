@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Network
 
 from controlplane.commands import CommandRefused
-from controlplane.jobstore import MemoryJobStore
+from controlplane.database.jobs import MemoryJobStore
 from controlplane.networks.decide import AddressPool
 from controlplane.networks.desk import NetworkDesk
 from controlplane.networks.keeper import NetworkKeeper, NetworkPorts

@@ -6,9 +6,9 @@ from typing import Any
 
 from agent.wire import Document
 from controlplane.converger.loop import new_events
-from controlplane.jobstore import MemoryJobStore
-from controlplane.latest import MemoryLatestStore
-from controlplane.planstore import MemoryPlanStore
+from controlplane.database.jobs import MemoryJobStore
+from controlplane.database.latest import MemoryLatestStore
+from controlplane.database.plans import MemoryPlanStore
 from controlplane.rebuild.clusters import RebuiltCluster, rebuild_cluster
 from controlplane.rebuild.evidence import DeclaredSpec, FoundCluster, FoundVm
 from controlplane.streams import cluster_stream

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from agent import wire
 from agent.wire import Document, PacketFilterReport, Report, ServiceDocument
-from controlplane.latest import LatestStore
+from controlplane.database.latest import LatestStore
 from controlplane.reports import keep_report
 from events.ids import ClusterUid
 from providers.base import CloudVolume

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from controlplane.converger.seats import size_to_bring_back
+from controlplane.converger.quorum.seats import size_to_bring_back
 from controlplane.zookeeper.migration import Knows
 from events.spec.model import KafkaClusterDocument
 from providers.handover import Handover

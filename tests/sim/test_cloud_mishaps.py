@@ -15,7 +15,7 @@ import pytest
 
 from controlplane.commands import ReplaceNode
 from controlplane.converger.observation import InventorySeen
-from controlplane.nodecommands import replacement_asked
+from controlplane.deciders.nodes import replacement_asked
 from controlplane.view import ClusterView, ConditionView, InstanceView
 from events import facts
 from providers.base import TerraformRun

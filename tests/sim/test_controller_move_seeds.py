@@ -4,7 +4,7 @@ trouble. P1-P9 hold after every step, among them: one change of the voters at a 
 
 import pytest
 
-from controlplane.converger.seats import size_to_bring_back
+from controlplane.converger.quorum.seats import size_to_bring_back
 from providers.handover import Handover
 from tests.builders import a_document
 from tests.sim.crashes import Crashes

@@ -6,7 +6,7 @@ from dataclasses import replace
 from controlplane.cluster import fold
 from controlplane.converger.documents import document_for
 from controlplane.converger.inhand import has_work
-from controlplane.converger.replacements import pending_changes
+from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.view import ClusterView, empty_view
 from events.envelope import Recorded
 from planner.rollout.desired import desired_nodes

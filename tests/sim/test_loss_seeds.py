@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 
 from controlplane.converger.ports import AGENT_REPORT
-from controlplane.latest import Observation
+from controlplane.database.latest import Observation
 from tests.builders import a_document
 from tests.sim.evidence import Violation
 from tests.sim.faults import Trouble

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.commands import CommandRefused
+from controlplane.deciders.topics import topic_problems
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.topiccommands import topic_problems
 from events import facts
 from events.spec.problems import has_errors
 from tests.builders import a_document

@@ -1,8 +1,8 @@
 """Topics of a simulated cluster: declared, adopted and deleted through the decisions that answer the API."""
 
 from controlplane.commands import AdoptTopic, DeclareTopics, DeleteTopic, TopicDeclared
-from controlplane.nodecommands import Asked
-from controlplane.topiccommands import topic_adopted, topic_deleted, topics_declared
+from controlplane.deciders.nodes import Asked
+from controlplane.deciders.topics import topic_adopted, topic_deleted, topics_declared
 from events.spec.document import load_documents
 from tests.sim.world import World
 

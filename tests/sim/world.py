@@ -12,22 +12,22 @@ from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any
 
-from controlplane.converger.brokendown import BROKER_AWAY
 from controlplane.converger.fleet import FleetBrake
+from controlplane.converger.health.brokendown import BROKER_AWAY
 from controlplane.converger.inhand import has_work
 from controlplane.converger.loop import Converger, new_events
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.observe import LOOK_EVERY
 from controlplane.converger.ports import LostLeadership, Ports
-from controlplane.converger.replacements import pending_changes
+from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.converger.runner import InfeasibleDrain, PlanRefused
+from controlplane.database.jobs import MemoryJobStore
+from controlplane.database.latest import MemoryLatestStore
+from controlplane.database.plans import MemoryPlanStore
 from controlplane.externals import external_brokers
 from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.images.keeper import ImageKeeper
-from controlplane.jobstore import MemoryJobStore
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.latest import MemoryLatestStore
-from controlplane.planstore import MemoryPlanStore
 from controlplane.replacement import Phase
 from controlplane.specorder import SpecOrderKeeper
 from controlplane.streams import cluster_stream

@@ -17,12 +17,12 @@ from typing import Any, cast
 import pytest
 
 from controlplane.converger.runner import ThreadRunner
-from controlplane.jobstore import MemoryJobStore
+from controlplane.database.jobs import MemoryJobStore
+from controlplane.database.plans import MemoryPlanStore
 from controlplane.networks.decide import AddressPool
 from controlplane.networks.desk import NetworkDesk
 from controlplane.networks.keeper import NetworkKeeper, NetworkPorts
 from controlplane.networks.setup import run_network
-from controlplane.planstore import MemoryPlanStore
 from controlplane.view import ClusterView, empty_view
 from events.clock import utc_now
 from events.ids import Epoch

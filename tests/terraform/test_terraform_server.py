@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.database.jobs import SqlJobStore
 from controlplane.home import Home
 from controlplane.job import JobState
-from controlplane.jobstore import SqlJobStore
 from controlplane.states.locks import SqlStateLocks
 from controlplane.states.sealing import StateSeal
 from controlplane.states.versions import SqlStateVersions

@@ -19,8 +19,8 @@ from controlplane.cli.waiter import Target, Waiter
 from controlplane.cli.waiting import Converged, Done, Goal, NodeReplaced, Rebalanced
 from controlplane.kafka.audit import Audit
 from controlplane.kafka.min_isr import MinIsrReport
-from controlplane.portal import chaosschemas as chaos_api
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import chaos as chaos_api
+from controlplane.portal.schemas import clusters as api
 
 FILL_MIB = 96
 SECOND_FILL_MIB = 48

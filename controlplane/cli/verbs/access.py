@@ -16,7 +16,7 @@ from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.quantities import ago, moment
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import listing
-from controlplane.portal.accessschemas import AuditEntryOut, TokenIn, TokenOut
+from controlplane.portal.schemas.access import AuditEntryOut, TokenIn, TokenOut
 from events.secrets import secret
 
 token = typer.Typer(no_args_is_help=True, rich_markup_mode=None)

@@ -10,7 +10,7 @@ from controlplane.cli.errors import CliError
 from controlplane.cli.options import Output, Reason
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import session_of
-from controlplane.portal import agentschemas as api
+from controlplane.portal.schemas import agents as api
 
 agents = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
 

@@ -13,7 +13,7 @@ from controlplane.cli.moments import moment_of
 from controlplane.cli.options import Cluster, Output, Reason
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
-from controlplane.portal import anomalyschemas as anomaly_api
+from controlplane.portal.schemas import anomalies as anomaly_api
 
 healing = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 notifiers = typer.Typer(no_args_is_help=True, rich_markup_mode=None)

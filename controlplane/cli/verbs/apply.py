@@ -21,7 +21,7 @@ from controlplane.cli.verbs.specs import planned_or_refused
 from controlplane.cli.verbs.wait import wait_for
 from controlplane.cli.waiter import Target
 from controlplane.cli.waiting import Converged
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import clusters as api
 
 
 def apply(

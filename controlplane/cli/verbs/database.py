@@ -45,7 +45,7 @@ def migrate_database(
     Examples:
       kedge db migrate --database-url postgresql://kedge_owner@db/kedge
     """
-    from controlplane.migrate import MigrationError, current, upgrade
+    from controlplane.database.migrate import MigrationError, current, upgrade
     from events.errors import EventsError
 
     url = settings_of(home=home, database_url=database_url).database
@@ -84,6 +84,6 @@ def print_grants(
       kedge db grants --app kedge_app --portal kedge_portal | psql postgresql://kedge_owner@db/kedge
       kedge db grants --app kedge_app --reader kedge_reader > grants.sql
     """
-    from controlplane.dbroles import grants
+    from controlplane.database.roles import grants
 
     session_of(context).write("\n".join(grants(app, reader, portal=portal, schema=schema)))

@@ -12,7 +12,7 @@ from controlplane.cli.quantities import counted
 from controlplane.cli.session import session_of
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
-from controlplane.portal.lookschemas import DependentsOut
+from controlplane.portal.schemas.looks import DependentsOut
 from planner.quantities import human_bytes
 
 _MOST = 20

@@ -9,7 +9,7 @@ from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.quantities import counted
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import listing
-from controlplane.portal.searchschemas import SearchOut
+from controlplane.portal.schemas.search import SearchOut
 
 
 def find(

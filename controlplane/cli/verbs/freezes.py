@@ -13,7 +13,7 @@ from controlplane.cli.moments import moment_of
 from controlplane.cli.options import Output
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
-from controlplane.portal import freezeschemas as api
+from controlplane.portal.schemas import freezes as api
 
 Why = Annotated[
     str, typer.Option("--reason", metavar="TEXT", show_default=False, help="Why; it is recorded and shown to others.")

@@ -10,7 +10,7 @@ from controlplane.cli.image_view import image_lines, image_table
 from controlplane.cli.options import Output, Reason
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
-from controlplane.portal import imageschemas as api
+from controlplane.portal.schemas import images as api
 
 images = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
 

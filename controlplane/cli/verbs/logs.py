@@ -13,7 +13,7 @@ from controlplane.cli.moments import moment_ago
 from controlplane.cli.options import Cluster
 from controlplane.cli.output import Format, document, write_record
 from controlplane.cli.session import Session, session_of
-from controlplane.portal.logschemas import LogLineOut, LogsOut
+from controlplane.portal.schemas.logs import LogLineOut, LogsOut
 
 FOLLOW_S = 2.0
 

@@ -16,7 +16,7 @@ from controlplane.cli.quantities import moment
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import cluster_table
 from controlplane.cli.watch import Watch
-from controlplane.portal.schemas import ClusterDetailOut, ClusterOut
+from controlplane.portal.schemas.clusters import ClusterDetailOut, ClusterOut
 
 ALL = "clusters"
 

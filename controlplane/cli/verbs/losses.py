@@ -9,7 +9,7 @@ from controlplane.cli.options import Cluster, Output, Reason
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.prompts import typed_name
 from controlplane.cli.session import session_of
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import clusters as api
 
 
 def confirm_loss(

@@ -14,7 +14,7 @@ from controlplane.cli.quantities import counted
 from controlplane.cli.session import Session, session_of
 
 if TYPE_CHECKING:
-    from controlplane.portal.machineschemas import MachinesOfRegionOut, MachinesOut
+    from controlplane.portal.schemas.machines import MachinesOfRegionOut, MachinesOut
     from providers.base import Place
     from providers.overrides import RegionIn
 
@@ -131,8 +131,8 @@ def refresh(
 
 
 def _in_home(session: Session, home: Path, cloud: str, region: str) -> "MachinesOut":
-    from controlplane.portal.machineanswers import regions_out
-    from controlplane.portal.machineschemas import MachinesOut
+    from controlplane.portal.answers.machines import regions_out
+    from controlplane.portal.schemas.machines import MachinesOut
     from providers.errors import PlaceUnknown
     from providers.pricebook import read_price_book
 

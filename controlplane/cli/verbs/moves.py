@@ -15,7 +15,7 @@ from controlplane.cli.quantities import human_seconds
 from controlplane.cli.session import session_of
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
-from controlplane.portal import chaosschemas as chaos_api
+from controlplane.portal.schemas import chaos as chaos_api
 
 _Partitions = Annotated[
     list[str] | None,

@@ -10,7 +10,7 @@ from controlplane.cli.options import Output, Reason
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.prompts import typed_name
 from controlplane.cli.session import session_of
-from controlplane.portal import networkschemas as api
+from controlplane.portal.schemas import networks as api
 
 networks = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
 

@@ -16,9 +16,9 @@ from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
-from controlplane.portal import moveschemas as move_api
-from controlplane.portal import nodeschemas as node_api
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas import moves as move_api
+from controlplane.portal.schemas import nodes as node_api
 
 _NAMED = 20
 """Partitions listed for one service; of the others only how many."""

@@ -12,7 +12,7 @@ from controlplane.cli.plan_view import plan_lines
 from controlplane.cli.prompts import confirm
 from controlplane.cli.proposals_view import proposal_lines, proposal_table
 from controlplane.cli.session import Session, session_of
-from controlplane.portal import proposalschemas as api
+from controlplane.portal.schemas import proposals as api
 
 proposal = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 

@@ -148,10 +148,10 @@ def _report(
 
 def _write(settings: "Settings", report: "Rebuild") -> int:
     from controlplane.clouds import Clouds
+    from controlplane.database.migrate import MigrationError, upgrade
     from controlplane.home import Home
     from controlplane.homeclaim import LOCAL, HomeRefused, claim_home
     from controlplane.leaderlock import LeaderLock
-    from controlplane.migrate import MigrationError, upgrade
     from controlplane.rebuild.write import RebuildRefused, set_states_aside, write_rebuild
     from events.clock import utc_now
     from events.engine import build_engine

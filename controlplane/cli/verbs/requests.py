@@ -12,7 +12,7 @@ from controlplane.cli.problems_view import refuse_problems, tell_problems
 from controlplane.cli.prompts import confirm
 from controlplane.cli.session import session_of
 from controlplane.cli.spec_file import read_spec
-from controlplane.portal.specrequestschemas import SpecRequestIn
+from controlplane.portal.schemas.specrequests import SpecRequestIn
 
 
 def pull_request(

@@ -13,7 +13,7 @@ from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.prompts import confirm
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.verbs.groups import Group
-from controlplane.portal import resetschemas as reset_api
+from controlplane.portal.schemas import resets as reset_api
 
 
 def reset_offsets(

@@ -12,7 +12,7 @@ from controlplane.cli.plan_view import plan_lines
 from controlplane.cli.problems_view import refuse_problems, tell_problems
 from controlplane.cli.prompts import confirm
 from controlplane.cli.session import Session, session_of
-from controlplane.portal import rollbackschemas as api
+from controlplane.portal.schemas import rollbacks as api
 
 _QUESTIONS = {
     "apply": "Declare the spec of {then} again?",

@@ -11,7 +11,7 @@ from controlplane.cli.errors import CliError, Unreachable
 from controlplane.cli.options import Output
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import session_of
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import clusters as api
 
 if TYPE_CHECKING:
     from controlplane.settings import Settings
@@ -140,9 +140,9 @@ def restore(
       kedge restore /var/backups/kedge-2026-01-31.jsonl
     """
     # Imported here, because every other verb does without a database.
-    from controlplane.backup import BackupCorrupt, RestoreRefused
-    from controlplane.backup import restore as restore_backup
-    from controlplane.migrate import MigrationError, upgrade
+    from controlplane.database.backup import BackupCorrupt, RestoreRefused
+    from controlplane.database.backup import restore as restore_backup
+    from controlplane.database.migrate import MigrationError, upgrade
     from events.engine import build_engine
     from events.errors import EventsError
 

@@ -17,7 +17,7 @@ from controlplane.cli.session import Session, session_of
 from controlplane.cli.spec_file import SpecFile, read_spec
 from controlplane.cli.terminal import styled
 from controlplane.cli.topics_view import answer_topics
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import clusters as api
 
 
 def validate(

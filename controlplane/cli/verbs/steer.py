@@ -12,7 +12,7 @@ from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.prompts import typed_name
 from controlplane.cli.quantities import counted
 from controlplane.cli.session import Session, session_of
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import clusters as api
 
 
 def pause(

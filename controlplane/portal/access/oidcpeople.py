@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from sqlalchemy import Engine, Row, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from controlplane.tables import OIDC_ATTEMPT, OIDC_PERSON, ROLE_BINDING
+from controlplane.database.tables import OIDC_ATTEMPT, OIDC_PERSON, ROLE_BINDING
 from events.engine import reading, writing
 
 ATTEMPT_LIFE = timedelta(minutes=10)

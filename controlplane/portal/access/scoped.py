@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 from controlplane.agents.desk import Agents
-from controlplane.backup import BackupSummary
 from controlplane.commands import (
     AbortRecycle,
     AdoptMoves,
@@ -40,10 +39,11 @@ from controlplane.commands import (
     TakeOverSource,
     WaiveWindow,
 )
-from controlplane.converger.behind import Replica
+from controlplane.converger.health.behind import Replica
 from controlplane.converger.loop import Said
-from controlplane.converger.movewatch import Known
-from controlplane.converger.traffic import UNKNOWN, Traffic
+from controlplane.converger.moves.traffic import UNKNOWN, Traffic
+from controlplane.converger.moves.watch import Known
+from controlplane.database.backup import BackupSummary
 from controlplane.freezes.desk import Freezes
 from controlplane.gitsync.board import Standing
 from controlplane.gitsync.desk import SourceDesk, SourceNotFound

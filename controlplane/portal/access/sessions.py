@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Engine, Row, delete, insert, select, update
 
-from controlplane.tables import PORTAL_SESSION
+from controlplane.database.tables import PORTAL_SESSION
 from events.engine import reading, writing
 
 IDLE = timedelta(hours=8)

@@ -16,9 +16,9 @@ from typing import Any, Protocol
 
 from sqlalchemy import Engine, Row, insert, select, update
 
+from controlplane.database.tables import API_TOKEN
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
-from controlplane.tables import API_TOKEN
 from events.engine import reading, writing
 
 INSTALLATION = "installation"

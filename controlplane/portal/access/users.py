@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from sqlalchemy import Engine, Row, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from controlplane.database.tables import PORTAL_USER, ROLE_BINDING
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
-from controlplane.tables import PORTAL_USER, ROLE_BINDING
 from events.engine import reading, writing
 
 

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from sqlalchemy import ColumnElement, Engine, Row, insert, or_, select, text
 
+from controlplane.database.tables import AUDIT_ENTRY
 from controlplane.portal.audit.entry import FIRST, Entry, Kept, Outcome, kept
-from controlplane.tables import AUDIT_ENTRY
 from events.engine import reading, writing
 
 _PAGE = 1000

@@ -7,13 +7,13 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from controlplane.portal.access.roles import Verb
-from controlplane.portal.accessschemas import AuditEntryOut, audit_entry_out
 from controlplane.portal.audit.entry import Outcome
 from controlplane.portal.audit.store import AuditFilter
 from controlplane.portal.pages.frame import Caller, onwards, page
 from controlplane.portal.pages.sheet import csv_answer
 from controlplane.portal.pages.zones import moment_of_field
 from controlplane.portal.problems import ApiError
+from controlplane.portal.schemas.access import AuditEntryOut, audit_entry_out
 from controlplane.portal.services import Services
 from controlplane.streams import cluster_stream
 

@@ -7,10 +7,10 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from controlplane.converger.externalbrokers import external_words
-from controlplane.converger.traffic import Traffic
+from controlplane.converger.moves.traffic import Traffic
+from controlplane.converger.rolls.externalbrokers import external_words
 from controlplane.externals import external_brokers
-from controlplane.imagefold import revision_of
+from controlplane.folds.images import revision_of
 from controlplane.portal.levels import disk_level, skew_level
 from controlplane.portal.services import ConsolePage, no_console_page
 from controlplane.view import ClusterView

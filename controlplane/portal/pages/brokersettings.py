@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from controlplane.kafka.errors import KafkaFault
 from controlplane.kafka.throttle import FOLLOWER_RATE, LEADER_RATE
-from controlplane.portal.groupanswers import TONES
-from controlplane.portal.lookanswers import ORIGIN_WORDS
+from controlplane.portal.answers.groups import TONES
+from controlplane.portal.answers.looks import ORIGIN_WORDS
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.reported import told_settings

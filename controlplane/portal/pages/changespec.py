@@ -12,6 +12,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from controlplane.commands import CommandRefused
+from controlplane.deciders.topics import refuse_topic
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
@@ -36,11 +37,10 @@ from controlplane.portal.pages.specform import placed_by, text_of
 from controlplane.portal.problems import ApiError
 from controlplane.portal.pullrequests import Asked
 from controlplane.portal.routes.clusters import living
+from controlplane.portal.schemas.sources import PullRequestOut
 from controlplane.portal.services import PortalServices, Services
-from controlplane.portal.sourceschemas import PullRequestOut
 from controlplane.portal.specs import Judged, judge
 from controlplane.specsource import API, SourceRefusal, refuse_declaration
-from controlplane.topiccommands import refuse_topic
 from controlplane.view import ClusterView
 from events.spec.conversion import shortest_data
 

@@ -6,14 +6,13 @@ from fastapi import APIRouter, Form, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from controlplane.chaoscommands import EVERYWHERE, LOCAL, MOST_S, CutFrom, Fault, chaos_asked, clouds_of
 from controlplane.commands import InjectChaos
-from controlplane.gamecommands import FOREIGN_FAULTS, KNOWN, LOCAL_FAULTS
+from controlplane.deciders.chaos import EVERYWHERE, LOCAL, MOST_S, CutFrom, Fault, chaos_asked, clouds_of
+from controlplane.deciders.games import FOREIGN_FAULTS, KNOWN, LOCAL_FAULTS
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
-from controlplane.portal.chaosschemas import ChaosIn
 from controlplane.portal.pages.asking import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
 from controlplane.portal.pages.chaosreport import faults_told
 from controlplane.portal.pages.cluster import head_of
@@ -21,6 +20,7 @@ from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
 from controlplane.portal.routes.chaos import brought_about, health, injection
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.routes.games import game_out, games_of
+from controlplane.portal.schemas.chaos import ChaosIn
 from controlplane.portal.services import PortalServices, Services
 from controlplane.replacement import Phase
 from controlplane.streams import cluster_stream

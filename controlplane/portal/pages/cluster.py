@@ -8,9 +8,9 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import Response
 
 from controlplane.commands import AbortRecycle, Command, PauseCluster, ResumeCluster
-from controlplane.portal import answers
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.answers import clusters as answers
 from controlplane.portal.auth import actor_of
 from controlplane.portal.pages.changes import changes_of
 from controlplane.portal.pages.fleet import FleetRow, fleet_row

@@ -6,9 +6,9 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import Response
 
 from controlplane.cli.quantities import ago, counted
-from controlplane.clustercommands import cluster_deleted, destroys
 from controlplane.commands import DeleteCluster
 from controlplane.converger.deletion import STOP_WITHIN_S
+from controlplane.deciders.clusters import cluster_deleted, destroys
 from controlplane.dns.wanted import bootstrap_name
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from controlplane.portal.driftanswers import drift_out
+from controlplane.portal.answers.drift import drift_out
 from controlplane.portal.fielddiff import field_diff
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page

@@ -7,12 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from controlplane.portal import answers
-from controlplane.portal import schemas as api
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.answers import clusters as answers
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.words import Word, health_word, sync_word
 from controlplane.portal.routes.clusters import source_of_cluster
+from controlplane.portal.schemas import clusters as api
 from controlplane.portal.search import search_all
 from controlplane.portal.services import PortalServices, Services
 from controlplane.view import ClusterView

@@ -12,9 +12,9 @@ from controlplane.commands import CommandRefused
 from controlplane.freezes.desk import Wanted
 from controlplane.handlers import ClusterNotFound
 from controlplane.portal.access.rights import Forbidden
+from controlplane.portal.answers.freezes import freezes_out
 from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import Actor
-from controlplane.portal.freezeanswers import freezes_out
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
 from controlplane.portal.pages.zones import moment_of_field
 from controlplane.portal.services import PortalServices, Services

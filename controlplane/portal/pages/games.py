@@ -7,17 +7,17 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from controlplane.commands import EndGame, StartGame
-from controlplane.gamecommands import game_asked
+from controlplane.deciders.games import game_asked
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
-from controlplane.portal.gameschemas import MOST_SEED, GameIn
 from controlplane.portal.pages.asking import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
 from controlplane.portal.pages.chaos import crumbs_of, foreign_clouds, terminates_on
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards
 from controlplane.portal.routes.clusters import spread
 from controlplane.portal.routes.games import started, starting
+from controlplane.portal.schemas.games import MOST_SEED, GameIn
 from controlplane.portal.services import PortalServices, Services
 from controlplane.view import ClusterView
 from events.ids import derived_id

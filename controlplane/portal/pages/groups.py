@@ -8,14 +8,14 @@ from starlette.responses import Response
 from controlplane.groups.record import kept_lags
 from controlplane.groups.resets import reset_words
 from controlplane.kafka.errors import KafkaFault
-from controlplane.portal.groupanswers import SORTS, TONES, chosen_groups, group_out
-from controlplane.portal.groupschemas import GroupOut
+from controlplane.portal.answers.groups import SORTS, TONES, chosen_groups, group_out
 from controlplane.portal.pages.charts import lag_chart
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.sheet import csv_answer
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.routes.groups import group_named, looked
+from controlplane.portal.schemas.groups import GroupOut
 from controlplane.portal.services import PortalServices, Services
 from controlplane.view import ClusterView
 from planner.consumers.told import READING, GroupsTold

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from controlplane.portal.imageanswers import image_named, images_out
+from controlplane.portal.answers.images import image_named, images_out
 from controlplane.portal.pages.frame import page
 from controlplane.portal.services import Services
 

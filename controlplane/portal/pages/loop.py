@@ -10,14 +10,14 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from controlplane.handlers import ClusterNotFound
+from controlplane.portal.answers.loop import log_event_out
 from controlplane.portal.eventlog import Asked, Found
-from controlplane.portal.loopanswers import log_event_out
-from controlplane.portal.loopschemas import LogEventOut
 from controlplane.portal.pages.changes import changes_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.sheet import csv_answer
 from controlplane.portal.pages.zones import moment_of_field
 from controlplane.portal.routes.loop import Word, log_of, loop_of
+from controlplane.portal.schemas.loop import LogEventOut
 from controlplane.portal.services import Services
 from events.ids import ClusterUid
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import Response
 
 from controlplane.commands import ConfirmLoss
-from controlplane.losscommands import loss_confirmed
+from controlplane.deciders.losses import loss_confirmed
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.auth import actor_of

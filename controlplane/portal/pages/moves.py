@@ -10,19 +10,19 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from controlplane.commands import CancelRebalance, EvacuateBrokers, RebalanceCluster
-from controlplane.movepreview import NoPreview, placement_of
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.answers.moves import GIB, Moves, moves_asked, planned
 from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
-from controlplane.portal.moveanswers import GIB, Moves, moves_asked, planned
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
 from controlplane.portal.pages.moverows import moves_in_hand
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import carry_out, living
 from controlplane.portal.services import Services
+from controlplane.previews.moves import NoPreview, placement_of
 from controlplane.replacement import Phase
 
 router = APIRouter(prefix="/clusters/{name}/moves", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])

@@ -21,8 +21,8 @@ from controlplane.portal.pages.specform import (
     topic_text,
 )
 from controlplane.portal.pullrequests import Asked, doors_for, request_new
+from controlplane.portal.schemas.sources import PullRequestOut
 from controlplane.portal.services import PortalServices, Services
-from controlplane.portal.sourceschemas import PullRequestOut
 from controlplane.portal.specs import Judged, judge
 from events.spec.problems import Problem
 

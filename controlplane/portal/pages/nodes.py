@@ -14,7 +14,7 @@ from controlplane.commands import (
     ReplaceNode,
     RestartServices,
 )
-from controlplane.nodecommands import Asked, evacuation_asked, readmission_asked, replacement_asked, restart_asked
+from controlplane.deciders.nodes import Asked, evacuation_asked, readmission_asked, replacement_asked, restart_asked
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.asked import asked_id

@@ -7,14 +7,14 @@ from starlette.responses import Response
 
 from controlplane.cli.plan_view import plan_lines
 from controlplane.cli.quantities import counted
-from controlplane.movepreview import NoPreview
-from controlplane.portal import answers
-from controlplane.portal.moveanswers import planned
+from controlplane.portal.answers import clusters as answers
+from controlplane.portal.answers.moves import planned
 from controlplane.portal.moveproposals import REBALANCE, order_of
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
 from controlplane.portal.routes.proposals import desk_of, now_of
 from controlplane.portal.services import PortalServices, Services
 from controlplane.portal.specs import Judged
+from controlplane.previews.moves import NoPreview
 from controlplane.proposals.view import ProposalState, ProposalView
 from planner.quantities import human_bytes, human_seconds
 

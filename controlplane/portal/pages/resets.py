@@ -10,16 +10,16 @@ from pydantic import BaseModel, Field, ValidationError
 from starlette.responses import Response
 
 from controlplane.groups.resets import ResetOrder
-from controlplane.portal import resetschemas as reset_api
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.answers.resets import carried_out, plan_out, planned, wish_of
 from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
 from controlplane.portal.pages.zones import moment_of_field
 from controlplane.portal.problems import ApiError
-from controlplane.portal.resetanswers import carried_out, plan_out, planned, wish_of
 from controlplane.portal.routes.clusters import living
+from controlplane.portal.schemas import resets as reset_api
 from controlplane.portal.services import Services
 from events.facts import OffsetPut
 

@@ -15,8 +15,8 @@ from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
 from controlplane.portal.pages.proposals import words_of
 from controlplane.portal.pullrequests import Asked
 from controlplane.portal.rollback import Rollback, roll_back, rollback_of
-from controlplane.portal.rollbackschemas import RollbackIn, RollbackOut
 from controlplane.portal.routes.clusters import living
+from controlplane.portal.schemas.rollbacks import RollbackIn, RollbackOut
 from controlplane.portal.services import PortalServices, Services
 from controlplane.portal.topicrollback import declarations_told, topic_rollback_of
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from controlplane.liveplan import NODE as LIVE
-from controlplane.planpreview import pending_rollout
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.stages import STAGES, NodeRoll, Roll
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import Services
+from controlplane.previews.live import NODE as LIVE
+from controlplane.previews.plan import pending_rollout
 from planner.rollout.diff import Change
 from planner.rollout.steps import RolloutStep
 

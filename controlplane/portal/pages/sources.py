@@ -3,9 +3,9 @@
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from controlplane.portal.answers.sources import source_out
 from controlplane.portal.pages.frame import page
 from controlplane.portal.services import Services
-from controlplane.portal.sourceanswers import source_out
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
 

@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import Response
 
-from controlplane.clustercommands import source_taken_over
 from controlplane.commands import CommandRefused, TakeOverSource
+from controlplane.deciders.clusters import source_taken_over
 from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.desk import SourceNotFound
 from controlplane.portal.access.rights import Rights

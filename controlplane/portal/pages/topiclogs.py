@@ -3,12 +3,12 @@
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from controlplane.portal.lookschemas import TopicLogsOut
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.routes.looks import logs_of
+from controlplane.portal.schemas.looks import TopicLogsOut
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix="/clusters/{name}/topics/{topic}", tags=["pages"], include_in_schema=False)

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from controlplane.converger.traffic import Traffic
+from controlplane.converger.moves.traffic import Traffic
 from controlplane.portal.pages.topicrows import TopicRow, topic_rows
 from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot

@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import chain
 from types import MappingProxyType
 
-from controlplane.converger.behind import Replica
+from controlplane.converger.health.behind import Replica
 from planner.observed import KafkaSnapshot, PartitionSeen, once_a_reading
 
 

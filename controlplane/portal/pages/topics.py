@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from controlplane.portal.answers.topics import state_of, topic_out, with_learned
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.sheet import csv_answer
@@ -14,7 +15,6 @@ from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.routes.topics import is_recorded, rows_of, topics_seen
 from controlplane.portal.services import Services
-from controlplane.portal.topicanswers import state_of, topic_out, with_learned
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
 

@@ -7,13 +7,13 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from controlplane.kafka.errors import KafkaFault
-from controlplane.portal.lookanswers import ORIGIN_WORDS
+from controlplane.portal.answers.looks import ORIGIN_WORDS
+from controlplane.portal.answers.topics import topic_out
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import Services
-from controlplane.portal.topicanswers import topic_out
 from events.spec.setting_values import reads_alike
 from events.spec.topic_table import every_topic_key
 from planner.asked import Origin, ValueSeen

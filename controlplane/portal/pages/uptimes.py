@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from controlplane.converger.ports import AGENT_REPORT
-from controlplane.latest import LatestStore, Observation
+from controlplane.database.latest import LatestStore, Observation
 from controlplane.looks import Looks
 from controlplane.portal.moments import moment_in
 from events.clock import Clock

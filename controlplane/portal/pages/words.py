@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from controlplane.converger.conditions import BLOCKED
+from controlplane.converger.conditions.changes import BLOCKED
 from controlplane.converger.inhand import has_work
 from controlplane.converger.pausing import hold_on
-from controlplane.portal.answers import STALE
+from controlplane.portal.answers.clusters import STALE
 from controlplane.portal.trouble import GRAVE, needs_a_person
 from controlplane.view import ClusterView, ConditionView
 from planner.observed import KafkaSnapshot

@@ -5,11 +5,18 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from controlplane.portal import schemas as api
 from controlplane.portal.access.bindings import Binding, role_of
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.access.tokens import INSTALLATION, Token
-from controlplane.portal.accessschemas import (
+from controlplane.portal.answers.clusters import in_utc
+from controlplane.portal.audit.entry import Outcome
+from controlplane.portal.audit.store import AuditBroken, AuditFilter
+from controlplane.portal.pages.frame import Caller
+from controlplane.portal.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
+from controlplane.portal.problems import ApiError
+from controlplane.portal.routes.clusters import Keyed, Once
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas.access import (
     AuditCheckOut,
     AuditOut,
     BindingIn,
@@ -19,13 +26,6 @@ from controlplane.portal.accessschemas import (
     WhoOut,
     audit_entry_out,
 )
-from controlplane.portal.answers import in_utc
-from controlplane.portal.audit.entry import Outcome
-from controlplane.portal.audit.store import AuditBroken, AuditFilter
-from controlplane.portal.pages.frame import Caller
-from controlplane.portal.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
-from controlplane.portal.problems import ApiError
-from controlplane.portal.routes.clusters import Keyed, Once
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["access"])

@@ -3,12 +3,12 @@
 from fastapi import APIRouter
 
 from controlplane.agents.desk import Offered
-from controlplane.portal import agentschemas as api
-from controlplane.portal.agentanswers import agents_out
+from controlplane.portal.answers.agents import agents_out
 from controlplane.portal.auth import Actor
 from controlplane.portal.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
 from controlplane.portal.routes.clusters import CommandId
-from controlplane.portal.schemas import API_PREFIX
+from controlplane.portal.schemas import agents as api
+from controlplane.portal.schemas.clusters import API_PREFIX
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix=API_PREFIX, tags=["agents"])

@@ -21,10 +21,10 @@ from agent.wire import (
     ReportAnswer,
     RotateRequest,
 )
-from controlplane.agentcertificates import identity_uri
-from controlplane.authority import Authority, RequestRefused
+from controlplane.certificates.agents import identity_uri
+from controlplane.certificates.authority import Authority, RequestRefused
 from controlplane.converger.inhand import has_work
-from controlplane.converger.keptback import is_kept_back, may_be_kept_back
+from controlplane.converger.rolls.keptback import is_kept_back, may_be_kept_back
 from controlplane.credentials import CredentialRefused, Vm
 from controlplane.portal.auth import (
     Agent,
@@ -38,7 +38,7 @@ from controlplane.portal.documents import Offer, kept_back, offer
 from controlplane.portal.feed import MAX_WAIT_S, Feed
 from controlplane.portal.peers import certificate_of, may_show_one
 from controlplane.portal.problems import ApiError
-from controlplane.portal.schemas import AcceptedOut
+from controlplane.portal.schemas.clusters import AcceptedOut
 from controlplane.portal.services import PortalServices, Services
 from controlplane.replacement import Phase
 from controlplane.reports import keep_report, last_report

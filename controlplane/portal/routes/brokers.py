@@ -4,15 +4,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
-from controlplane.portal import schemas as api
-from controlplane.portal.brokerschemas import (
-    BrokerOut,
-    BrokersOut,
-    HostedOut,
-    HostedPartitionsOut,
-    MatrixOut,
-    MatrixRowOut,
-)
 from controlplane.portal.pages.brokerrows import BrokerRow, broker_rows, chosen, hosted_like, role_on
 from controlplane.portal.pages.leadermatrix import LeaderMatrix, leader_matrix
 from controlplane.portal.pages.uptimes import UptimeLooks
@@ -20,6 +11,15 @@ from controlplane.portal.paging import MOST_ON_A_PAGE, AfterId, AfterNumber, Mos
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.routes.topics import is_recorded, topics_seen
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas.brokers import (
+    BrokerOut,
+    BrokersOut,
+    HostedOut,
+    HostedPartitionsOut,
+    MatrixOut,
+    MatrixRowOut,
+)
 from controlplane.portal.services import PortalServices, Services
 from controlplane.view import ClusterView
 from planner.observed import KafkaSnapshot, PartitionSeen

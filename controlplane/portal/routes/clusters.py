@@ -9,6 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Query, Request
 from starlette.concurrency import run_in_threadpool
 
+from controlplane.certificates.shown import certificate_ends
 from controlplane.commands import (
     AbortRecycle,
     Command,
@@ -21,16 +22,16 @@ from controlplane.commands import (
     ResumeCluster,
     WaiveWindow,
 )
-from controlplane.converger.consoles import CONSOLE
+from controlplane.converger.clouds.consoles import CONSOLE
 from controlplane.converger.ports import AGENT_REPORT
+from controlplane.database.latest import Subject
 from controlplane.dns.keeper import DNS_NAME
 from controlplane.handlers import ClusterNotFound, Outcome
-from controlplane.latest import Subject
-from controlplane.portal import answers
-from controlplane.portal import schemas as api
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.answers import clusters as answers
+from controlplane.portal.answers.sources import spec_source_out
 from controlplane.portal.approvals import in_force_digest, propose
 from controlplane.portal.asked import MOST_KEY, asked_id, refuse_repeated
 from controlplane.portal.auth import Actor
@@ -42,10 +43,9 @@ from controlplane.portal.pages.frame import Caller
 from controlplane.portal.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
 from controlplane.portal.past import At, past_detail, past_of
 from controlplane.portal.problems import ApiError
+from controlplane.portal.schemas import clusters as api
 from controlplane.portal.services import PortalServices, Proposed, Services
-from controlplane.portal.sourceanswers import spec_source_out
 from controlplane.portal.specs import Declared, Order, declare, judge
-from controlplane.showncertificates import certificate_ends
 from controlplane.view import ClusterView
 from events.envelope import Recorded
 from events.ids import ClusterUid

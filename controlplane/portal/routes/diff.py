@@ -5,14 +5,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from controlplane.portal import answers
-from controlplane.portal import schemas as api
-from controlplane.portal.diffschemas import ComparedOut, DeclaredOut, DiffOut, FieldOut, ReportedOut
+from controlplane.portal.answers import clusters as answers
 from controlplane.portal.fielddiff import Field, field_diff
 from controlplane.portal.generationpair import compared, declaration_of, spec_text
 from controlplane.portal.pages.reported import Reported
 from controlplane.portal.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
 from controlplane.portal.routes.clusters import living
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas.diffs import ComparedOut, DeclaredOut, DiffOut, FieldOut, ReportedOut
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])

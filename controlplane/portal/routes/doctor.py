@@ -5,11 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from controlplane.examinations import CloudUnknown, Examination
-from controlplane.portal import doctorschemas as api
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.pages.frame import Caller
 from controlplane.portal.problems import ApiError
-from controlplane.portal.schemas import API_PREFIX
+from controlplane.portal.schemas import doctor as api
+from controlplane.portal.schemas.clusters import API_PREFIX
 from controlplane.portal.services import Services
 from providers.doctor import Finding
 

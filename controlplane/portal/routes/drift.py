@@ -4,13 +4,13 @@ from fastapi import APIRouter
 
 from controlplane.converger.inhand import has_work
 from controlplane.drift.record import ask_for_audit
-from controlplane.portal import driftschemas as drift_api
-from controlplane.portal import schemas as api
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.roles import Verb
-from controlplane.portal.driftanswers import asked_out, drift_out
+from controlplane.portal.answers.drift import asked_out, drift_out
 from controlplane.portal.pages.frame import Caller
 from controlplane.portal.routes.clusters import Keyed, living
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas import drift as drift_api
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])

@@ -6,12 +6,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from controlplane.freezes.desk import Wanted
-from controlplane.portal import freezeschemas as api
+from controlplane.portal.answers.freezes import ENDED, freezes_out, named_freezes
 from controlplane.portal.auth import Actor
-from controlplane.portal.freezeanswers import ENDED, freezes_out, named_freezes
 from controlplane.portal.paging import MOST_ON_A_PAGE, Most, Turning, following
 from controlplane.portal.routes.clusters import CommandId
-from controlplane.portal.schemas import API_PREFIX
+from controlplane.portal.schemas import freezes as api
+from controlplane.portal.schemas.clusters import API_PREFIX
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix=API_PREFIX, tags=["freezes"])

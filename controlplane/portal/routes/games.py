@@ -4,17 +4,17 @@ from fastapi import APIRouter
 
 from controlplane.commands import EndGame, StartGame
 from controlplane.games.report import game_words, totals_of
-from controlplane.gameview import GameView, PlayedView
-from controlplane.portal import gameschemas as game_api
-from controlplane.portal import schemas as api
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.auth import Actor
 from controlplane.portal.pages.frame import Caller
 from controlplane.portal.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import CommandId, living, spread
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas import games as game_api
 from controlplane.portal.services import PortalServices, Services
 from controlplane.view import ClusterView
+from controlplane.views.games import GameView, PlayedView
 from events.ids import derived_id
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["chaos"])

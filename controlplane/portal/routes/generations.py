@@ -5,13 +5,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from controlplane.portal import schemas as api
 from controlplane.portal.generations import generations_out
-from controlplane.portal.generationschemas import GenerationsOut
 from controlplane.portal.paging import BelowNumber, Turn, Turning
 from controlplane.portal.past import At, past_of, past_out
 from controlplane.portal.rollback import declared_in
 from controlplane.portal.routes.clusters import living
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas.generations import GenerationsOut
 from controlplane.portal.services import Services
 from controlplane.streams import cluster_stream
 from events.envelope import Recorded

@@ -2,12 +2,12 @@
 
 from fastapi import APIRouter
 
-from controlplane.portal import imageschemas as api
+from controlplane.portal.answers.images import image_named, images_out
 from controlplane.portal.auth import Actor
-from controlplane.portal.imageanswers import image_named, images_out
 from controlplane.portal.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
 from controlplane.portal.routes.clusters import CommandId
-from controlplane.portal.schemas import API_PREFIX
+from controlplane.portal.schemas import images as api
+from controlplane.portal.schemas.clusters import API_PREFIX
 from controlplane.portal.services import Services
 from events import facts
 

@@ -10,11 +10,11 @@ from fastapi import APIRouter, Query
 from controlplane.journal.lines import Wanted
 from controlplane.journal.reading import Cursor
 from controlplane.kafka.errors import KafkaFault
-from controlplane.portal import logschemas as log_api
-from controlplane.portal import schemas as api
 from controlplane.portal.moments import as_utc
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas import logs as log_api
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["logs"])

@@ -7,13 +7,13 @@ from typing import TypeVar
 from fastapi import APIRouter
 
 from controlplane.kafka.errors import KafkaFault
-from controlplane.portal import lookschemas as look_api
-from controlplane.portal import schemas as api
+from controlplane.portal.answers.looks import topic_logs_out, values_out
 from controlplane.portal.dependents import Dependents, dependents_of
-from controlplane.portal.lookanswers import topic_logs_out, values_out
 from controlplane.portal.paging import MOST_ON_A_PAGE, AfterNumber, Most, Turning
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas import looks as look_api
 from controlplane.portal.services import PortalServices, Services
 from controlplane.view import ClusterView, InstanceView
 from planner.observed import KafkaSnapshot

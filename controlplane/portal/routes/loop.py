@@ -10,19 +10,19 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
 from controlplane.handlers import ClusterNotFound
-from controlplane.portal import schemas as api
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
-from controlplane.portal.answers import in_utc
+from controlplane.portal.answers.clusters import in_utc
+from controlplane.portal.answers.loop import log_out, loop_out
 from controlplane.portal.eventlog import Asked, Found, browse, told_of
 from controlplane.portal.eventstream import AT_ONCE, EVENT_STREAM, Watch, event_messages, grown
 from controlplane.portal.feed import MAX_WAIT_S
-from controlplane.portal.loopanswers import log_out, loop_out
-from controlplane.portal.loopschemas import LogOut, LoopOut
 from controlplane.portal.moments import Moment
 from controlplane.portal.pages.frame import Caller
 from controlplane.portal.pages.live import Tailer
 from controlplane.portal.problems import ApiError
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas.loop import LogOut, LoopOut
 from controlplane.portal.services import PortalServices, Services
 from events.ids import ClusterUid
 

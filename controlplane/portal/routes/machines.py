@@ -4,12 +4,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from controlplane.portal.answers.machines import place_of, regions_out
 from controlplane.portal.costs import book_of
-from controlplane.portal.machineanswers import place_of, regions_out
-from controlplane.portal.machineschemas import MachinesOut
 from controlplane.portal.paging import MOST_ON_A_PAGE, Most, Turning, following
 from controlplane.portal.problems import ApiError
-from controlplane.portal.schemas import API_PREFIX
+from controlplane.portal.schemas.clusters import API_PREFIX
+from controlplane.portal.schemas.machines import MachinesOut
 from controlplane.portal.services import Services
 from providers.errors import PlaceUnknown
 

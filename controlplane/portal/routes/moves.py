@@ -3,16 +3,16 @@
 from fastapi import APIRouter
 
 from controlplane.commands import CancelRebalance, EvacuateBrokers, RebalanceCluster
-from controlplane.portal import moveschemas as move_api
-from controlplane.portal import nodeschemas as node_api
-from controlplane.portal import schemas as api
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.answers.moves import GIB, Moves, moves_asked, plan_out
 from controlplane.portal.auth import Actor
-from controlplane.portal.moveanswers import GIB, Moves, moves_asked, plan_out
 from controlplane.portal.pages.frame import Caller
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import CommandId, carry_out, living
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas import moves as move_api
+from controlplane.portal.schemas import nodes as node_api
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["nodes"])

@@ -6,13 +6,13 @@ from fastapi import APIRouter, Query
 
 from controlplane.networks.desk import NetworkStanding
 from controlplane.networks.pool import free_networks
-from controlplane.portal import networkschemas as api
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.auth import Actor
 from controlplane.portal.pages.frame import Caller
 from controlplane.portal.paging import MOST_ON_A_PAGE, Most, Turning, following
 from controlplane.portal.routes.clusters import CommandId
-from controlplane.portal.schemas import API_PREFIX
+from controlplane.portal.schemas import networks as api
+from controlplane.portal.schemas.clusters import API_PREFIX
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix=API_PREFIX, tags=["networks"])

@@ -11,19 +11,19 @@ from controlplane.commands import (
 )
 from controlplane.converger.observation import Observation
 from controlplane.converger.ports import AGENT_REPORT
-from controlplane.converger.restartsafety import RestartSafety, restart_safety
+from controlplane.converger.running.restartsafety import RestartSafety, restart_safety
 from controlplane.converger.verdict import Situation
-from controlplane.planpreview import pending_rollout
-from controlplane.portal import nodeschemas as node_api
-from controlplane.portal import schemas as api
-from controlplane.portal.answers import rebalance_out
+from controlplane.portal.answers.clusters import rebalance_out
 from controlplane.portal.auth import Actor
 from controlplane.portal.paging import BelowNumber, Turning
 from controlplane.portal.past import At, Past, past_of, past_out
 from controlplane.portal.problems import ApiError
 from controlplane.portal.rolls import rolls_of, rolls_out
 from controlplane.portal.routes.clusters import CommandId, carry_out, living
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas import nodes as node_api
 from controlplane.portal.services import Services
+from controlplane.previews.plan import pending_rollout
 from controlplane.replacement import Phase
 from controlplane.reports import reports_by_key
 from controlplane.streams import cluster_stream

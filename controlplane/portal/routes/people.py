@@ -2,13 +2,13 @@
 
 from fastapi import APIRouter, Request
 
-from controlplane.portal import schemas as api
 from controlplane.portal.access.bindings import Binding, binding
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
-from controlplane.portal.accessschemas import BindingIn, PasswordOut, UserIn, UserOut
 from controlplane.portal.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
 from controlplane.portal.routes.clusters import Keyed, Once
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas.access import BindingIn, PasswordOut, UserIn, UserOut
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["people"])

@@ -5,9 +5,8 @@ from collections.abc import Callable
 from fastapi import APIRouter, Request
 
 from controlplane.commands import CommandRefused
-from controlplane.portal import answers
-from controlplane.portal import proposalschemas as api
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.answers import clusters as answers
 from controlplane.portal.approvals import in_force_digest
 from controlplane.portal.asked import came_before
 from controlplane.portal.moveproposals import REBALANCE, is_still_so
@@ -15,7 +14,8 @@ from controlplane.portal.pages.frame import Caller
 from controlplane.portal.paging import MOST_ON_A_PAGE, After, AfterId, Most, Turning, by_name, following
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import Keyed
-from controlplane.portal.schemas import API_PREFIX
+from controlplane.portal.schemas import proposals as api
+from controlplane.portal.schemas.clusters import API_PREFIX
 from controlplane.portal.services import PortalServices, Proposals, Services
 from controlplane.portal.specs import Judged, judge
 from controlplane.proposals.book import DECIDED

@@ -6,14 +6,14 @@ The group is in the body: names of groups may hold anything, slashes too.
 from fastapi import APIRouter
 
 from controlplane.groups.resets import ResetOrder
-from controlplane.portal import resetschemas as reset_api
-from controlplane.portal import schemas as api
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.answers.resets import carried_out, plan_out, planned, wish_of
 from controlplane.portal.auth import Actor
 from controlplane.portal.pages.frame import Caller
-from controlplane.portal.resetanswers import carried_out, plan_out, planned, wish_of
 from controlplane.portal.routes.clusters import CommandId, living
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas import resets as reset_api
 from controlplane.portal.services import Services
 from events.facts import OffsetPut
 

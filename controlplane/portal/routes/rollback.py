@@ -2,14 +2,14 @@
 
 from fastapi import APIRouter
 
-from controlplane.portal import schemas as api
 from controlplane.portal.auth import Actor
 from controlplane.portal.pages.frame import Caller
 from controlplane.portal.paging import MOST_ON_A_PAGE, BelowNumber, Most, Turning
 from controlplane.portal.pullrequests import Asked
 from controlplane.portal.rollback import roll_back, rollback_of
-from controlplane.portal.rollbackschemas import RollbackIn, RollbackOut, TopicDeclarationsOut
 from controlplane.portal.routes.clusters import CommandId
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas.rollbacks import RollbackIn, RollbackOut, TopicDeclarationsOut
 from controlplane.portal.services import Services
 from controlplane.portal.topicrollback import declarations_told, topic_rollback_of
 

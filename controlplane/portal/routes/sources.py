@@ -4,13 +4,13 @@ from fastapi import APIRouter
 
 from controlplane.commands import TakeOverSource
 from controlplane.gitsync.desk import SourceDesk, SourceNotFound
-from controlplane.portal import answers
-from controlplane.portal import schemas as api
+from controlplane.portal.answers import clusters as answers
+from controlplane.portal.answers.sources import source_out
 from controlplane.portal.auth import Actor
 from controlplane.portal.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
 from controlplane.portal.routes.clusters import CommandId, Keyed, spread
+from controlplane.portal.schemas import clusters as api
 from controlplane.portal.services import PortalServices, Services
-from controlplane.portal.sourceanswers import source_out
 from controlplane.specsource import API, binding_of, git_source
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["sources"])

@@ -2,15 +2,15 @@
 
 from fastapi import APIRouter
 
-from controlplane.portal import answers
-from controlplane.portal import schemas as api
+from controlplane.portal.answers import clusters as answers
 from controlplane.portal.auth import Actor
 from controlplane.portal.pages.frame import Caller
 from controlplane.portal.pullrequests import Asked
 from controlplane.portal.routes.clusters import CommandId
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas.specrequests import SpecRequestIn, SpecRequestOut
 from controlplane.portal.services import Services
 from controlplane.portal.specrequests import SpecWish, spec_request
-from controlplane.portal.specrequestschemas import SpecRequestIn, SpecRequestOut
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["sources"])
 

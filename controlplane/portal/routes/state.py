@@ -3,9 +3,9 @@
 from fastapi import APIRouter
 
 from controlplane.clusterstate import cluster_document
-from controlplane.portal import schemas as api
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
+from controlplane.portal.schemas import clusters as api
 from controlplane.portal.services import Services
 from planner.drain.model.observed import RacksMissing
 

@@ -6,13 +6,13 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import PlainTextResponse
 
-from controlplane.backup import BackupCorrupt
-from controlplane.portal import schemas as api
+from controlplane.database.backup import BackupCorrupt
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.apidocument import api_document
 from controlplane.portal.pages.frame import Caller
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import Keyed
+from controlplane.portal.schemas import clusters as api
 from controlplane.portal.services import Services
 
 router = APIRouter(tags=["system"])

@@ -7,8 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 
 from controlplane.commands import AdoptTopic, DeleteTopic
-from controlplane.portal import schemas as api
-from controlplane.portal import topicschemas as topic_api
+from controlplane.portal.answers.topics import partitions_out, topic_out, topics_out, with_learned
 from controlplane.portal.auth import Actor
 from controlplane.portal.pages.topicrates import RatedTopics
 from controlplane.portal.pages.topicrows import TopicRow, partition_rows
@@ -17,8 +16,9 @@ from controlplane.portal.past import At, past_of
 from controlplane.portal.pasttopics import past_topic_out, past_topics_out
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import CommandId, carry_out, living
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas import topics as topic_api
 from controlplane.portal.services import PortalServices, Services
-from controlplane.portal.topicanswers import partitions_out, topic_out, topics_out, with_learned
 from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot
 

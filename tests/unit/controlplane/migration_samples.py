@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from controlplane.migrationview import MigrationView
 from controlplane.view import ClusterView
+from controlplane.views.migration import MigrationView
 from controlplane.zookeeper.migration import Knows
 from events import facts
 from tests.builders import BEFORE, a_document, a_view, a_zookeeper_document

@@ -4,13 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from controlplane.agentview import AgentOrderView
-from controlplane.gameview import GameView, PlayedView
-from controlplane.healingview import DemotionView
-from controlplane.rebalanceview import RebalanceView
 from controlplane.replacement import Phase
-from controlplane.resetview import ResetView
-from controlplane.restartview import Before, RestartView, RollingRestartView, SettingChangeView, SettingStage
 from controlplane.view import (
     ChaosView,
     ClusterView,
@@ -21,6 +15,12 @@ from controlplane.view import (
     MovesView,
     VoterChangeView,
 )
+from controlplane.views.agents import AgentOrderView
+from controlplane.views.games import GameView, PlayedView
+from controlplane.views.healing import DemotionView
+from controlplane.views.rebalances import RebalanceView
+from controlplane.views.resets import ResetView
+from controlplane.views.restarts import Before, RestartView, RollingRestartView, SettingChangeView, SettingStage
 from events import anomaly_facts as anomalies
 from events import facts
 from events import proposal_facts as proposals

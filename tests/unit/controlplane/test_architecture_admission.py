@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.admission import Unbootable, admission_problems
+from controlplane.admissions.spec import Unbootable, admission_problems
 from controlplane.clouds import unbootable_in
-from controlplane.imageview import ImageView
 from controlplane.view import ClusterView
+from controlplane.views.images import ImageView
 from events import facts
 from events.ids import ClusterUid
 from events.spec.document import load_documents

@@ -12,8 +12,8 @@ from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
-from controlplane.agenttls import AgentTls, authority_of
-from controlplane.authority import Authority, AuthorityRefused, load_or_make
+from controlplane.certificates.agentdoors import AgentTls, authority_of
+from controlplane.certificates.authority import Authority, AuthorityRefused, load_or_make
 from controlplane.home import Home
 from controlplane.settings import Settings, load_settings
 

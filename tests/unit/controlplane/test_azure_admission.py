@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.admission import admission_problems
+from controlplane.admissions.spec import admission_problems
 from controlplane.view import ClusterView
 from events.ids import ClusterUid
 from events.spec.document import load_documents

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.balancecommands import rebalance_asked, rebalance_cancelled, rebalance_progress
 from controlplane.commands import CancelRebalance, CommandRefused, RebalanceCluster
-from controlplane.converger.rebalanceasking import asked_by_scale_up
-from controlplane.rebalanceview import BatchSpent, RebalanceView, spent_bytes
+from controlplane.converger.moves.rebalanceasking import asked_by_scale_up
+from controlplane.deciders.rebalances import rebalance_asked, rebalance_cancelled, rebalance_progress
 from controlplane.view import ClusterView, EvacuationView
+from controlplane.views.rebalances import BatchSpent, RebalanceView, spent_bytes
 from events import facts
 from tests.builders import BEFORE, NOW, a_document, a_partition, a_snapshot, a_view, an_instance
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.chaoscommands import Fault, chaos_asked, why_unhealthy
 from controlplane.commands import AdoptMoves, CommandRefused, InjectChaos, TakeBackMoves
 from controlplane.converger.chaosend import chaos_step
-from controlplane.movecommands import moves_adopted, moves_taken_back
+from controlplane.deciders.chaos import Fault, chaos_asked, why_unhealthy
+from controlplane.deciders.hungmoves import moves_adopted, moves_taken_back
 from controlplane.view import ChaosView, ClusterView, MovesView
 from events import facts
 from planner.observed import QuorumSeen, VoterSeen

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.balancecommands import rebalance_asked
-from controlplane.balancefold import RULES
 from controlplane.chosenbrokers import takers
 from controlplane.commands import CommandRefused, RebalanceCluster
-from controlplane.converger.rebalanceasking import rebalance_request
-from controlplane.healingview import DemotionView
-from controlplane.movepreview import placement_of, refuse_moved
-from controlplane.rebalanceview import RebalanceView
+from controlplane.converger.moves.rebalanceasking import rebalance_request
+from controlplane.deciders.rebalances import rebalance_asked
+from controlplane.folds.rebalances import RULES
+from controlplane.previews.moves import placement_of, refuse_moved
 from controlplane.replacement import Phase
-from controlplane.restartview import ReplaceView
 from controlplane.view import ClusterView, EvacuationView, InstanceView
+from controlplane.views.healing import DemotionView
+from controlplane.views.rebalances import RebalanceView
+from controlplane.views.restarts import ReplaceView
 from events import facts
 from tests.builders import BEFORE, NOW, a_document, a_partition, a_situation, a_snapshot, a_view, an_instance
 

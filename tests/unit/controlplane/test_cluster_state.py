@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from controlplane.clusterstate import catalogue_capacity, cluster_document
-from controlplane.converger.traffic import Traffic
+from controlplane.converger.moves.traffic import Traffic
 from controlplane.view import DrainView
 from planner.drain.model.document import read_state
 from tests.builders import NOW, a_document, a_partition, a_snapshot, a_view

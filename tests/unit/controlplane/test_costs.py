@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from controlplane.costs import Bill, PlanCost, drain_crossing, monthly_bill, plan_cost, surge_cost
+from controlplane.previews.costs import Bill, PlanCost, drain_crossing, monthly_bill, plan_cost, surge_cost
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView, empty_view
 from events.spec.model import KafkaClusterDocument

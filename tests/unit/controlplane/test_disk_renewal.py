@@ -5,21 +5,21 @@ from typing import Any
 
 import pytest
 
+from controlplane.admissions.diskrenewal import failed_disks
 from controlplane.commands import CommandRefused, ReplaceNode
+from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.decide import decide
 from controlplane.converger.documents import document_for
-from controlplane.converger.handovers import broker_gate, handover_step
-from controlplane.converger.healing import healing_step
-from controlplane.converger.rendering import terraform_run
+from controlplane.converger.health.healing import healing_step
+from controlplane.converger.rolls.handovers import broker_gate, handover_step
 from controlplane.converger.verdict import Verdict
-from controlplane.diskrenewal import failed_disks
+from controlplane.deciders.nodes import Asked, replacement_asked
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.disks import read_disks
 from controlplane.kafka.gates import broker_is_empty
-from controlplane.nodecommands import Asked, replacement_asked
 from controlplane.replacement import Phase
-from controlplane.restartview import ReplaceView
 from controlplane.view import ClusterView, InstanceView, IntentView
+from controlplane.views.restarts import ReplaceView
 from events import facts
 from planner.observed import FailedDirsSeen, LogDirsSeen, PartitionSeen
 from tests.builders import (

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.evacuationroom import room_onto, room_without
+from controlplane.admissions.evacuation import room_onto, room_without
 from planner.observed import BrokerSeen, KafkaSnapshot, LogDirsSeen
 from tests.builders import a_partition, a_snapshot
 

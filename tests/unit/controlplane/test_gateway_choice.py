@@ -13,8 +13,8 @@ from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.migrating_gateway import MigratingGateway
 from controlplane.kafka.zookeeper_gateway import ZooKeeperGateway
-from controlplane.migrationview import MigrationView
 from controlplane.view import ClusterView
+from controlplane.views.migration import MigrationView
 from events import facts
 from events.ids import ClusterUid
 from tests.builders import a_document

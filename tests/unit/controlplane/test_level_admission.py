@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.admission import admission_problems
+from controlplane.admissions.spec import admission_problems
 from controlplane.view import ClusterView
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE

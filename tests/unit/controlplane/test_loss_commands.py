@@ -7,10 +7,10 @@ import pytest
 
 from controlplane.commands import CommandRefused, ConfirmLoss
 from controlplane.converger.observation import ReportSeen
-from controlplane.losscommands import loss_confirmed
-from controlplane.lossview import LossesView
-from controlplane.nodecommands import Asked
+from controlplane.deciders.losses import loss_confirmed
+from controlplane.deciders.nodes import Asked
 from controlplane.view import ClusterView
+from controlplane.views.losses import LossesView
 from events import facts
 from planner.observed import KafkaSnapshot
 from tests.builders import NOW, a_partition, a_report, a_snapshot, a_view

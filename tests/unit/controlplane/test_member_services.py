@@ -8,21 +8,21 @@ import pytest
 
 from agent.wire import DIRECTORY_LOST, ServiceReport
 from controlplane.commands import RestartServices
-from controlplane.converger.arrivals import arrival_step
-from controlplane.converger.departures import departure_step
 from controlplane.converger.documents import document_for
-from controlplane.converger.healing import healing_left_step, healing_step, health_of
+from controlplane.converger.health.healing import healing_left_step, healing_step, health_of
 from controlplane.converger.observation import ReportSeen
-from controlplane.converger.replacements import pending_changes
-from controlplane.converger.restarts import restart_in_hand_step, restart_step
-from controlplane.converger.restartsafety import restart_safety
-from controlplane.converger.seats import seats
+from controlplane.converger.quorum.seats import seats
+from controlplane.converger.quorum.voters import volume_step
+from controlplane.converger.rolls.arrivals import arrival_step
+from controlplane.converger.rolls.departures import departure_step
+from controlplane.converger.rolls.replacements import pending_changes
+from controlplane.converger.running.restarts import restart_in_hand_step, restart_step
+from controlplane.converger.running.restartsafety import restart_safety
 from controlplane.converger.unavailability import brokers_away
 from controlplane.converger.verdict import Situation, Verdict
-from controlplane.converger.voters import volume_step
+from controlplane.deciders.nodes import asked_for, restart_asked
 from controlplane.members import member_of, service_on, services_on
-from controlplane.nodecommands import asked_for, restart_asked
-from controlplane.planpreview import HEAP_RESTARTS, preview
+from controlplane.previews.plan import HEAP_RESTARTS, preview
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts

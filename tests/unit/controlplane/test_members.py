@@ -6,19 +6,19 @@ from datetime import timedelta
 import pytest
 
 from agent.wire import Document, FindingReport
-from controlplane.admission import admission_problems
-from controlplane.converger.arrivals import arrival_step
-from controlplane.converger.departures import departure_step
+from controlplane.admissions.spec import admission_problems
 from controlplane.converger.documents import document_for
-from controlplane.converger.seats import seats, thin_list
-from controlplane.converger.voters import voter_step
+from controlplane.converger.quorum.seats import seats, thin_list
+from controlplane.converger.quorum.voters import voter_step
+from controlplane.converger.rolls.arrivals import arrival_step
+from controlplane.converger.rolls.departures import departure_step
+from controlplane.folds.quorum import RULES
 from controlplane.gateways import roll_of
 from controlplane.members import FIRST_ID, LAST_ID, member_of, next_member_id
-from controlplane.planpreview import preview
-from controlplane.portal.answers import AgentSeen, instance_out
+from controlplane.portal.answers.clusters import AgentSeen, instance_out
 from controlplane.portal.documents import offer
-from controlplane.portal.schemas import BesideOut
-from controlplane.quorumfold import RULES
+from controlplane.portal.schemas.clusters import BesideOut
+from controlplane.previews.plan import preview
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView
 from events import facts

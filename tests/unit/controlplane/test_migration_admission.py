@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.admission import admission_problems
-from controlplane.migrationadmission import not_ready
-from controlplane.migrationplan import migration_phases
-from controlplane.planpreview import preview
+from controlplane.admissions.migration import not_ready
+from controlplane.admissions.spec import admission_problems
+from controlplane.previews.migration import migration_phases
+from controlplane.previews.plan import preview
 from controlplane.view import ClusterView, empty_view
 from controlplane.zookeeper.migration import Knows
 from events.spec.model import KafkaClusterDocument

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from controlplane.converger.documents import document_for
-from controlplane.migrationfold import RULES
+from controlplane.folds.migration import RULES
 from controlplane.quorumtold import is_told_nothing, is_told_to_stop, knows, quorum_told
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView

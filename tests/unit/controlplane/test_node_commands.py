@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.commands import CommandRefused, EvacuateBrokers, ReadmitBrokers, ReplaceNode, RestartServices
-from controlplane.nodecommands import (
+from controlplane.deciders.nodes import (
     Asked,
     asked_for,
     evacuation_asked,
@@ -15,8 +15,8 @@ from controlplane.nodecommands import (
     restart_asked,
 )
 from controlplane.replacement import Phase
-from controlplane.restartview import ReplaceView, RollingRestartView
 from controlplane.view import ClusterView, EvacuationView
+from controlplane.views.restarts import ReplaceView, RollingRestartView
 from events import facts
 from planner.observed import KafkaSnapshot
 from tests.builders import BEFORE, NODES, a_document, a_partition, a_snapshot, a_view, an_instance

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from agent.wire import OldClientReport, Report, ServiceReport
-from controlplane.oldclients import MOST_NAMED, old_clients_told
+from controlplane.previews.oldclients import MOST_NAMED, old_clients_told
 from controlplane.view import ClusterView
 from events.spec.model import KafkaClusterDocument
 from tests.builders import NOW, a_document, a_planned, a_view, an_instance

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from controlplane.cluster import evolve
 from controlplane.converger.documents import document_for
-from controlplane.orderfold import UNJUDGED, dated
+from controlplane.folds.orders import UNJUDGED, dated
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView
 from events import facts

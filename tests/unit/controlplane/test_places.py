@@ -8,22 +8,22 @@ from itertools import permutations
 import pytest
 
 from controlplane.cluster import fold
+from controlplane.converger.clouds.intents import intent_step
+from controlplane.converger.clouds.inventory import ListedInventory
+from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.decide import decide
-from controlplane.converger.departures import request_retire
-from controlplane.converger.handovers import handover_step
-from controlplane.converger.intents import intent_step
-from controlplane.converger.inventory import ListedInventory
 from controlplane.converger.loop import new_events
 from controlplane.converger.observation import JobSeen
-from controlplane.converger.rendering import terraform_run
-from controlplane.converger.replacements import pending_changes
-from controlplane.lossview import LossesView
-from controlplane.placemoves import pools_that_move
+from controlplane.converger.rolls.departures import request_retire
+from controlplane.converger.rolls.handovers import handover_step
+from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.places import by_place, left_places, place_of, places_of
-from controlplane.planpreview import preview
+from controlplane.previews.placemoves import pools_that_move
+from controlplane.previews.plan import preview
 from controlplane.replacement import Phase
 from controlplane.streams import cluster_stream
 from controlplane.view import ClusterView, InstanceView, IntentView, empty_view
+from controlplane.views.losses import LossesView
 from events import facts
 from events.envelope import Recorded
 from events.ids import ClusterUid

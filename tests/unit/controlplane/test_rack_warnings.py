@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.planpreview import preview
+from controlplane.previews.plan import preview
 from controlplane.view import empty_view
 from events.spec.document import load_documents
 

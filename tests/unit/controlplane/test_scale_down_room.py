@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.admission import admission_problems
+from controlplane.admissions.scaledown import room_after
+from controlplane.admissions.spec import admission_problems
 from controlplane.commands import CommandRefused, EvacuateBrokers
 from controlplane.converger.decide import decide
 from controlplane.converger.verdict import Situation
-from controlplane.nodecommands import evacuation_asked
-from controlplane.scaledownroom import room_after
+from controlplane.deciders.nodes import evacuation_asked
 from controlplane.view import ClusterView
 from events import facts
 from events.spec.positions import NOWHERE

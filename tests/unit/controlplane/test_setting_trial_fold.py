@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane import settingfold
-from controlplane.restartview import SettingStage
+from controlplane.folds import settings as settingfold
 from controlplane.view import ClusterView
+from controlplane.views.restarts import SettingStage
 from events import facts
 from tests.builders import BEFORE, NOW, a_document, a_view
 

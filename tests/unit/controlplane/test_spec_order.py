@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from controlplane.cluster import evolve
+from controlplane.folds.specorder import changes_in_hand
 from controlplane.specorder import SpecOrderKeeper, StageWait
-from controlplane.specorderfold import changes_in_hand
-from controlplane.specorderview import SpecChange
 from controlplane.view import ClusterView
+from controlplane.views.specorder import SpecChange
 from events import facts
 from events.codec import encode
 from events.envelope import Recorded

@@ -7,15 +7,15 @@ import pytest
 
 from controlplane.cluster import evolve
 from controlplane.commands import AdoptTopic, CommandRefused, DeclareTopics, DeleteTopic, ReportTopicsGone
-from controlplane.portal.pages.changeform import topic_data
-from controlplane.topiccommands import (
+from controlplane.deciders.topics import (
     topic_adopted,
     topic_deleted,
     topic_problems,
     topics_declared,
     topics_gone,
 )
-from controlplane.topicplan import topic_lines
+from controlplane.portal.pages.changeform import topic_data
+from controlplane.previews.topics import topic_lines
 from controlplane.view import ClusterView
 from events import topic_facts as facts
 from events.codec import encode

@@ -8,10 +8,10 @@ import pytest
 
 from controlplane.cluster import evolve
 from controlplane.commands import CommandRefused, WaiveWindow
-from controlplane.nodecommands import Asked
+from controlplane.deciders.nodes import Asked
+from controlplane.deciders.windows import window_waived
 from controlplane.settings import SettingsRefused, load_settings
 from controlplane.view import ClusterView
-from controlplane.windowcommands import window_waived
 from events import facts
 from events.codec import encode
 from events.envelope import Recorded

@@ -45,7 +45,7 @@ def test_every_reason_says_what_it_means_what_kedge_does_and_what_people_can_do(
 def _reasons() -> set[str]:
     """First arguments of `wait(...)` and `Wait(...)` in the converger, also those chosen between a few literals."""
     found: set[str] = set()
-    for file in (ROOT / "controlplane" / "converger").glob("*.py"):
+    for file in (ROOT / "controlplane" / "converger").rglob("*.py"):
         if file.name not in _OTHER_WAITS:
             found |= _reasons_in(file)
     return found
@@ -83,8 +83,8 @@ def _words(expression: ast.expr) -> set[str]:
 def test_the_ladder_of_the_architecture_is_the_one_that_decides() -> None:
     rows = table_headed(text("docs/architecture.md"), "rung")
     told = [bare(row[1].split()[0]) for row in rows if row[0]]
-    steps = [f"{step.__module__.rpartition('.')[2]}.py" for step in (*IN_HAND, *NEXT)]
-    assert told == ["deletion.py", *steps]
+    files = (step.__module__.removeprefix("controlplane.converger.").replace(".", "/") for step in (*IN_HAND, *NEXT))
+    assert told == ["deletion.py", *(f"{file}.py" for file in files)]
 
 
 def test_the_files_a_home_keeps_are_in_the_table(tmp_path: Path) -> None:

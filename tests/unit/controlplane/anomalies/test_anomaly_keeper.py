@@ -13,13 +13,13 @@ from controlplane.anomalies.keeper import HOLD, AnomalyKeeper, held_down
 from controlplane.anomalies.record import ANOMALIES_NOTED, noted_of
 from controlplane.anomalies.standing import Stance
 from controlplane.commands import Command, DemoteBroker, PromoteBroker
-from controlplane.healingview import DemotionView, SwitchView
-from controlplane.latest import MemoryLatestStore
+from controlplane.database.latest import MemoryLatestStore
 from controlplane.replacement import Phase
 from controlplane.reports import keep_report
-from controlplane.restartview import RestartView
 from controlplane.streams import anomalies_stream
 from controlplane.view import ClusterView, ConditionView
+from controlplane.views.healing import DemotionView, SwitchView
+from controlplane.views.restarts import RestartView
 from events.memory import MemoryEventStore
 from events.topic_facts import TopicTrouble
 from planner.anomalies.cooling import Load

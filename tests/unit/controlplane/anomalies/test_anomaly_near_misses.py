@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from controlplane.anomalies.evidence import Seen, evidence
-from controlplane.converger.maintenance import MAINTENANCE, maintenance_told
-from controlplane.rebalanceview import LastRebalance
+from controlplane.converger.clouds.maintenance import MAINTENANCE, maintenance_told
 from controlplane.replacement import Phase
 from controlplane.reports import keep_report
 from controlplane.view import ClusterView, ConditionView
+from controlplane.views.rebalances import LastRebalance
 from events.topic_facts import TopicTrouble
 from planner.anomalies.kinds import Kind
 from planner.observed import KafkaSnapshot

@@ -11,11 +11,11 @@ from controlplane.anomalies.book import AnomalyBook
 from controlplane.anomalies.evidence import Seen, evidence
 from controlplane.anomalies.keeper import AnomalyKeeper
 from controlplane.anomalies.standing import Stance
-from controlplane.healingview import SwitchView
 from controlplane.hotnoted import HOT_NOTED, HotNoted, hot_of
-from controlplane.rebalanceview import LastRebalance
-from controlplane.topicview import TopicsView
 from controlplane.view import ClusterView
+from controlplane.views.healing import SwitchView
+from controlplane.views.rebalances import LastRebalance
+from controlplane.views.topics import TopicsView
 from planner.anomalies.cooling import Cooling, Load
 from planner.anomalies.hot import BYTES_IN, BYTES_OUT, CPU
 from planner.anomalies.judge import Finding

@@ -10,9 +10,9 @@ import pytest
 
 from controlplane.anomalies.ratelearning import learned_now
 from controlplane.anomalies.rates import bands, learning
-from controlplane.latest import Observation, Subject
-from controlplane.topicview import TopicsView, TopicView
+from controlplane.database.latest import Observation, Subject
 from controlplane.view import ClusterView
+from controlplane.views.topics import TopicsView, TopicView
 from events.errors import StoreUnavailable
 from events.topic_facts import TopicDeclaration
 from planner.anomalies.learnedrates import HourOfDay, LearnedBand, NotJudged, with_hour

@@ -8,8 +8,8 @@ import pytest
 
 from controlplane.anomalies.rates import bands
 from controlplane.anomalies.standing import Stance
-from controlplane.topicview import TopicsView, TopicView
 from controlplane.view import ClusterView
+from controlplane.views.topics import TopicsView, TopicView
 from events.topic_facts import TopicDeclaration
 from planner.anomalies.judge import Finding
 from planner.anomalies.kinds import Kind, State

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from typer.testing import Result
 
 from controlplane.cli.surroundings import Surroundings
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import clusters as api
 from controlplane.portal.trouble import why
 from tests.unit.controlplane.cli.invoked import kedge
 

@@ -8,8 +8,8 @@ import pytest
 
 from controlplane.cli import exits
 from controlplane.cli.kepttokens import token_for
-from controlplane.portal import schemas as api
-from controlplane.portal.accessschemas import (
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas.access import (
     AuditCheckOut,
     AuditEntryOut,
     AuditOut,

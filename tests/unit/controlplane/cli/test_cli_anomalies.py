@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from controlplane.cli import exits
-from controlplane.portal import anomalyschemas as anomaly_api
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import anomalies as anomaly_api
+from controlplane.portal.schemas import clusters as api
 from tests.unit.controlplane.cli.cli_world import START, World
 
 SLOW = anomaly_api.AnomalyOut(

@@ -10,7 +10,7 @@ from controlplane.cli.address import Address
 from controlplane.cli.client import Client
 from controlplane.cli.errors import CliError, Refused, UnknownCluster, Unreachable
 from controlplane.cli.exchange import ATTEMPTS
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import clusters as api
 from tests.unit.controlplane.cli.cli_world import TOKEN, URL, FakeServer, detail, no_change, plans_of, problem
 
 ADDRESS = Address(URL, SecretStr(TOKEN), "server.json")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.cli import exits
-from controlplane.portal.doctorschemas import DoctorOut, ExaminationOut, FindingOut
+from controlplane.portal.schemas.doctor import DoctorOut, ExaminationOut, FindingOut
 from tests.unit.controlplane.cli.cli_world import START, URL, World, problem
 
 WRONG = FindingOut(what="aws/a/r: images", well=False, told="there is no ami-1", what_next="Correct aws.yaml.")

@@ -6,7 +6,7 @@ import httpx
 
 from controlplane.cli import exits
 from controlplane.cli.verbs.events import PAGE
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import clusters as api
 from tests.unit.controlplane.cli.cli_world import World, detail, event, snapshot
 
 PATH = "/clusters/orders/events"

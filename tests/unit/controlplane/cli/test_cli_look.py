@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from controlplane.cli import exits
-from controlplane.portal import schemas as api
-from controlplane.portal.pastschemas import PastOut
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas.past import PastOut
 from tests.unit.controlplane.cli.cli_world import (
     START,
     World,

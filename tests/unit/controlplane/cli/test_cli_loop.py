@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.cli import exits
-from controlplane.portal import loopschemas as api
+from controlplane.portal.schemas import loop as api
 from tests.unit.controlplane.cli.cli_world import START, World, problem, snapshot
 
 OWNER = "host-1:4711:ab"

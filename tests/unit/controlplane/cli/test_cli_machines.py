@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from controlplane.cli import exits
-from controlplane.portal.machineanswers import regions_out
-from controlplane.portal.machineschemas import MachinesOut
+from controlplane.portal.answers.machines import regions_out
+from controlplane.portal.schemas.machines import MachinesOut
 from providers.pricebook import read_price_book
 from tests.unit.controlplane.cli.cli_world import START, URL, World, problem, snapshot
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from controlplane.cli import exits
-from controlplane.portal import moveschemas as move_api
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas import moves as move_api
 from tests.unit.controlplane.cli.cli_world import World, detail, problem
 
 PLAN = "/clusters/orders/moves/plan"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.portal import networkschemas as api
+from controlplane.portal.schemas import networks as api
 from tests.unit.controlplane.cli.cli_world import START, World
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.portal import proposalschemas as api
+from controlplane.portal.schemas import proposals as api
 from tests.unit.controlplane.cli.cli_world import START, World
 from tests.unit.controlplane.policies.test_policy_files import POLICY, with_test
 from tests.unit.events.spec_texts import ORDERS

@@ -4,7 +4,7 @@ import pytest
 
 from controlplane.cli import exits
 from controlplane.cli.progress import rebalance_words
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import clusters as api
 from tests.unit.controlplane.cli.cli_world import World, detail, problem, snapshot
 from tests.unit.controlplane.cli.test_cli_moves_order import planned
 

@@ -10,9 +10,9 @@ from typer.testing import Result
 
 from agent.wire import BootData
 from controlplane.converger.documents import document_for
+from controlplane.database.migrate import upgrade
 from controlplane.home import Home
 from controlplane.leaderlock import LeaderLock
-from controlplane.migrate import upgrade
 from events.engine import build_engine
 from events.envelope import NewEvent, Origin
 from events.sqlstore import SqlEventStore

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.portal.rollbackschemas import RollbackOut
-from controlplane.portal.sourceschemas import PullRequestOut
+from controlplane.portal.schemas.rollbacks import RollbackOut
+from controlplane.portal.schemas.sources import PullRequestOut
 from tests.unit.controlplane.cli.cli_world import World, problem, spec_problem
 
 PATH = "/clusters/orders/rollback"

@@ -6,10 +6,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from controlplane.backup import backup as backup_to
 from controlplane.cli import exits
-from controlplane.migrate import upgrade
-from controlplane.portal import schemas as api
+from controlplane.database.backup import backup as backup_to
+from controlplane.database.migrate import upgrade
+from controlplane.portal.schemas import clusters as api
 from events.engine import build_engine
 from events.envelope import NewEvent, Origin
 from events.sqlstore import SqlEventStore

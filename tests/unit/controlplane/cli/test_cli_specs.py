@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.cli import exits
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import clusters as api
 from tests.unit.controlplane.cli.cli_world import (
     START,
     World,

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.portal import schemas as api
-from controlplane.portal import topicschemas as topic_api
-from controlplane.portal.rollbackschemas import TopicDeclarationOut, TopicDeclarationsOut
+from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas import topics as topic_api
+from controlplane.portal.schemas.rollbacks import TopicDeclarationOut, TopicDeclarationsOut
 from tests.unit.controlplane.cli.cli_world import START, World
 
 DECLARED = topic_api.DeclaredTopicOut(

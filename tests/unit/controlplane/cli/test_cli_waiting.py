@@ -15,7 +15,7 @@ from controlplane.cli.waiting import (
     message_of,
     next_command,
 )
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import clusters as api
 from tests.unit.controlplane.cli.cli_world import condition, detail, instance, rolling
 
 WANTED = Converged(2, "u1")

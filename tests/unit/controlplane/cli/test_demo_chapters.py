@@ -12,7 +12,7 @@ from controlplane.cli.demo.house import DemoFailed, House
 from controlplane.cli.demo.story import Story, read_spec
 from controlplane.cli.demo.traffic import Traffic
 from controlplane.converger.verdict import LOSS_GRACE_S as DEFAULT_GRACE_S
-from controlplane.portal import schemas as api
+from controlplane.portal.schemas import clusters as api
 from events.spec.document import load_documents
 from events.spec.model import MetadataMode
 

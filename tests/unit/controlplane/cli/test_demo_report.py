@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.cli.demo.certificates import certificate_line
 from controlplane.cli.demo.report import Replaced, planned, replaced, roll
-from controlplane.portal.schemas import EventOut
+from controlplane.portal.schemas.clusters import EventOut
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 CERTIFICATE = {

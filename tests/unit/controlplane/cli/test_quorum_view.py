@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console, RenderableType
 
 from controlplane.cli.quorum_view import quorum_section
-from controlplane.portal.quorumanswers import quorum_out
-from controlplane.portal.quorumschemas import QuorumOut
+from controlplane.portal.answers.quorum import quorum_out
+from controlplane.portal.schemas.quorum import QuorumOut
 from controlplane.replacement import Phase
 from controlplane.view import VoterChangeView
 from events import facts

@@ -3,11 +3,11 @@
 from datetime import timedelta
 from typing import Any
 
-from controlplane.converger.curebudget import FleetCures
+from controlplane.converger.health.curebudget import FleetCures
 from controlplane.converger.verdict import (
     Situation,
 )
-from controlplane.migrationview import MigrationView
+from controlplane.views.migration import MigrationView
 from planner.observed import PartitionSeen, QuorumSeen, VoterSeen
 from planner.pulse import Pulse, felt
 from tests.builders import (

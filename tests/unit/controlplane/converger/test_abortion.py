@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.abortion import abortion_step
 from controlplane.converger.decide import decide
+from controlplane.converger.rolls.abortion import abortion_step
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView
 from events import facts

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from controlplane.converger.announcements import READ_EVERY, Announcements
-from controlplane.converger.inventory import ListedInventory
+from controlplane.converger.clouds.announcements import READ_EVERY, Announcements
+from controlplane.converger.clouds.inventory import ListedInventory
 from events.ids import ClusterUid
 from providers.base import Listing, Place
 from providers.callbudget import CallRate, TokenBucket

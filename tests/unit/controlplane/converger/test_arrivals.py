@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.converger.arrivals import arrival_step, founding_step, loss_step, start_id
+from controlplane.converger.rolls.arrivals import arrival_step, founding_step, loss_step, start_id
 from controlplane.converger.verdict import ReadConsole
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView

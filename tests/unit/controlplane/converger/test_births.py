@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from controlplane.cluster import evolve
-from controlplane.converger.arrivals import arrival_step, founding_step
-from controlplane.converger.births import lacks_founders
 from controlplane.converger.decide import decide
-from controlplane.converger.departures import departure_step
+from controlplane.converger.rolls.arrivals import arrival_step, founding_step
+from controlplane.converger.rolls.births import lacks_founders
+from controlplane.converger.rolls.departures import departure_step
 from controlplane.quorumtold import quorum_told
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from controlplane.chaosview import ChaosView
-from controlplane.converger.brokendown import broken_ailments, broker_away, exits_of
-from controlplane.converger.clienthealth import STEADY, UNSEEN, HealthWatch
 from controlplane.converger.decide import decide
-from controlplane.converger.healing import healing_step
-from controlplane.converger.healthseen import WELL, HealthSeen
+from controlplane.converger.health.brokendown import broken_ailments, broker_away, exits_of
+from controlplane.converger.health.clients import STEADY, UNSEEN, HealthWatch
+from controlplane.converger.health.healing import healing_step
+from controlplane.converger.health.seen import WELL, HealthSeen
 from controlplane.converger.observation import InventorySeen, ReportSeen
 from controlplane.converger.verdict import Situation
-from controlplane.healingview import SwitchView
 from controlplane.replacement import Phase
-from controlplane.restartview import Before, RestartView
 from controlplane.view import ReplaceView
+from controlplane.views.chaos import ChaosView
+from controlplane.views.healing import SwitchView
+from controlplane.views.restarts import Before, RestartView
 from events import facts
 from planner.breakdown import Absence
 from planner.healing import Cure, PastCure

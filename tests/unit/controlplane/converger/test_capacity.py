@@ -10,9 +10,9 @@ from controlplane.bandwidth import ASSUMED_BYTES_PER_S, nic_bytes_per_s, usable_
 from controlplane.cluster import evolve
 from controlplane.clusterstate import catalogue_capacity
 from controlplane.converger.act import drain_request
-from controlplane.converger.capacity import fallen_back
-from controlplane.converger.conditions import FALLBACK, TWINS, condition_changes
-from controlplane.converger.intents import intent_step
+from controlplane.converger.clouds.capacity import fallen_back
+from controlplane.converger.clouds.intents import intent_step
+from controlplane.converger.conditions.changes import FALLBACK, TWINS, condition_changes
 from controlplane.converger.verdict import Verdict
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, DrainView, IntentView

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.clienthealth import HealthWatch
-from controlplane.converger.conditions import condition_changes
-from controlplane.converger.healthseen import WELL, HealthSeen
-from controlplane.converger.isrconditions import GRACE as ISR_GRACE
-from controlplane.converger.isrconditions import at_min_isr
-from controlplane.converger.registrations import GRACE, registration_wrong
+from controlplane.converger.conditions.changes import condition_changes
+from controlplane.converger.conditions.isr import GRACE as ISR_GRACE
+from controlplane.converger.conditions.isr import at_min_isr
+from controlplane.converger.health.clients import HealthWatch
+from controlplane.converger.health.registrations import GRACE, registration_wrong
+from controlplane.converger.health.seen import WELL, HealthSeen
 from controlplane.converger.verdict import Situation, Verdict
 from controlplane.replacement import Phase
-from controlplane.restartview import Before, RestartView
+from controlplane.views.restarts import Before, RestartView
 from planner.observed import BrokerSeen, KafkaSnapshot, TopicPartition
 from tests.builders import BEFORE, NOW, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
 

@@ -3,8 +3,8 @@
 import json
 from datetime import UTC, datetime
 
-from controlplane.converger.consoles import CONSOLE, keep_console, without_secrets
-from controlplane.latest import MemoryLatestStore, Observation, Subject
+from controlplane.converger.clouds.consoles import CONSOLE, keep_console, without_secrets
+from controlplane.database.latest import MemoryLatestStore, Observation, Subject
 from controlplane.view import ClusterView, InstanceView
 from events.ids import ClusterUid
 from providers.console import LAST_BYTES

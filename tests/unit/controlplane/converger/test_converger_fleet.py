@@ -12,10 +12,10 @@ from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.loop import Converger, new_events
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.ports import LostLeadership, Ports
-from controlplane.jobstore import MemoryJobStore
+from controlplane.database.jobs import MemoryJobStore
+from controlplane.database.latest import MemoryLatestStore
+from controlplane.database.plans import MemoryPlanStore
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.latest import MemoryLatestStore
-from controlplane.planstore import MemoryPlanStore
 from controlplane.streams import FREEZES, cluster_stream
 from controlplane.view import ClusterView
 from events import facts

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.cordons import CORDON_LEVEL, brokers_to_cordon, cordon_step
+from controlplane.converger.rolls.cordons import CORDON_LEVEL, brokers_to_cordon, cordon_step
 from controlplane.converger.verdict import SetCordons
 from controlplane.kafka.features import METADATA
 from controlplane.replacement import Phase

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from controlplane.converger.deadends import detours, in_the_way
-from controlplane.converger.drains import drain_step
-from controlplane.converger.replacements import replacement_step
+from controlplane.converger.moves.deadends import detours, in_the_way
+from controlplane.converger.rolls.drains import drain_step
+from controlplane.converger.rolls.replacements import replacement_step
 from controlplane.converger.verdict import CancelMoves, Reassign, Situation
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView

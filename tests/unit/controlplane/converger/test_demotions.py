@@ -3,12 +3,12 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from controlplane.anomalyfold import RULES
-from controlplane.converger.anomalyconditions import demotions_told, healing_off_told
+from controlplane.converger.conditions.anomalies import demotions_told, healing_off_told
 from controlplane.converger.decide import decide
-from controlplane.converger.demotions import demotion_step
+from controlplane.converger.health.demotions import demotion_step
 from controlplane.converger.inhand import has_work
 from controlplane.converger.verdict import ElectPreferred, Reassign
+from controlplane.folds.anomalies import RULES
 from controlplane.view import ClusterView
 from events import facts
 from planner.observed import PartitionSeen

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.departures import departure_step
+from controlplane.converger.rolls.departures import departure_step
 from controlplane.converger.verdict import Unregister, Verdict
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView

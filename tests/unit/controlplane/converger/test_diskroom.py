@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.diskroom import MIB, overfull_disk, untold_disks
-from controlplane.converger.drains import drain_step
+from controlplane.converger.moves.diskroom import MIB, overfull_disk, untold_disks
+from controlplane.converger.rolls.drains import drain_step
 from controlplane.converger.verdict import Verdict
 from events import facts
 from planner.observed import KafkaSnapshot, LogDirSeen, LogDirsSeen

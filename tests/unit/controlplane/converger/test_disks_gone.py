@@ -5,12 +5,12 @@ from typing import Any
 
 from agent.wire import DIRECTORY_LOST
 from controlplane.converger.decide import decide
-from controlplane.converger.handovers import handover_step, sick_broker_gate
-from controlplane.converger.replacements import replacement_step
+from controlplane.converger.rolls.handovers import handover_step, sick_broker_gate
+from controlplane.converger.rolls.replacements import replacement_step
 from controlplane.converger.verdict import Situation, Verdict
 from controlplane.replacement import Phase
-from controlplane.restartview import ReplaceView
 from controlplane.view import InstanceView
+from controlplane.views.restarts import ReplaceView
 from events import facts
 from tests.builders import BEFORE, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
 

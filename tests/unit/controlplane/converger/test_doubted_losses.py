@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from controlplane.cluster import evolve
-from controlplane.converger.arrivals import loss_step
 from controlplane.converger.decide import decide
+from controlplane.converger.rolls.arrivals import loss_step
 from controlplane.view import ClusterView
 from events import facts
 from events.codec import encode

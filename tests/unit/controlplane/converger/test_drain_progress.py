@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from controlplane.converger.drainprogress import Progress, gone_for_good, held_up, kept_waiting, progress_of
-from controlplane.converger.traffic import Traffic
+from controlplane.converger.moves.traffic import Traffic
+from controlplane.converger.rolls.drainprogress import Progress, gone_for_good, held_up, kept_waiting, progress_of
 from controlplane.view import InstanceView
 from planner.drain.residual import residual
 from planner.observed import KafkaSnapshot, LogDirsSeen, PartitionSeen, TopicPartition

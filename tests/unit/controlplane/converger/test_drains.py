@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.drains import MAX_ROUNDS, drain_step
-from controlplane.converger.foresight import plan_job_id
 from controlplane.converger.observation import JobSeen
+from controlplane.converger.rolls.drains import MAX_ROUNDS, drain_step
+from controlplane.converger.rolls.foresight import plan_job_id
 from controlplane.converger.verdict import (
     CancelMoves,
     ClearThrottles,
@@ -20,8 +20,8 @@ from controlplane.converger.verdict import (
     Verdict,
 )
 from controlplane.replacement import Phase
-from controlplane.restartview import ReplaceView
 from controlplane.view import DrainView
+from controlplane.views.restarts import ReplaceView
 from events import facts
 from planner.drain.plan import Deferred, DrainPlan
 from planner.observed import FailedDirsSeen, KafkaSnapshot, LogDirsSeen, PartitionSeen, ThrottlesSeen, TopicPartition

@@ -1,7 +1,7 @@
 """`CloudDrift` says what was changed by hand; without a good audit nothing is said."""
 
-from controlplane.converger.conditions import condition_changes
-from controlplane.converger.driftconditions import NETWORK_DRIFT, drift_told, network_drift_told
+from controlplane.converger.conditions.changes import condition_changes
+from controlplane.converger.conditions.drift import NETWORK_DRIFT, drift_told, network_drift_told
 from controlplane.converger.verdict import Situation, Verdict
 from controlplane.drift.record import AuditNoted, network_label
 from controlplane.places import places_of

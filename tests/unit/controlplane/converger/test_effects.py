@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from controlplane.converger.act import carry_out
+from controlplane.converger.moves.traffic import Traffic
 from controlplane.converger.ports import LostLeadership, Ports
-from controlplane.converger.traffic import Traffic
 from controlplane.converger.verdict import (
     AddVoter,
     CancelMoves,
@@ -36,9 +36,9 @@ from controlplane.converger.verdict import (
 )
 from controlplane.kafka.errors import KafkaRefused
 from controlplane.kafka.throttle import ThrottlePlan
-from controlplane.rebalanceview import RebalanceView
 from controlplane.replacement import Phase
 from controlplane.view import IntentView
+from controlplane.views.rebalances import RebalanceView
 from events.ids import Epoch
 from planner.observed import TopicPartition
 from planner.rollout.live_step import LiveStep

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.elections import election_step
-from controlplane.converger.hungconditions import elections_fail
-from controlplane.converger.movewatch import Elections, MoveWatch
+from controlplane.converger.conditions.hungmoves import elections_fail
+from controlplane.converger.moves.elections import election_step
+from controlplane.converger.moves.watch import Elections, MoveWatch
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import (
     Allowance,
     Situation,
 )
-from controlplane.latest import MemoryLatestStore
+from controlplane.database.latest import MemoryLatestStore
 from controlplane.view import MovesView
 from events import facts
 from events.ids import ClusterUid

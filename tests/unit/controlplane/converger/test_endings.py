@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.conditions import condition_changes
+from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.decide import decide
 from controlplane.converger.deletion import STOP_WITHIN_S, deletion_step
-from controlplane.converger.finalisation import finalisation_step
+from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.pausing import hold_on
+from controlplane.converger.rolls.finalisation import finalisation_step
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import (
     ClearThrottles,
@@ -21,7 +22,6 @@ from controlplane.converger.verdict import (
     Verdict,
     Wait,
 )
-from controlplane.converger.wholeness import cluster_is_whole
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, ConditionView, IntentView
 from events import facts

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.drains import drain_step, request_drain
-from controlplane.converger.evacuations import evacuation_step
-from controlplane.converger.foresight import foreseen_drain
 from controlplane.converger.inhand import has_work
+from controlplane.converger.rolls.drains import drain_step, request_drain
+from controlplane.converger.rolls.evacuations import evacuation_step
+from controlplane.converger.rolls.foresight import foreseen_drain
 from controlplane.converger.verdict import Allowance, Verdict
 from controlplane.movecap import cap_mib_per_s, lowered
 from controlplane.replacement import Phase

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from controlplane.converger.decide import decide
-from controlplane.converger.externalquorum import why_it_stays_static
+from controlplane.converger.quorum.external import why_it_stays_static
 from controlplane.converger.verdict import RaiseFeature, Situation, Verdict
 from controlplane.converger.windows import WINDOW
-from controlplane.externalplan import NO_WAY_BACK
-from controlplane.externalview import ExternalBrokerView, ExternalView
 from controlplane.kafka.features import KRAFT, METADATA
-from controlplane.planpreview import preview
+from controlplane.previews.external import NO_WAY_BACK
+from controlplane.previews.plan import preview
 from controlplane.view import ClusterView
+from controlplane.views.external import ExternalBrokerView, ExternalView
 from events import facts
 from planner.observed import FeatureSeen, KafkaSnapshot, QuorumSeen, VoterSeen
 from planner.rollout.windows import Freeze

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controlplane.converger.decide import decide
-from controlplane.converger.externalbrokers import STOPPED_FOR
+from controlplane.converger.rolls.externalbrokers import STOPPED_FOR
 from controlplane.converger.verdict import (
     AddVoter,
     CancelMoves,
@@ -23,10 +23,10 @@ from controlplane.converger.verdict import (
     Unregister,
 )
 from controlplane.externals import external_brokers, leaving_externals
-from controlplane.externalview import ExternalBrokerView, ExternalView
 from controlplane.gateways import bootstrap_of
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, EvacuationView
+from controlplane.views.external import ExternalBrokerView, ExternalView
 from events import facts
 from planner.observed import FeatureSeen, QuorumSeen, ThrottlesSeen, VoterSeen
 from tests.builders import BEFORE, NODES, NOW, a_partition, a_situation, a_snapshot, a_view, an_instance

@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agent.wire import PacketFilterReport
-from controlplane.converger.conditions import condition_changes
+from controlplane.converger.clouds.packetfilters import FILTER_BEHIND, LOOK_EVERY, PATIENCE, FilterWatch, filters_told
+from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.observation import ReportSeen
-from controlplane.converger.packetfilters import FILTER_BEHIND, LOOK_EVERY, PATIENCE, FilterWatch, filters_told
 from controlplane.converger.verdict import Verdict
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, ConditionView, InstanceView

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from controlplane.converger.backoff import CAP_S, delay_s
-from controlplane.converger.curebudget import FleetCures
 from controlplane.converger.fleet import MAX_IMAGE_FAILURES, FleetBrake, is_counted
+from controlplane.converger.health.curebudget import FleetCures
 from controlplane.converger.verdict import Verdict
 from controlplane.replacement import Phase
 from controlplane.streams import cluster_stream, cluster_uid_of

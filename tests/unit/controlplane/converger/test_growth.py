@@ -6,15 +6,15 @@ from types import MappingProxyType
 import pytest
 
 from agent.wire import LogDirReport
+from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.decide import decide
 from controlplane.converger.documents import document_for
-from controlplane.converger.growth import grown_step, growth_step
-from controlplane.converger.rendering import terraform_run
+from controlplane.converger.rolls.growth import grown_step, growth_step
 from controlplane.converger.verdict import Situation
-from controlplane.planpreview import preview
+from controlplane.previews.plan import preview
 from controlplane.replacement import Phase
-from controlplane.restartview import ReplaceView
 from controlplane.view import ClusterView, IntentView
+from controlplane.views.restarts import ReplaceView
 from events import facts
 from events.spec.storage_rules import GROWS_IN_PLACE
 from planner.rollout.desired import desired_nodes

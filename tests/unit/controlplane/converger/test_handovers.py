@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.handovers import handover_step
 from controlplane.converger.observation import ReportSeen
+from controlplane.converger.rolls.handovers import handover_step
 from controlplane.converger.verdict import Verdict
-from controlplane.planpreview import ONE_CONTROLLER, preview
+from controlplane.previews.plan import ONE_CONTROLLER, preview
 from controlplane.replacement import Phase
-from controlplane.restartview import ReplaceView
 from controlplane.view import ClusterView, InstanceView
+from controlplane.views.restarts import ReplaceView
 from events import facts
 from planner.observed import PartitionSeen, QuorumSeen, VoterSeen
 from tests.builders import (

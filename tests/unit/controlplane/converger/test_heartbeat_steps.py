@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 
 from agent.wire import HeartbeatReport
+from controlplane.converger.conditions.heartbeats import heartbeats_silent
 from controlplane.converger.decide import decide
 from controlplane.converger.documents import document_for
-from controlplane.converger.healthseen import HealthSeen
-from controlplane.converger.heartbeatconditions import heartbeats_silent
-from controlplane.converger.heartbeats import ASK_AGAIN, heartbeats_for, places_heartbeats
-from controlplane.converger.hungmoves import strangers_moves
+from controlplane.converger.health.heartbeats import ASK_AGAIN, heartbeats_for, places_heartbeats
+from controlplane.converger.health.seen import HealthSeen
+from controlplane.converger.moves.hungmoves import strangers_moves
 from controlplane.converger.observation import STALE_AFTER, ReportSeen
 from controlplane.converger.verdict import ChangeTopics, Reassign
-from controlplane.latest import MemoryLatestStore
+from controlplane.database.latest import MemoryLatestStore
 from controlplane.replacement import Phase
 from controlplane.reports import AGENT_FINDINGS, ailing, keep_report
-from controlplane.restartview import Before, RestartView
 from controlplane.view import ClusterView, EvacuationView
+from controlplane.views.restarts import Before, RestartView
 from events.ids import ClusterUid
 from events.spec.health import Health
 from planner.heartbeats import HEARTBEAT_TOPIC

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from controlplane.converger.decide import decide
-from controlplane.converger.placements import KEPT, hot_broker_step, leader_order_step
-from controlplane.converger.rebalances import rebalance_step
+from controlplane.converger.moves.placements import KEPT, hot_broker_step, leader_order_step
+from controlplane.converger.moves.rebalances import rebalance_step
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import ElectPreferred, Reassign, Situation
-from controlplane.healingview import SwitchView
 from controlplane.hotnoted import YOUNG, HotNoted, ListNoted
-from controlplane.topicview import TopicsView
 from controlplane.view import ClusterView
+from controlplane.views.healing import SwitchView
+from controlplane.views.topics import TopicsView
 from events import facts
 from events.topic_facts import ReplicationEnded
 from planner.observed import KafkaSnapshot

@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 
 from controlplane.cluster import evolve
-from controlplane.converger.hungconditions import reassignment_hung
-from controlplane.converger.hungmoves import hung_repair_step, hung_step
-from controlplane.converger.movebatches import batches_in_hand
-from controlplane.converger.pacing import paced
-from controlplane.converger.rebalances import rebalance_in_hand_step
-from controlplane.converger.replication import replication_in_hand_step
+from controlplane.converger.conditions.hungmoves import reassignment_hung
+from controlplane.converger.moves.batches import batches_in_hand
+from controlplane.converger.moves.hungmoves import hung_repair_step, hung_step
+from controlplane.converger.moves.pacing import paced
+from controlplane.converger.moves.rebalances import rebalance_in_hand_step
+from controlplane.converger.moves.replication import replication_in_hand_step
 from controlplane.converger.verdict import CancelMoves, SetThrottle, Situation
-from controlplane.rebalanceview import RebalanceView
-from controlplane.topicview import ReplicationView, TopicsView
 from controlplane.view import MovesView
+from controlplane.views.rebalances import RebalanceView
+from controlplane.views.topics import ReplicationView, TopicsView
 from events import facts, topic_facts
 from events.codec import encode
 from events.envelope import Recorded

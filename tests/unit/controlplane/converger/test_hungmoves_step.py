@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.controllercure import STANDS
+from controlplane.converger.conditions.hungmoves import reassignment_hung, strangers_told
 from controlplane.converger.decide import decide
-from controlplane.converger.hungconditions import reassignment_hung, strangers_told
-from controlplane.converger.hungmoves import hung_step, strangers_moves
-from controlplane.converger.movewatch import MoveWatch, TakenBack
-from controlplane.converger.pacing import paced
+from controlplane.converger.moves.hungmoves import hung_step, strangers_moves
+from controlplane.converger.moves.pacing import paced
+from controlplane.converger.moves.watch import MoveWatch, TakenBack
+from controlplane.converger.quorum.controllercure import STANDS
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import (
     Allowance,
@@ -21,12 +21,12 @@ from controlplane.converger.verdict import (
     ReelectController,
     Situation,
 )
-from controlplane.healingview import SwitchView
+from controlplane.database.latest import MemoryLatestStore
 from controlplane.kafka.throttle import ThrottlePlan
-from controlplane.latest import MemoryLatestStore
-from controlplane.movesview import DeposedController
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView, MovesView
+from controlplane.views.healing import SwitchView
+from controlplane.views.hungmoves import DeposedController
 from events import facts
 from events.ids import ClusterUid
 from planner.healing import Cure, PastCure

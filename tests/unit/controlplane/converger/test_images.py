@@ -3,17 +3,17 @@
 from dataclasses import replace
 from typing import Any
 
+from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.decide import decide
-from controlplane.converger.finalisation import finalisation_step
 from controlplane.converger.fleet import FleetBrake
-from controlplane.converger.images import image_left_step, image_step, is_urgent, with_image
 from controlplane.converger.inhand import has_work
-from controlplane.converger.rendering import terraform_run
-from controlplane.converger.replacements import pending_changes
+from controlplane.converger.rolls.finalisation import finalisation_step
+from controlplane.converger.rolls.images import image_left_step, image_step, is_urgent, with_image
+from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.converger.verdict import Wait
 from controlplane.images.offer import ImageOffer
-from controlplane.imageview import ImageView
 from controlplane.view import ClusterView, IntentView
+from controlplane.views.images import ImageView
 from events import facts
 from events.ids import ClusterUid
 from planner.rollout.diff import Change

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.intents import MAX_RUN_FAILURES, intent_step, job_id
+from controlplane.converger.clouds.intents import MAX_RUN_FAILURES, intent_step, job_id
 from controlplane.converger.observation import JobSeen
 from controlplane.converger.verdict import StartRun, TerminateInstance, Verdict
 from controlplane.replacement import Phase

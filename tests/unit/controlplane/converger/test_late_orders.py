@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from controlplane.converger.decide import decide
-from controlplane.converger.keptback import is_kept_back, may_be_kept_back
-from controlplane.converger.lateorders import beside_late_orders, late_order_step
 from controlplane.converger.observation import ReportSeen
-from controlplane.converger.restarts import restart_in_hand_step
+from controlplane.converger.rolls.keptback import is_kept_back, may_be_kept_back
+from controlplane.converger.rolls.lateorders import beside_late_orders, late_order_step
+from controlplane.converger.running.restarts import restart_in_hand_step
 from controlplane.converger.verdict import Situation, wait
-from controlplane.foldmoves import frozen
-from controlplane.orderfold import UNJUDGED
+from controlplane.folds.edits import frozen
+from controlplane.folds.orders import UNJUDGED
 from controlplane.replacement import Phase
-from controlplane.restartview import Before, RestartView
 from controlplane.view import ClusterView, InstanceView
+from controlplane.views.restarts import Before, RestartView
 from events import facts
 from tests.builders import NOW, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from controlplane.converger.decide import decide
-from controlplane.converger.placements import leader_order_step
-from controlplane.converger.placementwork import IN_PLACE, placement_of
+from controlplane.converger.moves.placements import leader_order_step
+from controlplane.converger.moves.placementwork import IN_PLACE, placement_of
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import ElectPreferred, Reassign
-from controlplane.healingview import SwitchView
+from controlplane.views.healing import SwitchView
 from events.spec.document import load_documents
 from events.topic_facts import ReplicationEnded, ReplicationRequested
 from planner.observed import KafkaSnapshot, PartitionSeen

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from controlplane.converger.inventory import SILENCE, ListedInventory
-from controlplane.converger.rendering import terraform_run
+from controlplane.converger.clouds.inventory import SILENCE, ListedInventory
+from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, IntentView
 from events.ids import ClusterUid

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.livesettings import (
+from controlplane.converger.observation import SettingsObserved
+from controlplane.converger.running.livesettings import (
     settings_adopted,
     settings_in_hand_step,
     settings_left_step,
     settings_step,
 )
-from controlplane.converger.observation import SettingsObserved
-from controlplane.converger.settingwork import drift_work, setting_work
-from controlplane.converger.toldsettings import config_to_make, settings_to_make
+from controlplane.converger.running.settingwork import drift_work, setting_work
+from controlplane.converger.running.toldsettings import config_to_make, settings_to_make
 from controlplane.converger.verdict import SetSettings, Situation
 from controlplane.replacement import Phase
-from controlplane.restartview import SettingChangeView, SettingRefusal, SettingStage
 from controlplane.view import ClusterView, InstanceView
+from controlplane.views.restarts import SettingChangeView, SettingRefusal, SettingStage
 from events import facts
 from planner.observed import PartitionSeen, SettingSeen
 from planner.rollout.desired import desired_nodes

@@ -6,8 +6,8 @@ from typing import cast
 import pytest
 
 from controlplane.converger.act import carry_out
-from controlplane.converger.copying import hand_over
 from controlplane.converger.ports import Ports
+from controlplane.converger.rolls.copying import hand_over
 from controlplane.converger.verdict import PreferLogDirs, Reassign
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
 from controlplane.kafka.throttle import ThrottlePlan

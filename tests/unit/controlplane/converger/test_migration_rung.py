@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from controlplane.anomalies.standing import own_doing
-from controlplane.converger.migration import cut_step, migration_begin_step, migration_step
-from controlplane.converger.migrationlook import look
+from controlplane.converger.quorum.migration import cut_step, migration_begin_step, migration_step
+from controlplane.converger.quorum.migrationlook import look
 from controlplane.converger.verdict import ForgetMigration, ReleaseRestartLock, Situation, TakeRestartLock
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView

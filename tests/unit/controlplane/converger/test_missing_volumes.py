@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from controlplane.commands import ReplaceNode
-from controlplane.converger.intents import intent_step
-from controlplane.converger.missingvolumes import given_up
+from controlplane.converger.clouds.intents import intent_step
+from controlplane.converger.clouds.missingvolumes import given_up
+from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.observation import InventorySeen
-from controlplane.converger.rendering import terraform_run
 from controlplane.converger.verdict import StartRun, Verdict
-from controlplane.nodecommands import replacement_asked
+from controlplane.deciders.nodes import replacement_asked
 from controlplane.places import places_of
 from controlplane.replacement import Phase
-from controlplane.restartview import ReplaceView
 from controlplane.view import ClusterView, IntentView
+from controlplane.views.restarts import ReplaceView
 from events import facts
 from tests.builders import BEFORE, NOW, a_situation, a_view, an_instance, an_inventory
 

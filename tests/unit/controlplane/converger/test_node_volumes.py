@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from controlplane.admissions.scaledown import room_after
+from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.decide import decide
-from controlplane.converger.disks import with_volume_sizes
 from controlplane.converger.documents import document_for
-from controlplane.converger.foresight import with_arrivals
-from controlplane.converger.nodevolumes import directory_names
-from controlplane.converger.rendering import terraform_run
-from controlplane.converger.replacements import pending_changes
+from controlplane.converger.moves.disks import with_volume_sizes
+from controlplane.converger.rolls.foresight import with_arrivals
+from controlplane.converger.rolls.nodevolumes import directory_names
+from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.replacement import Phase
-from controlplane.scaledownroom import room_after
 from controlplane.view import IntentView
 from events import facts
 from planner.observed import LogDirSeen, LogDirsSeen

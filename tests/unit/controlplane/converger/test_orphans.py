@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from controlplane.converger.conditions import ORPHANS, condition_changes
+from controlplane.converger.conditions.changes import ORPHANS, condition_changes
 from controlplane.converger.verdict import Situation, Verdict
 from controlplane.replacement import Phase
 from controlplane.view import ConditionView

@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from controlplane.converger.drains import drain_step
-from controlplane.converger.pacing import Pace, paced
-from controlplane.converger.traffic import Traffic
+from controlplane.converger.moves.pacing import Pace, paced
+from controlplane.converger.moves.traffic import Traffic
+from controlplane.converger.rolls.drains import drain_step
 from controlplane.converger.verdict import SetThrottle, Situation, Verdict
 from controlplane.replacement import Phase
 from planner.drain.plan import DrainPlan, Port

@@ -8,20 +8,20 @@ import pytest
 
 from controlplane.anomalies.evidence import Seen, evidence
 from controlplane.anomalies.standing import ZONES, Stance
-from controlplane.converger.conditions import condition_changes
+from controlplane.converger.conditions.changes import condition_changes
+from controlplane.converger.conditions.placement import misplaced_told
 from controlplane.converger.decide import decide
+from controlplane.converger.moves.placements import placement_step
+from controlplane.converger.moves.placementwork import names_strangers, placement_of
 from controlplane.converger.observation import Observation
-from controlplane.converger.placementconditions import misplaced_told
-from controlplane.converger.placements import placement_step
-from controlplane.converger.placementwork import names_strangers, placement_of
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import ElectPreferred, Reassign, SetThrottle, Situation, Verdict
-from controlplane.evacuationview import EvacuationView
-from controlplane.healingview import SwitchView
-from controlplane.rebalanceview import BatchSpent
-from controlplane.topicfold import RULES
-from controlplane.topicview import TopicsView
+from controlplane.folds.topics import RULES
 from controlplane.view import ClusterView
+from controlplane.views.evacuations import EvacuationView
+from controlplane.views.healing import SwitchView
+from controlplane.views.rebalances import BatchSpent
+from controlplane.views.topics import TopicsView
 from events.spec.document import load_documents
 from events.topic_facts import ReplicationEnded, ReplicationRequested, TopicDeclaration, TopicsDeclared
 from planner.anomalies.kinds import Kind, State

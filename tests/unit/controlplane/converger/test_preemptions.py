@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from agent.wire import PreemptionReport
+from controlplane.converger.clouds.maintenance import MAINTENANCE, maintenance_step, maintenance_told, preemptions
 from controlplane.converger.decide import decide
-from controlplane.converger.maintenance import MAINTENANCE, maintenance_step, maintenance_told, preemptions
 from controlplane.converger.observation import ReportSeen
 from controlplane.converger.verdict import Verdict
-from controlplane.latest import MemoryLatestStore
+from controlplane.database.latest import MemoryLatestStore
 from controlplane.replacement import Phase
 from controlplane.reports import AGENT_FINDINGS, ailing, keep_report
-from controlplane.restartview import ReplaceView
 from controlplane.view import ClusterView
+from controlplane.views.restarts import ReplaceView
 from events import facts
 from tests.builders import (
     NOW,

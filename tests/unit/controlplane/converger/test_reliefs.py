@@ -6,21 +6,21 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.arrivals import arrival_step
+from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.decide import decide
-from controlplane.converger.departures import departure_step
 from controlplane.converger.documents import document_for
-from controlplane.converger.reliefs import relief_step
-from controlplane.converger.rendering import terraform_run
-from controlplane.converger.replacements import pending_changes, replacement_step
-from controlplane.converger.restarts import restart_step
-from controlplane.converger.seats import seats, thin_list
-from controlplane.planpreview import preview
+from controlplane.converger.quorum.reliefs import relief_step
+from controlplane.converger.quorum.seats import seats, thin_list
+from controlplane.converger.rolls.arrivals import arrival_step
+from controlplane.converger.rolls.departures import departure_step
+from controlplane.converger.rolls.replacements import pending_changes, replacement_step
+from controlplane.converger.running.restarts import restart_step
+from controlplane.previews.plan import preview
 from controlplane.quorumlists import known_to, list_for
-from controlplane.reliefview import may_start
 from controlplane.replacement import Phase
-from controlplane.restartview import Before, ReplaceView, RestartView
 from controlplane.view import ClusterView, InstanceView, IntentView
+from controlplane.views.reliefs import may_start
+from controlplane.views.restarts import Before, ReplaceView, RestartView
 from events import facts
 from planner.observed import FeatureSeen, QuorumSeen, VoterSeen
 from planner.rollout.diff import Change

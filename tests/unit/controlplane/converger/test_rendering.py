@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from controlplane.converger.rendering import terraform_run
+from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.places import places_of
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, IntentView

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.replacements import MAX_JOIN_FAILURES, pending_changes, replacement_step
+from controlplane.converger.rolls.replacements import MAX_JOIN_FAILURES, pending_changes, replacement_step
 from controlplane.converger.verdict import Allowance, Verdict
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, empty_view

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.restarts import restart_in_hand_step, restart_step
+from controlplane.converger.running.restarts import restart_in_hand_step, restart_step
 from controlplane.converger.verdict import Allowance, Situation, Verdict
-from controlplane.restartview import Before, CanaryView, ReplaceView, RestartView, RollingRestartView
 from controlplane.view import ClusterView, InstanceView
+from controlplane.views.restarts import Before, CanaryView, ReplaceView, RestartView, RollingRestartView
 from events import facts
 from planner.observed import QuorumSeen, VoterSeen
 from planner.rollout.desired import desired_nodes

@@ -7,15 +7,15 @@ from datetime import timedelta
 import pytest
 
 from controlplane.converger.decide import decide
-from controlplane.converger.departures import departure_step
 from controlplane.converger.documents import document_for
-from controlplane.converger.restartlock import give_back
-from controlplane.converger.seats import brokers_to_tell, id_for, members_to_leave, thin_list
-from controlplane.converger.serverlists import server_list_step, server_move_step
+from controlplane.converger.quorum.seats import brokers_to_tell, id_for, members_to_leave, thin_list
+from controlplane.converger.quorum.serverlists import server_list_step, server_move_step
+from controlplane.converger.quorum.voters import voter_step
+from controlplane.converger.rolls.departures import departure_step
+from controlplane.converger.running.restartlock import give_back
 from controlplane.converger.verdict import ReleaseRestartLock, Situation, TakeRestartLock, Verdict
-from controlplane.converger.voters import voter_step
 from controlplane.members import member_of
-from controlplane.planpreview import preview
+from controlplane.previews.plan import preview
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts

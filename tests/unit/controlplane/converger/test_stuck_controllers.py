@@ -9,7 +9,7 @@ import pytest
 from agent.wire import FindingReport
 from controlplane.converger.decide import decide
 from controlplane.converger.observation import ReportSeen
-from controlplane.converger.stuckcontroller import stuck_controller_gate
+from controlplane.converger.quorum.stuckcontroller import stuck_controller_gate
 from controlplane.converger.verdict import Situation
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from controlplane.converger.clouds.surgebudget import SurgeBudget, accounts_of, surge_vms
 from controlplane.converger.fleet import FleetBrake
-from controlplane.converger.replacements import replacement_step
-from controlplane.converger.surgebudget import SurgeBudget, accounts_of, surge_vms
+from controlplane.converger.rolls.replacements import replacement_step
 from controlplane.converger.verdict import Allowance, SurgeAsk, SurgeShare
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, empty_view

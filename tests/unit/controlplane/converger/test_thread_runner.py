@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from controlplane.converger.act import drain_request
+from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.observe import _job_seen
-from controlplane.converger.rendering import terraform_run
 from controlplane.converger.runner import ThreadRunner
+from controlplane.database.jobs import MemoryJobStore
+from controlplane.database.plans import MemoryPlanStore
 from controlplane.job import JobState, StaleEpoch
-from controlplane.jobstore import MemoryJobStore
-from controlplane.planstore import MemoryPlanStore
 from controlplane.replacement import Phase
 from controlplane.view import IntentView
 from events.errors import StoreUnavailable

@@ -9,12 +9,12 @@ import pytest
 
 from controlplane.converger.decide import decide
 from controlplane.converger.observation import TopicsObserved
-from controlplane.converger.topicwork import ASKED, BATCH, TopicWork, names_to_ask, topic_work
+from controlplane.converger.topics.work import ASKED, BATCH, TopicWork, names_to_ask, topic_work
 from controlplane.converger.verdict import ChangeTopics, Situation
 from controlplane.replacement import Phase
-from controlplane.restartview import Before, RestartView
-from controlplane.topicview import TopicsView, TopicView
 from controlplane.view import ClusterView, ConditionView
+from controlplane.views.restarts import Before, RestartView
+from controlplane.views.topics import TopicsView, TopicView
 from events import facts
 from events.topic_facts import TopicDeclaration, TopicsChangeRequested, TopicsTroubled
 from planner.observed import KafkaSnapshot

@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 
 from agent.wire import PreemptionReport
-from controlplane.chaoscommands import Fault
-from controlplane.converger.handovers import handover_step
-from controlplane.converger.healing import healing_gate
-from controlplane.converger.healthseen import HealthSeen
-from controlplane.converger.restarts import restart_step
-from controlplane.converger.restartsafety import restart_safety
+from controlplane.converger.health.healing import healing_gate
+from controlplane.converger.health.seen import HealthSeen
+from controlplane.converger.rolls.handovers import handover_step
+from controlplane.converger.running.restarts import restart_step
+from controlplane.converger.running.restartsafety import restart_safety
 from controlplane.converger.unavailability import brokers_away, may_go_away, most_away
 from controlplane.converger.verdict import Verdict
-from controlplane.externalview import ExternalBrokerView, ExternalView
+from controlplane.deciders.chaos import Fault
 from controlplane.kafka.gates import Gate
 from controlplane.replacement import Phase
-from controlplane.restartview import Before, ReplaceView, RestartView, RollingRestartView
 from controlplane.view import ChaosView, ClusterView, InstanceView
+from controlplane.views.external import ExternalBrokerView, ExternalView
+from controlplane.views.restarts import Before, ReplaceView, RestartView, RollingRestartView
 from events import facts
 from planner.healing import Cure, PastCure
 from planner.observed import KafkaSnapshot

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.intents import MAX_RUN_FAILURES, intent_step
+from controlplane.converger.clouds.intents import MAX_RUN_FAILURES, intent_step
+from controlplane.converger.clouds.unmounting import UNMOUNT_WITHIN_S
 from controlplane.converger.observation import ReportSeen
-from controlplane.converger.unmounting import UNMOUNT_WITHIN_S
 from controlplane.converger.verdict import StartRun, TerminateInstance, Verdict
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView, IntentView

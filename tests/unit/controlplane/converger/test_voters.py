@@ -9,16 +9,16 @@ import pytest
 from agent.wire import DIRECTORY_LOST
 from controlplane.cluster import evolve
 from controlplane.commands import CommandRefused, ReplaceNode
+from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.documents import document_for
-from controlplane.converger.finalisation import finalisation_step
 from controlplane.converger.loop import new_events
-from controlplane.converger.rendering import terraform_run
-from controlplane.converger.replacements import pending_changes, replacement_step
-from controlplane.converger.seats import has_thin_list, remembered, seats, thin_list
+from controlplane.converger.quorum.seats import has_thin_list, remembered, seats, thin_list
+from controlplane.converger.quorum.voters import volume_step, voter_step, voters_left_step
+from controlplane.converger.rolls.finalisation import finalisation_step
+from controlplane.converger.rolls.replacements import pending_changes, replacement_step
 from controlplane.converger.verdict import AddVoter, RemoveVoter, Verdict
-from controlplane.converger.voters import volume_step, voter_step, voters_left_step
-from controlplane.nodecommands import replacement_asked
-from controlplane.planpreview import preview
+from controlplane.deciders.nodes import replacement_asked
+from controlplane.previews.plan import preview
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView, IntentView, VoterChangeView
 from events import facts

@@ -14,8 +14,8 @@ from controlplane.converger.decide import decide
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.verdict import Allowance, SurgeShare, Wait
 from controlplane.converger.windows import BEGINNINGS, BEGUN, FREEZE, WAITS, WINDOW, Begins, closed, window_words
-from controlplane.restartview import ReplaceView
 from controlplane.view import ClusterView, ConditionView
+from controlplane.views.restarts import ReplaceView
 from events import facts, topic_facts
 from planner.healing import Cure, PastCure
 from planner.rollout.windows import Freeze

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.admission import admission_problems
+from controlplane.admissions.spec import admission_problems
 from controlplane.converger.documents import document_for
-from controlplane.converger.ensemble import ensemble_step
-from controlplane.converger.protocol import old_protocol, raise_step
+from controlplane.converger.quorum.ensemble import ensemble_step
+from controlplane.converger.quorum.protocol import old_protocol, raise_step
 from controlplane.converger.verdict import FixClusterId
-from controlplane.planpreview import preview
+from controlplane.previews.plan import preview
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView
 from events import facts

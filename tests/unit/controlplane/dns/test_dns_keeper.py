@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from controlplane.database.latest import MemoryLatestStore
 from controlplane.dns.keeper import DNS_NAME, READ_AGAIN, KeptZone, NameKeeper
-from controlplane.latest import MemoryLatestStore
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView
 from events.ids import ClusterUid

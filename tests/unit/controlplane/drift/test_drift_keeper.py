@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from controlplane.database.jobs import MemoryJobStore
+from controlplane.database.latest import MemoryLatestStore
 from controlplane.drift.keeper import DriftKeeper, DriftPorts, audit_job_id
 from controlplane.drift.networks import NetworkAtRest
 from controlplane.drift.record import AuditNoted, ask_for_audit, audited_networks, kept_audits
 from controlplane.drift.schedule import TRY_AGAIN, is_due, share_of_period, turn_before
-from controlplane.jobstore import MemoryJobStore
-from controlplane.latest import MemoryLatestStore
 from controlplane.places import places_of
 from controlplane.view import ClusterView
 from events.ids import ClusterUid, Epoch, IntentId

@@ -5,13 +5,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from controlplane.converger.rendering import standing
+from controlplane.converger.clouds.rendering import standing
 from controlplane.converger.runner import ThreadRunner
+from controlplane.database.jobs import MemoryJobStore
+from controlplane.database.plans import MemoryPlanStore
 from controlplane.drift.setup import run_audit
 from controlplane.job import JobState
-from controlplane.jobstore import MemoryJobStore
 from controlplane.places import places_of
-from controlplane.planstore import MemoryPlanStore
 from events.ids import Epoch, IntentId
 from providers.audits import CloudAudit
 from providers.base import Resources

@@ -12,10 +12,10 @@ from controlplane.chaosacts import Harmer
 from controlplane.commands import DeleteCluster, EndGame, StartGame
 from controlplane.games.referee import BEGINS_WITHIN, House, Referee, on_a_thread
 from controlplane.games.setup import may_harm_still
-from controlplane.gameview import GameView
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from controlplane.view import ChaosView, ClusterView
+from controlplane.views.games import GameView
 from events import facts
 from events.errors import StoreUnavailable
 from events.ids import Epoch

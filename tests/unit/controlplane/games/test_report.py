@@ -2,9 +2,9 @@
 
 import pytest
 
-from controlplane.gamefold import MOST_KEPT
+from controlplane.folds.games import MOST_KEPT
 from controlplane.games.report import game_words, quantile, totals_of
-from controlplane.gameview import GameView, PlayedView
+from controlplane.views.games import GameView, PlayedView
 from events import facts
 from tests.builders import BEFORE
 

@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controlplane.converger.consumerconditions import consumers_stuck
+from controlplane.converger.conditions.consumers import consumers_stuck
+from controlplane.database.latest import MemoryLatestStore, Observation, Subject
 from controlplane.groups.desk import GroupDesk, NoGroups
 from controlplane.groups.record import GROUPS, GROUPS_NOTED, GroupNoted, GroupsNoted, kept_groups, kept_note, notes_of
 from controlplane.groups.watch import GroupWatch, WatchGroups, watched
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.latest import MemoryLatestStore, Observation, Subject
 from controlplane.view import ClusterView
 from tests.builders import NOW, a_situation, a_view, an_instance
 from tests.fakes.kafka import FakeKafka

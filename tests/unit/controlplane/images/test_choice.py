@@ -8,8 +8,8 @@ import pytest
 
 from controlplane.images.choice import members, offer_for
 from controlplane.images.offer import NOTHING, ImageOffer
-from controlplane.imageview import ImageView
 from controlplane.view import ClusterView
+from controlplane.views.images import ImageView
 from events import facts
 from events.ids import ClusterUid
 from tests.builders import BEFORE, NOW, a_document, a_planned, a_view, an_instance

@@ -18,7 +18,7 @@ from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from controlplane.portal.app import create_app
 from controlplane.portal.documents import offer
-from controlplane.portal.logschemas import LogLineOut, LogsOut
+from controlplane.portal.schemas.logs import LogLineOut, LogsOut
 from controlplane.view import ClusterView
 from events.ids import Epoch
 from tests.builders import a_view

@@ -15,10 +15,10 @@ from agent.credential import Credential
 from agent.identity import enrol_request, identity_of
 from agent.trust import PinnedCa, fetch_ca
 from agent.wire import BootData, Report
-from controlplane.agenttls import AgentTls
-from controlplane.authority import Authority
 from controlplane.borndata import boot_data
 from controlplane.candidate import Candidate
+from controlplane.certificates.agentdoors import AgentTls
+from controlplane.certificates.authority import Authority
 from controlplane.credentials import Vm
 from controlplane.doors import Address, listening
 from controlplane.home import Home, ServerRecord

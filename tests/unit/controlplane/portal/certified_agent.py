@@ -19,7 +19,7 @@ from agent.rotation import Rotation
 from agent.talk import DocumentTalk, ReportTalk
 from agent.trust import PinnedCa
 from agent.wire import BootData, CertificateRequest
-from controlplane.authority import Authority
+from controlplane.certificates.authority import Authority
 from events import facts
 from tests.unit.controlplane.portal.agents_door import Door, report
 from tests.unit.controlplane.portal.portal_house import START

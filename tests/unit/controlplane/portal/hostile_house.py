@@ -7,6 +7,8 @@ from typing import cast
 
 from controlplane.converger.loop import Converger
 from controlplane.converger.ports import AGENT_REPORT
+from controlplane.database.jobs import MemoryJobStore
+from controlplane.database.latest import Observation, Subject
 from controlplane.forges.forge import Forge
 from controlplane.forges.link import ForgeLink
 from controlplane.forges.statuses import ForgeTold, StatusKeeper
@@ -18,10 +20,8 @@ from controlplane.gitsync.desk import SourceDesk
 from controlplane.gitsync.signing import Signature
 from controlplane.images.desk import ImageDesk
 from controlplane.images.keeper import ImageKeeper
-from controlplane.jobstore import MemoryJobStore
 from controlplane.journal.lines import LogLine, Wanted
 from controlplane.journal.reading import Cursor, LogPage
-from controlplane.latest import Observation, Subject
 from controlplane.loopdesk import ServerLoop
 from controlplane.loopwatch import LoopWatch
 from controlplane.notices.binding import NotifierBinding

@@ -13,18 +13,18 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from pydantic import SecretBytes, SecretStr
 
-from controlplane.backup import BackupSummary
 from controlplane.converger.loop import Converger, new_events
 from controlplane.converger.ports import Ports
 from controlplane.credentials import MemoryCredentialStore, Vm
+from controlplane.database.backup import BackupSummary
+from controlplane.database.jobs import MemoryJobStore
+from controlplane.database.latest import MemoryLatestStore
+from controlplane.database.plans import MemoryPlanStore
 from controlplane.groups.desk import GroupDesk
 from controlplane.groups.resets import GroupOffsetDesk
 from controlplane.handlers import CommandHandler
 from controlplane.home import Installation
-from controlplane.jobstore import MemoryJobStore
 from controlplane.kafkalooks import KafkaLookDesk
-from controlplane.latest import MemoryLatestStore
-from controlplane.planstore import MemoryPlanStore
 from controlplane.policies.gate import PolicyGate
 from controlplane.policies.shelf import NoPolicies, Policies
 from controlplane.portal.access.bindings import Binding

@@ -11,11 +11,11 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from agent.certification import signing_request
 from agent.identity import enrol_request
-from controlplane.authority import Authority, load_or_make
-from controlplane.latest import Observation
+from controlplane.certificates.authority import Authority, load_or_make
+from controlplane.certificates.shown import AGENT_CERTIFICATE
+from controlplane.database.latest import Observation
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
-from controlplane.showncertificates import AGENT_CERTIFICATE
 from tests.unit.controlplane.portal.agents_door import Door, served
 from tests.unit.controlplane.portal.certified_agent import LIFE, RENEWAL, agent_of, asked, certified_at
 from tests.unit.controlplane.portal.portal_house import START

@@ -13,8 +13,8 @@ import pytest
 from agent.certification import signing_request
 from agent.client import CertificateLost, CredentialLost, NewDocument, Refused, RetryLater
 from agent.identity import INSTANCE_HEADER, enrol_request
-from controlplane.agentcertificates import AgentCertificate
-from controlplane.authority import Authority, load_or_make
+from controlplane.certificates.agents import AgentCertificate
+from controlplane.certificates.authority import Authority, load_or_make
 from controlplane.credentials import MemoryCredentialStore
 from controlplane.portal.peers import certificate_of
 from tests.unit.controlplane.portal.agents_door import Door, report, served

@@ -17,9 +17,9 @@ from agent.credential import Credential
 from agent.identity import enrol_request, identity_of
 from agent.rotation import Rotation
 from agent.trust import PinnedCa
-from controlplane.agentcertificates import AgentCertificate, identity_uri, read_certificate
-from controlplane.agenttls import AgentTls
-from controlplane.authority import Authority, RequestRefused, load_or_make
+from controlplane.certificates.agentdoors import AgentTls
+from controlplane.certificates.agents import AgentCertificate, identity_uri, read_certificate
+from controlplane.certificates.authority import Authority, RequestRefused, load_or_make
 from controlplane.credentials import Vm
 from events.ids import NodeName
 from tests.unit.controlplane.portal.agents_door import HOST, Door, report, served

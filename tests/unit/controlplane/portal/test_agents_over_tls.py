@@ -15,8 +15,8 @@ from agent.layout import BootDataUnreadable, Layout
 from agent.rotation import Rotation
 from agent.trust import CaRefused, PinnedCa
 from agent.wire import BootData
-from controlplane.agenttls import AgentTls
-from controlplane.authority import Authority, load_or_make
+from controlplane.certificates.agentdoors import AgentTls
+from controlplane.certificates.authority import Authority, load_or_make
 from tests.unit.controlplane.portal.agents_door import (
     HOST,
     calling,

@@ -6,7 +6,7 @@ from rich.console import Console
 from controlplane.cli.drift_view import drift_lines
 from controlplane.drift.record import AuditNoted, asked_audits, keep_audit
 from controlplane.places import places_of
-from controlplane.portal.driftschemas import DriftOut
+from controlplane.portal.schemas.drift import DriftOut
 from providers.audits import Drift
 from tests.unit.controlplane.portal.portal_house import House
 from tests.unit.controlplane.portal.test_api_tokens import ADMIN, program, token_of

@@ -15,11 +15,11 @@ import pytest
 import uvicorn
 
 from agent.wire import BootData
-from controlplane.agenttls import AgentTls
-from controlplane.authority import Authority, load_or_make
 from controlplane.bootstrap import build
 from controlplane.borndata import boot_data
 from controlplane.candidate import Candidate
+from controlplane.certificates.agentdoors import AgentTls
+from controlplane.certificates.authority import Authority, load_or_make
 from controlplane.clouds import Clouds, local_root
 from controlplane.doors import Address, AddressRefused, CannotListen, address_of, listening
 from controlplane.gateways import Gateways, bootstrap_of

@@ -4,7 +4,7 @@ is the active controller, and whose word each setting is."""
 from dataclasses import replace
 from datetime import timedelta
 
-from controlplane.converger.traffic import Traffic
+from controlplane.converger.moves.traffic import Traffic
 from controlplane.looks import FRESH
 from controlplane.portal.pages.brokersettings import wanted_by
 from controlplane.portal.pages.topicrates import rated, rates_by_topic

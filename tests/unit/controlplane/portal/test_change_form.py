@@ -6,6 +6,7 @@ import re
 import pytest
 from fastapi.testclient import TestClient
 
+from controlplane.deciders.topics import declaration_of
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from controlplane.portal.pages.changeform import (
@@ -17,7 +18,6 @@ from controlplane.portal.pages.changeform import (
     topic_fields,
 )
 from controlplane.portal.pages.specform import text_of
-from controlplane.topiccommands import declaration_of
 from events import facts
 from events.spec.conversion import shortest_data
 from events.spec.document import load_documents

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from controlplane.converger.ports import AGENT_REPORT
-from controlplane.latest import Observation, Subject
+from controlplane.database.latest import Observation, Subject
 from controlplane.portal.app import create_app
 from controlplane.view import ChaosView, ClusterView
 from events import facts

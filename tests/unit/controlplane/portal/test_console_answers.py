@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
-from controlplane.converger.consoles import CONSOLE
-from controlplane.latest import Observation, Subject
-from controlplane.portal.answers import CONSOLE_LINES, console_out, consoles_out
-from controlplane.portal.schemas import ConsoleOut
+from controlplane.converger.clouds.consoles import CONSOLE
+from controlplane.database.latest import Observation, Subject
+from controlplane.portal.answers.clusters import CONSOLE_LINES, console_out, consoles_out
+from controlplane.portal.schemas.clusters import ConsoleOut
 from events.ids import ClusterUid
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)

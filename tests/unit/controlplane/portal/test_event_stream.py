@@ -11,12 +11,12 @@ from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.rights import Rights, rights_of, whole_rights
 from controlplane.portal.access.roles import Role
 from controlplane.portal.access.scoped import scoped
+from controlplane.portal.answers.loop import log_out
 from controlplane.portal.eventlog import Asked
 from controlplane.portal.eventstream import AT_ONCE, Watch, event_messages, grown
-from controlplane.portal.loopanswers import log_out
-from controlplane.portal.loopschemas import LogOut
 from controlplane.portal.pages.live import MOST_OF_ONE, Tailer
 from controlplane.portal.routes.loop import log_of
+from controlplane.portal.schemas.loop import LogOut
 from events import facts
 from events.errors import StoreUnavailable
 from tests.unit.controlplane.portal.listening import THEIRS, house_of_ours, until

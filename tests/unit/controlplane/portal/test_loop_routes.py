@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 from fastapi.testclient import TestClient
 
-from controlplane.converger.inventory import TaggedVms
+from controlplane.converger.clouds.inventory import TaggedVms
 from controlplane.converger.loop import Poisoned, TickReport
-from controlplane.jobstore import MemoryJobStore
+from controlplane.database.jobs import MemoryJobStore
 from controlplane.loopdesk import ServerLoop
 from controlplane.loopwatch import LoopWatch
 from controlplane.poller import Looked

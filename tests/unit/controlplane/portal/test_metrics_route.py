@@ -17,9 +17,9 @@ from agent.wire import FindingReport, HeartbeatReport, LogDirReport, Report, Ser
 from controlplane.anomalies.record import ANOMALIES_NOTED
 from controlplane.converger.loop import Said
 from controlplane.converger.ports import AGENT_REPORT
+from controlplane.database.latest import Observation, Subject
 from controlplane.dns.keeper import DNS_NAME
 from controlplane.groups.record import GROUPS_NOTED, GroupNoted, GroupsNoted
-from controlplane.latest import Observation, Subject
 from events import facts
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.portal.portal_house import START, House, three_brokers

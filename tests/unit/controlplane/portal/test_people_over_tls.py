@@ -13,12 +13,12 @@ import httpx
 import pytest
 import uvicorn
 
-from controlplane.authority import Authority, load_or_make
 from controlplane.candidate import Candidate
+from controlplane.certificates.authority import Authority, load_or_make
+from controlplane.certificates.people import PeopleDoorRefused, PeopleTls, people_tls
 from controlplane.doors import listening
 from controlplane.home import Home, ServerRecord
 from controlplane.leadership import MemoryLeaseStore
-from controlplane.peopletls import PeopleDoorRefused, PeopleTls, people_tls
 from controlplane.portal.access.people import People
 from controlplane.portal.auth import public_hosts
 from controlplane.server import _Server

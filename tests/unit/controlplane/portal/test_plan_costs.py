@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from controlplane.cli.plan_view import plan_lines
-from controlplane.portal import answers
-from controlplane.portal.costschemas import PlanCostOut
-from controlplane.portal.schemas import PlanOut
+from controlplane.portal.answers import clusters as answers
+from controlplane.portal.schemas.clusters import PlanOut
+from controlplane.portal.schemas.costs import PlanCostOut
 from controlplane.portal.specs import Judged, judge
 from providers.errors import PlaceUnknown
 from providers.pricebook import PriceBook

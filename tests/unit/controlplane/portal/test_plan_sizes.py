@@ -8,7 +8,7 @@ import pytest
 from controlplane.cli.plan_view import plan_lines
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafkalooks import NoKafkaLooks
-from controlplane.portal import answers
+from controlplane.portal.answers import clusters as answers
 from controlplane.portal.specs import judge
 from controlplane.view import ClusterView
 from planner.observed import KafkaSnapshot

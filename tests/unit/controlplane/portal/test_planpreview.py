@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.cluster import fold
 from controlplane.footprint import bytes_per_pool
-from controlplane.planpreview import (
+from controlplane.previews.plan import (
     NO_ADDRESS_SURVIVES,
     Preview,
     combined_digest,

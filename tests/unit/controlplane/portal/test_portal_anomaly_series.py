@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.latest import Observation, Subject
+from controlplane.database.latest import Observation, Subject
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from controlplane.streams import anomalies_stream

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from controlplane.converger.ports import AGENT_REPORT
-from controlplane.latest import Observation, Subject
+from controlplane.database.latest import Observation, Subject
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from events import facts

@@ -7,7 +7,7 @@ import pytest
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from controlplane.portal.audit.store import AuditFilter
-from controlplane.portal.schemas import ErrorOut
+from controlplane.portal.schemas.clusters import ErrorOut
 from events.errors import StoreUnavailable
 from tests.unit.controlplane.portal.portal_house import PORT, House
 

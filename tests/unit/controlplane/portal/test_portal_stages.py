@@ -2,9 +2,9 @@
 
 from typing import Any, cast
 
-from controlplane.planpreview import pending_rollout
 from controlplane.portal.pages.rollout import rows_of
 from controlplane.portal.pages.stages import STAGES, Roll, Rolls, fold
+from controlplane.previews.plan import pending_rollout
 from controlplane.streams import cluster_stream
 from events import facts
 from events.envelope import Recorded

@@ -9,7 +9,7 @@ from html import unescape
 
 import pytest
 
-from controlplane.latest import Observation, Subject
+from controlplane.database.latest import Observation, Subject
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from controlplane.portal.pages.topicrows import chosen_topics, partition_rows, topic_rows

@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic import SecretBytes
 
 from controlplane.credentials import Vm
 from controlplane.portal.auth import enrolment_token
@@ -28,13 +29,13 @@ def house() -> House:
     return house
 
 
-def enrol(house: House, vm: Vm, *, secret: str = SECRET, intent: str = BORN, key: bytes = b"server key") -> int:
+def enrol(house: House, vm: Vm, *, secret: str = SECRET, intent: str = BORN, key: str = "server key") -> int:
     request: dict[str, Any] = {
         "cluster_uid": vm.cluster_uid,
         "node": vm.node,
         "generation": vm.generation,
         "intent_id": intent,
-        "token": enrolment_token(key, IntentId(intent)),
+        "token": enrolment_token(SecretBytes(key.encode()), IntentId(intent)),
         "credential_sha256": hashlib.sha256(secret.encode()).hexdigest(),
     }
     return house.client_with({}).post("/agent/v1/enrol", json=request).status_code
@@ -56,7 +57,9 @@ def test_an_agent_nobody_knows_any_more_is_not_trusted_and_enrols_again(house: H
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"intent": "another-intent"}, {"key": b"another key"}], ids=["another-vm", "another-server-key"]
+    "wrong",
+    [{"intent": "another-intent"}, {"key": "another key"}],
+    ids=["another-vm", "another-server-key"],
 )
 def test_only_the_token_it_was_born_with_lets_it_in(house: House, wrong: dict[str, Any]) -> None:
     assert enrol(house, vm(house), **wrong) == 403

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from fastapi.testclient import TestClient
 
-from controlplane.latest import MemoryLatestStore
+from controlplane.database.latest import MemoryLatestStore
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from controlplane.portal.app import create_app

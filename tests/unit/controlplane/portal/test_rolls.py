@@ -2,11 +2,11 @@
 
 import pytest
 
-from controlplane.planpreview import pending_rollout
-from controlplane.portal import nodeschemas as node_api
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from controlplane.portal.rolls import rolls_of, rolls_out
+from controlplane.portal.schemas import nodes as node_api
+from controlplane.previews.plan import pending_rollout
 from events import facts
 from planner.rollout.steps import RolloutPlan
 from tests.builders import a_document

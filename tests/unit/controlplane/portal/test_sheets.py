@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from fastapi.testclient import TestClient
 
-from controlplane.authority import load_or_make
+from controlplane.certificates.authority import load_or_make
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from controlplane.portal.app import create_app

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.portal.answers import status_word
+from controlplane.portal.answers.clusters import status_word
 from controlplane.view import ConditionView
 from tests.builders import NOW, a_document, a_view
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from fastapi.testclient import TestClient
 
-from controlplane.portal.answers import in_utc
+from controlplane.portal.answers.clusters import in_utc
 from controlplane.portal.moments import as_utc, moment_in
 from controlplane.portal.pages.zones import moment_here, printed_in, zone_called, zone_names
 from tests.unit.controlplane.portal.portal_house import House

@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 import pytest
 from fastapi.testclient import TestClient
 
-from controlplane.converger.traffic import Traffic
+from controlplane.converger.moves.traffic import Traffic
 from controlplane.kafkalooks import KafkaLookDesk, LogsSeen
 from controlplane.looks import FRESH, Looks
-from controlplane.portal.lookanswers import topic_logs_out
+from controlplane.portal.answers.looks import topic_logs_out
 from planner.asked import LogBounds, TopicLogs
 from planner.observed import TopicPartition
 from spark.metrics.rates import Rate, Rates

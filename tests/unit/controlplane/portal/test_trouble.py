@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from controlplane.forpeople import _FOR_A_PERSON, _ONCE_GIVEN_UP, is_for_a_person
-from controlplane.portal.quorumschemas import QuorumMemberOut, QuorumOut
-from controlplane.portal.schemas import BesideOut, ClusterDetailOut, FindingOut
+from controlplane.portal.schemas.clusters import BesideOut, ClusterDetailOut, FindingOut
+from controlplane.portal.schemas.quorum import QuorumMemberOut, QuorumOut
 from controlplane.portal.trouble import GRAVE, ITS_TURN, NOTED_REASONS, NOTES, why
 from tests.unit.controlplane.cli.cli_world import START, condition, detail, instance
 from tests.unit.docs.doc_pages import bare, table_headed, text

@@ -8,7 +8,7 @@ import pytest
 from agent.wire import FindingReport
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
-from controlplane.portal.schemas import ClusterDetailOut
+from controlplane.portal.schemas.clusters import ClusterDetailOut
 from controlplane.portal.trouble import is_note
 from events import facts
 from planner.observed import KafkaSnapshot

@@ -8,7 +8,7 @@ import pytest
 from controlplane.converger.decide import decide
 from controlplane.converger.documents import document_after_release, document_for
 from controlplane.converger.observation import Observation
-from controlplane.converger.replacements import pending_changes
+from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.converger.verdict import Situation
 from controlplane.places import place_of
 from controlplane.rebuild.clusters import RebuiltCluster, rebuild_cluster

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.movewatch import MOVE_PULSES
+from controlplane.converger.moves.watch import MOVE_PULSES
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.split.sight import AT_REST, AT_WORK, KafkaSight

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.converger.intents import job_id
+from controlplane.converger.clouds.intents import job_id
 from controlplane.converger.loop import TickReport
+from controlplane.database.jobs import MemoryJobStore
 from controlplane.examinations import CloudUnknown, Examination
 from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.board import REFUSED, Board, Standing
-from controlplane.jobstore import MemoryJobStore
 from controlplane.loopdesk import ServerLoop
 from controlplane.loopwatch import LoopWatch
 from controlplane.settings import load_settings

@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from controlplane.commands import CommandRefused, PauseCluster
-from controlplane.latest import MemoryLatestStore
+from controlplane.database.latest import MemoryLatestStore
 from controlplane.notices.desk import NotifierDesk
 from controlplane.notices.outbox import MemoryOutbox
 from controlplane.portal.app import create_app

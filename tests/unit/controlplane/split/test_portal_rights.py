@@ -4,13 +4,13 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from controlplane.dbroles import APPEND_ONLY, PORTAL, RIGHTS, grants
+from controlplane.database.roles import APPEND_ONLY, PORTAL, RIGHTS, grants
 from controlplane.split.portalrights import ASKED_BY_PEOPLE, EVENTS, LATEST, PORTAL_RIGHTS
 from events.registry import REGISTRY
 
 ROOT = Path("controlplane")
 PEOPLES = (
-    *sorted(ROOT.glob("*commands.py")),
+    *sorted((ROOT / "deciders").glob("*.py")),
     *(ROOT / name for name in ("handlers.py", "names.py", "specsource.py", "proposals/book.py")),
     *(ROOT / f"{room}/desk.py" for room in ("agents", "freezes", "gitsync", "groups", "images", "networks", "notices")),
     *sorted((ROOT / "portal").rglob("*.py")),

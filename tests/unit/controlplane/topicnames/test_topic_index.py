@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controlplane.latest import MemoryLatestStore, Observation, Subject
+from controlplane.database.latest import MemoryLatestStore, Observation, Subject
 from controlplane.topicnames.index import TopicIndex
 from controlplane.topicnames.record import NAMES, keep_names, kept_names
 from controlplane.view import ClusterView

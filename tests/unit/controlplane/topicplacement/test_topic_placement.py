@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.latest import MemoryLatestStore, Observation, Subject
+from controlplane.database.latest import MemoryLatestStore, Observation, Subject
 from controlplane.topicplacement.keeper import LOOKS, SIZES, PlacementKeeper
 from controlplane.topicplacement.packed import hash_of, packed, shape_of, text_of, unpacked
 from controlplane.topicplacement.sight import RecordedPlacements

@@ -1,0 +1,39 @@
+"""The conditions of anomalies: brokers that lead nothing as they are slow, and kinds whose healing is switched off."""
+
+from controlplane.converger.verdict import Situation
+from controlplane.healingswitch import in_force, switched_off
+from controlplane.views.healing import DemotionView
+from events import facts
+
+DEMOTED = "LeadershipMoved"
+HEALING_OFF = "HealingOff"
+
+_NAMED = 3
+
+
+def demotions_told(situation: Situation) -> facts.ConditionChanged:
+    """Who leads nothing, and why."""
+    slow = {k: d for k, d in situation.view.demotions.items() if not d.ended}
+    if not slow:
+        return facts.ConditionChanged(DEMOTED, False, "Free", "")
+    told = "; ".join(_sentence(key, d) for key, d in sorted(slow.items())[:_NAMED])
+    message = f"{told}. Next: kedge anomalies {situation.view.name}"
+    return facts.ConditionChanged(DEMOTED, True, "SlowBroker", message)
+
+
+def healing_off_told(situation: Situation) -> facts.ConditionChanged:
+    """What is not healed by itself, by whose word and until when."""
+    view, now = situation.view, situation.now
+    kinds = switched_off(view, now)
+    if not kinds:
+        return facts.ConditionChanged(HEALING_OFF, False, "Free", "")
+    switch = in_force(view, kinds[0], now)
+    until = f" until {switch.until:%Y-%m-%d %H:%M} UTC" if switch and switch.until else ""
+    why = f": {switch.reason}" if switch and switch.reason else ""
+    message = f"{', '.join(kinds)} are told and not healed{until}{why}. Next: kedge healing on {view.name}"
+    return facts.ConditionChanged(HEALING_OFF, True, "SwitchedOff", message)
+
+
+def _sentence(key: str, demotion: DemotionView) -> str:
+    left = f", but for {demotion.left} partitions nobody else in sync could lead" if demotion.left else ""
+    return f"{key} leads nothing{left}: {demotion.reason}"

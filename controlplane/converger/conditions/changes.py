@@ -1,0 +1,203 @@
+"""Conditions: the short answer to "how is it, since when, and what do I do?". Only changes are recorded."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from controlplane.converger.clouds.capacity import fallen_back
+from controlplane.converger.clouds.maintenance import maintenance_told
+from controlplane.converger.clouds.packetfilters import FILTER_BEHIND, filters_told
+from controlplane.converger.conditions.agents import agents_told
+from controlplane.converger.conditions.anomalies import demotions_told, healing_off_told
+from controlplane.converger.conditions.consumers import consumers_stuck
+from controlplane.converger.conditions.drift import CLOUD_DRIFT_FOUND, NETWORK_DRIFT, drift_told, network_drift_told
+from controlplane.converger.conditions.external import EXTERNAL_EMPTY, external_empty
+from controlplane.converger.conditions.heartbeats import heartbeats_silent
+from controlplane.converger.conditions.hungmoves import elections_fail, reassignment_hung, strangers_told
+from controlplane.converger.conditions.isr import at_min_isr
+from controlplane.converger.conditions.placement import MISPLACED, misplaced_told
+from controlplane.converger.conditions.topics import TOPICS_DEGRADED, topics_degraded
+from controlplane.converger.health.brokendown import BROKER_AWAY, broker_away
+from controlplane.converger.health.healing import health_of
+from controlplane.converger.health.registrations import registration_wrong
+from controlplane.converger.pausing import hold_on
+from controlplane.converger.rolls.images import image_told
+from controlplane.converger.running.livesettings import ADOPTED, settings_adopted
+from controlplane.converger.stages import STAGE_WAITS, stage_told
+from controlplane.converger.verdict import Situation, Verdict
+from controlplane.converger.windows import WAITS, waits_its_turn, window_told
+from controlplane.view import ClusterView
+from events import facts
+
+CONVERGED = "Converged"
+BLOCKED = "Blocked"
+_NEXT = ". Next: "
+"""Before what a person is to do."""
+PAUSED = "Paused"
+TWINS = "Twins"
+ORPHANS = "Orphans"
+FALLBACK = "MachineFallback"
+AILING = "Ailing"
+
+_BY_NAME = (
+    TOPICS_DEGRADED,
+    CLOUD_DRIFT_FOUND,
+    NETWORK_DRIFT,
+    FILTER_BEHIND,
+    EXTERNAL_EMPTY,
+    MISPLACED,
+    ORPHANS,
+    ADOPTED,
+    BROKER_AWAY,
+)
+"""What names what it is about: other names are a change."""
+
+
+def condition_changes(situation: Situation, verdict: Verdict) -> tuple[facts.ConditionChanged, ...]:
+    """The conditions this verdict changes. A new number in a message is no change."""
+    of_verdict = (_converged(situation, verdict), _blocked(situation, verdict))
+    its_turn = (window_told(situation, verdict), stage_told(situation, verdict))
+    wanted = (*of_verdict, *its_turn, *(told(situation) for told in _TOLD))
+    return tuple(c for c in wanted if c is not None and _differs(situation.view, c))
+
+
+def _converged(situation: Situation, verdict: Verdict) -> facts.ConditionChanged | None:
+    view = situation.view
+    reached = view.converged == view.generation and view.recycling == 0
+    reason = "Reached" if reached else "Working"
+    return facts.ConditionChanged(CONVERGED, reached, reason, f"generation {view.generation}")
+
+
+def _blocked(situation: Situation, verdict: Verdict) -> facts.ConditionChanged | None:
+    waiting = verdict.wait
+    if waiting is None or waits_its_turn(verdict):
+        return facts.ConditionChanged(BLOCKED, False, "Free", "")
+    since = _waits_since(situation)
+    if since is None or situation.seconds_since(since) < waiting.patience_s:
+        return None
+    message = verdict.sentence
+    if waiting.next_command:
+        message = f"{message}{_NEXT}{waiting.next_command}"
+    return facts.ConditionChanged(BLOCKED, True, waiting.reason, message)
+
+
+def _waits_since(situation: Situation) -> datetime | None:
+    """Since the last progress, or since the window opened, or the earlier stages were through: until then it was right
+    to do nothing."""
+    progressed, told = situation.view.progressed_at, situation.view.conditions
+    turns = [told[waits] for waits in (WAITS, STAGE_WAITS) if waits in told]
+    if progressed is None:
+        return None
+    return max([progressed, *(situation.now if turn.status else turn.since for turn in turns)])
+
+
+def _paused(situation: Situation) -> facts.ConditionChanged:
+    hold = hold_on(situation.view, situation.now)
+    if hold is not None:
+        return facts.ConditionChanged(PAUSED, True, "Paused", hold.sentence)
+    return facts.ConditionChanged(PAUSED, False, "Free", "")
+
+
+def _ailing(situation: Situation) -> facts.ConditionChanged:
+    """Findings that have a cure which is not given: because it has failed, is not allowed, or was given too often."""
+    left = sorted(health_of(situation).refusals, key=lambda r: not r.gave_up)
+    if not left:
+        return facts.ConditionChanged(AILING, False, "Free", "")
+    told = "; ".join(f"{r.ailment.whose}: {r.ailment.finding} ({r.ailment.message}): {r.reason}" for r in left[:3])
+    message = f"{told}. Next: kedge describe {situation.view.name}"
+    braked = situation.allowance.cures.why_none(situation.now)
+    reason = "GaveUp" if left[0].gave_up else "FleetBrake" if braked else "Resting"
+    return facts.ConditionChanged(AILING, True, reason, message)
+
+
+def _twins(situation: Situation) -> facts.ConditionChanged | None:
+    """VMs that carry the key of another one. They go with their node: that nobody ever enrolled on one is not proved
+    by anything a cloud tells, and its tags may have been copied by hand together with a stranger's work.
+    """
+    inventory = situation.seen.fresh_inventory(situation.now)
+    if inventory is None:
+        return None
+    if not inventory.twins:
+        return facts.ConditionChanged(TWINS, False, "Free", "")
+    named = "; ".join(
+        f"{', '.join(t.id for t in twins)} as {key}" for key, twins in sorted(inventory.twins.items())[:3]
+    )
+    message = (
+        f"{sum(map(len, inventory.twins.values()))} VMs more than instances carry this cluster's tags: {named}. They "
+        "hold no node and are terminated with theirs; what is nobody's may be terminated by hand before"
+    )
+    return facts.ConditionChanged(TWINS, True, "TwinFound", message)
+
+
+def _orphans(situation: Situation) -> facts.ConditionChanged | None:
+    """VMs with this cluster's tags that its history never asked for. Every VM of ours has its intent before it is
+    made: so a person made them, or the database is older than they are. Who made what is not known: all are left.
+    """
+    inventory = situation.seen.fresh_inventory(situation.now)
+    if inventory is None:
+        return None
+    known = situation.view.instances
+    found = {key for key in inventory.instances if key not in known} | {k for k in inventory.twins if k not in known}
+    if not found:
+        return facts.ConditionChanged(ORPHANS, False, "Free", "")
+    named = "; ".join(f"{', '.join(i.id for i in inventory.carrying(key))} as {key}" for key in sorted(found)[:3])
+    message = (
+        f"{sum(len(inventory.carrying(key)) for key in found)} VMs carry this cluster's tags, and nothing in its "
+        f"history asked for them: {named}. Kedge leaves them. Was the database restored from an older backup, rebuild "
+        "it from the clouds (docs/operating.md); otherwise terminate by hand what is nobody's"
+    )
+    return facts.ConditionChanged(ORPHANS, True, "OrphanFound", message)
+
+
+def _fallback(situation: Situation) -> facts.ConditionChanged:
+    other = fallen_back(situation.view)
+    if not other:
+        return facts.ConditionChanged(FALLBACK, False, "Free", "")
+    named = ", ".join(f"{key} is {machine}" for key, machine in sorted(other.items())[:3])
+    more = " and others" if len(other) > 3 else ""
+    message = f"the cloud had no capacity: {named}{more}. They stay so; `kedge replace` tries the first choice again"
+    return facts.ConditionChanged(FALLBACK, True, "NoCapacity", message)
+
+
+def _differs(view: ClusterView, wanted: facts.ConditionChanged) -> bool:
+    current = view.conditions.get(wanted.type)
+    if current is None:
+        return wanted.status or wanted.type == CONVERGED
+    if wanted.type in _BY_NAME and current.message != wanted.message:
+        return True
+    if wanted.type == BLOCKED and (_NEXT in current.message) != (_NEXT in wanted.message):
+        return True  # what was tried again by itself waits for a person now, or the other way round
+    return (current.status, current.reason) != (wanted.status, wanted.reason)
+
+
+def _topics(situation: Situation) -> facts.ConditionChanged | None:
+    return topics_degraded(situation.view)
+
+
+_TOLD: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = (
+    _paused,
+    _twins,
+    _orphans,
+    _fallback,
+    _ailing,
+    reassignment_hung,
+    strangers_told,
+    elections_fail,
+    _topics,
+    maintenance_told,
+    consumers_stuck,
+    image_told,
+    drift_told,
+    network_drift_told,
+    filters_told,
+    demotions_told,
+    healing_off_told,
+    at_min_isr,
+    registration_wrong,
+    broker_away,
+    heartbeats_silent,
+    agents_told,
+    external_empty,
+    misplaced_told,
+    settings_adopted,
+)
+"""What is told whatever the verdict: None, or the condition as it should be."""

@@ -1,0 +1,464 @@
+"""The drain in hand: have it planned, let its entries go in the plan's order, and see every move through.
+
+Nothing is remembered between ticks: which moves are done, running or overtaken is read off Kafka each time.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from controlplane.converger.backoff import delay_s
+from controlplane.converger.moves.deadends import detours, in_the_way
+from controlplane.converger.moves.diskroom import overfull_disk, untold_disks
+from controlplane.converger.moves.pacing import paced
+from controlplane.converger.pausing import hold_on
+from controlplane.converger.quorum.seats import wanted_nodes
+from controlplane.converger.rolls.copying import hand_over, starting_now, stretch_of, throttle_effects
+from controlplane.converger.rolls.drainprogress import Progress, gone_for_good, held_up, kept_waiting, progress_of
+from controlplane.converger.rolls.foresight import plan_job_id
+from controlplane.converger.upkeep import displaced_leaders
+from controlplane.converger.verdict import (
+    CancelMoves,
+    ClearThrottles,
+    Effect,
+    ElectPreferred,
+    Reassign,
+    Situation,
+    StartPlanning,
+    Verdict,
+    act,
+    record,
+    wait,
+)
+from controlplane.externals import leaving_externals, named
+from controlplane.kafka.gates import broker_is_empty, may_move
+from controlplane.view import ClusterView, DrainView
+from events import facts
+from events.ids import derived_id
+from planner.drain.plan import DrainPlan, Move
+from planner.drain.residual import Residual, residual
+from planner.engines import planned_by
+from planner.observed import KafkaSnapshot, PartitionSeen
+
+MAX_ROUNDS = 5
+
+ASK_AGAIN_S = 15.0
+"""How long a plan that found nothing movable is left alone."""
+
+SETTLE_S = 30.0
+"""A move that just ended may be missing in the metadata. For so long, and twice the plan's own time, after a stretch
+began that is waited for; later it is a new round."""
+
+
+def drain_step(situation: Situation) -> Verdict | None:
+    """Looks after the drain in hand, if there is one."""
+    drain = situation.view.drain
+    if drain is None:
+        return None
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
+        return wait("KafkaUnknown", f"drain of {_names(drain)}: {situation.seen.why_no_kafka}")
+    if why := _unwanted(situation.view, drain):
+        return _taken_back(drain, kafka, why)
+    dead = given_up_for(situation, drain, kafka)
+    if dead:
+        return _give_up(situation, drain, kafka, dead)
+    if not drain.plan_sha256:
+        return _plan(situation, drain)
+    if situation.seen.plan_sha256 != drain.plan_sha256:
+        return wait("DrainPlanned", f"drain of {_names(drain)}: {drain.moves} moves planned, starting at the next tick")
+    if situation.seen.plan is None:
+        lost = facts.DrainPlanFailed(drain.id, "the stored plan is missing or corrupt", infeasible=False)
+        return record(f"drain of {_names(drain)}: the stored plan cannot be read; planning again", lost)
+    return _move(situation, drain, situation.seen.plan, kafka)
+
+
+def given_up_for(situation: Situation, drain: DrainView, kafka: KafkaSnapshot) -> list[int]:
+    """Brokers that are gone for good and that this drain needs: it is put off until they were replaced."""
+    return (
+        [t for t in drain.successors.values() if _is_gone(situation, t)]
+        or _heirs_to_be_replaced(situation.view, drain, kafka)
+        or _lost_heirs(situation.view, drain)
+        or [i.service_id for i in in_the_way(situation, kafka, drain.outgoing, drain.targets)]
+    )
+
+
+def request_drain(
+    situation: Situation,
+    keys: Sequence[str],
+    successors: dict[int, int],
+    *,
+    round_number: int,
+    reason: str,
+    done: Sequence[Move] = (),
+    stays: bool = False,
+) -> facts.DrainRequested:
+    """The intent to empty these instances; targets are all brokers that stay and are not kept empty. `done`: moves of
+    the round before; `stays`: they do not leave once they are empty, and a person may have chosen the targets."""
+    view = situation.view
+    outgoing = tuple(view.instances[k].service_id for k in keys)
+    leaving = set(outgoing)
+    chosen = view.evacuations[keys[0]].targets if stays else ()
+    there = (i.service_id for i in view.receivers() if not chosen or i.service_id in chosen)
+    targets = tuple(sorted(broker for broker in there if broker not in leaving))
+    return replace(
+        _requested(view, outgoing, targets, round_number=round_number, reason=reason, done=done),
+        keys=tuple(keys),
+        # A successor that is to be kept empty takes nothing: its share goes to whoever has room.
+        successors={str(old): new for old, new in successors.items() if new in targets},
+        stays=stays,
+    )
+
+
+def request_external_drain(
+    view: ClusterView, brokers: Sequence[int], *, round_number: int, reason: str, done: Sequence[Move] = ()
+) -> facts.DrainRequested:
+    """The intent to empty brokers that others run onto ours. It has no keys: they are no instances, and what ends it
+    is `ExternalDrained`."""
+    targets = sorted(i.service_id for i in view.receivers())
+    return _requested(view, brokers, targets, round_number=round_number, reason=reason, done=done)
+
+
+def _requested(
+    view: ClusterView,
+    outgoing: Sequence[int],
+    targets: Sequence[int],
+    *,
+    round_number: int,
+    reason: str,
+    done: Sequence[Move],
+) -> facts.DrainRequested:
+    return facts.DrainRequested(
+        drain=derived_id("drain", view.uid, str(view.drains + 1)),
+        keys=(),
+        outgoing=tuple(outgoing),
+        successors={},
+        targets=tuple(targets),
+        round=round_number,
+        reason=reason,
+        done_bytes=sum(m.bytes for m in done) + (view.drain.done_bytes if view.drain else 0),
+        done_moves=len(done) + (view.drain.done_moves if view.drain else 0),
+    )
+
+
+def _again(
+    situation: Situation, drain: DrainView, *, round_number: int, reason: str, done: Sequence[Move] = ()
+) -> facts.DrainRequested:
+    """The same drain once more, on what is left."""
+    if not drain.keys:
+        return request_external_drain(
+            situation.view, drain.outgoing, round_number=round_number, reason=reason, done=done
+        )
+    return request_drain(
+        situation,
+        drain.keys,
+        dict(drain.successors),
+        round_number=round_number,
+        reason=reason,
+        done=done,
+        stays=drain.stays,
+    )
+
+
+def _unwanted(view: ClusterView, drain: DrainView) -> str:
+    """Why nobody wants its brokers empty any more, "" where somebody does."""
+    if drain.stays and not set(drain.keys) <= view.evacuations.keys():
+        return "the evacuation was taken back"
+    if not drain.keys and not set(drain.outgoing) <= set(leaving_externals(view)):
+        return "the spec names it again"
+    return ""
+
+
+def _taken_back(drain: DrainView, kafka: KafkaSnapshot, why: str) -> Verdict:
+    """Nobody wants the brokers empty any more: what runs ends, nothing else begins, finished moves stay."""
+    running = [p for p in kafka.moving() if set(p.replicas) & set(drain.outgoing)]
+    if running:
+        return wait(
+            "DrainMoves", f"drain of {_names(drain)}: taken back; {len(running)} moves that run are seen through"
+        )
+    if kafka.throttles.any and not kafka.moving():
+        return act(f"drain of {_names(drain)}: taken back, clearing the throttles", ClearThrottles())
+    taken_back = facts.DrainAbandoned(drain.id, why)
+    return record(f"drain of {_names(drain)} ends here: {taken_back.reason}", taken_back)
+
+
+def _plan(situation: Situation, drain: DrainView) -> Verdict:
+    job = situation.seen.jobs.get(plan_job_id(drain))
+    if job is None:
+        return _ask_for_plan(situation, drain)
+    if job.is_open:
+        return wait("DrainPlanning", f"drain of {_names(drain)}: the plan is being computed", patience_s=180)
+    if job.state == "failed":
+        failure = facts.DrainPlanFailed(drain.id, job.message, infeasible=not job.retryable)
+        return record(f"drain of {_names(drain)}: no plan: {job.message}", failure)
+    result = job.result
+    planned = facts.DrainPlanned(
+        drain=drain.id,
+        plan_sha256=str(result["sha256"]),
+        engine=str(result["engine"]),
+        moves=_whole(result["moves"]),
+        bytes=_whole(result["bytes"]),
+        batches=_whole(result["batches"]),
+        certificate=_mapping(result["certificate"]),
+    )
+    sentence = f"drain of {_names(drain)}: {planned.moves} moves, {planned.bytes} bytes, {planned_by(planned.engine)}"
+    return record(sentence, planned)
+
+
+def _ask_for_plan(situation: Situation, drain: DrainView) -> Verdict:
+    if drain.failed_at is not None:
+        left = delay_s(drain.failures) - situation.seconds_since(drain.failed_at)
+        if left > 0:
+            sentence = f"drain of {_names(drain)}: {drain.failed}; planning again in {left:.0f} s"
+            return wait("DrainInfeasible", sentence, next_command=f"kedge describe {situation.view.name}")
+    return act(f"drain of {_names(drain)}: planning round {drain.round}", StartPlanning(drain, plan_job_id(drain)))
+
+
+def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot) -> Verdict:
+    """Entries start in the plan's order as slots come free. The stretch up to a checkpoint is recorded before its
+    first entry starts; none is begun while the cluster is paused, and what is open ends.
+    """
+    left = residual(plan, kafka, drain.outgoing)
+    allowed, refused = _gated(situation, kafka, left.valid_next)
+    gone = gone_for_good(situation)
+    unheld = [m for m in allowed if not held_up([m], kafka, gone)]
+    allowed, held = unheld, [m for m in allowed if m not in unheld]
+    hold = None if situation.view.aborting else hold_on(situation.view, situation.now)
+    stretch = {m.name: stretch_of(plan, n) for n, m in enumerate(plan.moves)}
+    begun = [m for m in allowed if stretch[m.name] <= drain.batch]
+    starting = starting_now(plan, left, kafka, begun if hold else allowed)
+    upcoming = min((n for m in starting if (n := stretch[m.name]) > drain.batch), default=None)
+    if upcoming is not None:
+        return _no_room(drain, left.valid_next, kafka) or _begin_stretch(drain, plan, upcoming)
+    if starting:
+        return _hand_over(situation, drain, plan, kafka, starting, left)
+    if left.running:
+        return _report(situation, drain, plan, kafka, left)
+    if held:
+        sentence = f"drain of {_names(drain)}: {len(held)} moves are not handed over: {held_up(held, kafka, gone)}"
+        return wait("DrainTarget", sentence, patience_s=60)
+    if hold and allowed:
+        stopped = f"drain of {_names(drain)}: stopped after {len(left.finished)} of {len(plan.moves)} moves"
+        return wait("Paused", f"{stopped}; {hold.sentence}", next_command=hold.next_command, patience_s=0)
+    if refused:
+        next_command = (
+            f"list the topic under rollout.allowUnavailable, then kedge apply (cluster {situation.view.name})"
+        )
+        return wait("MinIsrGate", f"drain of {_names(drain)}: {refused[0]}", next_command=next_command, patience_s=0)
+    return _end_round(situation, drain, plan, left, kafka)
+
+
+def _no_room(drain: DrainView, moves: Sequence[Move], kafka: KafkaSnapshot) -> Verdict | None:
+    """Targets may have turned out smaller or fuller than the plan took them for: then it is planned again."""
+    untold = untold_disks(kafka, moves)
+    if untold:
+        sentence = f"drain of {_names(drain)}: broker {untold[0]} has not told how full its disk is"
+        return wait("KafkaUnknown", sentence)
+    overfull = overfull_disk(kafka, moves)
+    if not overfull:
+        return None
+    outdated = facts.DrainPlanFailed(drain.id, f"the plan does not fit any more: {overfull}", infeasible=False)
+    return record(f"drain of {_names(drain)}: planning again, {overfull}", outdated)
+
+
+def _begin_stretch(drain: DrainView, plan: DrainPlan, number: int) -> Verdict:
+    moves = plan.stretch(number)
+    started = facts.BatchStarted(drain.id, number, len(moves), sum(m.bytes for m in moves))
+    return record(f"drain of {_names(drain)}: stretch {number + 1} of {len(plan.checkpoints)}", started)
+
+
+def _gated(situation: Situation, kafka: KafkaSnapshot, moves: Sequence[Move]) -> tuple[list[Move], list[str]]:
+    """Moves that keep their partition writable while they run, and why the others may not start."""
+    seen = kafka.by_name
+    gates = [(m, may_move(seen[m.name], m.after, allow_unavailable=situation.excused_topics)) for m in moves]
+    return [m for m, gate in gates if gate.open], [gate.reason for _, gate in gates if not gate.open]
+
+
+def _hand_over(
+    situation: Situation,
+    drain: DrainView,
+    plan: DrainPlan,
+    kafka: KafkaSnapshot,
+    starting: Sequence[Move],
+    left: Residual,
+) -> Verdict:
+    pace = paced(situation, plan, kafka, left.running, starting)
+    sentence = (
+        f"drain of {_names(drain)}: handing {len(starting)} moves to Kafka, {len(left.running)} running, "
+        f"{_progress(situation, drain, plan, kafka, left)}"
+    )
+    return act(_with(sentence, pace.said), *hand_over(pace.throttle, kafka, starting))
+
+
+def _report(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot, left: Residual) -> Verdict:
+    pace = paced(situation, plan, kafka, left.running, ())
+    gone = gone_for_good(situation)
+    sentence = (
+        f"drain of {_names(drain)}: {len(left.finished)} of {len(plan.moves)} moves done, {len(left.running)} running, "
+        f"{held_up(left.running, kafka, gone) or _progress(situation, drain, plan, kafka, left)}"
+    )
+    sentence = _with(sentence, kept_waiting(left.running, kafka, gone))
+    steady = pace.throttle.seen == kafka.throttles
+    effects = () if steady else throttle_effects(pace.throttle)
+    return wait("DrainMoves", _with(sentence, pace.said), *effects, patience_s=3600)
+
+
+def _with(sentence: str, correction: str) -> str:
+    return f"{sentence}; {correction}" if correction else sentence
+
+
+def _progress(
+    situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot, left: Residual
+) -> Progress:
+    moving_s = situation.seconds_since(drain.moving_at) if drain.moving_at else 0.0
+    return progress_of(plan, left, kafka, moving_s=moving_s, traffic=situation.seen.traffic)
+
+
+def _end_round(
+    situation: Situation, drain: DrainView, plan: DrainPlan, left: Residual, kafka: KafkaSnapshot
+) -> Verdict:
+    live = [b for b in drain.outgoing if b in kafka.live_brokers()]
+    closed = [g for g in (broker_is_empty(kafka, b) for b in live) if not g.open]
+    hosted = [p for b in drain.outgoing for p in kafka.hosted_by(b)]
+    if not hosted and not closed:
+        if kafka.throttles.any:
+            return act(f"drain of {_names(drain)}: done, clearing the throttles", *_tidied(plan, kafka))
+        moved, moves = drain.done_bytes + sum(m.bytes for m in plan.moves), drain.done_moves + len(plan.moves)
+        return record(f"{_names(drain)} holds no replica: {moves} moves done", _outcome(drain, moved, moves))
+    if not hosted:
+        return wait("LogDirsNotEmpty", f"drain of {_names(drain)}: {closed[0].reason}")
+    settling = [p for p in hosted if _is_settling(plan, p)]
+    if settling and situation.seconds_since(situation.view.progressed_at or situation.now) < _settles_within_s(plan):
+        return wait("MetadataSettles", f"drain of {_names(drain)}: {settling[0].name} has moved, the metadata lags")
+    if left.strangers_running:
+        sentence = f"drain of {_names(drain)}: somebody else moves {left.strangers_running[0]}; waiting for it to end"
+        return wait("ForeignReassignment", sentence)
+    topics = sorted({p.name.topic for p in hosted})
+    if not plan.moves and plan.deferred:
+        return _without_copy(situation, drain, hosted) or _deferred(situation, drain, plan)
+    if drain.round >= MAX_ROUNDS:
+        sentence = (
+            f"drain of {_names(drain)}: {len(hosted)} partitions left after {drain.round} rounds ({', '.join(topics)})"
+        )
+        return wait("DrainNotConverging", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
+    reason = f"{len(hosted)} partitions are still there ({', '.join(topics[:3])})"
+    again = _again(situation, drain, round_number=drain.round + 1, reason=reason, done=left.finished)
+    return record(f"drain of {_names(drain)}: round {again.round}, {again.reason}", again)
+
+
+def _outcome(drain: DrainView, moved: int, moves: int) -> object:
+    if not drain.keys:
+        return facts.ExternalDrained(drain.id, drain.outgoing, moved, moves)
+    outcome = facts.EvacuationCompleted if drain.stays else facts.NodeDrained
+    return outcome(drain.id, drain.keys, moved, moves)
+
+
+def _tidied(plan: DrainPlan, kafka: KafkaSnapshot) -> tuple[Effect, ...]:
+    """Leadership was with the sources: it goes where the plan wants it."""
+    planned = {m.name for m in plan.moves}
+    displaced = tuple(name for name in displaced_leaders(kafka) if name in planned)
+    return (ClearThrottles(), ElectPreferred(displaced)) if displaced else (ClearThrottles(),)
+
+
+def _without_copy(situation: Situation, drain: DrainView, hosted: Sequence[PartitionSeen]) -> Verdict | None:
+    """All that is left had every copy on VMs that are gone, so no plan will ever move it: a person decides what becomes
+    of those topics. None where something else is left, too. Nothing is made anew here: that would hide a loss."""
+    gone = {i.service_id for i in situation.view.brokers() if i.lost}
+    lost = [p for p in hosted if p.leader < 0 and gone.issuperset(p.replicas)]
+    if not lost or len(lost) < len(hosted):
+        return None
+    topics = ", ".join(sorted({p.name.topic for p in lost})[:3])
+    sentence = (
+        f"drain of {_names(drain)}: all else is elsewhere; {len(lost)} partitions had every copy on VMs that are gone, "
+        f"{lost[0].name} (replicas {list(lost[0].replicas)}) among them: what was in them is lost unless that disk is "
+        f"brought back. Delete these topics and make them anew ({topics}), then all goes on"
+    )
+    return wait("CopiesGone", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
+
+
+def _deferred(situation: Situation, drain: DrainView, plan: DrainPlan) -> Verdict:
+    """Nothing can be moved now, by the plan's own word: it is asked again in a while, and no round is spent on it."""
+    first = plan.deferred[0]
+    sentence = (
+        f"drain of {_names(drain)}: {len(plan.deferred)} partitions cannot move now, {first.name}: {first.reason}"
+    )
+    if situation.seconds_since(situation.view.progressed_at or situation.now) < ASK_AGAIN_S:
+        return wait("MovesDeferred", sentence, patience_s=0)
+    return record(sentence, _again(situation, drain, round_number=drain.round, reason=first.reason))
+
+
+def _give_up(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, dead: list[int]) -> Verdict:
+    """Rule F10: a stuck move is taken back only where the original replicas keep min ISR; else it moves on, to a broker
+    that lives."""
+    stuck = [p for p in kafka.moving() if set(p.replicas) & {*drain.outgoing} and set(p.target) & set(dead)]
+    safe = [p for p in stuck if len([r for r in p.isr if r not in p.adding]) >= p.min_isr]
+    if safe:
+        sentence = f"drain of {_names(drain)}: broker {dead[0]} died, taking back {len(safe)} moves that wait for it"
+        return act(sentence, CancelMoves(tuple(p.name for p in safe)))
+    around = detours(situation.view, kafka, stuck, dead)
+    if around:
+        sentence = f"drain of {_names(drain)}: broker {dead[0]} died, {len(around)} moves that wait for it go elsewhere"
+        return act(sentence, Reassign(around))
+    if stuck:
+        sentence = f"drain of {_names(drain)}: {stuck[0].name} waits for dead broker {dead[0]} and its ISR is too small"
+        return wait("ReassignmentStuck", sentence, patience_s=0)
+    why = f"broker {dead[0]} {'died' if _is_gone(situation, dead[0]) else 'cannot receive'}"
+    abandoned = facts.DrainAbandoned(drain.id, why)
+    return record(f"drain of {_names(drain)} put off: {why} and is replaced first", abandoned)
+
+
+def _is_gone(situation: Situation, broker: int) -> bool:
+    instances = [i for i in situation.view.brokers() if i.service_id == broker]
+    return not instances or any(i.lost for i in instances)
+
+
+def _heirs_to_be_replaced(view: ClusterView, drain: DrainView, kafka: KafkaSnapshot) -> list[int]:
+    """Successors that are to get a new VM themselves and cannot receive: they do not serve, a disk of theirs failed, or
+    no plan can be had. Nobody replaces them while the drain is in hand."""
+    if not view.to_replace:
+        return []
+    asked = {i.service_id for i in view.brokers() if i.key in view.to_replace}
+    able = kafka.live_brokers() - kafka.failed_dirs.keys()
+    no_plan = not drain.plan_sha256 and drain.failed_at is not None
+    return [heir for heir in drain.successors.values() if heir in asked and (no_plan or heir not in able)]
+
+
+def _lost_heirs(view: ClusterView, drain: DrainView) -> list[int]:
+    """Brokers that were to take over and died before this drain began, so that it does not name them. What they were
+    made for is done by the next ones, which nobody makes while it is in hand."""
+    leaving = [] if drain.stays else [view.instances[k] for k in drain.keys]
+    found = []
+    for old in (i for i in leaving if i.service_id not in drain.successors):
+        later = [i for i in view.of_node(old.node) if i.planned.generation > old.planned.generation]
+        heirs = [i for i in later if i.key not in drain.keys]
+        if heirs and all(i.lost for i in heirs) and old.node in wanted_nodes(view):
+            found.append(heirs[-1].service_id)
+    return found
+
+
+def _settles_within_s(plan: DrainPlan) -> float:
+    return SETTLE_S + 2 * plan.certificate.measures.makespan_s.value
+
+
+def _is_settling(plan: DrainPlan, partition: PartitionSeen) -> bool:
+    """Between a move's end and the metadata that says so a partition shows old and new replicas, and no move."""
+    move = next((m for m in plan.moves if m.name == partition.name), None)
+    if move is None or partition.is_moving:
+        return False
+    return partition.replicas != move.before and set(partition.replicas) == {*move.before, *move.after}
+
+
+def _names(drain: DrainView) -> str:
+    if not drain.keys:
+        return named(drain.outgoing)
+    return ", ".join(f"{k} (broker {b})" for k, b in zip(drain.keys, drain.outgoing, strict=True))
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"a plan's figure should be a whole number, not {value!r}")
+    return value
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}

@@ -1,0 +1,72 @@
+"""Orders that were not heard in time: a stop, or another start, of a service that still serves as it did before.
+
+What its gate saw is old by then: another broker may have died, and an agent that hears again would obey all the same.
+So such a document is kept back until its gate is open once more (`lateorders`). Who does not run any more takes nothing
+from anybody, and is told at once. Pure.
+"""
+
+from collections.abc import Container, Iterator
+from datetime import datetime, timedelta
+
+from controlplane.converger.documents import is_doomed
+from controlplane.converger.observation import ReportSeen
+from controlplane.converger.rolls.arrivals import start_id
+from controlplane.converger.verdict import Situation
+from controlplane.folds.orders import HOLDS_FOR
+from controlplane.members import services_on, vm_of
+from controlplane.quorumtold import is_told_to_stop
+from controlplane.replacement import Phase
+from controlplane.view import ClusterView, InstanceView
+
+_RUNS = frozenset({"running", "starting"})
+
+ON_ITS_WAY = timedelta(seconds=45)
+"""How long after its date an order may still be obeyed: it is given for `HOLDS_FOR`, and an agent takes no answer that
+is older than 10 s (`agent.talk`)."""
+
+
+def may_be_kept_back(view: ClusterView, key: str, now: datetime) -> bool:
+    """Whether the VM was given an order that is old: a cheap no, before anybody looks up its last report."""
+    if not view.orders:
+        return False
+    return any(now - at > HOLDS_FOR for name, at in view.orders.items() if vm_of(name) == key)
+
+
+def is_kept_back(view: ClusterView, key: str, seen: ReportSeen | None, now: datetime) -> bool:
+    """Whether the VM's document is not to be given now, by its last report."""
+    return any(True for _ in _late_on(view, key, seen, now))
+
+
+def late_orders(situation: Situation) -> tuple[InstanceView, ...]:
+    """Services that serve on though they were told otherwise, too long ago to be obeyed now."""
+    view, reports = situation.view, situation.seen.reports
+    keys = sorted({vm_of(name) for name in view.orders})
+    return tuple(s for key in keys for s in _late_on(view, key, reports.get(key), situation.now))
+
+
+def is_late(situation: Situation, service: InstanceView) -> bool:
+    """Whether this one is among them."""
+    reports = situation.seen.reports
+    late = _late_on(situation.view, service.key, reports.get(service.key), situation.now)
+    return any(s.service_key == service.service_key for s in late)
+
+
+def on_its_way(situation: Situation, *, but: Container[str]) -> str:
+    """Another service that may obey an order any moment, the names in `but` excepted; "" where none may. Until then it
+    serves and Kafka counts on it: whoever is stopped beside it is not to."""
+    dates = situation.view.orders.items()
+    return next((name for name, at in dates if name not in but and situation.now - at <= ON_ITS_WAY), "")
+
+
+def _late_on(view: ClusterView, key: str, seen: ReportSeen | None, now: datetime) -> Iterator[InstanceView]:
+    instance = view.instances.get(key)
+    if not view.orders or instance is None or instance.lost or seen is None or is_doomed(view):
+        return
+    for service in services_on(instance):
+        asked_at = view.orders.get(service.service_key)
+        told = seen.service(service.planned.service)
+        if asked_at is None or now - asked_at <= HOLDS_FOR or told is None or told.state not in _RUNS:
+            continue
+        stops = service.phase is Phase.FENCING or is_told_to_stop(view, service)
+        if stops or told.start_id != start_id(service):
+            yield service

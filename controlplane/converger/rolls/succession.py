@@ -1,0 +1,86 @@
+"""Brokers that serve beside the one that was made in their place: what they have goes to it, the lost ones' first."""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from controlplane.converger.health.wholeness import cluster_is_whole
+from controlplane.converger.moves.deadends import in_the_way
+from controlplane.converger.rolls.drains import request_drain
+from controlplane.converger.verdict import Situation, Verdict, record, wait
+from controlplane.externals import expected_brokers
+from controlplane.healingswitch import is_being_cured
+from controlplane.kafka.gates import Gate
+from controlplane.replacement import Phase
+from controlplane.view import ClusterView, InstanceView
+from planner.rollout.diff import Change, NodeChange
+
+Pair: TypeAlias = tuple[InstanceView, InstanceView]
+"""A broker, and the one that was made in its place."""
+
+
+def superseded(view: ClusterView) -> list[Pair]:
+    """Brokers that serve beside a newer instance of their node, with that one; one pair a node, lost ones first."""
+    pairs: dict[str, Pair] = {}
+    for node in sorted({i.node for i in view.brokers()}):
+        serving = [i for i in view.of_node(node) if i.phase is Phase.JOINED]
+        # Whoever has the heir's own id gives it up by a handover.
+        others = [i for i in serving[:-1] if i.service_id != serving[-1].service_id]
+        if not others or serving[-1].lost:
+            continue
+        heir = serving[-1]
+        olds = sorted(others, key=lambda i: (not i.lost, i.key not in view.to_replace))
+        # An heir that is itself to be replaced takes nothing over but what is lost, unless it is ill; among its elders
+        # it goes first.
+        if heir.key not in view.to_replace or (olds[0].lost and not is_being_cured(view, node, heir.key)):
+            pairs[node] = (olds[0], heir)
+    return list(pairs.values())
+
+
+def drain_lost(situation: Situation, pairs: Sequence[Pair], changes: Sequence[NodeChange]) -> Verdict | None:
+    """What lost brokers had goes to their successors. Another one that is lost and shares partitions with them gets its
+    own successor first, or goes in the same drain where it is to get none."""
+    view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
+    if not pairs or kafka is None:
+        return drain_replaced(situation, pairs)
+    way = in_the_way(situation, kafka, [old.service_id for old, _ in pairs])
+    # By node: of a lost one whose heir is lost too it is the heir that is replaced.
+    replaced = {c.node for c in changes if c.change is Change.REPLACE and c.incumbent and c.incumbent.lost}
+    if any(i.node in replaced for i in way):
+        return None
+    # What a lost one had is copied though a failed disk keeps another out of sync: that one waits for this.
+    gone = [i.service_id for i in view.brokers() if i.lost or has_failed_disk(view, i.node, i.key)]
+    return drain_replaced(situation, pairs, beside=way, excepted=gone)
+
+
+def drain_replaced(
+    situation: Situation,
+    pairs: Sequence[Pair],
+    *,
+    beside: Sequence[InstanceView] = (),
+    excepted: Sequence[int] = (),
+) -> Verdict | None:
+    """What was replaced is emptied, and those `beside` in the same drain; brokers `excepted` may be away meanwhile."""
+    if not pairs:
+        return None
+    heirs = {old.service_id: new.service_id for old, new in pairs}
+    gate = is_whole(situation, [*excepted, *heirs])
+    if not gate.open:
+        return wait("BrokerDown", f"not draining {pairs[0][0].key}: {gate.reason}")
+    keys = [*(old.key for old, _ in pairs), *(i.key for i in beside)]
+    reason = f"replaced by {', '.join(new.key for _, new in pairs)}"
+    drain = request_drain(situation, keys, heirs, round_number=1, reason=reason)
+    return record(f"draining {', '.join(drain.keys)}: {reason}", drain)
+
+
+def is_whole(situation: Situation, excepted: Sequence[int]) -> Gate:
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
+        return Gate(False, "Kafka's metadata cannot be read")
+    return cluster_is_whole(
+        kafka, [b for b in expected_brokers(situation.view) if b not in excepted], excepted=frozenset(excepted)
+    )
+
+
+def has_failed_disk(view: ClusterView, node: str, key: str) -> bool:
+    asked = view.to_replace.get(key)
+    return asked is not None and (bool(asked.disks) or (asked.new_disk and is_being_cured(view, node, key)))

@@ -1,0 +1,84 @@
+"""What emptying brokers, or a rebalance, would move: as a page shows it and as the API tells it."""
+
+import threading
+
+from controlplane.commands import EvacuateBrokers, RebalanceCluster
+from controlplane.deciders.nodes import Asked, evacuation_asked
+from controlplane.deciders.rebalances import rebalance_asked
+from controlplane.portal.schemas import moves as move_api
+from controlplane.portal.services import PortalServices
+from controlplane.previews.moves import NoPreview, Preview, placement_of
+from controlplane.view import ClusterView
+from planner.observed import KafkaSnapshot
+
+GIB = 1024**3
+Moves = EvacuateBrokers | RebalanceCluster
+
+_ONE_AT_A_TIME = threading.Lock()
+"""Planning is work for a core: a second person waits for the first."""
+
+
+def planned(services: PortalServices, view: ClusterView, command: Moves) -> Preview:
+    """The plan on the metadata there is. Records nothing. Raises NoPreview."""
+    snapshot, traffic = services.fleet.last_snapshot(view.uid), services.fleet.traffic(view.uid)
+    if snapshot is None:
+        raise NoPreview(f"Kafka of {view.name} was not read by this server yet")
+    with _ONE_AT_A_TIME:
+        from controlplane.previews.moveplanning import (  # kernels that most servers never need
+            drain_preview,
+            rebalance_preview,
+        )
+
+        now = services.clock()
+        if isinstance(command, RebalanceCluster):
+            return rebalance_preview(view, snapshot, command, traffic=traffic, now=now)
+        return drain_preview(view, snapshot, command, traffic=traffic, now=now)
+
+
+def moves_asked(view: ClusterView, command: Moves, kafka: KafkaSnapshot | None) -> Asked:
+    """What the handler would answer now. Raises CommandRefused."""
+    if isinstance(command, RebalanceCluster):
+        return rebalance_asked(view, command, kafka)
+    return evacuation_asked(view, command, kafka)
+
+
+def plan_out(services: PortalServices, view: ClusterView, command: Moves, asked: Asked) -> move_api.MovesPlanOut:
+    """The same for a program, with the digest a yes is bound to."""
+    snapshot = services.fleet.last_snapshot(view.uid)
+    preview, why = None, ""
+    try:
+        preview = planned(services, view, command)
+    except NoPreview as none:
+        why = str(none)
+    return move_api.MovesPlanOut(
+        cluster=view.name,
+        changes=asked.fact is not None,
+        sentence=asked.sentence,
+        digest=placement_of(view, snapshot, command),
+        metadata_at=snapshot.at if snapshot else None,
+        no_plan=why,
+        plan=_course_out(preview) if preview else None,
+    )
+
+
+def _course_out(preview: Preview) -> move_api.PlannedMovesOut:
+    course = preview.course
+    return move_api.PlannedMovesOut(
+        seconds=course.seconds,
+        copied_bytes=course.copied_bytes,
+        total_moves=course.total_moves,
+        moves=[
+            move_api.PlannedMoveOut(
+                topic=m.topic,
+                partition=m.partition,
+                before=list(m.before),
+                after=list(m.after),
+                copied_bytes=m.copied_bytes,
+            )
+            for m in course.moves
+        ],
+        certificate=[list(row) for row in preview.certificate],
+        goals=[list(row) for row in preview.goals],
+        assumptions=list(preview.assumptions),
+        shortfall=preview.shortfall,
+    )

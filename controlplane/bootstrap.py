@@ -4,20 +4,17 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from urllib.parse import urlsplit
 
 from sqlalchemy import Engine
 
-from controlplane.agents.setup import AgentsRoom, agents_of
-from controlplane.anomalies.setup import AnomalyRoom, anomalies_of
+from controlplane.agents.setup import agents_of
+from controlplane.anomalies.setup import anomalies_of
 from controlplane.borndata import boot_data
 from controlplane.candidate import Candidate
 from controlplane.certificates.agentdoors import authority_of
-from controlplane.certificates.authority import Authority
 from controlplane.chaosacts import bring_about
 from controlplane.clouds import Clouds, console_page_in, packet_filter_in, unbootable_in
 from controlplane.converger.clouds.consoles import reading_through
@@ -38,16 +35,16 @@ from controlplane.database.roles import check_role, examined
 from controlplane.dns.setup import names_of
 from controlplane.doors import Address
 from controlplane.drift.record import kept_audits
-from controlplane.drift.setup import DriftRoom, drift_of, run_audit
+from controlplane.drift.setup import drift_of, run_audit
 from controlplane.examinations import examiner_of
 from controlplane.freezes.desk import FreezeDesk
 from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.games.referee import House
-from controlplane.games.setup import GamesRoom, games_of, may_harm_still
-from controlplane.gateways import Gateways, judged
-from controlplane.gitsync.setup import Sources, sources_of
+from controlplane.games.setup import games_of, may_harm_still
+from controlplane.gateways import judged
+from controlplane.gitsync.setup import sources_of
 from controlplane.groups.resets import GroupOffsetDesk
-from controlplane.groups.setup import GroupsRoom, groups_of
+from controlplane.groups.setup import groups_of
 from controlplane.handlers import CommandHandler
 from controlplane.home import Home
 from controlplane.homeclaim import HTTP, HomeRefused, agree_on_agent_url, claim_home, homes_of
@@ -66,7 +63,6 @@ from controlplane.pastplacement import past_placements_of
 from controlplane.planning import PlanningService, PlanningSettings, balanced
 from controlplane.policies.gate import PolicyGate
 from controlplane.policies.shelf import PolicyShelf
-from controlplane.poller import Poller
 from controlplane.portal.access.people import People
 from controlplane.portal.access.setup import oidc_of, people_of
 from controlplane.portal.approvals import approves_still
@@ -80,6 +76,7 @@ from controlplane.proposals.gitproposals import GitProposals
 from controlplane.redaction import redacted
 from controlplane.reports import reports_of
 from controlplane.scheduler import Bell, Scheduler
+from controlplane.serverparts import Services
 from controlplane.serverwords import planner_state, progress_of, release
 from controlplane.settings import LONGEST_CALL_S, Settings
 from controlplane.split.setup import LOOP, teller_of
@@ -94,7 +91,7 @@ from controlplane.states.setup import (
 )
 from controlplane.states.storage import Leading
 from controlplane.terraformruns import module_root, run_terraform
-from controlplane.topicroom import TopicRoom, topics_of
+from controlplane.topicroom import topics_of
 from events.clock import utc_now
 from events.engine import build_engine
 from events.ids import Epoch
@@ -109,59 +106,6 @@ from providers.pricebook import read_price_book
 from spark.supervisor import WorkerSettings
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Services:
-    """A server's parts. `close` ends them in the order that keeps the promises."""
-
-    settings: Settings
-    home: Home
-    portal: PortalServices
-    converger: Converger
-    scheduler: Scheduler
-    candidate: Candidate
-    runner: ThreadRunner
-    planning: PlanningService
-    gateways: Gateways
-    authority: Authority | None
-    agree_on_agent_url: Callable[[str], None]
-    dispose: Callable[[], None]
-    sources: Sources
-    names: Poller
-    groups: GroupsRoom
-    topics: TopicRoom
-    drift: DriftRoom
-    anomalies: AnomalyRoom
-    agents: AgentsRoom
-    games: GamesRoom
-    teller: Poller
-    """Tells portals that are other processes how the loop does."""
-
-    def end_runs(self) -> None:
-        """Before the API stops, where Terraform saves its states through it: no step begins, its runs are ended."""
-        if self.settings.terraform_state == HTTP:
-            self.scheduler.stop()
-            self.runner.end_runs()
-
-    def close(self) -> None:
-        """Begins nothing new, ends what runs, gives the lease back. VMs stay up. Only after the API has stopped."""
-        self.games.close()
-        self.teller.stop()
-        self.sources.stop()
-        self.names.stop()
-        self.groups.close()
-        self.topics.poller.stop()
-        self.drift.poller.stop()
-        self.anomalies.close()
-        self.agents.poller.stop()
-        self.scheduler.stop()
-        self.converger.close()
-        self.planning.stop()
-        self.runner.stop()
-        self.gateways.close()
-        self.candidate.resign()
-        self.dispose()
 
 
 def build(

@@ -17,7 +17,7 @@ from typing import Protocol
 import uvicorn
 from fastapi import FastAPI
 
-from controlplane.bootstrap import Services, build
+from controlplane.bootstrap import build
 from controlplane.certificates.agentdoors import AgentTls
 from controlplane.certificates.authority import AuthorityRefused
 from controlplane.certificates.people import PeopleDoorRefused, PeopleTls, people_tls
@@ -36,6 +36,7 @@ from controlplane.portal.portaldoors import Door, at_door
 from controlplane.portal.services import Leadership, PortalServices
 from controlplane.redaction import redacted
 from controlplane.serverlog import log_to_stderr, threads_told
+from controlplane.serverparts import Services
 from controlplane.settings import Settings
 from controlplane.split.portalbuild import build_portal
 from controlplane.split.reach import PortalRefused

@@ -57,9 +57,10 @@ class ServerProcess:
 def _serve(home: str, environ: dict[str, str], log: Connection, user: int | None) -> None:
     import logging
 
-    from controlplane.bootstrap import Services, build
+    from controlplane.bootstrap import build
     from controlplane.server import serve, serve_portal
     from controlplane.serverlog import log_to_stderr
+    from controlplane.serverparts import Services
     from controlplane.settings import Settings, load_settings
 
     os.dup2(log.fileno(), sys.stderr.fileno())

@@ -24,14 +24,21 @@ def upstream(tmp_path: Path) -> Upstream:
     return Upstream(tmp_path)
 
 
-def a_clone(upstream: Upstream, *, limits: Limits | None = None, program: str = "git", **changes: object) -> Clone:
+def a_clone(
+    upstream: Upstream,
+    *,
+    limits: Limits | None = None,
+    program: str = "git",
+    egress: Egress | None = None,
+    **changes: object,
+) -> Clone:
     fields = {"name": "teams", "repository": str(upstream.bare), **changes}
     return Clone(
         GitBinding(**fields),  # type: ignore[arg-type]
         upstream.bare.parent / "home" / "git" / "teams",
         local_paths=(upstream.bare.parent,),
         stop=threading.Event(),
-        egress=Egress(),
+        egress=egress or Egress(),
         limits=limits,
         program=program,
     )
@@ -386,10 +393,15 @@ def test_ssh_is_called_with_one_key_one_host_key_file_and_nobody_to_ask(
     for file in (key, known):
         file.touch()
     clone = a_clone(
-        upstream, repository=f"ssh://git@git.example.org:2222{upstream.bare}", ssh_key_file=key, known_hosts_file=known
+        upstream,
+        repository=f"ssh://git@git.example.org:2222{upstream.bare}",
+        ssh_key_file=key,
+        known_hosts_file=known,
+        egress=Egress(resolve=lambda host, port: ("8.8.4.4",)),  # judged alone: nobody is called
     )
     assert clone.tip(None).commit == commit
     called = (tmp_path / "called").read_text().splitlines()
     assert called[:4] == ["-F", "/dev/null", "-i", str(key)]
     assert {"BatchMode=yes", "StrictHostKeyChecking=yes", f'UserKnownHostsFile="{known}"'} <= set(called)
+    assert "HostName=8.8.4.4" in called, "the address that was judged"
     assert called[-2:] == ["git@git.example.org", f"git-upload-pack '{upstream.bare}'"]

@@ -56,7 +56,12 @@ def test_upgrading_again_changes_nothing_and_keeps_the_events(url):
 
 
 def test_two_servers_may_upgrade_at_once(url):
-    command = [sys.executable, "-c", "import sys; from controlplane import migrate; migrate.upgrade(sys.argv[1])", url]
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from controlplane.database.migrate import upgrade; upgrade(sys.argv[1])",
+        url,
+    ]
     servers = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     errors = [server.communicate(timeout=60)[1] for server in servers]
     assert [server.returncode for server in servers] == [0, 0], errors

@@ -74,7 +74,7 @@ def test_what_a_server_was_in_the_middle_of_is_finished_by_the_next_one_from_the
     uid = ClusterUid(first.get("/v1/clusters/orders").json()["uid"])
     engine = build_engine(f"sqlite:///{home.path / 'kedge.db'}")
     locks = SqlStateLocks(engine)
-    versions = SqlStateVersions(engine, seal=StateSeal(home.installation().server_key), keep=50)
+    versions = SqlStateVersions(engine, seal=StateSeal(home.installation().server_key.get_secret_value()), keep=50)
     first.signal(end)
     if end is signal.SIGTERM:
         assert first.wait() == 0, first.log

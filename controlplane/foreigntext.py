@@ -4,6 +4,7 @@ What is kept and what machines read stays as it came. Joiners and marks of scrip
 """
 
 import re
+from collections.abc import Callable
 
 STAND_IN = "\N{REPLACEMENT CHARACTER}"
 
@@ -24,19 +25,22 @@ def shown(text: str) -> str:
 
 def on_terminal(text: str, *, also: str = "\n") -> str:
     """The text with `?` for whatever a terminal might obey, or not show, but the characters of `also`."""
-    return text if text.isprintable() else "".join(c if c.isprintable() or c in also else "?" for c in text)
+    return _with(lambda c: "?", text, but=also)
 
 
 def escaped(text: str) -> str:
     r"""The text with what is not printable but ends of lines written as in Python: `\x1b`, `\u202e`. For logs."""
-    return text if text.isprintable() else "".join(c if c.isprintable() or c == "\n" else _written(c) for c in text)
+    return _with(_written, text)
 
 
 def escaped_json(text: str) -> str:
     """JSON with whatever is not printable, but ends of lines, written as JSON does: it says the same to machines."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c == "\n" else _in_json(c) for c in text)
+    return _with(_in_json, text)
+
+
+def _with(stand_in: Callable[[str], str], text: str, *, but: str = "\n") -> str:
+    """The text with a stand-in for each character that is neither printable nor one of `but`."""
+    return text if text.isprintable() else "".join(c if c.isprintable() or c in but else stand_in(c) for c in text)
 
 
 def _written(character: str) -> str:

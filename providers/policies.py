@@ -4,7 +4,7 @@ python -m providers.policies
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -21,34 +21,22 @@ FOLDER = Path(__file__).parents[1] / "docs" / "clouds" / "policies"
 
 def policies() -> Mapping[str, str]:
     """Text of each file by its name."""
-    role = {
-        "Name": "Kedge",
-        "IsCustom": True,
-        "Description": "What Kedge and its module call. Assign it on the resource group and on the networks' group.",
-        "Actions": list(azure.needed()),
-        "NotActions": [],
-        "AssignableScopes": ["/subscriptions/00000000-0000-0000-0000-000000000000"],
-    }
-    custom = {
-        "title": "Kedge",
-        "description": "What Kedge and its module call in a project.",
-        "stage": "GA",
-        "includedPermissions": list(google.needed()),
-    }
-    networks = {
-        "Name": "Kedge networks",
-        "IsCustom": True,
-        "Description": "What Kedge and its module for networks call beside. Assign it on the subscription.",
-        "Actions": list(azure.needed_for_networks()),
-        "NotActions": [],
-        "AssignableScopes": ["/subscriptions/00000000-0000-0000-0000-000000000000"],
-    }
-    custom_networks = {
-        "title": "Kedge networks",
-        "description": "What Kedge and its module for networks call in a project beside.",
-        "stage": "GA",
-        "includedPermissions": list(google.needed_for_networks()),
-    }
+    role = _azure_role(
+        "Kedge",
+        "What Kedge and its module call. Assign it on the resource group and on the networks' group.",
+        azure.needed(),
+    )
+    networks = _azure_role(
+        "Kedge networks",
+        "What Kedge and its module for networks call beside. Assign it on the subscription.",
+        azure.needed_for_networks(),
+    )
+    custom = _google_role("Kedge", "What Kedge and its module call in a project.", google.needed())
+    custom_networks = _google_role(
+        "Kedge networks",
+        "What Kedge and its module for networks call in a project beside.",
+        google.needed_for_networks(),
+    )
     return {
         "aws.json": json.dumps(aws.policy(tags.INSTALLATION), indent=2) + "\n",
         "aws-networks.json": json.dumps(aws.network_policy(tags.INSTALLATION), indent=2) + "\n",
@@ -62,6 +50,21 @@ def policies() -> Mapping[str, str]:
         "google-networks.yaml": yaml.safe_dump(custom_networks, sort_keys=False),
         "upcloud.json": json.dumps(upcloud.permissions("kedge"), indent=2) + "\n",
     }
+
+
+def _azure_role(name: str, description: str, actions: Sequence[str]) -> Mapping[str, object]:
+    return {
+        "Name": name,
+        "IsCustom": True,
+        "Description": description,
+        "Actions": list(actions),
+        "NotActions": [],
+        "AssignableScopes": ["/subscriptions/00000000-0000-0000-0000-000000000000"],
+    }
+
+
+def _google_role(title: str, description: str, permissions: Sequence[str]) -> Mapping[str, object]:
+    return {"title": title, "description": description, "stage": "GA", "includedPermissions": list(permissions)}
 
 
 def write(folder: Path = FOLDER) -> None:

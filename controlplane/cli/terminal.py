@@ -63,14 +63,9 @@ class _Shown(Console):
             yield segment if is_safe else Segment(on_terminal(segment.text), segment.style)
 
 
-def printable(text: str) -> str:
-    """Foreign text without control characters: an event or a message must not steer the terminal."""
-    return on_terminal(text)
-
-
 def styled(text: str, style: str = "") -> Text:
     """Foreign text with a style of its own, which text appended later does not inherit."""
-    return Text().append(printable(text), style=style or None)
+    return Text().append(on_terminal(text), style=style or None)
 
 
 def takes_blocks(console: Console, *, is_terminal: bool) -> bool:

@@ -23,6 +23,7 @@ from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from planner.observed import KafkaSnapshot
 from providers.harm import Harm
+from providers.notices import MaintenanceNotice
 
 HEARD_S = 30.0
 """What an agent said longer ago does not count against its service; it reports every few seconds."""
@@ -80,8 +81,9 @@ def brokers_away(situation: Situation, kafka: KafkaSnapshot) -> Mapping[int, Awa
         if instance.phase in _SERVING:
             # Whoever serves under an id now decides, whatever became of the one before.
             found.pop(instance.service_id, None)
+    taken_back = preemptions(situation)
     for instance in situation.view.brokers():
-        told = _away(situation, kafka, instance) if instance.phase in _SERVING else None
+        told = _away(situation, kafka, instance, taken_back) if instance.phase in _SERVING else None
         if told is not None:
             why, since = told
             found[instance.service_id] = Away(instance.service_id, _name(instance), why, since)
@@ -96,7 +98,12 @@ def says_it_is_down(situation: Situation, instance: InstanceView) -> bool:
     return report.state != "running"
 
 
-def _away(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> tuple[str, datetime | None] | None:
+def _away(
+    situation: Situation,
+    kafka: KafkaSnapshot,
+    instance: InstanceView,
+    taken_back: Mapping[str, MaintenanceNotice],
+) -> tuple[str, datetime | None] | None:
     """Why it is away, and since when; None where it serves."""
     if instance.lost:
         return "its VM is gone", instance.lost_at
@@ -106,7 +113,7 @@ def _away(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) ->
     for chaos in situation.view.chaos.values():
         if instance.key in chaos.keys and chaos.fault in _TAKEN_AWAY:
             return f"chaos: {chaos.fault}", chaos.since
-    taken = preemptions(situation).get(instance.key)
+    taken = taken_back.get(instance.key)
     if taken is not None and taken.not_before is not None and abs(taken.not_before - situation.now) <= TAKEN_SOON:
         return f"its cloud takes its VM back at {taken.not_before:%H:%M:%S} UTC", None
     since = situation.seen.health.astray.get(instance.service_id)

@@ -190,10 +190,11 @@ class ProposalDesk:
     def _judge_author(self, change: Proposed, rights: Rights) -> None:
         verb = {"apply": Verb.DECLARE, REBALANCE: Verb.STEER}.get(change.change, Verb.DELETE)
         proposed = {t.name: t for t in _traits_in(change.text)}
+        theirs = scoped(self.services, rights).commands
         for name in change.clusters:
             if name in proposed:
                 rights.require(verb, proposed[name], f"{name} as this spec has it")
-            view = scoped(self.services, rights).commands.current(name)
+            view = theirs.current(name)
             if view.document is not None:
                 rights.require(verb, traits_of(view.document), name)
 

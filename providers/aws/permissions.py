@@ -85,31 +85,35 @@ OTHER_SERVICES = ("pricing:GetProducts",)
 
 def policy(installation_tag: str) -> Mapping[str, object]:
     """An IAM policy document; the tag's value stays open, an installation fills in its own id."""
-    own = {"StringLike": {f"aws:ResourceTag/{installation_tag}": "*"}}
-    return {
-        "Version": "2012-10-17",
-        "Statement": [
-            {"Sid": "Read", "Effect": "Allow", "Action": _named(READS), "Resource": "*"},
-            {"Sid": "Make", "Effect": "Allow", "Action": _named(MAKES), "Resource": "*"},
-            {"Sid": "ChangeItsOwn", "Effect": "Allow", "Action": _named(CHANGES), "Resource": "*", "Condition": own},
-            {"Sid": "Quotas", "Effect": "Allow", "Action": list(QUOTAS), "Resource": "*"},
-            {"Sid": "Prices", "Effect": "Allow", "Action": list(OTHER_SERVICES), "Resource": "*"},
-        ],
-    }
+    return _document(
+        _allowed("Read", _named(READS)),
+        _allowed("Make", _named(MAKES)),
+        _of_its_own(CHANGES, installation_tag),
+        _allowed("Quotas", list(QUOTAS)),
+        _allowed("Prices", list(OTHER_SERVICES)),
+    )
 
 
 def network_policy(installation_tag: str) -> Mapping[str, object]:
     """An IAM policy document to make, change and remove networks; for the tag see `policy`."""
-    own = {"StringLike": {f"aws:ResourceTag/{installation_tag}": "*"}}
-    changes = _named(NETWORK_CHANGES)
-    return {
-        "Version": "2012-10-17",
-        "Statement": [
-            {"Sid": "ReadNetworks", "Effect": "Allow", "Action": _named(NETWORK_READS), "Resource": "*"},
-            {"Sid": "MakeNetworks", "Effect": "Allow", "Action": _named(NETWORK_MAKES), "Resource": "*"},
-            {"Sid": "ChangeItsOwn", "Effect": "Allow", "Action": changes, "Resource": "*", "Condition": own},
-        ],
-    }
+    return _document(
+        _allowed("ReadNetworks", _named(NETWORK_READS)),
+        _allowed("MakeNetworks", _named(NETWORK_MAKES)),
+        _of_its_own(NETWORK_CHANGES, installation_tag),
+    )
+
+
+def _document(*statements: Mapping[str, object]) -> Mapping[str, object]:
+    return {"Version": "2012-10-17", "Statement": list(statements)}
+
+
+def _allowed(sid: str, actions: list[str]) -> dict[str, object]:
+    return {"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": "*"}
+
+
+def _of_its_own(changes: tuple[str, ...], tag: str) -> dict[str, object]:
+    own = {"StringLike": {f"aws:ResourceTag/{tag}": "*"}}
+    return {**_allowed("ChangeItsOwn", _named(changes)), "Condition": own}
 
 
 def _named(actions: tuple[str, ...]) -> list[str]:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from providers.permissions import of_all
+
 OF_CALLS: Mapping[str, tuple[str, ...]] = {
     "GET subscriptions": ("Microsoft.Resources/subscriptions/read",),
     "LIST virtualmachines": ("Microsoft.Compute/virtualMachines/read",),
@@ -85,12 +87,12 @@ TO_MAKE = (
 
 def needed() -> tuple[str, ...]:
     """Every operation, sorted."""
-    return tuple(sorted({one for several in OF_CALLS.values() for one in several}))
+    return of_all(OF_CALLS)
 
 
 def needed_for_networks() -> tuple[str, ...]:
     """Every operation to make, change and remove a network, sorted."""
-    return tuple(sorted({one for several in OF_NETWORKS.values() for one in several}))
+    return of_all(OF_NETWORKS)
 
 
 def lacking(permissions: Sequence[Mapping[str, Any]], wanted: Iterable[str] = ()) -> tuple[str, ...]:

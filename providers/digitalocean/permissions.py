@@ -8,6 +8,8 @@ them. For volumes the document names `api:read` and `api:write` too, and nowhere
 
 from collections.abc import Mapping
 
+from providers.permissions import of_all
+
 OF_CALLS: Mapping[str, tuple[str, ...]] = {
     "GET /v2/account": ("account:read",),
     "GET /v2/regions": ("regions:read",),
@@ -46,9 +48,9 @@ BESIDE = ("actions:read", "block_storage_action:read", "image:read", "regions:re
 
 def needed() -> tuple[str, ...]:
     """Every scope, sorted."""
-    return tuple(sorted({*BESIDE, *(one for several in OF_CALLS.values() for one in several)}))
+    return of_all(OF_CALLS, BESIDE)
 
 
 def needed_for_networks() -> tuple[str, ...]:
     """Every scope to make, change and remove a network, sorted."""
-    return tuple(sorted({*BESIDE, *(one for several in OF_NETWORKS.values() for one in several)}))
+    return of_all(OF_NETWORKS, BESIDE)

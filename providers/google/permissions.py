@@ -6,6 +6,8 @@ From "Compute Engine IAM roles and permissions" and the reference page of each m
 
 from collections.abc import Mapping
 
+from providers.permissions import of_all
+
 OF_METHODS: Mapping[str, tuple[str, ...]] = {
     "projects.get": ("compute.projects.get",),
     "projects.testIamPermissions": (),  # whoever asks learns what they may do, and needs nothing for it
@@ -73,9 +75,9 @@ def needed_to_make() -> tuple[str, ...]:
 
 def needed() -> tuple[str, ...]:
     """Every permission, sorted."""
-    return tuple(sorted({one for several in OF_METHODS.values() for one in several}))
+    return of_all(OF_METHODS)
 
 
 def needed_for_networks() -> tuple[str, ...]:
     """Every permission to make, change and remove a network, sorted."""
-    return tuple(sorted({one for several in OF_NETWORKS.values() for one in several}))
+    return of_all(OF_NETWORKS)

@@ -9,7 +9,7 @@ from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
 from controlplane.kafka.settings_live import RunningSetting, SettingSource, own_refusal, read_running, refusals
 from controlplane.kafka.throttle import CLUSTER_DEFAULT, ConfigChange
-from events.spec.setting_table import Setting, UpdateMode
+from events.spec.setting_table import Setting, UpdateMode, settings_of
 from tests.kafka_processes import wait_until
 
 BROKER = 1000
@@ -58,6 +58,22 @@ class Live:
 
     def await_value(self, name: str, value: str, source: SettingSource, *, broker: int = BROKER) -> None:
         wait_until(lambda: self.now(name, broker=broker) == (value, source), f"{name} to be {value} on {broker}")
+
+
+def told_of(live: Live) -> dict[str, tuple[str, bool, bool]]:
+    """By name: type, whether it is sensitive, whether it is read only, by the broker's word."""
+    return {n: (r.type, r.is_sensitive, r.is_read_only) for n, r in live.running.items()}
+
+
+def tabled(version: str) -> dict[str, tuple[str, bool, bool]]:
+    """The same by our table."""
+    table = settings_of(version)
+    return {n: (s.type, s.is_sensitive, s.update_mode is UpdateMode.READ_ONLY) for n, s in table.items()}
+
+
+def left_alone(live: Live) -> dict[str, str | None]:
+    """Values of what nobody has set: Kafka's own defaults."""
+    return {n: r.value for n, r in live.running.items() if r.source is SettingSource.KAFKA_DEFAULT}
 
 
 def by_its_mode(setting: Setting, *, elr: bool = True) -> tuple[bool, bool]:

@@ -6,10 +6,10 @@ import pytest
 
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import DirectDialer
-from controlplane.kafka.settings_live import SettingSource, read_running
+from controlplane.kafka.settings_live import read_running
 from events.spec.releases import IN_ZOOKEEPER_MODE
-from events.spec.setting_table import UpdateMode, settings_of
-from tests.kafka.running_settings import BROKER, Live, by_its_mode, taken_live
+from events.spec.setting_table import settings_of
+from tests.kafka.running_settings import BROKER, Live, by_its_mode, left_alone, tabled, taken_live, told_of
 from tests.zookeeper_processes import ZooKeeperProcesses
 
 pytestmark = [pytest.mark.kafka, pytest.mark.soak]
@@ -36,13 +36,11 @@ def test_the_table_has_exactly_the_settings_of_the_broker(live: Live) -> None:
 
 
 def test_the_broker_says_the_same_of_each_setting(live: Live) -> None:
-    table = settings_of(live.version)
-    said = {n: (r.type, r.is_sensitive, r.is_read_only) for n, r in live.running.items()}
-    assert said == {n: (s.type, s.is_sensitive, s.update_mode is UpdateMode.READ_ONLY) for n, s in table.items()}
+    assert told_of(live) == tabled(live.version)
 
 
 def test_the_broker_runs_with_the_defaults_of_the_table(live: Live) -> None:
-    silent = {n: r.value for n, r in live.running.items() if r.source is SettingSource.KAFKA_DEFAULT}
+    silent = left_alone(live)
     assert len(silent) > 200
     assert silent == {name: settings_of(live.version)[name].default for name in silent}
 

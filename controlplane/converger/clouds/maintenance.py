@@ -52,9 +52,8 @@ def maintenance_told(situation: Situation) -> facts.ConditionChanged | None:
     inventory, taken_back = situation.seen.fresh_inventory(situation.now), preemptions(situation)
     if inventory is None and not taken_back:
         return None
-    announced = inventory.notices if inventory is not None else {}
     there = {i.key for i in situation.view.alive() if not i.lost}  # of a VM that is gone it is history
-    here = {**{k: n for k, n in announced.items() if k in there}, **taken_back}
+    here = {key: notice for key, notice in _notices(situation, taken_back).items() if key in there}
     if not here:
         return facts.ConditionChanged(MAINTENANCE, False, "Free", "")
     _, left = judged(situation)
@@ -77,29 +76,31 @@ def preemptions(situation: Situation) -> Mapping[str, MaintenanceNotice]:
 
 def dates_told(situation: Situation) -> Mapping[str, datetime]:
     """By key, when VMs that are there go down, where a date was told."""
-    inventory, there = situation.seen.fresh_inventory(situation.now), situation.view.in_phase(Phase.JOINED)
-    notices = {**(inventory.notices if inventory is not None else {}), **preemptions(situation)}
-    told = {i.key: notices[i.key].not_before for i in there if not i.lost and i.key in notices} if notices else {}
-    return {key: at for key, at in told.items() if at is not None}
+    notices = _notices(situation, preemptions(situation))
+    there = [i.key for i in situation.view.in_phase(Phase.JOINED) if not i.lost] if notices else []
+    return {key: at for key in there if key in notices and (at := notices[key].not_before) is not None}
+
+
+def _notices(situation: Situation, taken_back: Mapping[str, MaintenanceNotice]) -> Mapping[str, MaintenanceNotice]:
+    """By key, what is announced: what a VM was told alone goes before what its cloud lists."""
+    inventory = situation.seen.fresh_inventory(situation.now)
+    return {**(inventory.notices if inventory is not None else {}), **taken_back}
 
 
 def _announced(situation: Situation) -> Iterator[Announced]:
-    view, inventory = situation.view, situation.seen.fresh_inventory(situation.now)
-    taken_back = preemptions(situation)
-    notices = inventory.notices if inventory is not None else {}
-    if not notices and not taken_back:
+    view, taken_back = situation.view, preemptions(situation)
+    notices = _notices(situation, taken_back)
+    if not notices:
         return
     in_hand = {*view.to_replace, *view.restarts}
     for instance in view.in_phase(Phase.JOINED):
         if instance.lost or instance.key in in_hand:
             continue
-        notice = taken_back.get(instance.key)
-        if notice is not None:
-            yield Announced(instance.node, instance.key, notice.not_before or _SOME_DAY, notice.sentence)
+        if (notice := notices.get(instance.key)) is None:
             continue
-        notice = notices.get(instance.key)
-        if notice is not None and notice.not_before is not None:
-            yield Announced(instance.node, instance.key, notice.not_before, notice.sentence)
+        at = notice.not_before or (_SOME_DAY if instance.key in taken_back else None)
+        if at is not None:
+            yield Announced(instance.node, instance.key, at, notice.sentence)
 
 
 _SOME_DAY = datetime.max.replace(tzinfo=UTC)

@@ -25,13 +25,12 @@ from controlplane.converger.running.livesettings import ADOPTED, settings_adopte
 from controlplane.converger.stages import STAGE_WAITS, stage_told
 from controlplane.converger.verdict import Situation, Verdict
 from controlplane.converger.windows import WAITS, waits_its_turn, window_told
+from controlplane.forpeople import NEXT
 from controlplane.view import ClusterView
 from events import facts
 
 CONVERGED = "Converged"
 BLOCKED = "Blocked"
-_NEXT = ". Next: "
-"""Before what a person is to do."""
 PAUSED = "Paused"
 TWINS = "Twins"
 ORPHANS = "Orphans"
@@ -76,7 +75,7 @@ def _blocked(situation: Situation, verdict: Verdict) -> facts.ConditionChanged |
         return None
     message = verdict.sentence
     if waiting.next_command:
-        message = f"{message}{_NEXT}{waiting.next_command}"
+        message = f"{message}. {NEXT}{waiting.next_command}"
     return facts.ConditionChanged(BLOCKED, True, waiting.reason, message)
 
 
@@ -164,7 +163,7 @@ def _differs(view: ClusterView, wanted: facts.ConditionChanged) -> bool:
         return wanted.status or wanted.type == CONVERGED
     if wanted.type in _BY_NAME and current.message != wanted.message:
         return True
-    if wanted.type == BLOCKED and (_NEXT in current.message) != (_NEXT in wanted.message):
+    if wanted.type == BLOCKED and (NEXT in current.message) != (NEXT in wanted.message):
         return True  # what was tried again by itself waits for a person now, or the other way round
     return (current.status, current.reason) != (wanted.status, wanted.reason)
 

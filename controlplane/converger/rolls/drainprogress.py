@@ -1,7 +1,7 @@
 """How far a drain is: bytes that have arrived, the rate they came at, and how long the rest takes."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -61,16 +61,20 @@ def progress_of(
 def held_up(running: Sequence[Move], kafka: KafkaSnapshot, gone: Mapping[int, str] = _NOBODY) -> str:
     """Why nothing arrives at a target of what runs, "" where nothing is known to stand in the way. What it is about is
     waited for: a broker that comes back, or gets room, goes on where it was. `gone`: of `gone_for_good`."""
-    live = kafka.live_brokers()
-    for broker in sorted({b for m in running for b in m.added}):
-        if broker not in live:
+    for broker in cannot_receive(running, kafka):
+        if broker not in kafka.live_brokers():
             return f"nothing arrives at broker {broker}, {gone.get(broker, _AWAY)}"
         if is_full(kafka.log_dirs.get(broker)):
             return f"nothing arrives at broker {broker}, whose disk is full: it goes on once there is room"
-        if broker in kafka.failed_dirs:
-            failed = ", ".join(kafka.failed_dirs[broker].paths)
-            return f"nothing is sent to broker {broker}, of whose disks {failed} has failed"
+        failed = ", ".join(kafka.failed_dirs[broker].paths)
+        return f"nothing is sent to broker {broker}, of whose disks {failed} has failed"
     return ""
+
+
+def cannot_receive(moves: Iterable[Move], kafka: KafkaSnapshot) -> list[int]:
+    """Targets of these moves that do not serve, are full, or have a disk that failed; sorted."""
+    able = kafka.live_brokers() - kafka.failed_dirs.keys()
+    return [b for b in sorted({b for m in moves for b in m.added}) if b not in able or is_full(kafka.log_dirs.get(b))]
 
 
 def kept_waiting(running: Sequence[Move], kafka: KafkaSnapshot, gone: Mapping[int, str] = _NOBODY) -> str:

@@ -14,7 +14,14 @@ from controlplane.converger.moves.pacing import paced
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.quorum.seats import wanted_nodes
 from controlplane.converger.rolls.copying import hand_over, starting_now, stretch_of, throttle_effects
-from controlplane.converger.rolls.drainprogress import Progress, gone_for_good, held_up, kept_waiting, progress_of
+from controlplane.converger.rolls.drainprogress import (
+    Progress,
+    cannot_receive,
+    gone_for_good,
+    held_up,
+    kept_waiting,
+    progress_of,
+)
 from controlplane.converger.rolls.foresight import plan_job_id
 from controlplane.converger.upkeep import displaced_leaders
 from controlplane.converger.verdict import (
@@ -220,9 +227,9 @@ def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaS
     """
     left = residual(plan, kafka, drain.outgoing)
     allowed, refused = _gated(situation, kafka, left.valid_next)
-    gone = gone_for_good(situation)
-    unheld = [m for m in allowed if not held_up([m], kafka, gone)]
-    allowed, held = unheld, [m for m in allowed if m not in unheld]
+    unable = frozenset(cannot_receive(allowed, kafka))
+    held = [m for m in allowed if not unable.isdisjoint(m.added)]
+    allowed = [m for m in allowed if unable.isdisjoint(m.added)]
     hold = None if situation.view.aborting else hold_on(situation.view, situation.now)
     stretch = {m.name: stretch_of(plan, n) for n, m in enumerate(plan.moves)}
     begun = [m for m in allowed if stretch[m.name] <= drain.batch]
@@ -235,8 +242,10 @@ def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaS
     if left.running:
         return _report(situation, drain, plan, kafka, left)
     if held:
-        sentence = f"drain of {_names(drain)}: {len(held)} moves are not handed over: {held_up(held, kafka, gone)}"
-        return wait("DrainTarget", sentence, patience_s=60)
+        why = held_up(held, kafka, gone_for_good(situation))
+        return wait(
+            "DrainTarget", f"drain of {_names(drain)}: {len(held)} moves are not handed over: {why}", patience_s=60
+        )
     if hold and allowed:
         stopped = f"drain of {_names(drain)}: stopped after {len(left.finished)} of {len(plan.moves)} moves"
         return wait("Paused", f"{stopped}; {hold.sentence}", next_command=hold.next_command, patience_s=0)

@@ -6,7 +6,8 @@ from itertools import product
 import pytest
 from rich.text import Text
 
-from controlplane.cli.terminal import UNBOUNDED, can_animate, console, printable, wants_colour
+from controlplane.cli.terminal import UNBOUNDED, can_animate, console, wants_colour
+from controlplane.foreigntext import on_terminal
 
 YES, NO = {"FORCE_COLOR": "1"}, {"NO_COLOR": "1"}
 
@@ -68,7 +69,7 @@ def test_columns_is_honoured_on_a_terminal() -> None:
 
 
 def test_foreign_text_cannot_steer_the_terminal_or_be_read_as_markup() -> None:
-    assert printable("a\x1b[2Jb\rc\x07") == "a?[2Jb?c?"
+    assert on_terminal("a\x1b[2Jb\rc\x07") == "a?[2Jb?c?"
     stream = io.StringIO()
     console(stream, {}, colour=True, is_terminal=True).print("[red]:smile: 42[/red]")
     assert stream.getvalue() == "[red]:smile: 42[/red]\n"

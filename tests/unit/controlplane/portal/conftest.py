@@ -1,9 +1,14 @@
-"""The house most tests here begin with; who needs another one makes a `house` of their own."""
+"""What most tests here begin with: a house, and for agents over TLS an authority and a door whose server it vouches
+for. Who needs another one makes a fixture of that name of their own."""
 
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from controlplane.certificates.authority import Authority, load_or_make
+from tests.unit.controlplane.portal.agents_door import Door, served
 from tests.unit.controlplane.portal.portal_house import House
 
 
@@ -13,6 +18,17 @@ def house() -> House:
     house = House()
     house.apply()
     return house
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return load_or_make(tmp_path / "home", "inst", now=datetime.now(UTC))
+
+
+@pytest.fixture
+def door(tmp_path: Path, authority: Authority) -> Iterator[Door]:
+    with served(tmp_path, authority) as made:
+        yield made
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> None:

@@ -1,36 +1,21 @@
 """Certificates of agents over real TLS: how a VM comes by one, what is refused, and that no VM is ever locked out."""
 
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from agent.certification import signing_request
 from agent.identity import enrol_request
-from controlplane.certificates.authority import Authority, load_or_make
 from controlplane.certificates.shown import AGENT_CERTIFICATE
 from controlplane.database.latest import Observation
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
-from tests.unit.controlplane.portal.agents_door import Door, served
+from tests.unit.controlplane.portal.agents_door import Door
 from tests.unit.controlplane.portal.certified_agent import LIFE, RENEWAL, agent_of, asked, certified_at
 from tests.unit.controlplane.portal.portal_house import START
-
-
-@pytest.fixture
-def authority(tmp_path: Path) -> Authority:
-    return load_or_make(tmp_path / "home", "inst", now=datetime.now(UTC))
-
-
-@pytest.fixture
-def door(tmp_path: Path, authority: Authority) -> Iterator[Door]:
-    with served(tmp_path, authority) as made:
-        yield made
-
 
 # --- how it comes by one ----------------------------------------------------------------------------------------
 

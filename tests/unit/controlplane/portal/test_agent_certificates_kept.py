@@ -1,9 +1,8 @@
 """No agent is locked out: after long absence, wrong clocks, lost keys or databases, or from before certificates."""
 
 import ssl
-from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +13,12 @@ from agent.certification import signing_request
 from agent.client import CertificateLost, CredentialLost, NewDocument, Refused, RetryLater
 from agent.identity import INSTANCE_HEADER, enrol_request
 from controlplane.certificates.agents import AgentCertificate
-from controlplane.certificates.authority import Authority, load_or_make
+from controlplane.certificates.authority import Authority
 from controlplane.credentials import MemoryCredentialStore
 from controlplane.portal.peers import certificate_of
-from tests.unit.controlplane.portal.agents_door import Door, report, served
+from tests.unit.controlplane.portal.agents_door import Door, report
 from tests.unit.controlplane.portal.certified_agent import LIFE, RENEWAL, Agent, agent_of, asked, certified_at, stranger
 from tests.unit.controlplane.portal.portal_house import START, broker
-
-
-@pytest.fixture
-def authority(tmp_path: Path) -> Authority:
-    return load_or_make(tmp_path / "home", "inst", now=datetime.now(UTC))
-
-
-@pytest.fixture
-def door(tmp_path: Path, authority: Authority) -> Iterator[Door]:
-    with served(tmp_path, authority) as made:
-        yield made
-
 
 # --- nobody is locked out ---------------------------------------------------------------------------------------
 

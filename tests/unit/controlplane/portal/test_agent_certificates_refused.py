@@ -2,7 +2,6 @@
 
 import hashlib
 import ssl
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -32,18 +31,6 @@ from tests.unit.controlplane.portal.certified_agent import (
     stranger,
 )
 from tests.unit.controlplane.portal.portal_house import START
-
-
-@pytest.fixture
-def authority(tmp_path: Path) -> Authority:
-    return load_or_make(tmp_path / "home", "inst", now=datetime.now(UTC))
-
-
-@pytest.fixture
-def door(tmp_path: Path, authority: Authority) -> Iterator[Door]:
-    with served(tmp_path, authority) as made:
-        yield made
-
 
 # --- what is refused --------------------------------------------------------------------------------------------
 

@@ -29,11 +29,6 @@ from tests.unit.controlplane.portal.agents_door import (
 from tests.unit.controlplane.portal.portal_house import TOKEN
 
 
-@pytest.fixture
-def authority(tmp_path: Path) -> Authority:
-    return load_or_make(tmp_path / "home", "inst", now=datetime.now(UTC))
-
-
 def test_an_agent_finds_the_ca_enrols_hears_reports_and_rotates_over_tls(tmp_path: Path, authority: Authority) -> None:
     state = tmp_path / "agent"
     with served(tmp_path, authority) as door:

@@ -172,6 +172,9 @@ class Observation:
     """While the cluster migrates to KRaft: who leads by ZooKeeper's word, and what the migration has kept there."""
     restart_lock: Standing = "lost"
     """ZooKeeper mode: whether this server holds the lock restarts are made under."""
+    protocols: Mapping[int, str] | None = None
+    """ZooKeeper mode, asked for while a broker is of a later release than the spec: the protocol version each broker
+    that answered runs with, by its id. None: not asked for, or nobody could be asked."""
     missing: Mapping[str, str] = field(default_factory=dict)
     pulses: Mapping[TopicPartition, Pulse] = field(default_factory=dict)
     """How each running move has come on so far."""

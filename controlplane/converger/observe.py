@@ -19,6 +19,7 @@ from controlplane.converger.moves.traffic import UNKNOWN, Traffic, TrafficWatch,
 from controlplane.converger.moves.watch import Known, MoveWatch
 from controlplane.converger.observation import JobSeen, Observation, ReportSeen, SettingsObserved, TopicsObserved
 from controlplane.converger.ports import AGENT_REPORT, Ports
+from controlplane.converger.quorum.protocol import PROTOCOL, goes_back
 from controlplane.converger.readplans import ReadPlans
 from controlplane.converger.rolls.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.rounds import round_of
@@ -124,6 +125,7 @@ class Observer:
             registered_id=self._registered_id(view, missing),
             registry=self._registry(view, missing),
             restart_lock=self._ports.restart_lock.standing(view) if view.in_zookeeper_mode else "lost",
+            protocols=self._protocols(view, missing) if kafka is not None else None,
             networks=self._ports.networks(view),
             groups=self._groups_of(view),
             hot=self._hot_of(view),
@@ -305,6 +307,17 @@ class Observer:
         kept = deviations(work.adopted, seen, unset_is_right=True)
         asked = SettingsObserved(work.live, work.is_drift, seen.brokers, found, step, refusals, kept)
         return replace(asked, stage=work.stage, canary=work.canary)
+
+    def _protocols(self, view: ClusterView, missing: dict[str, str]) -> Mapping[int, str] | None:
+        if not goes_back(view):
+            return None
+        try:
+            running = self._ports.kafka(view).running_settings(frozenset({PROTOCOL})).brokers
+        except KafkaFault as error:
+            missing["protocols"] = str(error)
+            return None
+        told = {broker: values[PROTOCOL].value for broker, values in running.items() if PROTOCOL in values}
+        return {broker: value for broker, value in told.items() if value}
 
     def _topics(self, view: ClusterView, snapshot: KafkaSnapshot, missing: dict[str, str]) -> TopicsObserved | None:
         """What is set on topics, and what Kafka says to what is to be done next about them."""

@@ -24,6 +24,8 @@ class FakeSettings:
     """Broker -> what it was started with."""
     refuses: dict[tuple[int, str, str], str] = field(default_factory=dict)
     """(broker, name, value) -> its words."""
+    silent: set[int] = field(default_factory=set)
+    """Brokers that serve and do not answer what they run with."""
     by_strangers: set[tuple[int, str]] = field(default_factory=set)
     """(broker, name) of what was set by hand and not put right yet."""
     by_kedge: set[tuple[int, str]] = field(default_factory=set)
@@ -35,6 +37,7 @@ class FakeSettings:
         seen = {
             b.id: {n: self._seen(b, n) for n in sorted(names) if n in settings_of(b.version)}
             for b in sorted(brokers, key=lambda b: b.id)
+            if b.id not in self.silent
         }
         return SettingsSeen(seen, {n: v for n, v in sorted(self.defaults.items()) if n in names})
 

@@ -8,6 +8,8 @@ from datetime import timedelta
 
 import pytest
 
+from controlplane.converger.quorum.protocol import PROTOCOL
+from controlplane.replacement import Phase
 from controlplane.streams import FREEZES
 from controlplane.zookeeper.locks import RESTART
 from events import facts
@@ -70,6 +72,68 @@ def zookeeper_cluster_goes_back_to_3_8_half_way(world: World) -> None:
     there = {i.node: i.planned.generation for i in world.view().brokers()}
     assert there == {"brokers-a-0": 1, "brokers-b-0": 3, "brokers-c-0": 3}, "what had not begun is left as it was"
     assert world.kafka.under_min_isr_s == 0
+
+
+def zookeeper_downgrade_waits_for_a_protocol_raised_by_hand(world: World) -> None:
+    """All run 3.9.1 with the protocol pinned, and the spec of 3.8.1 is accepted again. One broker was given protocol
+    3.9 by hand: nothing older is made beside it until it is put back."""
+    _born(world)
+    world.declare(a_zookeeper_document(version="3.9.1", config=', metadataVersion: "3.8"'))
+    world.converge(ticks=900)
+    raised = next(i.service_id for i in world.view().brokers() if i.planned.rack == "b")
+    _started_by_hand_with(world, raised, "3.9")
+    before = len(_kinds(world))
+    world.kafka.settings.silent.add(raised)
+    world.declare(a_zookeeper_document())
+    _wait(world, 60)
+    assert world.view().conditions["Blocked"].reason == "KafkaUnknown"
+    assert f"no answer from {raised}" in world.sentence()
+    world.kafka.settings.silent.clear()
+    world.run(until=lambda w: w.view().conditions["Blocked"].reason == "DowngradeBlocked", ticks=10)
+    _wait_until_blocked(world)
+    assert set(_kinds(world)[before:]) == {"cluster.declared", "condition.changed"}
+    assert f"broker {raised} runs with 3.9" in world.view().conditions["Blocked"].message
+    _started_by_hand_with(world, raised, "3.8")
+    world.disturbed()
+    world.converge(ticks=900)
+    assert {i.planned.kafka_version for i in world.view().alive()} == {"3.8.1"}
+    assert world.kafka.under_min_isr_s == 0
+
+
+def zookeeper_downgrade_asks_again_before_each_broker(world: World) -> None:
+    """Another broker is given protocol 3.9 by hand when the first one has gone back: the roll stops there, and goes on
+    to 3.9.1 by the spec of before."""
+    _born(world)
+    pinned = a_zookeeper_document(version="3.9.1", config=', metadataVersion: "3.8"')
+    world.declare(pinned)
+    world.converge(ticks=900)
+    replaced = _kinds(world).count("replacement.completed")
+    world.declare(a_zookeeper_document())
+    world.run(until=lambda w: any(v == "3.8.1" for v in _joined(w).values()), ticks=200)
+    last = max(broker for broker, version in _joined(world).items() if version == "3.9.1")
+    _started_by_hand_with(world, last, "3.9")
+    _wait_until_blocked(world)
+    assert _kinds(world).count("replacement.completed") == replaced + 1, "what had begun was ended"
+    _started_by_hand_with(world, last, "3.8")
+    world.declare(pinned)
+    world.converge(ticks=900)
+    assert {i.planned.kafka_version for i in world.view().alive()} == {"3.9.1"}
+    assert world.kafka.under_min_isr_s == 0
+
+
+def _wait_until_blocked(world: World) -> None:
+    world.run(until=lambda w: "Blocked" in w.view().conditions and w.view().conditions["Blocked"].status, ticks=200)
+    _wait(world, 60)
+    assert world.view().conditions["Blocked"].reason == "DowngradeBlocked"
+
+
+def _joined(world: World) -> dict[int, str]:
+    return {i.service_id: i.planned.kafka_version for i in world.view().brokers() if i.phase is Phase.JOINED}
+
+
+def _started_by_hand_with(world: World, broker: int, protocol: str) -> None:
+    """Somebody changes the file of a broker and starts its process anew."""
+    world.kafka.settings.files[broker] = {**world.kafka.settings.files[broker], PROTOCOL: protocol}
 
 
 def zookeeper_spec_changes_mid_upgrade(world: World) -> None:
@@ -224,6 +288,8 @@ STORIES = (
     zookeeper_cluster_becomes_3_9,
     zookeeper_cluster_keeps_its_protocol_pinned,
     zookeeper_cluster_goes_back_to_3_8_half_way,
+    zookeeper_downgrade_waits_for_a_protocol_raised_by_hand,
+    zookeeper_downgrade_asks_again_before_each_broker,
     zookeeper_spec_changes_mid_upgrade,
     zookeeper_upgrade_is_aborted_in_its_last_roll,
     zookeeper_server_dies_and_is_handed_over,

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from agent import wire
 from agent.wire import Document, PacketFilterReport, Report, ServiceDocument
+from controlplane.converger.quorum.protocol import PROTOCOL
 from controlplane.database.latest import LatestStore
 from controlplane.reports import keep_report
 from events.ids import ClusterUid
@@ -249,7 +250,8 @@ class Services:
         self._speak(vm, service)
         owner = self.broker_ids.get(service.node_id)
         volume = self._home_volume(service)
-        self.kafka.settings.files[service.node_id] = dict(service.settings)
+        protocol = {PROTOCOL: service.protocol_version} if service.is_zookeeper_mode else {}
+        self.kafka.settings.files[service.node_id] = {**service.settings, **protocol}
         self.evidence.homes.setdefault(service.node_id, set()).add(volume)
         if owner is None:
             self.broker_ids[service.node_id] = volume

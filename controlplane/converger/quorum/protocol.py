@@ -5,11 +5,17 @@ roll and raised after the soak by one more start of each broker. What feature le
 format of 3.0 (KIP-724), so the roll that older guides ask for would change nothing.
 """
 
+import re
+
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.view import ClusterView, InstanceView
 from events import facts
 from events.spec.model import KafkaClusterDocument
 from events.spec.releases import as_numbers, metadata_level_of
+
+PROTOCOL = "inter.broker.protocol.version"
+
+_RELEASE = re.compile(r"[0-9]+\.[0-9]+")
 
 NO_FORMAT_ROLL = (
     "log.message.format.version is skipped: from protocol 3.0 on Kafka ignores it and writes the format of 3.0, so no "
@@ -23,11 +29,35 @@ def target_of(document: KafkaClusterDocument) -> str:
     return document.spec.kafka.metadata_version or metadata_level_of(document.spec.kafka.version)
 
 
+def goes_back(view: ClusterView) -> bool:
+    """ZooKeeper mode: whether a broker is of a later release than the spec is at, so that older binaries may be started
+    beside it. A cheap look, asked of every cluster at every tick."""
+    if not view.in_zookeeper_mode or view.document is None:
+        return False
+    return bool(brokers_after(view, view.document.spec.kafka.version))
+
+
+def brokers_after(view: ClusterView, version: str) -> tuple[InstanceView, ...]:
+    """Brokers of a later release than this, whose VM is not gone."""
+    there = (i for i in view.brokers() if not i.lost and i.planned.kafka_version)
+    return tuple(i for i in there if as_numbers(i.planned.kafka_version) > as_numbers(version))
+
+
+def knows_protocol(version: str, protocol: str) -> bool:
+    """Whether brokers of this release can speak this `inter.broker.protocol.version`: Kafka names its own release as
+    the latest one (`MetadataVersion`), as `3.9`, or `3.9-IV0` where nobody has set it.
+
+    A protocol that is not written as numbers is known to nobody: it is of a release this code has never seen.
+    """
+    release = _RELEASE.match(protocol)
+    return release is not None and as_numbers(release.group()) <= as_numbers(metadata_level_of(version))
+
+
 def old_protocol(view: ClusterView, instance: InstanceView) -> str:
     """Why a broker is to be started anew, "" while it runs the protocol version of the cluster."""
     if not view.protocol or not instance.is_broker or instance.protocol in ("", view.protocol):
         return ""
-    return f"inter.broker.protocol.version {instance.protocol} -> {view.protocol}"
+    return f"{PROTOCOL} {instance.protocol} -> {view.protocol}"
 
 
 def has_old_protocol(view: ClusterView) -> bool:

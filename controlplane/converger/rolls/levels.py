@@ -1,7 +1,12 @@
-"""VMs that could not read what the quorum has finalised since their spec was accepted."""
+"""VMs that could not read what is in force since their spec was accepted: the level the quorum has finalised, in
+ZooKeeper mode the protocol its brokers run with."""
 
+from collections.abc import Mapping
+
+from controlplane.converger.quorum.protocol import PROTOCOL, brokers_after, knows_protocol
 from controlplane.converger.verdict import Situation, Verdict, wait
 from controlplane.kafka.features import METADATA, metadata_level_of
+from events.spec.releases import metadata_level_of as protocol_of
 from planner.rollout.order import Work
 
 
@@ -12,9 +17,11 @@ def beyond_its_reach(situation: Situation, work: Work) -> Verdict | None:
 
     An old look at Kafka counts, too: nobody can lower a level unseen but by giving up what was written.
     """
+    if situation.view.in_zookeeper_mode:
+        return _beyond_protocol(situation, work)
     kafka = situation.seen.kafka
     seen = kafka.features.get(METADATA) if kafka is not None else None
-    if seen is None or situation.view.in_zookeeper_mode:
+    if seen is None:
         return None
     for change in work.nodes:
         version = change.desired.kafka_version if change.desired is not None else ""
@@ -23,6 +30,47 @@ def beyond_its_reach(situation: Situation, work: Work) -> Verdict | None:
                 f"not making {change.node} with Kafka {version}, which reads {METADATA} up to "
                 f"{metadata_level_of(version)}: {seen.finalised} is finalised"
             )
-            again = f"kedge apply, with the release that was finalised or a later one (cluster {situation.view.name})"
-            return wait("DowngradeBlocked", sentence, next_command=again, patience_s=0)
+            return _blocked(situation, sentence, "finalised")
     return None
+
+
+def _beyond_protocol(situation: Situation, work: Work) -> Verdict | None:
+    """Asked anew before each broker of an older release than others: the protocol is in a file of each of them, which
+    somebody may have changed, and started it anew, since the last one."""
+    for change in work.nodes:
+        version = change.desired.kafka_version if change.desired is not None else ""
+        if change.service != "broker" or not version or not brokers_after(situation.view, version):
+            continue
+        spoken = _spoken(situation, version)
+        if isinstance(spoken, str):
+            sentence = f"not making {change.node} with Kafka {version}: {spoken}"
+            return wait("KafkaUnknown", sentence, next_command=f"kedge describe {situation.view.name}")
+        beyond = {broker: p for broker, p in sorted(spoken.items()) if not knows_protocol(version, p)}
+        if beyond:
+            who = ", ".join(f"broker {broker} runs with {p}" for broker, p in beyond.items())
+            known = f"which knows {PROTOCOL} up to {protocol_of(version)}"
+            sentence = f"not making {change.node} with Kafka {version}, {known}: {who}"
+            return _blocked(situation, sentence, "reached")
+    return None
+
+
+def _spoken(situation: Situation, version: str) -> Mapping[int, str] | str:
+    """The protocol of each broker that counts, by id, or why it is not known: as the live ones say, and what the last
+    start of those was told that do not serve. A broker that serves and does not say is unknown."""
+    view, seen, kafka = situation.view, situation.seen, situation.seen.fresh_kafka(situation.now)
+    unknown = "which protocol the brokers run with is unknown"
+    if kafka is None:
+        return f"{unknown}: {seen.missing.get('protocols', seen.why_no_kafka)}"
+    if seen.protocols is None:
+        return f"{unknown}: {seen.missing.get('protocols', 'they have not been asked yet')}"
+    later, live = brokers_after(view, version), kafka.live_brokers()
+    silent = [str(i.service_id) for i in later if i.service_id in live and i.service_id not in seen.protocols]
+    if silent:
+        return f"{unknown}: no answer from {', '.join(silent)}"
+    told = {i.service_id: i.protocol for i in later if i.protocol and i.service_id not in live}
+    return {**told, **seen.protocols}
+
+
+def _blocked(situation: Situation, sentence: str, how: str) -> Verdict:
+    again = f"kedge apply, with the release that was {how} or a later one (cluster {situation.view.name})"
+    return wait("DowngradeBlocked", sentence, next_command=again, patience_s=0)

@@ -21,6 +21,7 @@ from controlplane.bootstrap import build
 from controlplane.certificates.agentdoors import AgentTls
 from controlplane.certificates.authority import AuthorityRefused
 from controlplane.certificates.people import PeopleDoorRefused, PeopleTls, people_tls
+from controlplane.corefiles import leave_no_core_files
 from controlplane.database.migrate import MigrationError
 from controlplane.database.roles import RoleRefused
 from controlplane.doors import KEEP_ALIVE_S, Address, AddressRefused, CannotListen, address_of, listening
@@ -69,6 +70,7 @@ class Assemble(Protocol):
 def run(settings: Settings, *, take_over_home: bool = False, move_states: bool = False) -> int:
     """Serves until SIGTERM or SIGINT, then stops in order; VMs and brokers stay up. Returns the exit code."""
     log_to_stderr(settings.log_level, settings.log_format, server=socket.gethostname())
+    leave_no_core_files()
     shorten_turns()
     walks = ShortWalks().begin()
     try:

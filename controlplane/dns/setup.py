@@ -5,8 +5,9 @@ from collections.abc import Callable
 from datetime import datetime
 
 from controlplane.database.latest import LatestStore
-from controlplane.dns.binding import zone_of
+from controlplane.dns.binding import ZoneBinding, zone_of
 from controlplane.dns.keeper import KeptZone, NameKeeper
+from controlplane.egress import EgressRefused
 from controlplane.fleets import FoldedFleet
 from controlplane.poller import Leadership, Poller
 from controlplane.settings import Settings, SettingsRefused
@@ -25,8 +26,11 @@ def names_of(
     leadership: Leadership,
     clock: Callable[[], datetime],
 ) -> Poller:
-    """What keeps the names, not started yet. Raises SettingsRefused for a zone whose key cannot be used."""
+    """What keeps the names, not started yet. Raises SettingsRefused for a zone whose key cannot be used, and for one
+    whose server is nothing this server may call."""
     stop = threading.Event()
+    for binding in settings.dns:
+        _judge(settings, binding)
     try:
         zones = [KeptZone(zone_of(binding), binding.ttl_s) for binding in settings.dns]
     except ProviderError as error:
@@ -36,3 +40,17 @@ def names_of(
     )
     polled = {DNS: keeper} if zones else {}
     return Poller(polled, {DNS: settings.dns_poll_s}, leadership=leadership, stop=stop)
+
+
+def _judge(settings: Settings, binding: ZoneBinding) -> None:
+    """The server is an address, so it is judged once. A hosted zone is its vendor's, whom the SDK calls."""
+    if binding.kind != "rfc2136":
+        return
+    try:
+        settings.egress.addresses(binding.server, binding.port, named=True)
+    except OSError as error:
+        raise SettingsRefused(f"dns: the server of {binding.zone}: {error}") from error
+    except EgressRefused as error:
+        raise SettingsRefused(
+            f"dns: the server of {binding.zone} is not called: {error}. Name another one, or list it in `egress_allow`"
+        ) from error

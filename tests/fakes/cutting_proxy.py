@@ -18,7 +18,7 @@ class CuttingProxy:
 
     @property
     def port(self) -> int:
-        return self._listener.getsockname()[1]
+        return int(self._listener.getsockname()[1])
 
     def cut_next_reply(self, marker: bytes) -> None:
         """Cuts the line instead of passing on the reply to the next request that contains `marker`."""

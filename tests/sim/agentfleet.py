@@ -64,7 +64,8 @@ class AgentFleet:
     """Clusters by name with the stage of each. `step` lets agents act and the keeper look; time goes on by itself."""
 
     def __init__(self, *, soak_s: float = 60.0, at_once: int = 2, **stages: str) -> None:
-        self.now, self.story = NOW, []
+        self.now = NOW
+        self.story: list[str] = []
         self.store, self.latest = MemoryEventStore(lambda: self.now), MemoryLatestStore()
         self.by_uid: dict[str, ClusterView] = {}
         self.agents: dict[tuple[str, str], SimAgent] = {}

@@ -12,6 +12,7 @@ from controlplane.commands import (
 from controlplane.deciders.losses import loss_confirmed
 from controlplane.deciders.nodes import evacuation_asked, replacement_asked, restart_asked
 from controlplane.deciders.rebalances import rebalance_asked, rebalance_cancelled
+from controlplane.replacement import Phase
 from controlplane.reports import reports_of
 from events import facts
 from tests.sim.world import World
@@ -99,7 +100,7 @@ def cancel_rebalance(world: World, reason: str = "not now") -> None:
 def try_to_ask(world: World) -> bool:
     """Somebody asks for something at a bad moment: refused, or recorded. Draws from the world's own seed."""
     view = world.view()
-    serving = sorted(i.key for i in view.in_phase("joined") if not i.lost)
+    serving = sorted(i.key for i in view.in_phase(Phase.JOINED) if not i.lost)
     if not serving or world.kafka.outage:
         return False
     key, what = world.random.choice(serving), world.random.randrange(5)

@@ -165,7 +165,7 @@ class CloudMachines(Machines):
                 self.clouds[cloud].is_stale = True
                 self._mirror(cloud)
 
-    def advance(self, seconds: float, documents: Callable[[str, str], object]) -> None:  # type: ignore[override]
+    def advance(self, seconds: float, documents: Callable[[str, str], object]) -> None:
         for at, land in list(self.late):
             if at <= self.seconds:
                 self.late.remove((at, land))

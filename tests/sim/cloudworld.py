@@ -85,7 +85,7 @@ class CloudWorld(World):
 class CloudTrouble(Trouble):
     """All the usual trouble, more of the kills, and what clouds answer when they do not do as they are told."""
 
-    def __init__(self, world: CloudWorld, *, chance: float, **spec: object) -> None:
+    def __init__(self, world: CloudWorld, *, chance: float, **spec: Any) -> None:
         super().__init__(world, chance=chance, rivals=True, **spec)
         self._cloudy = world
         self._faults = (

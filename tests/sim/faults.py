@@ -1,6 +1,7 @@
 """Seeded trouble for a simulated world: what clouds, machines, people and the server itself do at the worst moment."""
 
 from collections.abc import Callable
+from typing import Any
 
 from controlplane.replacement import Phase
 from events import facts
@@ -37,7 +38,7 @@ class Trouble:
         sharing: bool = False,
         lagging: bool = False,
         breaking: bool = False,
-        **spec: object,
+        **spec: Any,
     ) -> None:
         """`spec` overrides every document that is declared meanwhile; with `rivals` other servers take over at times,
         with `settings` those of the spec change, and people set others by hand; with `asking` people ask for restarts

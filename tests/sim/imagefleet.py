@@ -6,6 +6,7 @@ Each world has a cluster of the same uid; here they are told apart by their name
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.verdict import Allowance, Wait
@@ -196,7 +197,7 @@ class ImageFleet:
             self.keeper.take_in(recorded)
 
 
-def a_follower(name: str, stage: str, image: str = "{follow: security}", **more: object) -> KafkaClusterDocument:
+def a_follower(name: str, stage: str, image: str = "{follow: security}", **more: Any) -> KafkaClusterDocument:
     """A cluster of a stage with a policy for images."""
     labels = f", labels: {{stage: {stage}}}" if stage else ""
     return a_document(**{"controllers": 1, **more, "name": name + labels, "config": f", image: {image}"})

@@ -3,7 +3,7 @@
 The keeper, the fold and the decisions are the real ones; Terraform is a run that takes three ticks and can be killed.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Network
@@ -62,10 +62,10 @@ class CrashingStore(MemoryEventStore):
     def append(
         self,
         stream: str,
-        events: list[NewEvent],
+        events: Sequence[NewEvent],
         *,
         expected_version: int,
-        origin: Origin,  # type: ignore[override]
+        origin: Origin,
     ) -> list[Recorded]:
         self._point("before an append")
         recorded = super().append(stream, events, expected_version=expected_version, origin=origin)

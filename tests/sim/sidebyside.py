@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from events import facts
@@ -17,7 +18,7 @@ from tests.builders import a_document
 from tests.fakes.resources import instance, resources
 from tests.sim.cloudlisting import Hands, LateListings
 from tests.sim.cloudworld import RETRIED, CloudTrouble, CloudWorld, delete, no_strangers, nothing_lost, spec_in
-from tests.sim.machines import Violation
+from tests.sim.evidence import Violation
 
 OTHER_UID = ClusterUid("0ddba11500000000000000000ddba115")
 STRAY = "brokers-a-7"
@@ -68,7 +69,7 @@ class SideBySide:
     def tick(self, do: Callable[[CloudWorld], object] = CloudWorld.tick) -> None:
         """Each does one step, and leaves the other's things alone."""
         for actor, other in ((self.first, self.second), (self.second, self.first)):
-            self.watched(actor, other, lambda actor=actor: do(actor))
+            self.watched(actor, other, partial(do, actor))
 
     def watched(self, actor: CloudWorld, other: CloudWorld, act: Callable[[], object]) -> None:
         """`act` is the actor's. Raises `Violation` where something of the other's is another one afterwards."""

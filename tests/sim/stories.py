@@ -1,6 +1,7 @@
 """What a simulated cluster is put through before the properties are judged."""
 
 from collections.abc import Callable
+from typing import Any
 
 from controlplane.converger.quorum.seats import size_to_bring_back
 from controlplane.zookeeper.migration import Knows
@@ -47,11 +48,11 @@ def life_of_a_quorum(world: World) -> None:
     world.converge()
 
 
-IN_ZOOKEEPER_MODE = {"quorum": "zookeeper", "config": ", mode: zookeeper"}
+IN_ZOOKEEPER_MODE: dict[str, Any] = {"quorum": "zookeeper", "config": ", mode: zookeeper"}
 """What makes a spec of the builder one of a cluster in ZooKeeper mode, beside the version."""
 
 
-COHOSTED = {"quorum": "members", "config": ", mode: zookeeper", "brokers": 3}
+COHOSTED: dict[str, Any] = {"quorum": "members", "config": ", mode: zookeeper", "brokers": 3}
 """What makes it one whose servers share the brokers' VMs; their number is that of the brokers, so that stays."""
 
 
@@ -105,7 +106,7 @@ def troubled_roll(
     handover: Handover = Handover.REBIND,
     born_as: str = "4.1.1",
     becomes: str = "4.2.0",
-    **spec: object,
+    **spec: Any,
 ) -> World:
     """A version roll under seeded trouble, then quiet: it must converge and stay so."""
     world = World(seed=seed, version=born_as)

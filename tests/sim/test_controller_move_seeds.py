@@ -2,6 +2,8 @@
 trouble. P1-P9 hold after every step, among them: one change of the voters at a time and none that costs the majority
 (`World` judges each vote), and never two processes of one controller id (`Machines` refuses them)."""
 
+from typing import Any
+
 import pytest
 
 from controlplane.converger.quorum.seats import size_to_bring_back
@@ -55,7 +57,7 @@ def test_a_move_of_controllers_survives_a_crash_at_every_single_point() -> None:
 class Moving(Trouble):
     """All the usual trouble; and people change their minds about where controllers are to be."""
 
-    def __init__(self, world: World, *, chance: float, **spec: object) -> None:
+    def __init__(self, world: World, *, chance: float, **spec: Any) -> None:
         super().__init__(world, chance=chance, **spec)
         self._faults = (*self._faults, *((("controllers are to be elsewhere", self._elsewhere),) * 4))
 
@@ -70,7 +72,7 @@ class Moving(Trouble):
 
 
 def troubled_move(
-    seed: int, *, steps: int = 250, chance: float = 0.08, handover: Handover = Handover.REBIND, **spec: object
+    seed: int, *, steps: int = 250, chance: float = 0.08, handover: Handover = Handover.REBIND, **spec: Any
 ) -> World:
     """Controllers move under seeded trouble; then quiet: it must converge, with all ids voting and none elsewhere."""
     world = World(seed=seed)

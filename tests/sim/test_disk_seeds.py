@@ -1,6 +1,7 @@
 """Brokers with two disks: seeded trouble with disks that fail, and the server's death at each step of a replacement."""
 
 import random
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from tests.sim.world import World
 TWO = ", count: 2"
 
 
-def _born(world: World, **spec: object) -> None:
+def _born(world: World, **spec: Any) -> None:
     world.declare(a_document(**{"disks": TWO, **spec}))
     world.converge(ticks=200)
     world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
@@ -49,7 +50,11 @@ def test_the_replacement_of_one_disk_survives_a_crash_at_every_point() -> None:
 
 def _disks_fail(seed: int, *, born_as: str = "4.1.1", becomes: str = "4.2.0", **mode: str) -> None:
     """While a version rolls, disks of brokers fail now and then, one broker at a time; among all other trouble."""
-    spec = {"disks": TWO, **mode, **({"strategy": "reattach", "max_unavailable": 1} if seed % 2 else {})}
+    spec: dict[str, Any] = {
+        "disks": TWO,
+        **mode,
+        **({"strategy": "reattach", "max_unavailable": 1} if seed % 2 else {}),
+    }
     world, chosen = World(seed=seed, version=born_as), random.Random(seed)
     _born(world, **spec, version=born_as)
     world.declare(a_document(**spec, version=becomes))

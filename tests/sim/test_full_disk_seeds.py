@@ -24,7 +24,7 @@ TOLD_WITHIN_S = 400.0
 class Filling(Trouble):
     """All the usual trouble; and disks fill under what is copied to them."""
 
-    def __init__(self, world: World, *, chance: float, **spec: object) -> None:
+    def __init__(self, world: World, *, chance: float, **spec: Any) -> None:
         super().__init__(world, chance=chance, **spec)
         self.filled = 0
         self._how: dict[int, str] = {}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from controlplane.cluster import fold
 from controlplane.converger.documents import document_for
@@ -62,5 +63,5 @@ def test_the_names_of_what_instances_were_made_with_are_those_of_earlier_release
     )
 
 
-def _digests(**spec: object) -> tuple[str, ...]:
+def _digests(**spec: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(n.digest for n in desired_nodes(a_document(**spec))))

@@ -1,6 +1,7 @@
 """A cloud that takes no mounted disk from a VM that runs: rolls and deletions end there, whether agents hear or not."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.sim.vms import Vm
 from tests.sim.world import World
 
 
-def _holding(**spec: object) -> World:
+def _holding(**spec: Any) -> World:
     world = World()
     world.machines.holds_mounted = True
     world.declare(a_document(**spec))

@@ -1,6 +1,8 @@
 """Brokers move between two regions and back: the server dies at each point, and under seeded trouble. P1-P9 hold after
 every step, the guard of each region's state lets nothing else through, and the region that was left is empty."""
 
+from typing import Any
+
 import pytest
 
 from events import facts
@@ -53,7 +55,7 @@ def test_a_move_survives_a_crash_at_every_single_point() -> None:
 class Moving(Trouble):
     """All the usual trouble; and people change their minds about where brokers are to be, and a region falls silent."""
 
-    def __init__(self, world: World, *, chance: float, **spec: object) -> None:
+    def __init__(self, world: World, *, chance: float, **spec: Any) -> None:
         super().__init__(world, chance=chance, **spec)
         self._faults = (
             *self._faults,
@@ -78,7 +80,7 @@ class Moving(Trouble):
         return True
 
 
-def troubled_move(seed: int, *, steps: int = 250, chance: float = 0.08, **spec: object) -> World:
+def troubled_move(seed: int, *, steps: int = 250, chance: float = 0.08, **spec: Any) -> World:
     """Brokers move under seeded trouble; then quiet: it must converge, and no place but the last holds any broker."""
     world = World(seed=seed)
     world.declare(a_document(**spec))
@@ -116,7 +118,7 @@ def test_a_pool_that_keeps_its_disks_converges_too(seed: int) -> None:
 @pytest.mark.timeout(7200)
 def test_it_converges_after_much_more_trouble_with_places() -> None:
     def run(seed: int) -> object:
-        more: dict[str, object] = {"strategy": "reattach", "max_unavailable": 1} if seed % 3 == 0 else {}
+        more: dict[str, Any] = {"strategy": "reattach", "max_unavailable": 1} if seed % 3 == 0 else {}
         return troubled_move(seed, chance=0.12, **more)
 
     sweep("troubled_move, chance=0.12, seed", range(9400, 9520), run)

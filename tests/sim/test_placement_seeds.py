@@ -65,7 +65,7 @@ def troubled_places(
     rivals: bool = False,
     leaders: str = "restore",
     hanging: bool = False,
-    **more: object,
+    **more: Any,
 ) -> World:
     """A version roll under trouble and hands; then quiet: every partition is in three zones, and nothing moves."""
     world = World(seed=seed)
@@ -132,7 +132,7 @@ def test_replicas_end_in_zones_of_their_own_after_much_more_trouble() -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_replicas_end_in_zones_of_their_own_after_much_more_that_hangs() -> None:
-    spec = {"healing": "hungAfter: 20s, perDay: 20"}
+    spec: dict[str, Any] = {"healing": "hungAfter: 20s, perDay: 20"}
     sweep(
         "troubled_places, chance=0.15, hanging=True, seed",
         range(6350, 6430),

@@ -36,7 +36,7 @@ def _record(world: World, *told: object, epoch: int | None = None) -> None:
     """Recorded by the converger, though it never decided it."""
     version = world.view().version
     events = new_events(cluster_stream(UID), version, told)
-    origin = Origin("converger", epoch=world.epoch if epoch is None else epoch)  # type: ignore[arg-type]
+    origin = Origin("converger", epoch=world.epoch if epoch is None else epoch)
     world.store.append(cluster_stream(UID), events, expected_version=version, origin=origin)
 
 
@@ -145,7 +145,7 @@ def it_does_something_at_rest(world: World) -> None:
 
 def it_never_gets_there(world: World) -> None:
     world.declare(a_document(version="4.2.0"))
-    world.machines.apply = lambda run, changes=None: None  # type: ignore[method-assign]
+    world.machines.apply = lambda run, changes=None: None  # type: ignore[method-assign,misc]
     world.calm.since_tick -= 2000
 
 

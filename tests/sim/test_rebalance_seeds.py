@@ -1,5 +1,7 @@
 """Seeded trouble while replicas are spread anew: P1-P9 after every step, convergence and rest when it stops."""
 
+from typing import Any
+
 import pytest
 
 from controlplane.commands import CommandRefused
@@ -16,9 +18,9 @@ class Spreading(Trouble):
     """All the usual trouble; and brokers come and go, people ask for rebalances and cancel them."""
 
     def __init__(
-        self, world: World, *, chance: float, rivals: bool = False, hanging: bool = False, **spec: object
+        self, world: World, *, chance: float, rivals: bool = False, hanging: bool = False, **spec: Any
     ) -> None:
-        spread = {"throttle": THROTTLE, "balance": "continuous: true", **spec}
+        spread: dict[str, Any] = {"throttle": THROTTLE, "balance": "continuous: true", **spec}
         super().__init__(world, chance=chance, rivals=rivals, hanging=hanging, **spread)
         self._faults = (
             *self._faults,
@@ -58,7 +60,7 @@ def troubled_growth(
     chance: float = 0.1,
     rivals: bool = False,
     hanging: bool = False,
-    **spec: object,
+    **spec: Any,
 ) -> World:
     """3 brokers with data become more, under seeded trouble; then quiet: it must converge and stay so."""
     world = World(seed=seed)
@@ -92,7 +94,7 @@ def test_it_converges_though_moves_of_rebalances_hang(seed: int) -> None:
 @pytest.mark.timeout(7200)
 def test_it_converges_after_much_more_trouble_with_rebalances_that_hang() -> None:
     def run(seed: int) -> object:
-        spec = {"healing": "hungAfter: 20s, perDay: 20"}
+        spec: dict[str, Any] = {"healing": "hungAfter: 20s, perDay: 20"}
         return troubled_growth(seed, chance=0.15, rivals=seed % 2 == 0, hanging=True, **spec)
 
     sweep("troubled_growth, chance=0.15, hanging=True, seed", range(8300, 8400), run)

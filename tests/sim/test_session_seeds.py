@@ -20,7 +20,7 @@ SERVED = (Phase.JOINED, Phase.DRAINING, Phase.LINGERING)
 class Sessions(Trouble):
     """All the usual trouble; and sessions end, reads are late, the ensemble loses its majority for a moment."""
 
-    def __init__(self, world: SessionWorld, *, chance: float, **spec: object) -> None:
+    def __init__(self, world: SessionWorld, *, chance: float, **spec: Any) -> None:
         super().__init__(world, chance=chance, settings=True, asking=True, **spec)
         self._kafka, self._locks = world.kafka, world.lock_nodes
         self.drawn: list[str] = []

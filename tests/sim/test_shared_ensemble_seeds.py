@@ -2,6 +2,8 @@
 for a pool of their own, under crashes and seeded trouble: the same properties after every step, and one more, that no
 server leaves while brokers would know too few of those that stay."""
 
+from typing import Any
+
 import pytest
 
 from tests.builders import a_cohosted_document, a_zookeeper_document
@@ -52,16 +54,14 @@ def test_it_survives_a_crash_at_every_single_point(crashes: Crashes) -> None:
     crashes.at_every_single_point()
 
 
-def _born(world: World, **spec: object) -> None:
+def _born(world: World, **spec: Any) -> None:
     world.declare(a_cohosted_document(**spec))
     world.converge(ticks=200)
     world.kafka.create_topic("orders", partitions=6, rf=3, min_isr=2, bytes_per_partition=20_000_000)
 
 
 def _troubled(seed: int) -> None:
-    _all_know_a_majority(
-        troubled_roll(seed, born_as="3.8.1", becomes="3.9.1", sharing=True, others=3, **COHOSTED)  # type: ignore[arg-type]
-    )
+    _all_know_a_majority(troubled_roll(seed, born_as="3.8.1", becomes="3.9.1", sharing=True, others=3, **COHOSTED))
 
 
 def _troubled_move(seed: int) -> None:

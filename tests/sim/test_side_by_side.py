@@ -15,7 +15,7 @@ from tests.builders import a_document
 from tests.fakes.clouds.hetzner_hands import HetznerHarness, hetzner_accounts
 from tests.sim.cloudlisting import Hands
 from tests.sim.cloudworld import CloudWorld, spec_in
-from tests.sim.machines import Violation
+from tests.sim.evidence import Violation
 from tests.sim.sidebyside import SideBySide, TheOther, troubled_lives
 from tests.sim.sweep import sweep
 from tests.sim.test_cloud_seeds import CLOUDS, opened

@@ -24,7 +24,7 @@ CURED_WITHIN_TICKS = 4000
 class Strange(Trouble):
     """All the usual trouble; and brokers come back as others than they should be."""
 
-    def __init__(self, world: World, *, chance: float, **spec: object) -> None:
+    def __init__(self, world: World, *, chance: float, **spec: Any) -> None:
         super().__init__(world, chance=chance, asking=True, **spec)
         self.kinds: list[str] = []
         faults: tuple[tuple[str, Callable[[], bool]], ...] = (

@@ -1,5 +1,7 @@
 """Topics of a simulated cluster: declared, adopted and deleted through the decisions that answer the API."""
 
+from typing import Any
+
 from controlplane.commands import AdoptTopic, DeclareTopics, DeleteTopic, TopicDeclared
 from controlplane.deciders.nodes import Asked
 from controlplane.deciders.topics import topic_adopted, topic_deleted, topics_declared
@@ -9,7 +11,7 @@ from tests.sim.world import World
 FILE = "topics.yaml"
 
 
-def topic_text(name: str, *, partitions: int = 3, cluster: str = "orders", **spec: object) -> str:
+def topic_text(name: str, *, partitions: int = 3, cluster: str = "orders", **spec: Any) -> str:
     """A topic's document. Values are written as YAML writes them; `replicas` is 3 without another word."""
     lines = {"cluster": cluster, "partitions": partitions, "replicas": 3, **spec}
     body = "\n".join(f"  {key}: {value}" for key, value in lines.items())

@@ -167,7 +167,8 @@ class AzureCloudFake:
         if found["action"] == "retrievebootdiagnosticsdata":
             return 200, {}, self._diagnostics(arm_id.rpartition("/")[0])
         if found["action"]:
-            return 202, {}, things.power(arm_id.rpartition("/")[0], found["action"])
+            things.power(arm_id.rpartition("/")[0], found["action"])
+            return 202, {}, None
         if method == "GET":
             return 200, {}, things.shown(arm_id, expand=query.get("$expand", ""))
         if any(o.subject == arm_id and o.status == "InProgress" for o in self.operations.values()):

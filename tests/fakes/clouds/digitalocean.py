@@ -264,7 +264,7 @@ class DigitaloceanFake:
         kept: dict[str, dict[str, Any]] = {"vpcs": self.vpcs, "firewalls": self.firewalls}.get(kind, {})
         match [method, *rest]:
             case ["POST"] if kind == "tags":
-                (word,) = self._words([given.get("name")])
+                (word,) = self._words([given["name"]])
                 return 201, {}, {"tag": tag_of(word)}
             case ["GET", word] if kind == "tags":
                 if word.lower() not in self.tags:

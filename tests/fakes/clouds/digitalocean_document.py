@@ -35,7 +35,7 @@ ANSWERS = (
 
 def kept() -> dict[str, Any]:
     """`METHOD path STATUS` -> JSON schema."""
-    told: dict[str, Any] = json.loads(KEPT.read_text())
+    told: dict[str, dict[str, Any]] = json.loads(KEPT.read_text())
     return told["answers"]
 
 

@@ -25,7 +25,8 @@ class Hurried:
 
 def at_once(cloud: Cloud, place: Place) -> Cloud:
     """The same cloud, whose calls there wait for their tokens, and after a throttle, on a clock that hurries."""
-    if isinstance(cloud, SharesCalls):
-        bucket, clock = cloud.calls(place), Hurried()
+    shared: object = cloud
+    if isinstance(shared, SharesCalls):
+        bucket, clock = shared.calls(place), Hurried()
         bucket.clock, bucket.wait = clock, clock.sleep
     return cloud

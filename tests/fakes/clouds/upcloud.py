@@ -87,7 +87,7 @@ class UpcloudServer:
                 status, told = answer()
             except RefusedError as error:
                 status, told = error.status, error.body
-            total = {} if self._total is None else {TOTAL: str(self._total)}
+            total: dict[str, str] = {} if self._total is None else {TOTAL: str(self._total)}
             return status, _JSON | total, b"" if told is None else json.dumps(told).encode()
 
     def _route(self, method: str, path: str, query: Query, given: Body) -> Routed:
@@ -128,7 +128,7 @@ class UpcloudServer:
             case "DELETE", uuid:
                 wide = dict(query).get("storages") in ("1", "true")
                 name = "DeleteServerAndStorages" if wide else "DeleteServer"
-                return name, lambda: (204, self._deleted(uuid, storages=wide))
+                return name, lambda: _done(lambda: self._deleted(uuid, storages=wide))
         return None
 
     def _on_storages(self, method: str, rest: list[str], query: Query, given: Body) -> Routed | None:
@@ -141,7 +141,7 @@ class UpcloudServer:
             case "GET", uuid:
                 return "GetStorage", lambda: (200, {"storage": things.storage(uuid)})
             case "DELETE", uuid:
-                return "DeleteStorage", lambda: (204, things.delete_storage(uuid))
+                return "DeleteStorage", lambda: _done(lambda: things.delete_storage(uuid))
         return None
 
     def _plain(self, method: str, kind: str, rest: list[str], given: Body) -> Routed:
@@ -157,12 +157,13 @@ class UpcloudServer:
             return f"Get{name}", lambda: _refuse(404, code)
         if method == "GET":
             return f"Get{name}", lambda: (200, {word: kept[uuid]})
-        return f"Delete{name}", lambda: (204, self._gone(word, kept, uuid))
+        return f"Delete{name}", lambda: _done(lambda: self._gone(word, kept, uuid))
 
     def _made(self, word: str, kept: dict[str, Body], given: Body) -> Body:
         if word == "network":
             return self.things.create_network(given)
-        prefix, more = ("04", {"type": "normal"}) if word == "router" else ("0b", {"servers": {"server": []}})
+        more: Body = {"type": "normal"} if word == "router" else {"servers": {"server": []}}
+        prefix = "04" if word == "router" else "0b"
         made = {**more, **given, "uuid": new_id(prefix)}
         kept[made["uuid"]] = made
         return made
@@ -228,6 +229,11 @@ def _check_login(headers: dict[str, str]) -> None:
     if given.startswith("Basic ") and b":" in base64.b64decode(given.removeprefix("Basic ")):
         return
     raise RefusedError(401, "AUTHENTICATION_FAILED", "Authentication failed using the given username and password.")
+
+
+def _done(act: Callable[[], None]) -> tuple[int, None]:
+    act()
+    return 204, None
 
 
 def _refuse(status: int, code: str) -> Any:

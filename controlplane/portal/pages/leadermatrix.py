@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planner.observed import KafkaSnapshot, once_a_reading
+from planner.observed import KafkaSnapshot, PartitionSeen, once_a_reading
 
 SHADES = 5
 """Of heat, beside none at all."""
@@ -87,6 +87,12 @@ def busiest(matrix: LeaderMatrix, count: int) -> Sequence[tuple[int, int, int]]:
         if cell.count
     ]
     return sorted(pairs, key=lambda pair: (-pair[2], pair[0], pair[1]))[:count]
+
+
+def of_pair(snapshot: KafkaSnapshot, leader: int, follower: int) -> Sequence[PartitionSeen]:
+    """The partitions of one cell, by name."""
+    found = (p for p in snapshot.partitions if p.leader == leader != follower and follower in p.replicas)
+    return sorted(found, key=lambda p: p.name)
 
 
 def _cell(count: int, most: int, is_self: bool) -> MatrixCell:

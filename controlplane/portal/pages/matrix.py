@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
-from controlplane.portal.pages.leadermatrix import busiest, leader_matrix
+from controlplane.portal.pages.leadermatrix import busiest, leader_matrix, of_pair
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.routes.topics import is_recorded, topics_seen
 from controlplane.portal.services import Services
@@ -14,13 +14,20 @@ router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=
 
 PAIRS_IN_WORDS = 3
 
+MOST_PARTITIONS = 500
+"""Of one pair, shown on the page."""
+
 
 @router.get("/matrix")
-def matrix(request: Request, name: str, services: Services, rights: Caller) -> Response:
-    """Brokers by brokers, from the last metadata anybody read; the pairs that stand out are said in words, too."""
+def matrix(
+    request: Request, name: str, services: Services, rights: Caller, leader: int = -1, follower: int = -1
+) -> Response:
+    """Brokers by brokers, from the last metadata anybody read; the pairs that stand out are said in words, too. Of one
+    pair, the partitions."""
     view = living(services, name)
     snapshot = topics_seen(services, view.uid)
     drawn = leader_matrix(snapshot) if snapshot else None
+    listed = of_pair(snapshot, leader, follower) if snapshot else ()
     return page(
         request,
         "matrix.html",
@@ -30,5 +37,9 @@ def matrix(request: Request, name: str, services: Services, rights: Caller) -> R
         matrix=drawn,
         busiest=busiest(drawn, PAIRS_IN_WORDS) if drawn else (),
         racks={i.service_id: i.planned.rack for i in view.brokers()},
+        leader=leader,
+        follower=follower,
+        found=len(listed),
+        listed=listed[:MOST_PARTITIONS],
         recorded=is_recorded(services, view.uid),
     )

@@ -2,7 +2,7 @@
 
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
-from controlplane.portal.pages.leadermatrix import SHADES, busiest, leader_matrix
+from controlplane.portal.pages.leadermatrix import SHADES, busiest, leader_matrix, of_pair
 from planner.observed import PartitionSeen
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
@@ -74,3 +74,12 @@ def test_a_matrix_that_was_not_read_is_not_drawn_as_empty() -> None:
     text = house_with_orders().browser("ada", VIEWER).get("/clusters/orders/matrix").text
     assert "Kafka was not read yet" in text
     assert "<table" not in text
+
+
+def test_the_partitions_of_a_cell_are_as_many_as_it_says() -> None:
+    snapshot = a_snapshot(*(a_partition(f"a-{n}", (1000 + n % 3, 1000 + (n + 1) % 3)) for n in range(30)))
+    matrix = leader_matrix(snapshot)
+    for row in matrix.rows:
+        for follower, cell in zip(matrix.brokers, row.cells, strict=True):
+            assert len(of_pair(snapshot, row.broker, follower)) == cell.count
+    assert [str(p.name) for p in of_pair(snapshot, 1000, 1001)][:2] == ["a-0", "a-3"]

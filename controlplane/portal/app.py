@@ -1,7 +1,8 @@
 """The HTTP API and the portal of `kedge server`, as one ASGI app. It builds nothing: what it needs is handed in."""
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from starlette.routing import BaseRoute
@@ -246,6 +247,7 @@ def create_app(services: PortalServices) -> FastAPI:
         proposals=ProposalDesk(ProposalBook(services.store, services.clock), services),
         topic_names=services.topic_names or TopicIndex(services.fleet, services.latest, services.clock),
     )
+    app.openapi = partial(_described, services.version)  # type: ignore[method-assign]  # as FastAPI's manual does
     app.state.services = services
     app.state.tailer = live.Tailer(services.store, services.fleet)
     app.state.hooks = Hooks(services.sources, services.leadership)
@@ -270,3 +272,9 @@ def _routes() -> list[BaseRoute]:
     for module in PAGES:
         whole.include_router(module.router, dependencies=[PositionNoted])
     return whole.routes
+
+
+@cache
+def _described(version: str) -> dict[str, Any]:
+    """FastAPI's document of the routes, which takes it two seconds: apps of one process share it. Not to be changed."""
+    return FastAPI(title="Kedge", version=version, routes=_routes()).openapi()

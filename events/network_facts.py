@@ -29,6 +29,8 @@ class NetworkRequested:
     """Ports of controllers, and of ZooKeeper where a cluster has it: for members alone."""
     cloud_name: str = ""
     """What it is called in the account; "" of one that was asked for while no name told installations apart."""
+    peers: tuple[str, ...] = ()
+    """Networks of members in other places, by CIDR: let in at all of those ports."""
 
 
 @fact("network.zones_requested", schema=1)
@@ -53,14 +55,15 @@ class NetworkMade:
 @fact("network.change_requested", schema=1)
 @dataclass(frozen=True, slots=True)
 class NetworkChangeRequested:
-    """Intent: others are to be let in: clients by CIDR, ports as in `network.requested`, each the union over the
-    clusters in the network."""
+    """Intent: others are to be let in: clients by CIDR, ports and peers as in `network.requested`, each the union over
+    the clusters in the network."""
 
     id: str
     clients: tuple[str, ...]
     reason: str
     broker_ports: tuple[int, ...] = (9092,)
     member_ports: tuple[int, ...] = (9093,)
+    peers: tuple[str, ...] = ()
 
 
 @fact("network.changed", schema=1)

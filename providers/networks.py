@@ -82,6 +82,8 @@ class NetworkRun:
     zones: Mapping[str, int] = field(default_factory=dict)
     clients: tuple[str, ...] = ()
     ports: Ports = USUAL_PORTS
+    peers: tuple[str, ...] = ()
+    """Networks of members in other places, by CIDR: let in as members are, at all ports."""
     called: str = ""
     """What it is called in the account, as recorded when it was asked for (`name_in_account`); "" for one of before."""
 
@@ -157,11 +159,13 @@ class FindsNetworks(Protocol):
 def network_variables(run: NetworkRun, cloud: Mapping[str, str]) -> dict[str, object]:
     """Variables of `terraform/modules/<cloud>-network`; the shape is terraform/README.md's. JSON-safe.
 
-    Ports are told where they are not the module's own default.
+    Ports and peers are told where they are not the module's own default.
     """
-    ports: dict[str, object] = {}
+    more: dict[str, object] = {}
     if run.ports != USUAL_PORTS:
-        ports = {"broker_ports": list(run.ports.brokers), "member_ports": list(run.ports.members)}
+        more |= {"broker_ports": list(run.ports.brokers), "member_ports": list(run.ports.members)}
+    if run.peers:
+        more["peers"] = sorted(run.peers)
     return {
         "installation_id": run.installation_id,
         "name": run.cloud_name,
@@ -169,6 +173,6 @@ def network_variables(run: NetworkRun, cloud: Mapping[str, str]) -> dict[str, ob
         "cidr": run.cidr,
         "zones": dict(sorted(run.zones.items())),
         "clients": sorted(run.clients),
-        **ports,
+        **more,
         "cloud": dict(cloud),
     }

@@ -48,6 +48,8 @@ def network_lines(found: NetworksOut) -> Iterator[RenderableType]:
         if network.told != network.state:
             yield styled(f"{network.name} in {network.account}/{network.region}: {network.told}", "yellow")
         named = f"{network.name} in {network.account}/{network.region}"
+        if network.peers:
+            yield Text(f"{named}: lets in members of other places, at all its ports: {', '.join(network.peers)}")
         for sentence in network.drifts:
             yield styled(f"{named}: changed by hand: {sentence}", "yellow")
         if network.audit_error:

@@ -26,10 +26,23 @@ class Want:
     clients: frozenset[str] = frozenset()
     clusters: tuple[str, ...] = ()
     ports: Ports = NO_PORTS
+    others: frozenset[Place] = frozenset()
+    """Other places of theirs, whose networks its firewall is to let in as members."""
 
-    def joined(self, zones: Collection[str], clients: Collection[str], cluster: str, ports: Ports) -> "Want":
-        clusters = tuple(sorted({*self.clusters, cluster}))
-        return Want(self.zones | set(zones), self.clients | set(clients), clusters, self.ports.joined(ports))
+    def joined(
+        self, zones: Collection[str], clients: Collection[str], cluster: str, ports: Ports, others: Collection[Place]
+    ) -> "Want":
+        return Want(
+            self.zones | set(zones),
+            self.clients | set(clients),
+            tuple(sorted({*self.clusters, cluster})),
+            self.ports.joined(ports),
+            self.others | set(others),
+        )
+
+    def peers(self, cidrs: Mapping[Place, str]) -> tuple[str, ...]:
+        """Addresses of those networks, of those that are Kedge's; nobody knows the others'."""
+        return tuple(sorted(cidrs[place] for place in self.others if place in cidrs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +76,8 @@ class Fleet:
     """Ids of networks on which a run of something else has not ended."""
     left: Mapping[Place, Leaving] = field(default_factory=dict)
     """Places that clusters have moved away from and that none names."""
+    retained: frozenset[Place] = frozenset()
+    """Places where VMs of deleted clusters were left standing."""
     occupied: Mapping[str, str] = field(default_factory=dict)
     """By id of a network that is to be removed: what is still in it, or why nobody knows."""
 
@@ -82,9 +97,10 @@ def decide_networks(view: NetworksView, fleet: Fleet) -> Decision:
         return Decision(problems=dict.fromkeys(fleet.wants, f"the networks' history is unreadable: {view.unreadable}"))
     events: list[object] = []
     problems: dict[Place, str] = {}
+    cidrs = view.cidrs()
     for network in view.standing():
         try:
-            events += _of_network(network, fleet)
+            events += _of_network(network, fleet, cidrs)
         except TooManyZones as error:
             problems[network.place] = str(error)
     try:
@@ -114,6 +130,32 @@ def waits_for(
         lacks += [f"does not let in {_ports_in_words(closed)}"] if closed else []
         what += f", which {' and '.join(lacks)} yet"
     return f"{what}: {problems.get(place) or in_words(network)}"
+
+
+def shut_out(view: NetworksView, place: Place, others: Collection[Place], problems: Mapping[Place, str]) -> str:
+    """Why no VM can be made for a cluster of that place and others yet, whose members its firewall does not let in; ""
+    when it lets all in, or is not made."""
+    network, cidrs = view.at(place), view.cidrs()
+    if network is None or not network.is_ready:
+        return ""  # told already
+    closed = [p for p in others if p in cidrs and cidrs[p] not in network.peers]
+    if not closed:
+        return ""
+    lacks = f"does not let in members in {', '.join(sorted(map(str, closed)))} yet"
+    told = problems.get(place) or in_words(network)
+    return f"waits for the network {place.network} in {place}, which {lacks}: {told}"
+
+
+def will_let_in(view: NetworksView, place: Place, others: Collection[Place]) -> str:
+    """What a plan says of members in other places that a firewall lets in from then on; "" where it does already, or
+    the network is made with them."""
+    network, cidrs = view.at(place), view.cidrs()
+    if network is None or network.state is NetworkState.REMOVING:
+        return ""
+    known = {*network.peers, *(network.work.peers if network.work else ())}
+    if opened := sorted(str(p) for p in others if cidrs.get(p) not in known):
+        return f"network {place.network} in {place} lets in members in {', '.join(opened)} first; no VM is replaced"
+    return ""
 
 
 def will_be_made(view: NetworksView, place: Place, zones: Collection[str], ports: Ports, pool: AddressPool) -> str:
@@ -163,10 +205,14 @@ def in_words(network: NetworkView) -> str:
     return f"{told}; try {work.tries} failed: {work.error}: {first}" if work.tries else told
 
 
-def _of_network(network: NetworkView, fleet: Fleet) -> Iterator[object]:
+def _of_network(network: NetworkView, fleet: Fleet, cidrs: Mapping[Place, str]) -> Iterator[object]:
     work, want = network.work, fleet.wants.get(network.place)
     if work is None:
-        yield from _next_work(network, want) if want is not None else _left(network, fleet.left.get(network.place))
+        if want is not None:
+            yield from _next_work(network, want, cidrs)
+        else:
+            leaving = _left(network, fleet.left.get(network.place))
+            yield from leaving or _peers_no_more(network, cidrs.values() if network.place in fleet.retained else ())
         return
     job = fleet.jobs.get(work.job)
     if job is not None and job.state == "succeeded":
@@ -178,38 +224,55 @@ def _of_network(network: NetworkView, fleet: Fleet) -> Iterator[object]:
         if want is not None and not work.tries:
             yield facts.NetworkRemovalDropped(network.id, f"{', '.join(want.clusters)} came to need it")
     elif job is None and work.tries and want is not None and network.id not in fleet.busy:
-        yield from _other_target(network, work, want)
+        yield from _other_target(network, work, want, cidrs)
 
 
-def _left(network: NetworkView, leaving: Leaving | None) -> Iterator[object]:
+def _left(network: NetworkView, leaving: Leaving | None) -> tuple[object, ...]:
     """A network that a cluster moved away from goes; one whose clusters were deleted stands until a person removes it.
     So does one that was made after the cluster had left."""
-    if leaving is not None and network.requested_at < leaving.at:
-        reason = f"{leaving.cluster} has moved away, and no cluster names it"
-        yield facts.NetworkRemovalRequested(network.id, network.name, reason)
+    if leaving is None or network.requested_at >= leaving.at:
+        return ()
+    reason = f"{leaving.cluster} has moved away, and no cluster names it"
+    return (facts.NetworkRemovalRequested(network.id, network.name, reason),)
 
 
-def _next_work(network: NetworkView, want: Want) -> Iterator[object]:
-    """Zones are not taken back one by one; clients and ports are, once no living cluster needs them."""
+def _peers_no_more(network: NetworkView, standing: Collection[str]) -> Iterator[object]:
+    """A network no living cluster names stays as it is, but lets in nobody elsewhere; while VMs were left standing in
+    it, those networks that stand: the addresses of one that was removed are given again one day."""
+    kept = tuple(peer for peer in network.peers if peer in standing)
+    if kept != network.peers:
+        reason, ports = "no cluster is both here and there", network.ports
+        yield facts.NetworkChangeRequested(network.id, network.clients, reason, ports.brokers, ports.members, kept)
+
+
+def _next_work(network: NetworkView, want: Want, cidrs: Mapping[Place, str]) -> Iterator[object]:
+    """Zones are not taken back one by one; clients, ports and peers are, once no living cluster needs them."""
     if missing := sorted(want.zones - network.zones.keys()):
         reason = f"{', '.join(want.clusters)} {_names(want)} {', '.join(missing)}"
         yield facts.NetworkZonesRequested(network.id, numbered(want.zones, network.zones), reason)
     else:
-        yield from _other_access(network, network, want)
+        yield from _other_access(network, network, want, cidrs)
 
 
-def _other_access(network: NetworkView, known: NetworkView | NetworkWork, want: Want) -> Iterator[object]:
-    clients, ports = tuple(sorted(want.clients)), want.ports
-    changed = [w for w, a, b in (("clients", clients, known.clients), ("ports", ports, known.ports)) if a != b]
+def _other_access(
+    network: NetworkView, known: NetworkView | NetworkWork, want: Want, cidrs: Mapping[Place, str]
+) -> Iterator[object]:
+    clients, ports, peers = tuple(sorted(want.clients)), want.ports, want.peers(cidrs)
+    compared = (
+        ("clients", clients, known.clients),
+        ("ports", ports, known.ports),
+        ("other places", peers, known.peers),
+    )
+    changed = [word for word, wanted, there in compared if wanted != there]
     if changed:
         reason = f"{' and '.join(changed)} of {', '.join(want.clusters)}"
-        yield facts.NetworkChangeRequested(network.id, clients, reason, ports.brokers, ports.members)
+        yield facts.NetworkChangeRequested(network.id, clients, reason, ports.brokers, ports.members, peers)
 
 
-def _other_target(network: NetworkView, work: NetworkWork, want: Want) -> Iterator[object]:
+def _other_target(network: NetworkView, work: NetworkWork, want: Want, cidrs: Mapping[Place, str]) -> Iterator[object]:
     """A try failed and the specs say something else by now: that is tried, and not what failed."""
     if work.kind is NetworkRunKind.ACCESS:
-        yield from _other_access(network, work, want)
+        yield from _other_access(network, work, want, cidrs)
     elif not want.zones <= work.zones.keys() or not work.zones.keys() <= want.zones | network.zones.keys():
         zones = numbered(want.zones, network.zones)
         yield facts.NetworkZonesRequested(network.id, zones, f"zones of {', '.join(want.clusters)} as they are now")
@@ -227,12 +290,15 @@ def _outcome(network: NetworkView, work: NetworkWork, job: JobSeen) -> object:
 def _wanted(view: NetworksView, fleet: Fleet) -> Iterator[object]:
     """Networks that are named and do not exist. Each gets its addresses here, for as long as it stands."""
     taken, count = [*view.taken(), *fleet.pool.reserved], len(view.networks)
-    for place, want in sorted(fleet.wants.items(), key=lambda item: (str(item[0]), item[0].network)):
-        if view.at(place) is not None:
-            continue
-        zones = numbered(want.zones, {})
+    missing = sorted(fleet.wants.keys() - {n.place for n in view.standing()}, key=lambda p: (str(p), p.network))
+    cidrs = dict(view.cidrs())
+    for place in missing:
         cidr = next_cidr(fleet.pool.cidr, fleet.pool.prefix, taken)
         taken.append(cidr)
+        cidrs[place] = str(cidr)
+    for place in missing:
+        want = fleet.wants[place]
+        zones = numbered(want.zones, {})
         count += 1
         yield facts.NetworkRequested(
             id=f"network-{count}-{place.network}",
@@ -240,13 +306,14 @@ def _wanted(view: NetworksView, fleet: Fleet) -> Iterator[object]:
             account=place.account,
             region=place.region,
             name=place.network,
-            cidr=str(cidr),
+            cidr=cidrs[place],
             zones=zones,
             clients=tuple(sorted(want.clients)),
             reason=f"{', '.join(want.clusters)} {_names(want)} it",
             broker_ports=want.ports.brokers,
             member_ports=want.ports.members,
             cloud_name=name_in_account(place, fleet.installation_id),
+            peers=want.peers(cidrs),
         )
 
 

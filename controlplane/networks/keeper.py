@@ -19,8 +19,10 @@ from controlplane.networks.decide import (
     Want,
     access_will_change,
     decide_networks,
+    shut_out,
     waits_for,
     will_be_made,
+    will_let_in,
 )
 from controlplane.networks.view import NetworkState, NetworksView, NetworkView, NetworkWork, evolve
 from controlplane.places import declared_places, left_places, place_named, place_of, places_of
@@ -114,7 +116,8 @@ class NetworkKeeper:
             known, problems = self._view, self._problems
         ours, ports = (p for p in declared_places(view) if self.is_ours(p)), _ports(view)
         told = (waits_for(known, p, _zones(view, p), ports, problems) for p in ours)
-        return tuple(one for one in told if one)
+        beside = (shut_out(known, p, _unmet(view, p, others), problems) for p, others in self._beside(view).items())
+        return tuple(one for one in (*told, *beside) if one)
 
     def planned(self, view: ClusterView, fleet: Sequence[ClusterView] = ()) -> tuple[str, ...]:
         """What is to be done about networks for the document of `view`, for a plan: before its first VM, and of who is
@@ -122,8 +125,10 @@ class NetworkKeeper:
         known, ports = self.view(), _ports(view)
         ours = [p for p in declared_places(view) if self.is_ours(p)]
         made = (will_be_made(known, p, _zones(view, p), ports, self._pool) for p in ours)
+        beside = ((p, [o for o in others if self.is_ours(o)]) for p, others in self._beside(view).items())
+        peers = (will_let_in(known, p, others) for p, others in beside)
         access = (self._access_planned(view, p, fleet) for p in ours)
-        return tuple(one for one in (*made, *access) if one)
+        return tuple(one for one in (*made, *peers, *access) if one)
 
     def _access_planned(self, view: ClusterView, place: Place, fleet: Sequence[ClusterView]) -> str:
         network, others = self.view().at(place), [v for v in fleet if v.name != view.name]
@@ -149,10 +154,21 @@ class NetworkKeeper:
         for view in views:
             if view.deleted or view.document is None:
                 continue
+            beside = self._beside(view)
             for place, zones in _zones_by_place(view):
                 if self.is_ours(place):
-                    found[place] = found.get(place, Want()).joined(zones, _clients(view), view.name, _ports(view))
+                    want, others = found.get(place, Want()), beside.get(place, ())
+                    found[place] = want.joined(zones, _clients(view), view.name, _ports(view), others)
         return found
+
+    def _beside(self, view: ClusterView) -> Mapping[Place, tuple[Place, ...]]:
+        """Places of a cluster whose firewalls are Kedge's -> its other places, whose members they are to let in. Where
+        VMs filter packets they are told by their agents (`packet_filter_in`)."""
+        places = places_of(view)
+        if len(places) < 2:
+            return {}
+        walled = [p for p in places if self.is_ours(p) and not self._ports.filters_packets(p)]
+        return {place: tuple(p for p in places if p != place) for place in walled}
 
     def _left_by(self, views: Iterable[ClusterView], wants: Collection[Place]) -> dict[Place, Leaving]:
         """Places that a cluster was the last to move away from, of those nobody wants."""
@@ -183,6 +199,7 @@ class NetworkKeeper:
             zones=network.zones,
             clients=network.clients,
             ports=network.ports,
+            peers=network.peers,
             called=network.cloud_name,
         )
 
@@ -222,6 +239,7 @@ class NetworkKeeper:
             jobs={job_id: job_seen(job) for job_id, job in jobs.items() if job is not None},
             busy=frozenset(n.id for n in working if self._is_busy(n)),
             left=self._left_by(views, wants) if any(n.place not in wants for n in known.standing()) else {},
+            retained=_retained(views) if any(n.peers for n in known.standing()) else frozenset(),
             occupied={n.id: self._occupants(n, views) for n in working if n.state is NetworkState.REMOVING},
         )
         return decide_networks(known, fleet)
@@ -260,14 +278,10 @@ class NetworkKeeper:
             self.take_in(recorded)
 
     def _run(self, network: NetworkView, work: NetworkWork) -> NetworkRun:
-        return replace(
-            self._as_it_is(network),
-            intent_id=work.job,
-            kind=work.kind,
-            zones=work.zones,
-            clients=work.clients if work.kind is not NetworkRunKind.GROW else network.clients,
-            ports=work.ports if work.kind is not NetworkRunKind.GROW else network.ports,
-        )
+        run = replace(self._as_it_is(network), intent_id=work.job, kind=work.kind, zones=work.zones)
+        if work.kind is NetworkRunKind.GROW:
+            return run
+        return replace(run, clients=work.clients, ports=work.ports, peers=work.peers)
 
 
 def network_events(version: int, events: Iterable[object]) -> list[NewEvent]:
@@ -292,6 +306,18 @@ def _zones_by_place(view: ClusterView) -> tuple[tuple[Place, tuple[str, ...]], .
     leaving = [p for p in places_of(view) if p not in declared]
     there = {p: tuple(sorted({i.planned.rack for i in view.alive() if place_of(view, i) == p})) for p in leaving}
     return (*((place, _zones(view, place)) for place in declared), *there.items())
+
+
+def _retained(views: Iterable[ClusterView]) -> frozenset[Place]:
+    """Places where deleted clusters have VMs that may exist."""
+    return frozenset(place_of(view, i) for view in views if view.deleted for i in view.alive())
+
+
+def _unmet(view: ClusterView, place: Place, others: Sequence[Place]) -> tuple[Place, ...]:
+    """Those with whom the cluster does not live in both: no first VM is made there before both let the other in. Where
+    VMs stand on both sides somebody has let them in, a person in the days before Kedge did."""
+    lived_in = {place_of(view, i) for i in view.alive()}
+    return tuple(p for p in others if not {p, place} <= lived_in)
 
 
 def _zones(view: ClusterView, place: Place) -> tuple[str, ...]:

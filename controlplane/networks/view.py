@@ -16,6 +16,9 @@ from events.errors import EventsError
 from providers.base import Place
 from providers.networks import USUAL_PORTS, NetworkRunKind, Ports
 
+_Access = tuple[tuple[str, ...], Ports, tuple[str, ...]]
+"""Who is let in: clients, ports, peers."""
+
 
 class NetworkState(StrEnum):
     """Where a network stands. VMs are made in it while it is made; `REMOVED` is its end."""
@@ -36,6 +39,7 @@ class NetworkWork:
     zones: Mapping[str, int]
     clients: tuple[str, ...]
     ports: Ports
+    peers: tuple[str, ...]
     reason: str
     tries: int = 0
     failed_at: datetime | None = None
@@ -50,7 +54,7 @@ class NetworkWork:
 
 @dataclass(frozen=True, slots=True)
 class NetworkView:
-    """One network. `zones`, `clients` and `ports` are what it has, `work` what it is to get."""
+    """One network. `zones`, `clients`, `ports` and `peers` are what it has, `work` what it is to get."""
 
     id: str
     place: Place
@@ -60,6 +64,8 @@ class NetworkView:
     zones: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     clients: tuple[str, ...] = ()
     ports: Ports = USUAL_PORTS
+    peers: tuple[str, ...] = ()
+    """Networks of members in other places that its firewall lets in, by CIDR."""
     settings: Mapping[str, Any] | None = None
     work: NetworkWork | None = None
     changed_at: datetime | None = None
@@ -100,7 +106,15 @@ class NetworksView:
         return network.settings if network is not None else None
 
     def taken(self) -> tuple[IPv4Network, ...]:
-        return tuple(n.cidr for n in self.standing())
+        """Addresses that are given to nobody: those of networks that stand, and those some firewall lets in still."""
+        standing = self.standing()
+        own = {n.cidr for n in standing}
+        let_in = {IPv4Network(peer) for n in standing for peer in (*n.peers, *(n.work.peers if n.work else ()))}
+        return (*(n.cidr for n in standing), *sorted(let_in - own))
+
+    def cidrs(self) -> Mapping[Place, str]:
+        """The addresses of each network that stands."""
+        return {n.place: str(n.cidr) for n in self.standing()}
 
 
 def evolve(view: NetworksView, recorded: Recorded) -> NetworksView:
@@ -123,7 +137,7 @@ def evolve(view: NetworksView, recorded: Recorded) -> NetworksView:
 
 
 def _requested(e: facts.NetworkRequested, recorded: Recorded) -> NetworkView:
-    work = _work(recorded, NetworkRunKind.MAKE, e.zones, e.clients, _ports(e), e.reason)
+    work = _work(recorded, NetworkRunKind.MAKE, e.zones, (e.clients, _ports(e), e.peers), e.reason)
     place = Place(e.cloud, e.region, e.account, e.name)
     return NetworkView(e.id, place, IPv4Network(e.cidr), recorded.recorded_at, work=work, cloud_name=e.cloud_name)
 
@@ -132,12 +146,11 @@ def _work(
     recorded: Recorded,
     kind: NetworkRunKind,
     zones: Mapping[str, int],
-    clients: tuple[str, ...],
-    ports: Ports,
+    access: _Access,
     reason: str,
 ) -> NetworkWork:
     numbers = MappingProxyType(dict(zones))
-    return NetworkWork(recorded.event_id, kind, recorded.recorded_at, numbers, clients, ports, reason)
+    return NetworkWork(recorded.event_id, kind, recorded.recorded_at, numbers, *access, reason)
 
 
 def _ports(e: facts.NetworkRequested | facts.NetworkChangeRequested) -> Ports:
@@ -146,13 +159,12 @@ def _ports(e: facts.NetworkRequested | facts.NetworkChangeRequested) -> Ports:
 
 def _zones_requested(n: NetworkView, e: facts.NetworkZonesRequested, r: Recorded) -> NetworkView:
     making = n.work is not None and n.work.kind is NetworkRunKind.MAKE
-    clients, ports = (n.work.clients, n.work.ports) if making and n.work else (n.clients, n.ports)
     kind = NetworkRunKind.MAKE if making else NetworkRunKind.GROW
-    return replace(n, work=_work(r, kind, e.zones, clients, ports, e.reason))
+    return replace(n, work=_work(r, kind, e.zones, _access((n.work if making else None) or n), e.reason))
 
 
 def _change_requested(n: NetworkView, e: facts.NetworkChangeRequested, r: Recorded) -> NetworkView:
-    return replace(n, work=_work(r, NetworkRunKind.ACCESS, n.zones, e.clients, _ports(e), e.reason))
+    return replace(n, work=_work(r, NetworkRunKind.ACCESS, n.zones, (e.clients, _ports(e), e.peers), e.reason))
 
 
 def _removal_requested(n: NetworkView, e: facts.NetworkRemovalRequested, r: Recorded) -> NetworkView:
@@ -166,7 +178,7 @@ def _done(n: NetworkView, e: facts.NetworkMade | facts.NetworkChanged, r: Record
         raise LookupError(f"network {n.id} had nothing in hand")
     settings = MappingProxyType(json.loads(e.settings))
     work = n.work
-    done = replace(n, zones=work.zones, clients=work.clients, ports=work.ports)
+    done = replace(n, zones=work.zones, clients=work.clients, ports=work.ports, peers=work.peers)
     return replace(done, state=NetworkState.MADE, settings=settings, work=None)
 
 
@@ -177,10 +189,14 @@ def _dropped(n: NetworkView, e: facts.NetworkRemovalDropped, r: Recorded) -> Net
     return replace(n, state=NetworkState.MAKING, work=_work(r, NetworkRunKind.MAKE, *_meant(n), e.reason))
 
 
-def _meant(n: NetworkView) -> tuple[Mapping[str, int], tuple[str, ...], Ports]:
+def _meant(n: NetworkView) -> tuple[Mapping[str, int], _Access]:
     """What it has, or what a run in hand is to give it."""
     of = n.work or n
-    return of.zones, of.clients, of.ports
+    return of.zones, _access(of)
+
+
+def _access(of: NetworkView | NetworkWork) -> _Access:
+    return of.clients, of.ports, of.peers
 
 
 def _removed(n: NetworkView, e: facts.NetworkRemoved, r: Recorded) -> NetworkView:

@@ -20,6 +20,14 @@ CLIENT_RULES = frozenset(
 )
 """Rules of their own: made, changed and deleted with the clients they name."""
 
+PEER_RULES: Mapping[str, frozenset[str]] = {
+    "azurerm_network_security_rule.peers": frozenset(
+        {"source_address_prefixes", "destination_port_range", "destination_port_ranges"}
+    ),
+    "google_compute_firewall.peers": frozenset({"source_ranges", "allow"}),
+}
+"""Rules for members in other places: made and deleted, and updated in these attributes only."""
+
 FIREWALLS: Mapping[str, frozenset[str]] = {
     "digitalocean_firewall.kafka": frozenset({"inbound_rule", "pending_changes", "status"}),
     "hcloud_firewall.kafka": frozenset({"rule"}),
@@ -29,6 +37,7 @@ FIREWALLS: Mapping[str, frozenset[str]] = {
 MEMBER_RULES: Mapping[str, frozenset[str]] = {
     "azurerm_network_security_rule.members": frozenset({"source_address_prefixes", "destination_address_prefixes"}),
     "azurerm_network_security_rule.clients": frozenset({"destination_address_prefixes"}),
+    "azurerm_network_security_rule.peers": frozenset({"destination_address_prefixes"}),
 }
 """Where members are told by their subnets, a zone more changes these."""
 
@@ -38,8 +47,10 @@ PORT_RULES: Mapping[str, frozenset[str]] = {
 }
 """Where all ports of members are in one rule, another port changes these."""
 
-_RULE_OF_A_PORT = frozenset({"aws_vpc_security_group_ingress_rule.members"})
-"""A rule for each port: made and deleted with it."""
+_RULE_OF_A_PORT = frozenset(
+    {"aws_vpc_security_group_ingress_rule.members", "aws_vpc_security_group_ingress_rule.peers"}
+)
+"""A rule for each port, and each peer: made and deleted with it."""
 
 _ROOT = "module.kedge."
 
@@ -98,14 +109,14 @@ def _growing(change: PlannedChange, name: str, raw: Mapping[str, Any]) -> Iterat
 def _changing_access(change: PlannedChange, name: str, raw: Mapping[str, Any]) -> Iterator[str]:
     if name in CLIENT_RULES and change.action in (Action.CREATE, Action.UPDATE, Action.DELETE):
         return
-    if name in _RULE_OF_A_PORT and change.action in (Action.CREATE, Action.DELETE):
+    if (name in _RULE_OF_A_PORT or name in PEER_RULES) and change.action in (Action.CREATE, Action.DELETE):
         return
     if change.imported and name in _RULES and change.action is Action.UPDATE:
         return  # made by a run that was killed: see `_making`
     if name in _ACCESS and change.action is Action.UPDATE:
         yield from _elsewhere(raw, _ACCESS[name])
     else:
-        yield f"the plan would {change.action} it; a change of access touches rules for clients and ports alone"
+        yield f"the plan would {change.action} it; a change of access touches rules for clients, ports and peers alone"
 
 
 def _removing(change: PlannedChange, name: str, raw: Mapping[str, Any]) -> Iterator[str]:
@@ -128,14 +139,13 @@ _ALLOWED = {
     NetworkRunKind.REMOVE: _removing,
 }
 
-_ACCESS = {**FIREWALLS, **PORT_RULES}
+_ACCESS = {**FIREWALLS, **PORT_RULES, **PEER_RULES}
 
 _RULES = (
     CLIENT_RULES
     | FIREWALLS.keys()
     | MEMBER_RULES.keys()
-    | {
-        "aws_vpc_security_group_ingress_rule.members",
-        "aws_vpc_security_group_egress_rule.out",
-    }
+    | PEER_RULES.keys()
+    | _RULE_OF_A_PORT
+    | {"aws_vpc_security_group_egress_rule.out"}
 )

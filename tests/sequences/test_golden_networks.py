@@ -146,6 +146,49 @@ def network_of_a_place_that_was_left(world: NetworkWorld) -> None:
     world.judge_settled()
 
 
+def networks_of_a_move_let_each_other_in(world: NetworkWorld) -> None:
+    """No VM is made there before each side lets the other in. Both do until the last VM is retired; who stays behind
+    lets nobody in any more."""
+    world.declare("orders", clients=(OFFICE,), port=9192)
+    world.declare("carts")
+    world.settle(12)
+    world.move("orders", region="r2", clients=(OFFICE,), port=9192)
+    world.tick()
+    assert "waits for the network default in aws/main/r2" in world.waits("orders")[0]
+    world.settle(3)
+    assert not world.waits("carts")
+    world.settle(12)
+    assert not world.waits("orders")
+    world.join("orders")
+    world.settle(3)
+    assert [sorted(n.peers) for n in world.cloud.values()] == [["10.64.16.0/20"], ["10.64.0.0/20"]]
+    world.judge_settled()
+    world.arrive("orders")
+    world.settle(12)
+    assert [sorted(n.peers) for n in world.cloud.values()] == [[], []]
+    world.judge_settled()
+
+
+def network_without_clusters_lets_in_none_that_is_removed(world: NetworkWorld) -> None:
+    """A cluster in two places is deleted: what it has stays as it is until a person removes one of its networks."""
+    world.declare("orders")
+    world.settle(12)
+    world.move("orders", region="r2")
+    world.settle(12)
+    world.join("orders")
+    world.delete("orders")
+    world.settle(12)
+    assert [sorted(n.peers) for n in world.cloud.values()] == [["10.64.16.0/20"], ["10.64.0.0/20"]]
+    world.remove("default", region="r1")
+    world.settle(4)
+    world.declare("late", region="r3")
+    world.settle(20)
+    assert {n.cidr: sorted(n.peers) for n in world.cloud.values()} == {"10.64.16.0/20": [], "10.64.32.0/20": []}
+    world.declare("later", region="r4")
+    world.settle(12)
+    assert str(world.view.standing()[-1].cidr) == "10.64.0.0/20"
+
+
 def network_of_a_place_others_are_in(world: NetworkWorld) -> None:
     """A cluster moves away from a network another one is in: it goes with that one. One made later stays."""
     world.declare("orders")
@@ -175,6 +218,8 @@ STORIES = (
     network_that_was_deleted_by_hand_is_repaired,
     network_with_other_ports,
     network_of_a_place_that_was_left,
+    networks_of_a_move_let_each_other_in,
+    network_without_clusters_lets_in_none_that_is_removed,
     network_of_a_place_others_are_in,
 )
 

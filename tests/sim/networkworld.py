@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Network
+from typing import Any
 
 from controlplane.commands import CommandRefused
 from controlplane.database.jobs import MemoryJobStore
@@ -14,7 +15,7 @@ from controlplane.networks.decide import AddressPool
 from controlplane.networks.desk import NetworkDesk
 from controlplane.networks.keeper import NetworkKeeper, NetworkPorts
 from controlplane.networks.view import NetworksView
-from controlplane.places import places_of
+from controlplane.places import declared_places, places_of
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, empty_view
 from events.envelope import NewEvent, Origin, Recorded
@@ -43,6 +44,8 @@ class MadeNetwork:
     zones: set[str] = field(default_factory=set)
     clients: set[str] = field(default_factory=set)
     ports: Ports = USUAL_PORTS
+    peers: dict[str, str] = field(default_factory=dict)
+    """CIDR -> id of the network that had it when it was let in."""
 
 
 @dataclass
@@ -137,19 +140,27 @@ class NetworkWorld:
             self.standing_vms.append(vm)
         self._tell(f"{name} is deleted" + (", its VM stands" if retain else ""))
 
-    def move(self, name: str, *, region: str) -> None:
+    def move(self, name: str, *, region: str, **told: Any) -> None:
         """The cluster's spec names another region; a VM of it stands where it was, until it `arrives`."""
         before = self.clusters[name]
         (place,) = places_of(before)
         vm = replace(an_instance("brokers-a-0"), place=place)
-        self.declare(name, region=region)
+        self.declare(name, region=region, **told)
         self.clusters[name] = replace(self.clusters[name], generation=2, instances={vm.key: vm})
+
+    def join(self, name: str) -> None:
+        """A VM of it stands where it moves to; that where it comes from stands as well."""
+        view = self.clusters[name]
+        vm = replace(an_instance("brokers-a-0", generation=2), place=places_of(view)[0])
+        self.clusters[name] = replace(view, instances={**view.instances, vm.key: vm})
+        self._tell(f"{name} has a VM in {vm.place}")
 
     def arrive(self, name: str) -> None:
         """The last VM where it came from is retired, and nothing rolls any more."""
         view = self.clusters[name]
-        gone = {k: replace(i, phase=Phase.RETIRED, since=self.clock()) for k, i in view.instances.items()}
-        self.clusters[name] = replace(view, instances=gone, converged=view.generation)
+        left = {k: i for k, i in view.instances.items() if i.place != declared_places(view)[0]}
+        gone = {k: replace(i, phase=Phase.RETIRED, since=self.clock()) for k, i in left.items()}
+        self.clusters[name] = replace(view, instances={**view.instances, **gone}, converged=view.generation)
         self._tell(f"{name} has moved")
 
     def remove(self, name: str, *, account: str = "", region: str = "") -> str:
@@ -195,6 +206,7 @@ class NetworkWorld:
             installation_id="test",
             clock=self.clock,
             epoch=lambda: self.epoch,
+            filters_packets=lambda place: place.account == "filtering",
         )
         self.keeper = NetworkKeeper(ports, self.pool)
         self._position = 0
@@ -265,6 +277,23 @@ class NetworkWorld:
         standing = {n.id for n in self.view.standing()}
         assert set(self.cloud) <= standing, f"{set(self.cloud) - standing}: made, and nobody knows"
         assert not self.view.unreadable, self.view.unreadable
+        self._judge_apart()
+
+    def _judge_apart(self) -> None:
+        """Where VMs stand on both sides of a move, and one may be made, each side lets the other in. Nobody lets in
+        who was given the addresses of a network that is gone."""
+        for view in self.clusters.values():
+            there = [n for place in places_of(view) if (n := self.view.at(place)) is not None]
+            there = [n for n in there if n.place.account != "filtering"]
+            if view.deleted or len(there) < 2 or self.keeper.waits_for(view):
+                continue
+            for one in there:
+                lacking = {str(n.cidr) for n in there if n.id != one.id} - self.cloud[one.id].peers.keys()
+                assert not lacking, f"{view.name}: {one.place} shuts {lacking} out"
+        owners = {str(n.cidr): n.id for n in self.view.standing()}
+        for network in self.cloud.values():
+            for cidr, owner in network.peers.items():
+                assert owners.get(cidr, owner) == owner, f"{network.cidr} lets in {owners[cidr]} for {owner}"
 
     def judge_settled(self) -> None:
         """Once all is quiet: every living cluster has its network, as its spec says, and there is no other."""
@@ -277,6 +306,7 @@ class NetworkWorld:
             assert want.zones <= there.zones
             assert want.clients == there.clients
             assert want.ports == there.ports
+            assert set(want.peers(self.view.cidrs())) == there.peers.keys()
             assert there.cidr == str(network.cidr)
 
     # The cloud
@@ -313,6 +343,8 @@ class NetworkWorld:
             made.zones |= set(run.zones)
             made.clients = set(run.clients)
             made.ports = run.ports
+            owners = {str(n.cidr): n.id for n in self.view.standing()}
+            made.peers = {peer: owners.get(peer, "nobody") for peer in run.peers}
         self._point("before its end is told")
         result = {"settings": {"subnets": sorted(run.zones)}}
         self.jobs.succeed(IntentId(job_id), epoch=one.epoch, result=result)

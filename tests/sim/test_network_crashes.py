@@ -1,5 +1,7 @@
 """The server dies at each point of a network's life, once a run: it is made, grown, opened and removed all the same."""
 
+from collections.abc import Callable
+
 import pytest
 
 from providers.networks import Ports
@@ -24,13 +26,28 @@ def life(world: NetworkWorld) -> None:
     world.judge_settled()
 
 
-def points() -> int:
+def moved(world: NetworkWorld) -> None:
+    """A cluster moves to another network, each letting the other in meanwhile, and back again."""
+    world.declare("orders")
+    world.settle(12)
+    for there in ("r2", "r1"):
+        world.move("orders", region=there)
+        world.settle(20)
+        world.join("orders")
+        world.settle(20)
+        world.judge_settled()
+        assert sorted(len(n.peers) for n in world.cloud.values()) == [1, 1]
+        world.arrive("orders")
+        world.settle(30)
+        world.judge_settled()
+        (left,) = world.cloud.values()
+        assert left.peers == {}
+
+
+def points(of: Callable[[NetworkWorld], None]) -> int:
     world = NetworkWorld()
-    life(world)
+    of(world)
     return world.points
-
-
-POINTS = points()
 
 
 def test_without_a_crash_everything_is_as_declared() -> None:
@@ -45,7 +62,16 @@ def test_without_a_crash_everything_is_as_declared() -> None:
     assert default.ports == Ports((9092, 9192), (9093,))
 
 
-@pytest.mark.parametrize("point", range(1, POINTS + 1))
+@pytest.mark.parametrize("point", range(1, points(moved) + 1))
+def test_a_crash_at_any_point_of_a_move_leaves_nobody_let_in_or_shut_out(point: int) -> None:
+    world = NetworkWorld(crash_at=point)
+    try:
+        moved(world)
+    except AssertionError as error:
+        raise AssertionError("\n".join([str(error), *world.story])) from error
+
+
+@pytest.mark.parametrize("point", range(1, points(life) + 1))
 def test_a_crash_at_any_point_leaves_no_twin_and_nothing_half_done(point: int) -> None:
     world = NetworkWorld(crash_at=point)
     try:

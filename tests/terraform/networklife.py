@@ -164,6 +164,7 @@ def _calls(bench: CloudBench) -> Counter[str]:
 def _rules(kind: str, has: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     match kind:
         case "aws_vpc_security_group_ingress_rule":
+            assert has["to_port"] == has["from_port"]
             yield has["cidr_ipv4"] or "members", has["from_port"]
         case "azurerm_network_security_rule" if has["access"] == "Allow":
             sources = has["source_address_prefixes"]
@@ -176,7 +177,8 @@ def _rules(kind: str, has: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             for rule in has["inbound_rule"]:
                 first, _, last = rule["port_range"].partition("-")
                 for port in range(int(first), int(last or first) + 1):
-                    yield from ((source, str(port)) for source in rule["source_addresses"] or ["members"])
+                    tagged = ["members"] if rule["source_tags"] else []
+                    yield from ((source, str(port)) for source in (*(rule["source_addresses"] or ()), *tagged))
         case "hcloud_firewall":
             yield from ((source, rule["port"]) for rule in has["rule"] or () for source in rule["source_ips"])
 

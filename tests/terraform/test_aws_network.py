@@ -23,6 +23,7 @@ GOOD: dict[str, Any] = {
     "cidr": "10.20.0.0/20",
     "zones": {f"{REGION}a": 0, f"{REGION}b": 1, f"{REGION}c-p1": 2},
     "clients": ["10.8.0.0/16"],
+    "peers": ["10.65.0.0/20"],
 }
 
 
@@ -58,6 +59,7 @@ def test_wrong_values_are_refused(tmp_path: Path) -> None:
         "cidr": "10.0.0.0/8",
         "zones": {"a": 1, "b": 1, "c": 16},
         "clients": ["everybody"],
+        "peers": ["there"],
     }
     (rules / "x.auto.tfvars.json").write_text(json.dumps(wrong))
     done = terraform(rules, "plan", "-no-color", "-input=false", "-refresh=false")
@@ -70,7 +72,8 @@ def test_wrong_values_are_refused(tmp_path: Path) -> None:
         "/16 to /24",
         "0 to 15",
         "own",
-        "as",
+        "clients: each",
+        "peers: each",
     ):
         assert words in done.stderr, words
 
@@ -104,8 +107,10 @@ def test_a_network_is_made_is_stable_and_its_outputs_are_settings(folder: Path, 
     rules = aws.client(REGION).describe_security_group_rules(Filters=[{"Name": "group-id", "Values": [group]}])
     inward = [r for r in rules["SecurityGroupRules"] if not r["IsEgress"]]
     assert sorted((r["FromPort"], r.get("CidrIpv4", "members")) for r in inward) == [
+        (9092, "10.65.0.0/20"),
         (9092, "10.8.0.0/16"),
         (9092, "members"),
+        (9093, "10.65.0.0/20"),
         (9093, "members"),
     ]
     gone = run("destroy", "-no-color", "-input=false", "-auto-approve")

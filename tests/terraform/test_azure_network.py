@@ -22,9 +22,10 @@ GOOD: dict[str, Any] = {
     "cidr": "10.20.0.0/20",
     "zones": {f"{REGION}-1": 0, f"{REGION}-2": 1, f"{REGION}-3": 2},
     "clients": ["10.8.0.0/16"],
+    "peers": ["10.65.0.0/20"],
     "cloud": {"account_id": ACCOUNT, "tenant_id": TENANT},
 }
-DOMAINS = GOOD | {"zones": {f"{REGION}-fd0": 0, f"{REGION}-fd1": 1}, "clients": []}
+DOMAINS = GOOD | {"zones": {f"{REGION}-fd0": 0, f"{REGION}-fd1": 1}, "clients": [], "peers": []}
 
 
 @pytest.fixture(scope="module", params=["stand-in"])
@@ -62,6 +63,7 @@ def test_wrong_values_are_refused(folder: Path) -> None:
         "cidr": "10.0.0.0/8",
         "zones": {"a": 1, "b": 1, "c": 16},
         "clients": ["everybody"],
+        "peers": ["there"],
         "cloud": GOOD["cloud"],
     }
     # A rule that looks at another variable is not judged while that is wrong, hence a plan of its own.
@@ -76,7 +78,8 @@ def test_wrong_values_are_refused(folder: Path) -> None:
         "a number of its own",
         "is named after its region",
         "id of the subscription",
-        "each is an IPv4 network",
+        "clients: each is an IPv4 network",
+        "peers: each is an IPv4 network",
     ):
         assert words in told, words
 
@@ -104,6 +107,8 @@ def test_a_network_is_made_is_stable_and_its_output_is_a_regions_settings(folder
     assert [(r["access"], r["destinationPortRange"], r["sourceAddressPrefixes"]) for r in rules] == [
         ("Allow", "9092", subnets),
         ("Allow", "9093", subnets),
+        ("Allow", "9092", ["10.65.0.0/20"]),
+        ("Allow", "9093", ["10.65.0.0/20"]),
         ("Allow", "9092", ["10.8.0.0/16"]),
         ("Deny", "*", []),
     ]

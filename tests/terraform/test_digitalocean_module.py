@@ -26,6 +26,7 @@ NETWORK_VALUES: dict[str, Any] = {
     "cidr": "10.20.0.0/20",
     "zones": {"nyc3-a": 0, "nyc3-b": 1, "nyc3-c": 2},
     "clients": ["10.8.0.0/16"],
+    "peers": ["10.65.0.0/20"],
 }
 
 
@@ -160,6 +161,7 @@ def test_a_node_that_is_to_own_an_address_is_told_why_not(module: Path, fake: Di
 
 def test_wrong_values_of_a_network_are_refused(network: Path, fake: DigitaloceanFake) -> None:
     wrong: dict[str, Any] = {"name": "", "cidr": "10.0.0.0/8", "zones": {"a": 1, "b": 1}, "clients": ["everybody"]}
+    wrong["peers"] = ["there"]
     done = asked(network, fake, "plan", {**NETWORK_VALUES, **wrong})
     assert done.returncode != 0
     assert all(name in words(done) for name in wrong)
@@ -173,7 +175,7 @@ def test_a_network_is_made_and_its_settings_fit_the_file(network: Path, fake: Di
     assert firewall["tags"] == [members]
     assert sorted((r["ports"], json.dumps(r["sources"])) for r in firewall["inbound_rules"]) == [
         ("9092", '{"addresses": ["10.8.0.0/16"]}'),
-        ("9092-9093", json.dumps({"tags": [members]})),
+        ("9092-9093", json.dumps({"addresses": ["10.65.0.0/20"], "tags": [members]})),
     ]
     empty = asked(network, fake, "plan", NETWORK_VALUES, "-detailed-exitcode")
     assert empty.returncode == 0, empty.stdout
@@ -181,9 +183,9 @@ def test_a_network_is_made_and_its_settings_fit_the_file(network: Path, fake: Di
     region = {**told, "images": {"4.2.0": 163663980}}
     read = DigitaloceanSettings.model_validate({"accounts": {"p": {"id": TEAM, "regions": {"nyc3": region}}}})
     assert read.accounts["p"].regions["nyc3"].racks == ("nyc3-a", "nyc3-b", "nyc3-c")
-    without = asked(network, fake, "apply", {**NETWORK_VALUES, "clients": []}, "-auto-approve")
+    without = asked(network, fake, "apply", {**NETWORK_VALUES, "clients": [], "peers": []}, "-auto-approve")
     assert without.returncode == 0, without.stderr
-    assert [r["ports"] for r in firewall["inbound_rules"]] == ["9092-9093"]
+    assert [(r["ports"], r["sources"]) for r in firewall["inbound_rules"]] == [("9092-9093", {"tags": [members]})]
     gone = asked(network, fake, "destroy", NETWORK_VALUES, "-auto-approve")
     assert gone.returncode == 0, gone.stderr
     assert (fake.firewalls, list(fake.vpcs)) == ({}, [VPC])

@@ -24,6 +24,7 @@ GOOD: dict[str, Any] = {
     "cidr": "10.20.0.0/20",
     "zones": {f"{HOME}-b": 0, f"{HOME}-c": 1, f"{HOME}-d": 2},
     "clients": ["10.8.0.0/16"],
+    "peers": ["10.65.0.0/20"],
     "cloud": {"project": PROJECT},
 }
 
@@ -55,6 +56,7 @@ def test_wrong_values_are_refused(folder: Path) -> None:
         "cidr": "10.0.0.0/8",
         "zones": {"europe": 1, f"{HOME}-b": 1, f"{HOME}-c": 16},
         "clients": ["everybody"],
+        "peers": ["there"],
         "cloud": {"project": ""},
     }
     (folder / "x.auto.tfvars.json").write_text(json.dumps(wrong))
@@ -70,6 +72,7 @@ def test_wrong_values_are_refused(folder: Path) -> None:
         "as europe-west1-b",
         "each zone has a number of its own",
         "clients: each is an IPv4 network",
+        "peers: each is an IPv4 network",
         "id of the project",
     ):
         assert words in told, words
@@ -104,8 +107,10 @@ def test_a_network_is_made_is_stable_and_its_output_is_settings(folder: Path, go
     assert {r["direction"] for r in rules} == {"INGRESS"}
     assert {tuple(r["targetTags"]) for r in rules} == {read.network_tags}
     assert sorted((r["allowed"][0]["ports"][0], str(r.get("sourceRanges", "members"))) for r in rules) == [
+        ("9092", "['10.65.0.0/20']"),
         ("9092", "['10.8.0.0/16']"),
         ("9092", "members"),
+        ("9093", "['10.65.0.0/20']"),
         ("9093", "members"),
     ]
     gone = run("destroy", "-no-color", "-input=false", "-auto-approve")

@@ -78,6 +78,7 @@ def _out(standing: NetworkStanding) -> api.NetworkOut:
         clients=list(network.clients),
         broker_ports=list(network.ports.brokers),
         member_ports=list(network.ports.members),
+        peers=list(network.peers),
         clusters=list(standing.clusters),
         since=standing.since,
         tries=network.work.tries if network.work else 0,

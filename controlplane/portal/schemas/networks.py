@@ -24,6 +24,8 @@ class NetworkOut(_Told):
     broker_ports: list[int] = Field(default_factory=list)
     """What its firewall lets in: from clients and the network's own VMs, and `member_ports` from those VMs alone."""
     member_ports: list[int] = Field(default_factory=list)
+    peers: list[str] = Field(default_factory=list)
+    """Networks of members in other places that are let in as its own VMs are."""
     clusters: list[str]
     since: datetime
     tries: int = 0

@@ -16,6 +16,7 @@ locals {
       for cidr in var.clients : (port == 9092 ? cidr : "${cidr} ${port}") => { cidr = cidr, port = port }
     }
   ]...)
+  peer = merge([for port in values(local.inward) : { for cidr in var.peers : "${cidr} ${port}" => { cidr = cidr, port = port } }]...)
 }
 
 resource "aws_vpc_security_group_ingress_rule" "members" {
@@ -34,6 +35,18 @@ resource "aws_vpc_security_group_ingress_rule" "clients" {
 
   security_group_id = aws_security_group.kafka.id
   description       = "clients of Kafka"
+  cidr_ipv4         = each.value.cidr
+  ip_protocol       = "tcp"
+  from_port         = each.value.port
+  to_port           = each.value.port
+}
+
+# Members in other places of their clusters: they are in no group here.
+resource "aws_vpc_security_group_ingress_rule" "peers" {
+  for_each = local.peer
+
+  security_group_id = aws_security_group.kafka.id
+  description       = "members in another place"
   cidr_ipv4         = each.value.cidr
   ip_protocol       = "tcp"
   from_port         = each.value.port

@@ -32,6 +32,24 @@ resource "azurerm_network_security_rule" "members" {
   destination_address_prefixes = local.subnets
 }
 
+# Members in other places of their clusters.
+resource "azurerm_network_security_rule" "peers" {
+  for_each = { for name, told in local.members : name => told if length(var.peers) > 0 }
+
+  name                         = "${each.key}-from-peers"
+  resource_group_name          = azurerm_resource_group.network.name
+  network_security_group_name  = azurerm_network_security_group.kafka.name
+  priority                     = each.value.priority + 20
+  direction                    = "Inbound"
+  access                       = "Allow"
+  protocol                     = "Tcp"
+  source_port_range            = "*"
+  source_address_prefixes      = var.peers
+  destination_port_range       = length(each.value.ports) == 1 ? each.value.ports[0] : null
+  destination_port_ranges      = length(each.value.ports) == 1 ? null : each.value.ports
+  destination_address_prefixes = local.subnets
+}
+
 resource "azurerm_network_security_rule" "clients" {
   count = length(var.clients) > 0 ? 1 : 0
 

@@ -84,6 +84,16 @@ variable "member_ports" {
   }
 }
 
+variable "peers" {
+  description = "Networks of members in other places of their clusters, by CIDR: let in at all ports members are. None unless a cluster is in both."
+  type        = set(string)
+  default     = []
+  validation {
+    condition     = alltrue([for p in var.peers : can(cidrnetmask(p))])
+    error_message = "peers: each is an IPv4 network, as 10.65.0.0/20."
+  }
+}
+
 variable "cloud" {
   description = "Azure's own: `account_id` (the subscription), `tenant_id`, and `zone_<zone>` where a zone's name does not say which one of the subscription it is; `ipv6`, whether the subnets have it (false)."
   type        = map(string)

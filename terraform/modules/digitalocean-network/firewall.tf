@@ -22,6 +22,8 @@ resource "digitalocean_firewall" "kafka" {
       protocol    = "tcp"
       port_range  = inbound_rule.value
       source_tags = [digitalocean_tag.members.id]
+
+      source_addresses = length(var.peers) > 0 ? var.peers : null # members in other places of their clusters
     }
   }
 

@@ -84,6 +84,16 @@ variable "member_ports" {
   }
 }
 
+variable "peers" {
+  description = "Networks of members in other places of their clusters, by CIDR: let in at all ports members are. None unless a cluster is in both."
+  type        = set(string)
+  default     = []
+  validation {
+    condition     = alltrue([for p in var.peers : can(cidrnetmask(p))])
+    error_message = "peers: each is an IPv4 network, as 10.65.0.0/20."
+  }
+}
+
 variable "cloud" {
   description = "DigitalOcean's own: `ipv6`, whether the firewall lets VMs out by it (false)."
   type        = map(string)

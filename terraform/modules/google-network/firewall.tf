@@ -20,6 +20,23 @@ resource "google_compute_firewall" "members" {
   }
 }
 
+# Members in other places of their clusters: tags of another network say nothing here.
+resource "google_compute_firewall" "peers" {
+  for_each = { for name, ports in { brokers = var.broker_ports, controllers = var.member_ports } : name => ports if length(var.peers) > 0 }
+
+  name          = "${var.name}-${each.key}-peers"
+  description   = "${local.description}: ${each.key}, from members in another place"
+  network       = google_compute_network.network.id
+  direction     = "INGRESS"
+  source_ranges = var.peers
+  target_tags   = [local.tag]
+
+  allow {
+    protocol = "tcp"
+    ports    = [for p in each.value : tostring(p)]
+  }
+}
+
 resource "google_compute_firewall" "clients" {
   for_each = { for name, ports in { brokers = var.broker_ports } : name => ports if length(var.clients) > 0 }
 

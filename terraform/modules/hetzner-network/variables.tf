@@ -80,6 +80,16 @@ variable "member_ports" {
   }
 }
 
+variable "peers" {
+  description = "Networks of members in other places of their clusters, by CIDR, as for every cloud: VMs let them in by themselves, and nothing is made for them here."
+  type        = set(string)
+  default     = []
+  validation {
+    condition     = alltrue([for p in var.peers : can(cidrnetmask(p))])
+    error_message = "peers: each is an IPv4 network, as 10.65.0.0/20."
+  }
+}
+
 variable "cloud" {
   description = "Hetzner's own: `placement_groups`, how many (5 when not told); a project may have 50."
   type        = map(string)

@@ -80,6 +80,16 @@ variable "member_ports" {
   }
 }
 
+variable "peers" {
+  description = "Networks of members in other places of their clusters, by CIDR, as for every cloud: VMs let them in by themselves, and nothing is made for them here."
+  type        = set(string)
+  default     = []
+  validation {
+    condition     = alltrue([for p in var.peers : can(cidrnetmask(p))])
+    error_message = "peers: each is an IPv4 network, as 10.65.0.0/20."
+  }
+}
+
 variable "cloud" {
   description = "UpCloud's own: `anti_affinity`, which is `yes` (as far as there are hosts, the default), `strict` or `no`."
   type        = map(string)

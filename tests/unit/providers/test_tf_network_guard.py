@@ -88,6 +88,29 @@ def test_another_port_touches_the_rules_of_members(cloud: str) -> None:
     judged(cloud, ACCESS, change(*PORTS[cloud]))
 
 
+PEERS = {
+    "aws": ("aws_vpc_security_group_ingress_rule.peers", ["create"], None),
+    "azure": ("azurerm_network_security_rule.peers", ["update"], "source_address_prefixes"),
+    "digitalocean": ("digitalocean_firewall.kafka", ["update"], "inbound_rule"),
+    "google": ("google_compute_firewall.peers", ["update"], "source_ranges"),
+}
+"""How members in another place look there."""
+
+
+@pytest.mark.parametrize("cloud", PEERS)
+def test_members_in_another_place_touch_rules_of_theirs(cloud: str) -> None:
+    judged(cloud, ACCESS, change(*PEERS[cloud]))
+    resource = PEERS[cloud][0]
+    if cloud != "digitalocean":
+        for actions in (["create"], ["delete"]):
+            judged(cloud, ACCESS, change(resource, actions))
+    for attribute in ("direction", "security_group_id", "target_tags", "access", "priority", "tags"):
+        with pytest.raises(UnsafeChange, match=r"would (change its|update it)"):
+            judged(cloud, ACCESS, change(resource, ["update"], attribute))
+    with pytest.raises(UnsafeChange, match="changes nothing that is there"):
+        judged(cloud, MAKE, change(resource, ["update"], "name"))
+
+
 def test_a_rule_of_members_keeps_whom_it_is_for() -> None:
     with pytest.raises(UnsafeChange, match="would change its source_address_prefixes"):
         judged("azure", ACCESS, change("azurerm_network_security_rule.members", ["update"], "source_address_prefixes"))
@@ -118,6 +141,9 @@ def test_a_zone_more_may_tell_members_of_it_and_nobody_else() -> None:
     rule = "azurerm_network_security_rule"
     judged("azure", GROW, change(f"{rule}.members", ["update"], "source_address_prefixes"))
     judged("azure", GROW, change(f"{rule}.clients", ["update"], "destination_address_prefixes"))
+    judged("azure", GROW, change(f"{rule}.peers", ["update"], "destination_address_prefixes"))
+    with pytest.raises(UnsafeChange, match="would change its source_address_prefixes"):
+        judged("azure", GROW, change(f"{rule}.peers", ["update"], "source_address_prefixes"))
     with pytest.raises(UnsafeChange, match="would change its source_address_prefixes"):
         judged("azure", GROW, change(f"{rule}.clients", ["update"], "source_address_prefixes"))
     with pytest.raises(UnsafeChange, match="would change its access"):

@@ -66,6 +66,20 @@ def test_where_vms_filter_packets_it_is_said_how_those_that_stand_follow() -> No
     assert "PacketFilterBehind" in told
 
 
+def test_members_of_the_place_a_pool_moves_to_are_let_in_where_it_is() -> None:
+    world = a_world()
+    before = world.clusters["orders"]
+    world.move("orders", region="r2")
+    moving = world.clusters["orders"]
+    world.clusters["orders"] = replace(before, instances=moving.instances)
+    made, told = world.desk.planned(moving)
+    assert "network default is made in aws/main/r2 first" in made
+    assert told == ("network default in aws/main/r1 lets in members in aws/main/r2 first; no VM is replaced")
+    world.clusters["orders"] = moving
+    world.settle()
+    assert world.desk.planned(moving) == ()
+
+
 def _undeclared() -> NetworkWorld:
     world = NetworkWorld()
     world.declare("orders")

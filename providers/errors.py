@@ -25,7 +25,9 @@ class ProviderError(Exception):
 class AuthFailed(ProviderError):
     """The account's credentials were refused."""
 
-    what_next = "Check the credentials of the account profile named above, then resume."
+    what_next = (
+        "Check the credentials of the account profile named above; what waits goes on once they are good."
+    )
 
 
 class QuotaExceeded(ProviderError):

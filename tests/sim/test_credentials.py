@@ -1,6 +1,6 @@
 """Credentials in the middle of a roll, on each cloud's fake: they expire, and every call is refused in the cloud's own
 words for ten minutes; and they come to be another account's, in which there is nothing. Nothing is destroyed, nothing
-is called gone, what is wrong is said, and once the right ones are back the roll goes on.
+is called gone, what is wrong is said, and once the right ones are back the roll goes on by itself.
 
 What refuses is the fake, what hears it the cloud's own inventory code, and before each run its own proof of whose the
 credentials are, which the environment of a real Terraform waits for.
@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from events import facts
 from providers.base import InstanceState, TerraformRun
 from tests.builders import a_document
 from tests.fakes.clouds.aws import OTHER_ACCOUNT
@@ -153,8 +152,6 @@ def outlasts(
     assert before <= ids(world, cloud), "nothing is destroyed by who is not let in"
     assert known <= {i.key for i in world.view().alive() if not i.lost}, "nobody is called gone"
     world.disturbed()
-    if blocked.reason == "RunRefused":
-        world.person(facts.ClusterResumed("the credentials are renewed"))
 
 
 @pytest.mark.timeout(600)

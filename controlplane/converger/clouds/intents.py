@@ -17,6 +17,7 @@ from controlplane.replacement import Phase
 from controlplane.view import InstanceView, IntentView
 from events import facts
 from providers.base import CloudInstance, InstanceState
+from providers.errors import AuthFailed
 from providers.twins import keeper
 
 MAX_RUN_FAILURES = 6
@@ -69,7 +70,8 @@ def _died_unbound(situation: Situation, intent: IntentView) -> Verdict | None:
 def _start(situation: Situation, intent: IntentView, what: str) -> Verdict:
     if (dead := _died_unbound(situation, intent)) is not None:
         return dead
-    if intent.failures and not intent.retryable and not was_given_up_since(situation.view, intent):
+    over = was_given_up_since(situation.view, intent) or _is_let_in_again(situation, intent)
+    if intent.failures and not intent.retryable and not over:
         return _refused(situation, intent, what)
     other_machine = substitution_step(situation, intent)
     if other_machine is not None:
@@ -93,6 +95,15 @@ def _start(situation: Situation, intent: IntentView, what: str) -> Verdict:
     if (unmounting := unmounting_step(situation, intent, what)) is not None:
         return unmounting
     return act(f"Terraform: starting {what}", StartRun(intent.id, job_id(intent)))
+
+
+def _is_let_in_again(situation: Situation, intent: IntentView) -> bool:
+    """Credentials were refused, and the place has been listed since: they are good, and of its account, again."""
+    if intent.failed_at is None or not intent.error.startswith(f"{AuthFailed.__name__}:"):
+        return False
+    inventory = situation.seen.fresh_inventory(situation.now)
+    place = place_of_intent(situation.view, intent)
+    return inventory is not None and inventory.at > intent.failed_at and not inventory.silence(place)
 
 
 def _refused(situation: Situation, intent: IntentView, what: str) -> Verdict:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from controlplane.converger.clouds.intents import MAX_RUN_FAILURES, intent_step, job_id
+from controlplane.converger.clouds.rendering import place_of_intent
 from controlplane.converger.observation import JobSeen
 from controlplane.converger.verdict import StartRun, TerminateInstance, Verdict
 from controlplane.replacement import Phase
@@ -107,6 +108,29 @@ def test_what_only_a_person_can_mend_names_the_command() -> None:
     assert refused is not None
     assert spent is not None
     assert refused.next_command == spent.next_command == "kedge resume orders"
+
+
+@pytest.mark.parametrize(
+    ("error", "listed_s_ago", "is_silent", "goes_on"),
+    [
+        ("AuthFailed: ExpiredToken", 5, False, True),
+        ("AuthFailed: ExpiredToken", 600, False, False),
+        ("AuthFailed: ExpiredToken", 5, True, False),
+        ("UnsafeChange: it would replace", 5, False, False),
+    ],
+    ids=["listed since", "listed before", "silent", "refused for something else"],
+)
+def test_refused_credentials_are_tried_again_once_their_place_is_listed(
+    error: str, listed_s_ago: int, is_silent: bool, goes_on: bool
+) -> None:
+    view = _surge(failures=1, tries=1, failed_at=NOW - timedelta(seconds=20), error=error, retryable=False)
+    inventory = an_inventory(a_view(), at=NOW - timedelta(seconds=listed_s_ago))
+    silent = {str(place_of_intent(view, view.intents["i"])): "of another account"} if is_silent else {}
+    verdict = _step(view, inventory=replace(inventory, silent=silent))
+    assert bool(verdict.effects) is goes_on
+    if not goes_on:
+        assert verdict.wait is not None
+        assert verdict.wait.reason == "RunRefused"
 
 
 # --- confirmed --------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from controlplane.replacement import Phase
-from providers.errors import QuotaExceeded
+from providers.errors import CloudUnavailable
 from tests.sim.networkworld import NetworkWorld
 
 
@@ -31,10 +31,10 @@ def test_a_firewall_that_cannot_be_changed_holds_the_first_vm_back_and_says_why(
     world = NetworkWorld()
     moving(world)
     world.tick()
-    world.refuse = QuotaExceeded("RulesPerSecurityGroupLimitExceeded")
+    world.refuse = CloudUnavailable("no answer")
     world.settle(4)
     (told,) = (one for one in world.waits("orders") if "members" in one)
-    assert told.endswith("try 1 failed: QuotaExceeded: RulesPerSecurityGroupLimitExceeded")
+    assert told.endswith("try 1 failed: CloudUnavailable: no answer")
     world.refuse = None
     world.settle(12)
     assert world.waits("orders") == ()

@@ -25,9 +25,7 @@ class ProviderError(Exception):
 class AuthFailed(ProviderError):
     """The account's credentials were refused."""
 
-    what_next = (
-        "Check the credentials of the account profile named above; what waits goes on once they are good."
-    )
+    what_next = "Check the credentials of the account profile named above; what waits goes on once they are good."
 
 
 class QuotaExceeded(ProviderError):

@@ -84,6 +84,8 @@ class InstanceView:
     starts: int = 1
     launched_at: datetime | None = None
     fenced_at: datetime | None = None
+    served_at: datetime | None = None
+    """When its last start that was asked for was seen to serve; None before its first."""
     unregistered: bool = False
     drained: bool = False
     """Emptied on purpose, or a controller without a vote: it goes for good, nothing of it is handed over."""

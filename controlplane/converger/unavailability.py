@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from controlplane.converger.clouds.maintenance import preemptions
-from controlplane.converger.rolls.arrivals import service_report, state_of
+from controlplane.converger.health.testimony import is_unproved, says_it_is_down, why_not_serving
+from controlplane.converger.rolls.arrivals import service_report
 from controlplane.converger.verdict import Situation
 from controlplane.externals import expected_externals, external_brokers
 from controlplane.healingswitch import is_being_cured
@@ -24,9 +25,6 @@ from controlplane.view import ClusterView, InstanceView
 from planner.observed import KafkaSnapshot
 from providers.harm import Harm
 from providers.notices import MaintenanceNotice
-
-HEARD_S = 30.0
-"""What an agent said longer ago does not count against its service; it reports every few seconds."""
 
 _SERVING = frozenset({Phase.JOINED, Phase.DRAINING})
 _HANDED = frozenset({Phase.FENCING, Phase.FENCED, Phase.RELEASED})
@@ -64,6 +62,9 @@ def most_away(view: ClusterView) -> int:
 def may_go_away(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
     """Whether this broker may be stopped on purpose, as far as the number of those away is concerned."""
     away = brokers_away(situation, kafka)
+    if is_unproved(situation, kafka, instance) and not says_it_is_down(situation, instance):
+        # It may well serve again: nobody else may be away beside it, and that it may be away itself excuses nothing.
+        away = {broker: told for broker, told in away.items() if broker != instance.service_id}
     if instance.service_id in away or is_being_cured(situation.view, instance.node, instance.key):
         return Gate(True, f"{instance.key} is away or ill itself")
     most = most_away(situation.view)
@@ -90,14 +91,6 @@ def brokers_away(situation: Situation, kafka: KafkaSnapshot) -> Mapping[int, Awa
     return found
 
 
-def says_it_is_down(situation: Situation, instance: InstanceView) -> bool:
-    """By the young word of its agent: Kafka calls a process that has just died alive for some seconds more."""
-    seen, report = situation.seen.reports.get(instance.key), service_report(situation, instance)
-    if seen is None or report is None or situation.seconds_since(seen.received_at) > HEARD_S:
-        return False
-    return report.state != "running"
-
-
 def _away(
     situation: Situation,
     kafka: KafkaSnapshot,
@@ -117,9 +110,9 @@ def _away(
     if taken is not None and taken.not_before is not None and abs(taken.not_before - situation.now) <= TAKEN_SOON:
         return f"its cloud takes its VM back at {taken.not_before:%H:%M:%S} UTC", None
     since = situation.seen.health.astray.get(instance.service_id)
-    report = service_report(situation, instance)
-    if report is not None and says_it_is_down(situation, instance):
-        return state_of(situation, instance), min(since, report.since) if since else report.since
+    report, against = service_report(situation, instance), why_not_serving(situation, kafka, instance)
+    if report is not None and against:
+        return against, min(since, report.since) if since else report.since
     if instance.service_id in kafka.live_brokers():
         return None
     known = instance.service_id in kafka.brokers

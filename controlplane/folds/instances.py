@@ -104,7 +104,7 @@ def _substituted(view: ClusterView, e: facts.MachineSubstituted, at: datetime) -
 
 
 def _joined(view: ClusterView, e: facts.InstanceJoined, at: datetime) -> ClusterView:
-    return balancefold.newcomer(replace(move(view, e.key, Phase.JOINED, at), join_failures=0), e.key)
+    return balancefold.newcomer(replace(move(view, e.key, Phase.JOINED, at, served_at=at), join_failures=0), e.key)
 
 
 def _join_failed(view: ClusterView, e: facts.JoinFailed, at: datetime) -> ClusterView:
@@ -159,6 +159,7 @@ def _found(view: ClusterView, e: facts.InstanceAdopted, at: datetime) -> Cluster
         starts=e.starts,
         place=planned_place(view, planned),
         launched_at=at,
+        served_at=at if phase is Phase.JOINED else None,
         fenced_at=at if phase in (Phase.FENCED, Phase.RELEASED) else None,
         drained=e.drained,
         adopted=True,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
-from controlplane.folds.edits import Rules
+from controlplane.folds.edits import Rules, change
 from controlplane.members import vm_of
 from controlplane.replacement import Phase, require
 from controlplane.view import ClusterView, EvacuationView
@@ -72,6 +72,11 @@ def started_anew(view: ClusterView, key: str) -> ClusterView:
         return view
     left = tuple(k for k in rolling.left if k != key)
     return replace(view, rolling_restart=replace(rolling, left=left))
+
+
+def served(view: ClusterView, key: str, at: datetime) -> ClusterView:
+    """Its start that was asked for was seen to serve."""
+    return change(view, key, served_at=at)
 
 
 def given_up(view: ClusterView) -> ClusterView:

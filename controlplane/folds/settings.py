@@ -122,7 +122,8 @@ def restarted(view: ClusterView, e: facts.RestartCompleted, at: datetime) -> Clu
     view = nodefold.started_anew(view, instance.service_key)
     if done.canary:
         canaries[instance.planned.service] = CanaryView(e.key, done.generation, at, done.before)
-    return replace(_without(view, e.key), canaries=MappingProxyType(canaries))
+    view = replace(_without(view, e.key), canaries=MappingProxyType(canaries))
+    return view if done.service else nodefold.served(view, e.key, at)
 
 
 def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> ClusterView:
@@ -141,9 +142,11 @@ def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> 
 
 def reverted(view: ClusterView, e: facts.RestartReverted, at: datetime) -> ClusterView:
     """What was refused stays so, unless the VM was what failed."""
-    instance = named_service(view, e.key, _restarting(view, e.key).service)
+    done = _restarting(view, e.key)
+    instance = named_service(view, e.key, done.service)
     of_its_vm = e.given_up and view.restart_refusal is not None and view.restart_refusal[0] == instance.service_key
-    return replace(_without(view, e.key), restart_refusal=None if of_its_vm else view.restart_refusal)
+    view = replace(_without(view, e.key), restart_refusal=None if of_its_vm else view.restart_refusal)
+    return view if done.service or e.given_up else nodefold.served(view, e.key, at)
 
 
 def lost(view: ClusterView, key: str) -> ClusterView:

@@ -57,7 +57,7 @@ def _of_service(machines: "Services", vm: Vm, service: ServiceDocument, at: date
     since = at if began is None else at - timedelta(seconds=machines.seconds - began)
     rests: ServiceState = "failed" if machines.breakdowns.holds(vm, machines.seconds) else "waiting"
     state: ServiceState = "stopped" if spent in vm.spent else "running" if up else "starting" if process else rests
-    findings = findings_of(illness, failed) if up else ()
+    findings = findings_of(illness, failed, at) if up else ()
     metrics = dict(machines.kafka.migration.metrics(service)) if up else {}
     if vm.key in machines.breakdowns.exits:
         metrics["unexpected_exits"] = float(machines.breakdowns.exits[vm.key])

@@ -2,7 +2,7 @@
 release, or not at all, since their disk says it is somebody else's."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from agent.wire import ServiceDocument, ServiceReport
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 SOMEBODY = 1999
 """Whose id is found on a disk, or answers in place of the right one."""
+
+TOLD_AFTER_S = 5.0
+"""An agent believes who a process is once two looks in a row say the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,8 @@ class Strangers:
         """A broker that was there before comes up, as what it is now."""
         guise = self.worn[vm.key] = self.guises.get(vm.key, Guise())
         if guise.version or guise.other_id:
-            machines.illnesses[vm.service_key(service)] = Illness("wrong_identity", at)
+            told_at, node = at + timedelta(seconds=TOLD_AFTER_S), SOMEBODY if guise.other_id else service.node_id
+            machines.illnesses[vm.service_key(service)] = Illness("wrong_identity", told_at, node=node)
         if not guise.other_id:
             version, rack = guise.version or service.kafka_version, guise.rack or service.rack
             machines.kafka.start_broker(service.node_id, version=version, rack=rack)

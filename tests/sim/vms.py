@@ -94,6 +94,8 @@ class Illness:
     finding: str
     since: datetime
     lasts: bool = False
+    node: int | None = None
+    """As which node the process runs, where that is what is wrong."""
 
 
 @dataclass(slots=True)
@@ -172,10 +174,13 @@ def lost_directories(service: ServiceDocument, blank: Mapping[str, datetime]) ->
     )
 
 
-def findings_of(illness: Illness | None, failed: datetime | None) -> tuple[FindingReport, ...]:
-    """What an agent finds wrong in a service that runs. `failed`: since when one of its disks has."""
+def findings_of(illness: Illness | None, failed: datetime | None, at: datetime) -> tuple[FindingReport, ...]:
+    """What an agent finds wrong at that time in a service that runs. `failed`: since when one of its disks has."""
     found = Illness("log_dir_failed", failed) if failed is not None else illness
-    return (FindingReport(name=found.finding, since=found.since, message="as simulated"),) if found else ()
+    if found is None or found.since > at:
+        return ()
+    numbers = {} if found.node is None else {"node": float(found.node)}
+    return (FindingReport(name=found.finding, since=found.since, message="as simulated", numbers=numbers),)
 
 
 def file_systems(attached: Mapping[str, CloudVolume], service: ServiceDocument) -> tuple[LogDirReport, ...]:

@@ -183,9 +183,9 @@ def _is_anything_found(situation: Situation) -> bool:
 
 def healing_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
     """As before any restart, but what is wrong with the sick one itself is the reason for it, not against it."""
-    stumbling = service_down(situation, instance)
-    if stumbling is not None:
-        return Gate(False, f"{stumbling.service_key} does not run")
+    stumbling = service_down(situation, kafka, instance)
+    if stumbling:
+        return Gate(False, stumbling)
     if not instance.is_broker:
         return controller_gate(situation, kafka, instance)
     return sick_broker_gate(situation, kafka, instance)

@@ -83,7 +83,7 @@ def _active_controller(situation: Situation, kafka: KafkaSnapshot) -> InstanceVi
     active = [i for i in view.controllers() if i.service_id == kafka.quorum.leader and i.phase is Phase.JOINED]
     if len(active) != 1 or active[0].lost or view.in_zookeeper_mode:
         return None
-    if service_down(situation, active[0], service="controller") is not None:
+    if service_down(situation, kafka, active[0], service="controller"):
         return None
     return active[0] if controller_gate(situation, kafka, active[0]).open else None
 

@@ -10,12 +10,13 @@ Controllers always go this way, brokers where the strategy is `reattach`. One no
 when the quorum has caught up, or every replica is back in its ISR. With three voters the swap runs on two.
 """
 
+from controlplane.converger.health.testimony import says_it_is_down, why_not_serving
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.quorum.seats import lacks_majority, must_leave_first, voter_change_due
 from controlplane.converger.rolls.arrivals import has_reported, state_of
 from controlplane.converger.rolls.departures import request_retire
 from controlplane.converger.rolls.keptback import on_its_way
-from controlplane.converger.unavailability import may_go_away, says_it_is_down
+from controlplane.converger.unavailability import may_go_away
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.externals import expected_externals
 from controlplane.kafka.gates import Gate, falling_without, may_stop_broker, may_stop_controller
@@ -175,9 +176,9 @@ def _gets_what_is_there(view: ClusterView, holder: InstanceView, heir: InstanceV
     return not asked.new_disk and set(asked.disks) <= set(planned.new_dirs)
 
 
-def service_down(situation: Situation, instance: InstanceView, *, service: str = "") -> InstanceView | None:
-    """Another one (of that `service` only, where one is named) that does not run, by the word of its agent. An agent
-    that was not heard lately is left to Kafka's word.
+def service_down(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView, *, service: str = "") -> str:
+    """Another one (of that `service` only, where one is named) that does not serve by the word of its agent, in words;
+    "" where there is none. An agent that was not heard lately is left to Kafka's word.
     """
     for other in (s for i in situation.view.in_phase(Phase.JOINED) if not i.lost for s in services_on(i)):
         if other.service_key == instance.service_key or (service and other.planned.service != service):
@@ -185,8 +186,10 @@ def service_down(situation: Situation, instance: InstanceView, *, service: str =
         if is_told_to_stop(situation.view, other):
             continue
         if says_it_is_down(situation, other):
-            return other
-    return None
+            return f"{other.service_key} is {state_of(situation, other)}"
+        if against := why_not_serving(situation, kafka, other):
+            return f"{other.service_key} is not counted on: {against}"
+    return ""
 
 
 def controller_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
@@ -246,13 +249,18 @@ def _takes_nothing_away(situation: Situation, kafka: KafkaSnapshot, instance: In
 def others_are_whole(
     situation: Situation, kafka: KafkaSnapshot, instance: InstanceView, *, excepted: frozenset[int]
 ) -> Gate:
-    """`cluster_is_whole` without this broker. One whose VM is gone serves nobody, whether Kafka has noticed or not."""
+    """`cluster_is_whole` without this broker. One whose VM is gone serves nobody, nor does one by the word of its
+    agent, whether Kafka has noticed or not."""
     others = [i for i in situation.view.brokers() if i.phase is Phase.JOINED and i.key != instance.key]
     expected = [*(i.service_id for i in others), *expected_externals(situation.view)]
     whole = cluster_is_whole(kafka, expected, excepted=excepted)
     gone = next((i for i in others if i.lost), None)
     if whole.open and gone is not None:
         return Gate(False, f"the VM of {gone.key} is gone, whether Kafka has noticed or not")
+    against = ((i.key, why_not_serving(situation, kafka, i)) for i in others)
+    told = next(((key, why) for key, why in against if why), None)
+    if whole.open and told is not None:
+        return Gate(False, f"{told[0]} does not serve by its agent ({told[1]}), whether Kafka has noticed or not")
     return whole
 
 
@@ -286,9 +294,9 @@ def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Verd
     told = on_its_way(situation, but=(old.service_key,))
     if told:
         return wait(reason, f"handover of {old.node}: {told} was told to stop or to start anew, and may yet obey")
-    down = service_down(situation, old, service=old.planned.service)
-    if down is not None:
-        return wait(reason, f"handover of {old.node}: {down.service_key} is {state_of(situation, down)}")
+    down = service_down(situation, kafka, old, service=old.planned.service)
+    if down:
+        return wait(reason, f"handover of {old.node}: {down}")
     gate = _gate_for_its_heir(situation, kafka, old) if old.is_broker else controller_gate(situation, kafka, old)
     if not gate.open:
         return wait(reason, f"handover of {old.node}: {gate.reason}")

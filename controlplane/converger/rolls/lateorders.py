@@ -75,5 +75,5 @@ def _gate(situation: Situation, kafka: KafkaSnapshot, service: InstanceView) -> 
 def _voter_gate(situation: Situation, kafka: KafkaSnapshot, service: InstanceView) -> Gate:
     if service.drained or service.planned.service != situation.view.quorum_service:
         return Gate(True, "it has no vote")
-    down = service_down(situation, service, service=service.planned.service)
-    return controller_gate(situation, kafka, service) if down is None else Gate(False, f"{down.service_key} is down")
+    down = service_down(situation, kafka, service, service=service.planned.service)
+    return Gate(False, down) if down else controller_gate(situation, kafka, service)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from controlplane.converger.health.registrations import is_told_astray
 from controlplane.converger.health.wholeness import out_of_sync
-from controlplane.converger.rolls.arrivals import state_of
 from controlplane.converger.rolls.handovers import broker_gate, controller_gate, service_down, sick_broker_gate
 from controlplane.converger.unavailability import may_go_away
 from controlplane.converger.verdict import Situation, Wait
@@ -51,10 +50,9 @@ def restart_safety(situation: Situation, kafka: KafkaSnapshot, instance: Instanc
     if room is not None and not room.open:
         blocking = _blocking(situation, kafka, instance.service_id)
         return RestartSafety(instance.key, room, Wait("MaxUnavailable"), blocking)
-    stumbling = service_down(situation, instance)
-    if stumbling is not None:
-        down = Gate(False, f"{stumbling.service_key} is {state_of(situation, stumbling)}")
-        return RestartSafety(instance.key, down, Wait("BrokerDown"))
+    stumbling = service_down(situation, kafka, instance)
+    if stumbling:
+        return RestartSafety(instance.key, Gate(False, stumbling), Wait("BrokerDown"))
     if not instance.is_broker:
         gate = controller_gate(situation, kafka, instance)
         return RestartSafety(instance.key, gate, None if gate.open else Wait("QuorumGate"))

@@ -36,6 +36,31 @@ def old_vm_goes_first_reattached(world: World) -> None:
     assert set(world.machines.broker_ids) == {1000, 1001, 1002}
 
 
+def downgrade_asks_again_before_a_disk_passes(world: World) -> None:
+    """Somebody raises the metadata level by hand when the VM with 4.1.1 is there that is to have the disk of a broker:
+    it could not start on it, so nobody is stopped for it. The release of before lets go of the VM."""
+    reattach = {"strategy": "reattach", "max_unavailable": 1}
+    pinned = a_document(**reattach, version="4.2.0", config=', metadataVersion: "4.1"')
+    _born(world, Handover.REBIND, **reattach, version="4.1.1")
+    level = world.kafka.finalised["metadata.version"]
+    world.declare(pinned)
+    world.converge(ticks=900)
+    assert world.kafka.finalised["metadata.version"] == level
+    world.declare(a_document(**reattach, version="4.1.1"))
+    world.run(until=lambda w: any(not i.bound and i.is_broker for i in w.view().alive()), ticks=400)
+    heir = next(i for i in world.view().brokers() if not i.bound)
+    world.kafka.finalised["metadata.version"] = 29
+    for _ in range(60):
+        world.tick()
+    assert world.view().conditions["Blocked"].reason == "DowngradeBlocked"
+    assert f"not handing over to {heir.key} with Kafka 4.1.1" in world.view().conditions["Blocked"].message
+    assert world.kafka.serves(heir.service_id)
+    world.declare(a_document(**reattach, version="4.2.0"))
+    world.converge(ticks=900)
+    assert {i.planned.kafka_version for i in world.view().alive()} == {"4.2.0"}
+    assert world.kafka.under_min_isr_s == 0
+
+
 def old_vm_goes_first_and_the_new_one_never_boots(world: World) -> None:
     _born(world, Handover.DELETE_FIRST)
     world.machines.stillborn.add("controllers-a-0")
@@ -86,6 +111,7 @@ SCENARIOS = (
     an_address_stays_with_its_vm,
     old_vm_goes_first,
     old_vm_goes_first_reattached,
+    downgrade_asks_again_before_a_disk_passes,
     old_vm_goes_first_and_the_new_one_never_boots,
     lost_where_the_old_vm_goes_first,
     abort_where_the_old_vm_goes_first,

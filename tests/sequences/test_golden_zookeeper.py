@@ -121,6 +121,29 @@ def zookeeper_downgrade_asks_again_before_each_broker(world: World) -> None:
     assert world.kafka.under_min_isr_s == 0
 
 
+def zookeeper_downgrade_asks_again_before_a_disk_passes(world: World) -> None:
+    """A broker is given protocol 3.9 by hand when the VM with 3.8.1 is made that is to have the disk of another one:
+    that one is not stopped for it. The spec of before lets go of the VM."""
+    reattach = {"strategy": "reattach", "max_unavailable": 1}
+    pinned = a_zookeeper_document(**reattach, version="3.9.1", config=', metadataVersion: "3.8"')
+    world.declare(pinned)
+    world.converge()
+    world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
+    world.declare(a_zookeeper_document(**reattach))
+    world.run(until=lambda w: any(i.awaits_bind or not i.bound for i in w.view().brokers()), ticks=200)
+    heir = next(i for i in world.view().brokers() if not i.bound)
+    last = max(i.service_id for i in world.view().brokers() if i.node != heir.node)
+    _started_by_hand_with(world, last, "3.9")
+    _wait_until_blocked(world)
+    assert f"not handing over to {heir.key} with Kafka 3.8.1" in world.view().conditions["Blocked"].message
+    assert world.kafka.serves(heir.service_id)
+    _started_by_hand_with(world, last, "3.8")
+    world.declare(pinned)
+    world.converge(ticks=900)
+    assert {i.planned.kafka_version for i in world.view().alive()} == {"3.9.1"}
+    assert world.kafka.under_min_isr_s == 0
+
+
 def _wait_until_blocked(world: World) -> None:
     world.run(until=lambda w: "Blocked" in w.view().conditions and w.view().conditions["Blocked"].status, ticks=200)
     _wait(world, 60)
@@ -290,6 +313,7 @@ STORIES = (
     zookeeper_cluster_goes_back_to_3_8_half_way,
     zookeeper_downgrade_waits_for_a_protocol_raised_by_hand,
     zookeeper_downgrade_asks_again_before_each_broker,
+    zookeeper_downgrade_asks_again_before_a_disk_passes,
     zookeeper_spec_changes_mid_upgrade,
     zookeeper_upgrade_is_aborted_in_its_last_roll,
     zookeeper_server_dies_and_is_handed_over,

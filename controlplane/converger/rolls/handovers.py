@@ -16,6 +16,7 @@ from controlplane.converger.quorum.seats import lacks_majority, must_leave_first
 from controlplane.converger.rolls.arrivals import has_reported, state_of
 from controlplane.converger.rolls.departures import request_retire
 from controlplane.converger.rolls.keptback import on_its_way
+from controlplane.converger.rolls.levels import heir_is_beyond_its_reach
 from controlplane.converger.unavailability import may_go_away
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.externals import expected_externals
@@ -27,6 +28,7 @@ from controlplane.view import ClusterView, InstanceView
 from events import facts
 from events.ids import intent_id
 from planner.observed import KafkaSnapshot
+from planner.rollout.desired import desired_nodes
 
 _COPYING_S = 6 * 3600.0
 """A new disk is filled at the speed of replication that nobody throttles; longer than this is told as stuck."""
@@ -192,6 +194,17 @@ def service_down(situation: Situation, kafka: KafkaSnapshot, instance: InstanceV
     return ""
 
 
+def _let_go(situation: Situation, heir: InstanceView) -> Verdict | None:
+    """One that cannot read what is in force is not waited for once the spec asks for another release. Nothing has
+    passed to it."""
+    document = situation.view.working_spec()
+    wanted = {n.node: n.kafka_version for n in desired_nodes(document)} if document is not None else {}
+    version = wanted.get(heir.node, "")
+    if heir.bound or heir.planned.relieves or version in ("", heir.planned.kafka_version):
+        return None
+    return request_retire(situation, [heir], f"it runs Kafka {heir.planned.kafka_version}, and {version} is wanted")
+
+
 def controller_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
     """Stopped while the others are a majority that keeps up; a quorum of one has nobody to go on meanwhile."""
     return may_stop_controller(kafka, old.service_id, gone=_gone(situation.view), allow_outage=_is_alone(situation))
@@ -287,6 +300,9 @@ def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Verd
             again = f"kedge describe {situation.view.name}"
             return wait("MetadataLost", f"handover of {old.node}: {lost}", next_command=again, patience_s=0)
         return wait("KafkaUnknown", f"handover of {old.node}: Kafka's metadata cannot be read")
+    beyond = heir_is_beyond_its_reach(situation, new)
+    if beyond is not None:
+        return _let_go(situation, new) or beyond
     room = may_go_away(situation, kafka, old) if old.is_broker else None
     if room is not None and not room.open:
         return wait("MaxUnavailable", f"handover of {old.node}: {room.reason}")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from controlplane.converger.quorum.protocol import PROTOCOL, brokers_after, knows_protocol
 from controlplane.converger.verdict import Situation, Verdict, wait
 from controlplane.kafka.features import METADATA, metadata_level_of
+from controlplane.view import InstanceView
 from events.spec.releases import metadata_level_of as protocol_of
 from planner.rollout.order import Work
 
@@ -17,41 +18,45 @@ def beyond_its_reach(situation: Situation, work: Work) -> Verdict | None:
 
     An old look at Kafka counts, too: nobody can lower a level unseen but by giving up what was written.
     """
+    wanted = ((c.node, c.service, c.desired.kafka_version) for c in work.nodes if c.desired is not None)
+    verdicts = (_beyond(situation, f"not making {node}", service, version) for node, service, version in wanted)
+    return next((verdict for verdict in verdicts if verdict is not None), None)
+
+
+def heir_is_beyond_its_reach(situation: Situation, heir: InstanceView) -> Verdict | None:
+    """The same of a VM that is there, before who it stands by for is stopped: it was made while it could have read it.
+    Until then nothing is lost, and its predecessor serves."""
+    return _beyond(situation, f"not handing over to {heir.key}", heir.planned.service, heir.planned.kafka_version)
+
+
+def _beyond(situation: Situation, refused: str, service: str, version: str) -> Verdict | None:
+    if not version:
+        return None
     if situation.view.in_zookeeper_mode:
-        return _beyond_protocol(situation, work)
+        return _beyond_protocol(situation, refused, service, version)
     kafka = situation.seen.kafka
     seen = kafka.features.get(METADATA) if kafka is not None else None
-    if seen is None:
+    if seen is None or metadata_level_of(version) >= seen.finalised:
         return None
-    for change in work.nodes:
-        version = change.desired.kafka_version if change.desired is not None else ""
-        if version and metadata_level_of(version) < seen.finalised:
-            sentence = (
-                f"not making {change.node} with Kafka {version}, which reads {METADATA} up to "
-                f"{metadata_level_of(version)}: {seen.finalised} is finalised"
-            )
-            return _blocked(situation, sentence, "finalised")
-    return None
+    reads = f"which reads {METADATA} up to {metadata_level_of(version)}"
+    return _blocked(situation, f"{refused} with Kafka {version}, {reads}: {seen.finalised} is finalised", "finalised")
 
 
-def _beyond_protocol(situation: Situation, work: Work) -> Verdict | None:
+def _beyond_protocol(situation: Situation, refused: str, service: str, version: str) -> Verdict | None:
     """Asked anew before each broker of an older release than others: the protocol is in a file of each of them, which
     somebody may have changed, and started it anew, since the last one."""
-    for change in work.nodes:
-        version = change.desired.kafka_version if change.desired is not None else ""
-        if change.service != "broker" or not version or not brokers_after(situation.view, version):
-            continue
-        spoken = _spoken(situation, version)
-        if isinstance(spoken, str):
-            sentence = f"not making {change.node} with Kafka {version}: {spoken}"
-            return wait("KafkaUnknown", sentence, next_command=f"kedge describe {situation.view.name}")
-        beyond = {broker: p for broker, p in sorted(spoken.items()) if not knows_protocol(version, p)}
-        if beyond:
-            who = ", ".join(f"broker {broker} runs with {p}" for broker, p in beyond.items())
-            known = f"which knows {PROTOCOL} up to {protocol_of(version)}"
-            sentence = f"not making {change.node} with Kafka {version}, {known}: {who}"
-            return _blocked(situation, sentence, "reached")
-    return None
+    if service != "broker" or not brokers_after(situation.view, version):
+        return None
+    spoken = _spoken(situation, version)
+    if isinstance(spoken, str):
+        sentence = f"{refused} with Kafka {version}: {spoken}"
+        return wait("KafkaUnknown", sentence, next_command=f"kedge describe {situation.view.name}")
+    beyond = {broker: p for broker, p in sorted(spoken.items()) if not knows_protocol(version, p)}
+    if not beyond:
+        return None
+    who = ", ".join(f"broker {broker} runs with {p}" for broker, p in beyond.items())
+    known = f"which knows {PROTOCOL} up to {protocol_of(version)}"
+    return _blocked(situation, f"{refused} with Kafka {version}, {known}: {who}", "reached")
 
 
 def _spoken(situation: Situation, version: str) -> Mapping[int, str] | str:

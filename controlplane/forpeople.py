@@ -24,6 +24,7 @@ _FOR_A_PERSON = frozenset(
         "NoReceiver",
         "NoRoom",
         "Paused",
+        "PermissionMissing",
         "ReplacementFailed",
         "RestartFailed",
         "RestartReverted",

@@ -221,6 +221,8 @@ class IntentView:
     """Since a person last let it go on."""
     tries: int = 0
     """Runs that failed, ever: each try is a job of its own, also after a person forgave the failures."""
+    refusals: int = 0
+    """Runs in a row that the cloud did not permit: no failures, as no number of them makes trying again senseless."""
     failed_at: datetime | None = None
     error: str = ""
     retryable: bool = True

@@ -28,6 +28,21 @@ class AuthFailed(ProviderError):
     what_next = "Check the credentials of the account profile named above; what waits goes on once they are good."
 
 
+class NotPermitted(ProviderError):
+    """The cloud knows who asks, and that one may not: credentials are good and lack a permission, or the account has
+    something switched off. Trying at once gets the same answer; somebody has to allow it, which no answer announces."""
+
+    what_next = (
+        "Give the credentials of the account profile what they lack (docs/clouds/policies has all of it); it is tried "
+        "again by itself, now and then."
+    )
+
+    def __init__(self, message: str, permission: str = "") -> None:
+        """`permission`: what the cloud asked for, in its own words, "" where it does not tell."""
+        super().__init__(f"{permission} is not allowed: {message}" if permission else message)
+        self.permission = permission
+
+
 class QuotaExceeded(ProviderError):
     """The account may not have more of this. Only its owner can change that."""
 

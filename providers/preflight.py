@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from providers.base import Place, Resources
 from providers.doctor import Finding
-from providers.errors import AuthFailed, CloudUnavailable, NotFound, QuotaExceeded
+from providers.errors import AuthFailed, CloudUnavailable, NotFound, NotPermitted, QuotaExceeded
 
 PERMISSIONS, ADDRESSES = "permissions", "addresses"
 """What a finding is about: the first is the credentials' affair, the second that of the network."""
@@ -32,23 +32,23 @@ class LooksAhead(Protocol):
 
 
 def check_ahead(provider: LooksAhead, wanted: Resources, new: Set[str], tell: Callable[[str], None]) -> None:
-    """Raises `AuthFailed`, else `QuotaExceeded`, naming all that is in the way; `RateLimited` where that was asked too
-    often. `tell` hears what could not be learnt, and why."""
+    """Raises `NotPermitted`, else `QuotaExceeded`, naming all that is in the way; `RateLimited` where that was asked
+    too often. `tell` hears what could not be learnt, and why."""
     if not _vms(new):
         return
     if wrong := _in_the_way(provider, wanted, new, tell, "the surge"):
-        kind = AuthFailed if any(f.what == PERMISSIONS for f in wrong) else QuotaExceeded
+        kind = NotPermitted if any(f.what == PERMISSIONS for f in wrong) else QuotaExceeded
         told = "; ".join(f.told for f in wrong)
         raise kind(f"{wanted.place}: cannot make {', '.join(sorted(new))}; nothing was made. {told}")
 
 
 def check_successors(provider: LooksAhead, wanted: Resources, leaving: Set[str], tell: Callable[[str], None]) -> None:
     """Before a release deletes VMs whose successors its bind makes: may the credentials make any? There is room: what
-    these had. Raises `AuthFailed`, `RateLimited`; `tell` as above. Without VMs among `leaving` nothing is asked."""
+    these had. Raises `NotPermitted`, `RateLimited`; `tell` as above. Without VMs among `leaving` nothing is asked."""
     vms = _vms(leaving)
     if vms and (wrong := _in_the_way(provider, wanted, frozenset(), tell, "the release")):
         told = "; ".join(f.told for f in wrong)
-        raise AuthFailed(f"{wanted.place}: nobody could follow {', '.join(vms)}; nothing was deleted. {told}")
+        raise NotPermitted(f"{wanted.place}: nobody could follow {', '.join(vms)}; nothing was deleted. {told}")
 
 
 def _vms(targets: Set[str]) -> list[str]:
@@ -65,7 +65,7 @@ def _in_the_way(
                 tell(f"{wanted.place}: {finding.what} unknown before {what}: {finding.told}")
             elif not finding.well:
                 wrong.append(finding)
-    except (AuthFailed, CloudUnavailable, NotFound) as error:
+    except (AuthFailed, NotPermitted, CloudUnavailable, NotFound) as error:
         tell(f"{wanted.place}: not learnt before {what}: {error}")
     return wrong
 
@@ -96,7 +96,7 @@ def of_permissions(place: Place, lacks: Callable[[], Iterable[str]]) -> Iterator
     """What the credentials lack, by `lacks`; that they are not told is no obstacle. Raises `RateLimited`."""
     try:
         missing = sorted(lacks())
-    except (AuthFailed, CloudUnavailable, NotFound) as error:
+    except (AuthFailed, NotPermitted, CloudUnavailable, NotFound) as error:
         yield Finding(PERMISSIONS, None, f"{place} does not tell them: {error}")
         return
     if missing:

@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 from providers.base import InstanceResource, Place, Resources, VolumeResource
 from providers.catalogfile import CatalogFile
 from providers.doctor import Finding
-from providers.errors import AuthFailed, CloudUnavailable, NotFound, QuotaExceeded
+from providers.errors import AuthFailed, CloudUnavailable, NotFound, NotPermitted, QuotaExceeded
 
 SAMPLE = "small"
 """The neutral size `kedge doctor` asks room for: one VM of it more than there is, as any roll needs."""
@@ -88,7 +88,7 @@ def check_room(provider: TellsQuotas, wanted: Resources, new: Set[str], sold: Ca
         return
     try:
         quotas = provider.quotas(wanted.place)
-    except (AuthFailed, CloudUnavailable, NotFound):
+    except (AuthFailed, NotPermitted, CloudUnavailable, NotFound):
         return
     refuse_what_does_not_fit(quotas, wanted, new, sold)
 

@@ -18,6 +18,7 @@ GIVEN_UP = frozenset(
     {
         "RunRefused",
         "RunFailed",
+        "PermissionMissing",
         "ReplacementFailed",
         "DrainNotConverging",
         "SettingRefused",

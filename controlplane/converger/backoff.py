@@ -2,6 +2,7 @@
 
 FIRST_S = 2.0
 CAP_S = 300.0
+REFUSED_CAP_S = 3600.0
 
 
 def delay_s(failures: int) -> float:
@@ -9,3 +10,8 @@ def delay_s(failures: int) -> float:
     if failures <= 0:
         return 0.0
     return min(CAP_S, FIRST_S * 2.0 ** min(failures - 1, 16))
+
+
+def refused_pause_s(refusals: int) -> float:
+    """Seconds to wait after so many refusals in a row for want of a permission: 5, 10, 20, 40 min, then an hour."""
+    return min(REFUSED_CAP_S, CAP_S * 2.0 ** min(refusals - 1, 16)) if refusals > 0 else 0.0

@@ -46,6 +46,10 @@ class InventorySeen:
     """What the cloud announces of an instance, where it does, as of some minutes ago."""
     silent: Mapping[str, str] = field(default_factory=dict)
     """Places (by name) that did not answer while others did, and why: of what is there nothing is known now."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Those of them that lack a permission to be listed."""
+    let_in_since: Mapping[str, datetime] = field(default_factory=dict)
+    """By place (its name): since when this server has been let in there each time it asked."""
     addresses_by_place: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Addresses of nodes by place (its name), where there are several: a node that moves has one in each."""
 
@@ -176,6 +180,8 @@ class Observation:
     """ZooKeeper mode, asked for while a broker is of a later release than the spec: the protocol version each broker
     that answered runs with, by its id. None: not asked for, or nobody could be asked."""
     missing: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Places (by name) that do not permit us to list what is there, in the cloud's words."""
     pulses: Mapping[TopicPartition, Pulse] = field(default_factory=dict)
     """How each running move has come on so far."""
     elections: Elections = NONE_ASKED

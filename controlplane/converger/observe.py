@@ -84,7 +84,7 @@ class Observer:
     def observe(self, view: ClusterView) -> Observation:
         """What is to be seen now. What cannot be read is missing, with the reason."""
         missing: dict[str, str] = {}
-        inventory = None
+        inventory, refused = None, dict[str, str]()
         jobs = self._jobs(view)
         # What a run did is an outcome only in an inventory newer than its end: asking for that saves a tick.
         ended = max((j.ended_at for j in jobs.values() if j.ended_at), default=None)
@@ -92,6 +92,8 @@ class Observer:
             inventory = self._ports.inventory.seen(view, newer_than=ended)
         except provider_errors.ProviderError as error:
             missing["inventory"] = str(error)
+            if isinstance(error, provider_errors.NotPermitted):
+                refused = {name: str(error) for p in places_of(view) if (name := str(p)) in str(error)}
         before = self._snapshots.get(view.uid)
         drain_sha256 = view.drain.plan_sha256 if view.drain else ""
         rebalance_sha256 = view.rebalance.plan_sha256 if view.rebalance else ""
@@ -117,6 +119,7 @@ class Observer:
             topics=self._topics(view, kafka, missing) if kafka is not None and kafka is not before else None,
             placement=self._placement(view, kafka),
             missing=missing,
+            refused={**(inventory.refused if inventory is not None else {}), **refused},
             traffic=self.traffic(view.uid) if has_work(view) else UNKNOWN,
             handover=ways[0] if ways else Handover.REBIND,
             handovers=dict(zip(clouds, ways, strict=True)) if len(clouds) > 1 else {},

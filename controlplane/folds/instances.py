@@ -13,6 +13,7 @@ from controlplane.places import planned_place
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from events import facts
+from providers.errors import NotPermitted
 
 
 def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterView:
@@ -81,9 +82,11 @@ def _surged(view: ClusterView, e: facts.SurgeCompleted, at: datetime) -> Cluster
 
 def _run_failed(view: ClusterView, e: facts.RunFailed, at: datetime) -> ClusterView:
     intent = view.intents[e.intent]
+    refused = e.error == NotPermitted.__name__
     failed = replace(
         intent,
-        failures=intent.failures + 1,
+        failures=intent.failures + (0 if refused else 1),
+        refusals=intent.refusals + 1 if refused else 0,
         tries=intent.tries + 1,
         failed_at=at,
         error=f"{e.error}: {e.message}",

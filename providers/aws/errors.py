@@ -25,6 +25,7 @@ from providers.errors import (
     CloudUnavailable,
     NoCapacity,
     NotFound,
+    NotPermitted,
     NotYetGone,
     PlaceUnknown,
     ProviderError,
@@ -37,10 +38,11 @@ _KINDS: tuple[tuple[type[ProviderError], str], ...] = (
     (RateLimited, r"RequestLimitExceeded|Throttling\w*|TooManyRequests\w*|SlowDown|EC2ThrottledException"),
     (NoCapacity, r"Insufficient\w*Capacity|InsufficientFreeAddressesInSubnet|SpotMaxPriceTooLow"),
     (QuotaExceeded, r"\w*LimitExceeded(Exception)?|MaxSpotInstanceCountExceeded|PendingVerification"),
+    (NotPermitted, r"UnauthorizedOperation|AccessDenied\w*|UnauthorizedAccess|OptInRequired"),
     (
         AuthFailed,
-        r"AuthFailure|UnauthorizedOperation|AccessDenied\w*|InvalidClientTokenId|ExpiredToken\w*|RequestExpired"
-        r"|SignatureDoesNotMatch|UnrecognizedClient\w*|OptInRequired|InvalidAccessKeyId|Blocked|MissingAuth\w*",
+        r"AuthFailure|InvalidClientTokenId|ExpiredToken\w*|RequestExpired"
+        r"|SignatureDoesNotMatch|UnrecognizedClient\w*|InvalidAccessKeyId|Blocked|MissingAuth\w*",
     ),
     (NotFound, r"Invalid[\w.]*\.(NotFound|Malformed)|InvalidAMIID\.Unavailable|InvalidPlacementGroup\.Unknown"),
     (NotYetGone, r"DependencyViolation|VolumeInUse|Invalid(NetworkInterface|IPAddress|Group|Attachment)\.InUse"),
@@ -58,7 +60,15 @@ _STILL_MOUNTED = re.compile(
 for 5 min while the attachment is `detaching`, and gives up at once where it is `busy`, or still `attached`
 (`waitVolumeAttachmentDeleted` in its ebs_volume_attachment.go). No code of EC2 is in it: each call was answered."""
 
-_SAID = re.compile(r"api error (?P<code>[\w.]+): (?P<message>[^\n]*)")
+_SAID = re.compile(
+    r"(?:operation error (?P<service>[\w ]+): (?P<operation>\w+), [^\n]*)?"
+    r"api error (?P<code>[\w.]+): (?P<message>[^\n]*)"
+)
+"""As Go's SDK prints an error. The operation counts where AWS does not name the action it did not allow."""
+
+_ACTION = re.compile(r"not authorized to perform: (?P<action>[\w-]+:\w+)")
+_ENCODED = re.compile(r"\s*Encoded authorization failure message: [\w-]+\.?")
+"""A kilobyte or two that only `aws sts decode-authorization-message` reads."""
 
 _NO_CREDENTIALS = (
     NoCredentialsError,
@@ -76,21 +86,23 @@ def translated(what: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        raise from_code(code_of(error), f"{what}: {_message(error)}", status=_status(error)) from error
+        told = f"{what}: {_message(error)}"
+        raise from_code(code_of(error), told, status=_status(error), operation=error.operation_name) from error
     except _NO_CREDENTIALS as error:
         raise AuthFailed(f"{what}: {error}") from error
     except BotoCoreError as error:
         raise CloudUnavailable(f"{what}: {error}") from error
 
 
-def from_code(code: str, message: str, *, status: int = 0) -> ProviderError:
-    """The typed error of one of AWS's codes. `status` decides where the code says nothing."""
-    for kind, pattern in _KINDS:
-        if re.fullmatch(pattern, code):
-            return kind(f"{message} ({code})")
-    if status in (401, 403):
-        return AuthFailed(f"{message} ({code})")
-    return CloudUnavailable(f"{message} ({code})")
+def from_code(code: str, message: str, *, status: int = 0, operation: str = "") -> ProviderError:
+    """The typed error of one of AWS's codes. `status` decides where the code says nothing; `operation` is the call's
+    name, for what AWS does not allow without a word on the action."""
+    kind = next((kind for kind, pattern in _KINDS if re.fullmatch(pattern, code)), None)
+    kind = kind or {401: AuthFailed, 403: NotPermitted}.get(status, CloudUnavailable)
+    if kind is NotPermitted:
+        action = _ACTION.search(message)
+        return NotPermitted(f"{_ENCODED.sub('', message)} ({code})", action["action"] if action else operation)
+    return kind(f"{message} ({code})")
 
 
 def recognise(diagnostics: Sequence[str]) -> ProviderError | None:
@@ -102,7 +114,8 @@ def recognise(diagnostics: Sequence[str]) -> ProviderError | None:
                 f"let go of it yet ({kept['said'].strip()})"
             )
         if said := _SAID.search(text):
-            return from_code(said["code"], said["message"])
+            operation = f"{said['service'].lower()}:{said['operation']}" if said["service"] else ""
+            return from_code(said["code"], said["message"], operation=operation)
         if "No valid credential sources found" in text or "AWS account ID not allowed" in text:
             return AuthFailed(text)
     return None

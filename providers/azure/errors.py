@@ -16,6 +16,7 @@ from providers.errors import (
     CloudUnavailable,
     NoCapacity,
     NotFound,
+    NotPermitted,
     NotYetGone,
     PlaceUnknown,
     ProviderError,
@@ -29,10 +30,14 @@ _KINDS: tuple[tuple[type[ProviderError], str], ...] = (
     (NoCapacity, r"\w*AllocationFailed|OverconstrainedAllocationRequest|SkuNotAvailable|SubnetIsFull|\w*Evicted"),
     (QuotaExceeded, r"\w*QuotaExceeded|\w*LimitExceeded|\w*LimitReached|ResourceQuotaExceeded|MaxStorageAccount\w*"),
     (
+        NotPermitted,
+        r"\w*AuthorizationFailed|RequestDisallowedByPolicy|Forbidden|ReadOnlyDisabledSubscription|DisabledSubscription"
+        r"|MissingSubscriptionRegistration|FeatureNotRegistered",
+    ),
+    (
         AuthFailed,
-        r"\w*AuthorizationFailed|AuthenticationFailed|InvalidAuthenticationToken\w*|ExpiredAuthenticationToken"
-        r"|InvalidSubscriptionId|SubscriptionNotFound|ReadOnlyDisabledSubscription|DisabledSubscription"
-        r"|MissingSubscriptionRegistration|FeatureNotRegistered|RequestDisallowedByPolicy|Unauthorized|Forbidden",
+        r"AuthenticationFailed|InvalidAuthenticationToken\w*|ExpiredAuthenticationToken|InvalidSubscriptionId"
+        r"|SubscriptionNotFound|Unauthorized",
     ),
     (
         NotFound,
@@ -56,6 +61,9 @@ _KINDS: tuple[tuple[type[ProviderError], str], ...] = (
         r"|\w*NotSupported\w*|InvalidVMSize|InvalidResourceNamespace|ResourcesWithoutZones\w*",
     ),
 )
+
+_ACTION = re.compile(r"perform action\(?s?\)? '(?P<action>[^']+)'")
+"""In what Azure says of who is known and lacks a role (`AuthorizationFailed`)."""
 
 _STILL = re.compile(r"is attached to|concurrent request|is used by existing|being deleted|in progress", re.IGNORECASE)
 _QUOTA = re.compile(r"\bquota\b", re.IGNORECASE)
@@ -94,14 +102,12 @@ def from_code(code: str, message: str, *, status: int = 0) -> ProviderError:
         return QuotaExceeded(told)
     if code in ("OperationNotAllowed", "Conflict", "BadRequest") and _STILL.search(message):
         return NotYetGone(told)
-    for kind, pattern in _KINDS:
-        if re.fullmatch(pattern, code):
-            return kind(told)
-    if status in (401, 403):
-        return AuthFailed(told)
-    if status == 409:
-        return ResourceConflict(told)
-    return CloudUnavailable(told)
+    kind = next((kind for kind, pattern in _KINDS if re.fullmatch(pattern, code)), None)
+    kind = kind or {401: AuthFailed, 403: NotPermitted, 409: ResourceConflict}.get(status, CloudUnavailable)
+    if kind is NotPermitted:
+        action = _ACTION.search(message)
+        return NotPermitted(told, action["action"] if action else "")
+    return kind(told)
 
 
 def recognise(diagnostics: Sequence[str]) -> ProviderError | None:

@@ -16,6 +16,7 @@ from providers.errors import (
     CloudUnavailable,
     NoCapacity,
     NotFound,
+    NotPermitted,
     NotYetGone,
     ProviderError,
     QuotaExceeded,
@@ -39,7 +40,7 @@ _BY_MESSAGE: tuple[tuple[type[ProviderError], str], ...] = (
 
 _BY_STATUS = {
     401: AuthFailed,
-    403: AuthFailed,
+    403: NotPermitted,
     404: NotFound,
     409: ResourceConflict,
     412: ResourceConflict,
@@ -47,7 +48,10 @@ _BY_STATUS = {
     429: RateLimited,
 }
 
-_SAID = re.compile(r"(?:GET|POST|PUT|DELETE) \S+: (?P<status>\d{3}) (?:\(request \"[^\"]*\"\) )?(?P<message>[^\n]*)")
+_SAID = re.compile(
+    r"(?P<method>GET|POST|PUT|DELETE) \S*?(?P<path>/v2\S*)?: (?P<status>\d{3}) "
+    r"(?:\(request \"[^\"]*\"\) )?(?P<message>[^\n]*)"
+)
 """How godo, below the Terraform provider, writes an answer it did not want (godo, `ErrorResponse.Error`)."""
 
 _AWAY = re.compile(r"dial tcp|connection refused|no such host|deadline exceeded|\bEOF\b")
@@ -64,21 +68,23 @@ def translated(what: str) -> Iterator[None]:
         raise CloudUnavailable(f"{what}: {error}") from error
 
 
-def from_answer(status: int, message: str) -> ProviderError:
-    """The typed error of an answer."""
+def from_answer(status: int, message: str, *, call: str = "") -> ProviderError:
+    """The typed error of an answer. `call` (`POST /v2/droplets`): DigitalOcean does not name what a token lacks."""
     told = f"{message} ({status})"
     if status in (403, 409, 412, 422):
         for kind, pattern in _BY_MESSAGE:
             if re.search(pattern, message, re.IGNORECASE):
                 return kind(told)
-    return _BY_STATUS.get(status, CloudUnavailable)(told)
+    kind = _BY_STATUS.get(status, CloudUnavailable)
+    return NotPermitted(told, call) if kind is NotPermitted else kind(told)
 
 
 def recognise(diagnostics: Sequence[str]) -> ProviderError | None:
     """The first error of DigitalOcean's API in Terraform's diagnostics, None when there is none."""
     for text in diagnostics:
         if said := _SAID.search(text):
-            return from_answer(int(said["status"]), said["message"])
+            call = f"{said['method']} {said['path'].partition('?')[0]}" if said["path"] else ""
+            return from_answer(int(said["status"]), said["message"], call=call)
         if _AWAY.search(text):
             return CloudUnavailable(text)
         if "token" in text.lower() and "digitalocean" in text.lower():

@@ -17,6 +17,7 @@ from providers.errors import (
     CloudUnavailable,
     NoCapacity,
     NotFound,
+    NotPermitted,
     NotYetGone,
     PlaceUnknown,
     ProviderError,
@@ -30,10 +31,11 @@ _KINDS: tuple[tuple[type[ProviderError], str], ...] = (
     (NoCapacity, r"ZONE_RESOURCE_POOL_EXHAUSTED\w*|stockout|resourcePoolExhausted|IP_SPACE_EXHAUSTED\w*"),
     (QuotaExceeded, r"quotaExceeded|QUOTA_EXCEEDED|limitExceeded|dailyLimitExceeded"),
     (
-        AuthFailed,
-        r"authError|required|forbidden|insufficientPermissions|accessNotConfigured|accountDisabled|SERVICE_DISABLED"
-        r"|PERMISSIONS_ERROR|IAM_PERMISSION_DENIED|billingNotEnabled|BILLING_DISABLED|CONSUMER_INVALID",
+        NotPermitted,
+        r"forbidden|insufficientPermissions|accessNotConfigured|SERVICE_DISABLED|PERMISSIONS_ERROR|PERMISSION_DENIED"
+        r"|IAM_PERMISSION_DENIED|ACCESS_TOKEN_SCOPE_INSUFFICIENT|billingNotEnabled|BILLING_DISABLED",
     ),
+    (AuthFailed, r"authError|required|accountDisabled|CONSUMER_INVALID"),
     (NotFound, r"notFound|RESOURCE_NOT_FOUND|INVALID_IMAGE"),
     (NotYetGone, r"resourceInUseByAnotherResource|RESOURCE_IN_USE_BY_ANOTHER_RESOURCE|IP_IN_USE_BY_ANOTHER_RESOURCE"),
     (NotYetGone, r"resourceNotReady|RESOURCE_NOT_READY|RESOURCE_OPERATION_IN_PROGRESS"),
@@ -45,7 +47,7 @@ _KINDS: tuple[tuple[type[ProviderError], str], ...] = (
 _BY_STATUS: dict[int, type[ProviderError]] = {
     400: PlaceUnknown,
     401: AuthFailed,
-    403: AuthFailed,
+    403: NotPermitted,
     404: NotFound,
     409: ResourceConflict,
     412: ResourceConflict,
@@ -59,6 +61,8 @@ _SAID = re.compile(
 """As Go's googleapi prints an error; Terraform's address of the resource may stand behind it."""
 
 _MORE = re.compile(r"^Reason: (?P<reason>\w+), Message: (?P<message>.*)$", re.MULTILINE)
+
+_PERMISSION = re.compile(r"(?:Required|Permission) '(?P<permission>[\w.]+)'")
 
 _OPERATIONS: tuple[tuple[type[ProviderError], str], ...] = (
     (NoCapacity, r"does not have enough resources available to fulfill the request|ZONE_RESOURCE_POOL_EXHAUSTED"),
@@ -97,10 +101,12 @@ def translated(what: str) -> Iterator[None]:
 def from_reason(reason: str, message: str, *, status: int = 0) -> ProviderError:
     """The typed error of one of Google's reasons. `status` decides where the reason says nothing."""
     told = f"{message} ({reason or status or 'no reason'})"
-    for kind, pattern in _KINDS:
-        if re.fullmatch(pattern, reason):
-            return kind(told)
-    return _BY_STATUS.get(status, CloudUnavailable)(told)
+    kind = next((kind for kind, pattern in _KINDS if re.fullmatch(pattern, reason)), None)
+    kind = kind or _BY_STATUS.get(status, CloudUnavailable)
+    if kind is NotPermitted:
+        lacking = _PERMISSION.search(message)
+        return NotPermitted(told, lacking["permission"] if lacking else "")
+    return kind(told)
 
 
 def recognise(diagnostics: Sequence[str]) -> ProviderError | None:

@@ -16,6 +16,7 @@ from providers.errors import (
     CloudUnavailable,
     NoCapacity,
     NotFound,
+    NotPermitted,
     NotYetGone,
     PlaceUnknown,
     ProviderError,
@@ -32,7 +33,8 @@ _KINDS: dict[str, type[ProviderError]] = {
         ("resource_unavailable", "placement_error", "no_space_left_in_location", "no_subnet_available"), NoCapacity
     ),
     **dict.fromkeys(("resource_limit_exceeded",), QuotaExceeded),
-    **dict.fromkeys(("unauthorized", "forbidden", "token_readonly"), AuthFailed),
+    **dict.fromkeys(("unauthorized",), AuthFailed),
+    **dict.fromkeys(("forbidden", "token_readonly"), NotPermitted),
     **dict.fromkeys((_NOT_FOUND,), NotFound),
     **dict.fromkeys(
         ("locked", "conflict", "resource_in_use", "server_not_stopped", "volume_already_attached", "ip_not_available"),
@@ -49,7 +51,7 @@ _KINDS: dict[str, type[ProviderError]] = {
     ),
 }
 
-_STATUS: dict[int, type[ProviderError]] = {401: AuthFailed, 403: AuthFailed, 429: RateLimited}
+_STATUS: dict[int, type[ProviderError]] = {401: AuthFailed, 403: NotPermitted, 429: RateLimited}
 """Where somebody answered who is not Hetzner's API: a proxy. Its 404 says nothing of a server."""
 
 _SAID = re.compile(rf"(?P<message>[^\n]*) \((?P<code>{'|'.join(_KINDS)})(, [\w-]+)?\)")

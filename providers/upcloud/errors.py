@@ -18,6 +18,7 @@ from providers.errors import (
     CloudUnavailable,
     NoCapacity,
     NotFound,
+    NotPermitted,
     NotYetGone,
     PlaceUnknown,
     ProviderError,
@@ -30,7 +31,8 @@ _KINDS: tuple[tuple[type[ProviderError], str], ...] = (
     (RateLimited, r"TOO_MANY_REQUESTS|RATE_LIMIT\w*|SERVER_CREATING_LIMIT_REACHED"),
     (NoCapacity, r"\w+_RESOURCES_UNAVAILABLE|STRICT_ANTI_AFFINITY_NOT_MET"),
     (QuotaExceeded, r"\w+_LIMIT_REACHED|INSUFFICIENT_CREDITS|TRIAL_\w+"),
-    (AuthFailed, r"AUTHENTICATION_FAILED|UNAUTHORIZED|\w+_FORBIDDEN"),
+    (AuthFailed, r"AUTHENTICATION_FAILED|UNAUTHORIZED"),
+    (NotPermitted, r"(\w+_)?FORBIDDEN|INSUFFICIENT_PERMISSIONS?|PERMISSION_DENIED"),
     (NotYetGone, r"\w+_STATE_ILLEGAL|\w+_IN_USE|STORAGE_ATTACHED\w*|NETWORK_NOT_EMPTY|ROUTER_ATTACHED"),
     (NotFound, r"\w*NOT_FOUND"),
     (ResourceConflict, r"ZONE_MISMATCH"),
@@ -38,6 +40,8 @@ _KINDS: tuple[tuple[type[ProviderError], str], ...] = (
     (ResourceConflict, r"\w*(DUPLICATE|EXISTS|CONFLICT|ALREADY_IN)\w*|IP_ADDRESS_\w+|ADDRESS_ATTACHED"),
 )
 """The first that fits counts."""
+
+_STATUS: dict[int, type[ProviderError]] = {401: AuthFailed, 403: NotPermitted, 429: RateLimited}
 
 _SAID = re.compile(
     r"Error: (?P<message>[^\n]*?) \(type=(?P<type>[^,\s]+), status=(?P<status>\d+)[^)]*\)"
@@ -86,14 +90,8 @@ def translated(what: str) -> Iterator[None]:
 
 def from_code(code: str, message: str, *, status: int = 0) -> ProviderError:
     """The typed error of one of UpCloud's codes. `status` decides where the code says nothing."""
-    for kind, pattern in _KINDS:
-        if re.fullmatch(pattern, code):
-            return kind(f"{message} ({code})")
-    if status == 429:
-        return RateLimited(f"{message} ({code})")
-    if status in (401, 403):
-        return AuthFailed(f"{message} ({code})")
-    return CloudUnavailable(f"{message} ({code})")
+    kind = next((kind for kind, pattern in _KINDS if re.fullmatch(pattern, code)), None)
+    return (kind or _STATUS.get(status, CloudUnavailable))(f"{message} ({code})")
 
 
 def recognise(diagnostics: Sequence[str]) -> ProviderError | None:
@@ -101,7 +99,7 @@ def recognise(diagnostics: Sequence[str]) -> ProviderError | None:
     for text in diagnostics:
         if said := _SAID.search(" ".join(text.split())):
             if said["code"]:
-                return AuthFailed(f"{said['login']} ({said['code']})")
+                return from_code(said["code"], said["login"], status=401)
             return from_code(code_of(said["type"]), said["message"], status=int(said["status"]))
         if any(words in text for words in _NO_CREDENTIALS):
             return AuthFailed(text)

@@ -10,7 +10,15 @@ import pytest
 
 from providers.base import Resources
 from providers.doctor import Finding
-from providers.errors import AuthFailed, CloudUnavailable, NotFound, ProviderError, QuotaExceeded, RateLimited
+from providers.errors import (
+    AuthFailed,
+    CloudUnavailable,
+    NotFound,
+    NotPermitted,
+    ProviderError,
+    QuotaExceeded,
+    RateLimited,
+)
 from providers.preflight import (
     ADDRESSES,
     PERMISSIONS,
@@ -86,7 +94,7 @@ def _deny(harness: Any) -> str:
 @pytest.mark.parametrize("harness", ["aws", "azure", "google"], indirect=True)
 def test_credentials_that_may_not_make_a_vm_are_told_by_what_they_lack(harness: Any) -> None:
     lacks = _deny(harness)
-    with pytest.raises(AuthFailed, match=rf"b-0\.g1; nothing was made\. the credentials lack {lacks}"):
+    with pytest.raises(NotPermitted, match=rf"b-0\.g1; nothing was made\. the credentials lack {lacks}"):
         ahead(harness, wanted(harness))
 
 
@@ -97,7 +105,7 @@ def test_a_vm_that_goes_before_its_successor_comes_stays_where_nobody_may_make_o
     check_successors(harness.cloud, wanted(harness), leaving, print)
     assert 1 <= (calls_of(harness) - before).total() <= 2
     lacks = _deny(harness)
-    with pytest.raises(AuthFailed, match=rf"instance/c-0\.g1; nothing was deleted\. the credentials lack {lacks}"):
+    with pytest.raises(NotPermitted, match=rf"instance/c-0\.g1; nothing was deleted\. the credentials lack {lacks}"):
         check_successors(harness.cloud, wanted(harness), leaving, print)
 
 
@@ -168,11 +176,13 @@ def test_a_release_that_leaves_its_vm_standing_asks_nothing() -> None:
 
 def test_all_that_is_in_the_way_is_told_at_once() -> None:
     lacks, full = Finding(PERMISSIONS, False, "lacks x"), Finding(ADDRESSES, False, "s: 2 addresses are needed, 1 free")
-    with pytest.raises(AuthFailed, match=r"lacks x; s: 2 addresses"):
+    with pytest.raises(NotPermitted, match=r"lacks x; s: 2 addresses"):
         check_ahead(Told(lacks, full), SURGE, NEW, print)
 
 
-@pytest.mark.parametrize("error", [AuthFailed("not yours"), CloudUnavailable("500"), NotFound("no subnet")])
+@pytest.mark.parametrize(
+    "error", [AuthFailed("not yours"), NotPermitted("not this"), CloudUnavailable("500"), NotFound("no subnet")]
+)
 def test_what_was_learnt_before_the_silence_counts(error: ProviderError) -> None:
     told: list[str] = []
     check_ahead(Told(Finding(PERMISSIONS, None, "does not say"), ends=error), SURGE, NEW, told.append)

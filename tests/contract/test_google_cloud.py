@@ -9,7 +9,7 @@ import pytest
 
 from providers import tags
 from providers.base import InstanceResource, InstanceState
-from providers.errors import AuthFailed, CloudUnavailable, NotFound, RateLimited
+from providers.errors import AuthFailed, CloudUnavailable, NotFound, NotPermitted, RateLimited
 from providers.google.cloud import SETTLES_S, GoogleCloud
 from providers.handover import Handover, handover_of
 from providers.tf.abilities import GivesEnvironment, ImportsResources, RecognisesErrors
@@ -111,7 +111,7 @@ def test_a_throttle_that_lasts_is_told(bench: Bench) -> None:
 
 def test_a_refusal_is_not_asked_again(bench: Bench) -> None:
     bench.google.faults.append(Fault("instances.aggregatedList", "forbidden", 403))
-    with pytest.raises(AuthFailed, match="forbidden"):
+    with pytest.raises(NotPermitted, match="forbidden"):
         bench.another(attempts=3).list_place(PLACE)
     assert bench.google.calls["instances.aggregatedList"] == 1
 

@@ -10,6 +10,7 @@ from providers.errors import (
     AuthFailed,
     CloudUnavailable,
     NoCapacity,
+    NotPermitted,
     NotYetGone,
     PlaceUnknown,
     ProviderError,
@@ -66,7 +67,7 @@ def told(kind: Any, wanted: dict[str, Any]) -> ProviderError:
     [
         (Fault("instances.insert", "rateLimitExceeded", 403, times=9), RateLimited),
         (Fault("instances.insert", "quotaExceeded", 403), QuotaExceeded),
-        (Fault("instances.insert", "forbidden", 403), AuthFailed),
+        (Fault("instances.insert", "forbidden", 403), NotPermitted),
         (Fault("instances.insert", "invalid", 400), PlaceUnknown),
         (Fault("instances.insert", "backendError", 503, times=9), CloudUnavailable),
         (

@@ -11,7 +11,7 @@ import pytest
 
 from providers.base import Place
 from providers.catalogfile import sold_by
-from providers.errors import AuthFailed, CloudUnavailable, PlaceUnknown
+from providers.errors import AuthFailed, CloudUnavailable, NotPermitted, PlaceUnknown
 from providers.offers import Offers, offers
 from providers.overrides import FigureIn
 from providers.pricereader import can_read_prices, read_prices
@@ -154,7 +154,7 @@ def test_two_prices_at_once_are_none(aws: MotoCloud, tmp_path: Path) -> None:
 
 def test_what_may_not_be_asked_is_told_as_such(aws: MotoCloud, tmp_path: Path) -> None:
     sells_aws(aws, refuses=True)
-    with pytest.raises(AuthFailed, match="pricing:GetProducts"):
+    with pytest.raises(NotPermitted, match="pricing:GetProducts"):
         read_prices(aws_hands.write_settings(tmp_path / "aws.yaml", aws), aws_hands.PLACE, today=TODAY)
 
 
@@ -212,7 +212,7 @@ def test_skus_of_the_fake_are_those_of_googles_document() -> None:
 def test_a_billing_api_that_is_not_enabled_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with google_hands.google_harness(tmp_path, monkeypatch) as opened:
         sells_google(opened.google, disabled=True)
-        with pytest.raises(AuthFailed, match="has not been used in project"):
+        with pytest.raises(NotPermitted, match="has not been used in project"):
             read_prices(tmp_path / "google.yaml", google_hands.PLACE, today=TODAY)
 
 

@@ -9,7 +9,7 @@ from controlplane.database.latest import LatestStore
 from controlplane.places import places_of
 from controlplane.view import ClusterView
 from providers.base import CloudVolume, TerraformRun
-from providers.errors import CloudUnavailable, NotYetGone
+from providers.errors import CloudUnavailable, NotYetGone, ProviderError
 from providers.handover import Handover
 from providers.notices import MaintenanceNotice
 from tests.fakes.kafka import FakeKafka
@@ -34,6 +34,8 @@ class Machines(Services):
         self._next_address = 0
         self.states: dict[str, set[str]] = {}
         """By place, what Terraform's state has there."""
+        self.refuse_listings: ProviderError | None = None
+        """What every listing is answered with."""
         self.silent: set[str] = set()
         """Places whose cloud does not answer."""
         self.holds_mounted = False
@@ -48,6 +50,8 @@ class Machines(Services):
 
     def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
         mute = {str(p) for p in places_of(view)} & self.silent
+        if self.refuse_listings is not None:
+            raise self.refuse_listings
         if self.outage or (mute and len(mute) == len(places_of(view))):
             raise CloudUnavailable("sim: the cloud does not answer")
         heard = {k: v for k, v in {**self.buried, **self.vms}.items() if v.place not in mute}

@@ -53,6 +53,7 @@ PERSON_NEEDED = frozenset(
         "ReplacementFailed",
         "RunFailed",
         "RunRefused",
+        "PermissionMissing",
         "DrainNotConverging",
         "ListingLostRacks",
         "SettingRefused",

@@ -42,6 +42,7 @@ from events.spec.conversion import to_data
 from events.spec.model import KafkaClusterDocument
 from planner.rollout.windows import Freeze
 from providers.base import TerraformRun
+from providers.errors import ProviderError
 from providers.handover import Handover
 from tests.builders import a_document
 from tests.fakes.kafka import FakeKafka
@@ -120,6 +121,8 @@ class World:
         """Of every VM, where VMs are to filter packets themselves."""
         self.interrupt_runs = 0
         """How many Terraform runs die half-way from now on."""
+        self.refuse_runs: ProviderError | None = None
+        """What every Terraform run is answered with, before it makes anything."""
         self._viewed: tuple[Converger | None, int] = None, -1
         self._told = 0
         self._last_words = ""
@@ -265,6 +268,8 @@ class World:
         return said.sentence if said else ""
 
     def terraform(self, run: TerraformRun) -> dict[str, Any]:
+        if self.refuse_runs is not None:
+            raise self.refuse_runs
         if self.interrupt_runs > 0:
             self.interrupt_runs -= 1
             self.machines.apply(run, changes=1)
@@ -396,7 +401,7 @@ class World:
         scene = (
             self.store.head(),
             tuple((k, v.alive, [p.up for p in v.processes]) for k, v in self.machines.vms.items()),
-            self.machines.outage or self.kafka.outage,
+            (self.machines.outage or self.kafka.outage, self.machines.refuse_listings),
             self.kafka.scene(),
         )
         refilled = any(self.kafka_hosts(view.instances[key].service_id) for key in view.evacuations)

@@ -4,10 +4,12 @@ A run that ended well is an outcome only once the inventory shows its effect: wh
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from controlplane.converger.backoff import delay_s
 from controlplane.converger.clouds.capacity import may_be_unlisted_s, substitution_step
 from controlplane.converger.clouds.missingvolumes import unlisted_volumes, was_given_up_since
+from controlplane.converger.clouds.permissions import permission_step, still_lacking
 from controlplane.converger.clouds.rendering import place_of_intent
 from controlplane.converger.clouds.unmounting import unmounted_by_hand, unmounting_step
 from controlplane.converger.observation import InventorySeen, JobSeen
@@ -45,7 +47,8 @@ def _follow(situation: Situation, intent: IntentView) -> Verdict:
     if job is None:
         return _start(situation, intent, what)
     if job.is_open:
-        return wait("TerraformRuns", f"Terraform: {what} ({job.state}{_progress(job)})", patience_s=600)
+        running = wait("TerraformRuns", f"Terraform: {what} ({job.state}{_progress(job)})", patience_s=600)
+        return still_lacking(situation, intent, running)
     if job.state == "failed":
         failure = facts.RunFailed(intent.id, job.error, job.message, job.retryable)
         return record(f"Terraform: {what} failed: {job.message}", failure)
@@ -70,6 +73,8 @@ def _died_unbound(situation: Situation, intent: IntentView) -> Verdict | None:
 def _start(situation: Situation, intent: IntentView, what: str) -> Verdict:
     if (dead := _died_unbound(situation, intent)) is not None:
         return dead
+    if (forbidden := permission_step(situation, intent, what)) is not None:
+        return forbidden
     over = was_given_up_since(situation.view, intent) or _is_let_in_again(situation, intent)
     if intent.failures and not intent.retryable and not over:
         return _refused(situation, intent, what)
@@ -94,7 +99,7 @@ def _start(situation: Situation, intent: IntentView, what: str) -> Verdict:
             )
     if (unmounting := unmounting_step(situation, intent, what)) is not None:
         return unmounting
-    return act(f"Terraform: starting {what}", StartRun(intent.id, job_id(intent)))
+    return still_lacking(situation, intent, act(f"Terraform: starting {what}", StartRun(intent.id, job_id(intent))))
 
 
 def _is_let_in_again(situation: Situation, intent: IntentView) -> bool:
@@ -153,7 +158,7 @@ def _surged(situation: Situation, intent: IntentView, inventory: InventorySeen, 
     lost = [k for k in intent.keys if k in inventory.gone and k not in {c.key for c in running}]
     missing = [k for k in intent.keys if k not in lost and k not in {c.key for c in running}]
     deadline_s = situation.join_deadline_s
-    if missing and situation.seconds_since(intent.requested_at) < deadline_s:
+    if missing and situation.seconds_since(_ran_at(intent, job)) < deadline_s:
         sentence = f"{what}: {len(running)} of {len(intent.keys)} VMs run, waiting for {', '.join(missing)}"
         return wait("VmsBoot", sentence, patience_s=deadline_s)
     launched = tuple(facts.LaunchedInstance(c.key, c.id, c.address or "") for c in running)
@@ -164,6 +169,11 @@ def _surged(situation: Situation, intent: IntentView, inventory: InventorySeen, 
     vanished = [facts.InstanceLost(k, "the cloud says it is gone") for k in lost]
     sentence = f"{len(running)} of {len(intent.keys)} VMs run"
     return record(sentence, facts.SurgeCompleted(intent.id, launched, addresses), *vanished, *failed)
+
+
+def _ran_at(intent: IntentView, job: JobSeen) -> datetime:
+    """Since when its VMs have had time to run. Tries before may have taken hours: none of it counts."""
+    return job.ended_at if intent.failed_at is not None and job.ended_at is not None else intent.requested_at
 
 
 def _made(job: JobSeen) -> Mapping[str, str]:
@@ -228,7 +238,7 @@ def _born(
     key, deadline_s = instance.key, situation.join_deadline_s
     if _running(inventory, key, instance.intent, _made(job).get(key, "")) is not None:
         return None
-    if key not in inventory.gone and situation.seconds_since(intent.requested_at) < deadline_s:
+    if key not in inventory.gone and situation.seconds_since(_ran_at(intent, job)) < deadline_s:
         return wait("VmsBoot", f"{what}: waiting for {key} to run", patience_s=deadline_s)
     launched = _launched(instance, inventory, job)
     return record(f"{key} was made and does not run", facts.BindCompleted(intent.id, launched))

@@ -13,7 +13,7 @@ from controlplane.places import place_of, places_of
 from controlplane.view import ClusterView
 from events.clock import Clock
 from providers.base import CloudInstance, CloudProvider, CloudVolume, InstanceState, Listing, Place
-from providers.errors import ProviderError
+from providers.errors import AuthFailed, NotPermitted, ProviderError
 from providers.notices import MaintenanceNotice
 from providers.tf.abilities import SharesCalls
 from providers.twins import keeper, standing
@@ -22,6 +22,9 @@ Cloud = Callable[[str], CloudProvider]
 
 SILENCE = timedelta(seconds=5)
 """How long a place whose listing failed is left alone."""
+
+REFUSAL = timedelta(seconds=60)
+"""The same for one that does not permit it: another answer comes when a person has done something."""
 
 CALLS_OF_A_LISTING = 3
 """Of a small fleet; each has one page."""
@@ -59,6 +62,7 @@ class ListedInventory:
         self._lock = threading.Lock()
         self._places: dict[Place, _Indexed] = {}
         self._silent: dict[Place, tuple[datetime, ProviderError]] = {}
+        self._let_in: dict[Place, datetime] = {}
         self._reading: dict[Place, threading.Lock] = defaultdict(threading.Lock)
         self._notices = Announcements(cloud, clock)
         self._least: dict[Place, timedelta] = {}
@@ -66,7 +70,7 @@ class ListedInventory:
     def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
         """See Inventory."""
         max_age = self._max_age if has_work(view) else self._rest_age
-        places, silent = self._read(places_of(view), max_age, newer_than)
+        places, silent, refused = self._read(places_of(view), max_age, newer_than)
         instances: dict[str, CloudInstance] = {}
         volumes: dict[str, CloudVolume] = {}
         addresses: dict[str, str] = {}
@@ -78,7 +82,7 @@ class ListedInventory:
             try:
                 gone |= self._answered_gone(view, place.listing.place, {i.id for i in listed})
             except ProviderError as error:
-                silent[str(place.listing.place)] = str(error)
+                self._told(place.listing.place, error, silent, refused)
                 if len(silent) == len(places_of(view)):
                     raise
                 continue
@@ -98,22 +102,49 @@ class ListedInventory:
         several = places if len(places) > 1 else ()
         by_place = {str(p.listing.place): p.addresses.get(view.uid, {}) for p in several}
         at = min((p.listing.at for p in places), default=self._clock())
-        return InventorySeen(at, instances, frozenset(gone), volumes, addresses, twins, notices, silent, by_place)
+        let_in = self._let_in_since([place.listing.place for place in places])
+        return InventorySeen(
+            at,
+            instances,
+            frozenset(gone),
+            volumes,
+            addresses,
+            twins,
+            notices,
+            silent,
+            refused,
+            let_in,
+            by_place,
+        )
 
     def _read(
         self, places: Sequence[Place], max_age: timedelta, newer_than: datetime | None
-    ) -> tuple[list[_Indexed], dict[str, str]]:
-        """What each place says, and why others do not. Raises `ProviderError` where none does."""
+    ) -> tuple[list[_Indexed], dict[str, str], dict[str, str]]:
+        """What each place says, why others do not, and who of those does not permit it. Raises `ProviderError` where
+        none says anything."""
         told: list[_Indexed] = []
         silent: dict[str, str] = {}
+        refused: dict[str, str] = {}
         for place in places:
             try:
                 told.append(self._indexed(place, self._after(place, max_age, newer_than)))
             except ProviderError as error:
-                silent[str(place)] = str(error)
+                self._told(place, error, silent, refused)
                 if len(silent) == len(places):
                     raise
-        return told, silent
+        return told, silent, refused
+
+    def _told(self, place: Place, error: ProviderError, silent: dict[str, str], refused: dict[str, str]) -> None:
+        silent[str(place)] = str(error)
+        if isinstance(error, NotPermitted):
+            refused[str(place)] = str(error)
+        if isinstance(error, AuthFailed | NotPermitted):
+            with self._lock:
+                self._let_in.pop(place, None)
+
+    def _let_in_since(self, places: Sequence[Place]) -> dict[str, datetime]:
+        with self._lock:
+            return {str(p): since for p in places if (since := self._let_in.get(p)) is not None}
 
     def by_tag(self) -> tuple[TaggedVms, ...]:
         """By place and cluster, whatever the listings this server made last have that was not gone. Asks nobody."""
@@ -179,6 +210,7 @@ class ListedInventory:
             fresh = _index(self._listed(place))
             with self._lock:
                 self._places[place] = fresh
+                self._let_in.setdefault(place, fresh.listing.at)
             return fresh
 
     def _listed(self, place: Place) -> Listing:
@@ -191,7 +223,8 @@ class ListedInventory:
     def _refuse_while_silent(self, place: Place) -> None:
         """A cloud that does not answer takes its time not to: its clusters share one wait, not one each."""
         since, error = self._silent.get(place, (None, None))
-        if since is not None and error is not None and self._clock() - since < SILENCE:
+        pause = REFUSAL if isinstance(error, NotPermitted) else SILENCE
+        if since is not None and error is not None and self._clock() - since < pause:
             raise error.with_traceback(None)
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from controlplane.converger.clouds.capacity import fallen_back
 from controlplane.converger.clouds.maintenance import maintenance_told
 from controlplane.converger.clouds.packetfilters import FILTER_BEHIND, filters_told
+from controlplane.converger.clouds.permissions import LISTING_REFUSED, listing_refused
 from controlplane.converger.conditions.agents import agents_told
 from controlplane.converger.conditions.anomalies import demotions_told, healing_off_told
 from controlplane.converger.conditions.consumers import consumers_stuck
@@ -45,6 +46,7 @@ _BY_NAME = (
     EXTERNAL_EMPTY,
     MISPLACED,
     ORPHANS,
+    LISTING_REFUSED,
     ADOPTED,
     BROKER_AWAY,
 )
@@ -176,6 +178,7 @@ _TOLD: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = (
     _paused,
     _twins,
     _orphans,
+    listing_refused,
     _fallback,
     _ailing,
     reassignment_hung,

@@ -19,7 +19,8 @@ from providers.aws.errors import from_code, recognise, translated
         ("VcpuLimitExceeded", errors.QuotaExceeded),
         ("VolumeLimitExceeded", errors.QuotaExceeded),
         ("AuthFailure", errors.AuthFailed),
-        ("UnauthorizedOperation", errors.AuthFailed),
+        ("UnauthorizedOperation", errors.NotPermitted),
+        ("AccessDeniedException", errors.NotPermitted),
         ("ExpiredToken", errors.AuthFailed),
         ("InvalidClientTokenId", errors.AuthFailed),
         ("InvalidInstanceID.NotFound", errors.NotFound),
@@ -47,7 +48,7 @@ def test_a_code_has_one_meaning(code: str, kind: type[errors.ProviderError]) -> 
 
 
 def test_a_refusal_by_an_unknown_code_is_a_refusal() -> None:
-    assert type(from_code("NewWordForNo", "x", status=403)) is errors.AuthFailed
+    assert type(from_code("NewWordForNo", "x", status=403)) is errors.NotPermitted
 
 
 def test_what_boto3_raises_leaves_with_what_was_asked_and_what_was_said() -> None:
@@ -115,4 +116,4 @@ def test_a_volume_that_is_kept_by_its_vm_is_told_as_mounted_there(words: str) ->
 
 def test_what_ec2_itself_says_of_a_detach_keeps_its_own_meaning() -> None:
     said = "deleting EBS Volume (vol-0a1b) Attachment (i-0c2d): api error UnauthorizedOperation: no"
-    assert type(recognise([said])) is errors.AuthFailed
+    assert type(recognise([said])) is errors.NotPermitted

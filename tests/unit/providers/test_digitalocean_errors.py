@@ -13,7 +13,7 @@ REQUEST = '(request "4d9d8375-3c56-4925-a3e7-eb137fed17e9")'
     ("status", "message", "kind"),
     [
         (401, "Unable to authenticate you", errors.AuthFailed),
-        (403, "You are not authorized to perform this operation", errors.AuthFailed),
+        (403, "You are not authorized to perform this operation", errors.NotPermitted),
         (403, "Can not delete VPC with members", errors.NotYetGone),
         (404, "The resource you requested could not be found.", errors.NotFound),
         (409, "a volume with that name already exists", errors.ResourceConflict),

@@ -22,8 +22,8 @@ PATH = "projects/p/zones/europe-west1-b/instances/vm"
         ("quotaExceeded", errors.QuotaExceeded),
         ("QUOTA_EXCEEDED", errors.QuotaExceeded),
         ("required", errors.AuthFailed),
-        ("forbidden", errors.AuthFailed),
-        ("accessNotConfigured", errors.AuthFailed),
+        ("forbidden", errors.NotPermitted),
+        ("accessNotConfigured", errors.NotPermitted),
         ("notFound", errors.NotFound),
         ("resourceInUseByAnotherResource", errors.NotYetGone),
         ("IP_IN_USE_BY_ANOTHER_RESOURCE", errors.NotYetGone),
@@ -45,7 +45,7 @@ def test_a_reason_has_one_meaning(reason: str, kind: type[errors.ProviderError])
     [
         (400, errors.PlaceUnknown),
         (401, errors.AuthFailed),
-        (403, errors.AuthFailed),
+        (403, errors.NotPermitted),
         (404, errors.NotFound),
         (409, errors.ResourceConflict),
         (429, errors.RateLimited),
@@ -116,7 +116,7 @@ def test_only_not_found_about_that_very_thing_says_that_it_is_gone(error: Google
         (
             "Error: googleapi: Error 403: Required permission\nDetails:\n[]\n\nMore details:\n"
             "Reason: forbidden, Message: Required permission",
-            errors.AuthFailed,
+            errors.NotPermitted,
         ),
         ("Error reading Disk: googleapi: Error 503: Service Unavailable", errors.CloudUnavailable),
         (

@@ -67,6 +67,7 @@ def test_every_error_answers_what_now() -> None:
     ("kind", "retryable"),
     [
         (errors.AuthFailed, False),
+        (errors.NotPermitted, False),
         (errors.QuotaExceeded, False),
         (errors.NoCapacity, True),
         (errors.RateLimited, True),

@@ -22,7 +22,7 @@ from providers.upcloud.errors import ApiError, api_error, code_of, from_code, is
         ("INSUFFICIENT_CREDITS", errors.QuotaExceeded),
         ("TRIAL_PLAN", errors.QuotaExceeded),
         ("AUTHENTICATION_FAILED", errors.AuthFailed),
-        ("STORAGE_FORBIDDEN", errors.AuthFailed),
+        ("STORAGE_FORBIDDEN", errors.NotPermitted),
         ("STORAGE_NOT_FOUND", errors.NotFound),
         ("NETWORK_NOT_FOUND", errors.NotFound),
         ("NOT_FOUND", errors.NotFound),
@@ -51,7 +51,7 @@ def test_a_code_has_one_meaning(code: str, kind: type[errors.ProviderError]) -> 
 
 @pytest.mark.parametrize(
     ("status", "kind"),
-    [(401, errors.AuthFailed), (403, errors.AuthFailed), (429, errors.RateLimited), (502, errors.CloudUnavailable)],
+    [(401, errors.AuthFailed), (403, errors.NotPermitted), (429, errors.RateLimited), (502, errors.CloudUnavailable)],
 )
 def test_where_the_code_says_nothing_the_status_decides(status: int, kind: type[errors.ProviderError]) -> None:
     assert type(from_code("NEW_WORD", "x", status=status)) is kind

@@ -9,13 +9,14 @@ import pytest
 
 from controlplane.converger.clouds.intents import MAX_RUN_FAILURES, intent_step, job_id
 from controlplane.converger.clouds.rendering import place_of_intent
-from controlplane.converger.observation import JobSeen
+from controlplane.converger.observation import InventorySeen, JobSeen
 from controlplane.converger.verdict import StartRun, TerminateInstance, Verdict
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, IntentView
 from events import facts
 from providers.base import InstanceState
 from tests.builders import BEFORE, NOW, a_cloud_instance, a_situation, a_view, an_instance, an_inventory
+from tests.unit.controlplane.cohosted import after
 
 SURGING = an_instance("brokers-a-0", 2, Phase.REQUESTED)
 OLD = an_instance("brokers-a-0", 1, Phase.RETIRING)
@@ -131,6 +132,73 @@ def test_refused_credentials_are_tried_again_once_their_place_is_listed(
     if not goes_on:
         assert verdict.wait is not None
         assert verdict.wait.reason == "RunRefused"
+
+
+# --- not permitted ----------------------------------------------------------------------------------------------------
+
+NOT_PERMITTED = "NotPermitted: ec2:RunInstances is not allowed: no policy allows it (UnauthorizedOperation)"
+
+
+def _refused(refusals: int, since_s: float) -> ClusterView:
+    failed_at = NOW - timedelta(seconds=since_s)
+    return _surge(refusals=refusals, tries=refusals, failed_at=failed_at, error=NOT_PERMITTED, retryable=False)
+
+
+def _let_in_since(view: ClusterView, since_s: float) -> InventorySeen:
+    place = str(place_of_intent(view, view.intents["i"]))
+    return replace(an_inventory(a_view()), let_in_since={place: NOW - timedelta(seconds=since_s)})
+
+
+def test_what_is_not_permitted_is_told_at_once_with_the_place_what_is_lacking_and_what_to_do() -> None:
+    verdict = _step(_refused(1, 1))
+    assert verdict.wait is not None
+    assert (verdict.effects, verdict.wait.reason, verdict.wait.patience_s) == ((), "PermissionMissing", 0)
+    assert verdict.wait.next_command == "kedge resume orders"
+    for words in ("in local/default/local-1: ec2:RunInstances is not allowed", "docs/clouds/policies", "try in 5 min"):
+        assert words in verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("refusals", "pause_s"), [(1, 300), (2, 600), (3, 1200), (4, 2400), (5, 3600), (6, 3600), (600, 3600)]
+)
+def test_what_is_not_permitted_is_tried_again_seldom_and_for_as_long_as_it_takes(refusals: int, pause_s: int) -> None:
+    """No number of tries is the last, and none comes soon."""
+    assert _step(_refused(refusals, pause_s - 1)).effects == ()
+    assert _step(_refused(refusals, pause_s)).effects == (StartRun("i", f"i.{refusals}"),)
+
+
+@pytest.mark.parametrize(("let_in_s_ago", "tried"), [(5, True), (600, False)])
+def test_a_place_that_lets_us_in_only_since_then_is_tried_at_once(let_in_s_ago: int, tried: bool) -> None:
+    """Its listing was refused as well, or the server was started anew, with other credentials perhaps."""
+    view = _refused(3, 60)
+    assert bool(_step(view, inventory=_let_in_since(view, let_in_s_ago)).effects) is tried
+
+
+def test_a_lack_of_permission_leaves_the_tries_of_other_failures_alone() -> None:
+    view = _surge(failures=MAX_RUN_FAILURES - 1, tries=9)
+    for _ in range(10):
+        view = after(view, facts.RunFailed("i", "NotPermitted", "no", False), NOW)
+    intent = view.intents["i"]
+    assert (intent.failures, intent.refusals, intent.tries) == (MAX_RUN_FAILURES - 1, 10, 19)
+    view = after(view, facts.RunFailed("i", "CloudUnavailable", "500", True), NOW)
+    assert (view.intents["i"].failures, view.intents["i"].refusals) == (MAX_RUN_FAILURES, 0)
+
+
+def test_a_person_who_resumes_has_it_tried_at_once() -> None:
+    view = after(_refused(4, 10), facts.ClusterResumed("the role may make VMs"), NOW)
+    assert _step(view).effects == (StartRun("i", "i.4"),)
+
+
+def test_vms_made_after_tries_that_failed_for_long_have_their_whole_time_to_run() -> None:
+    """The deadline counted from when they were asked for: after an hour without a permission they were given up in the
+    second they were made."""
+    view = a_view(
+        SURGING, intents=_intent("surge", SURGING.key, requested_at=NOW - timedelta(hours=1), failed_at=BEFORE)
+    )
+    pending = an_inventory(a_view(), at=NOW)
+    verdict = _step(view, SUCCEEDED, inventory=pending)
+    assert verdict.wait is not None
+    assert verdict.wait.reason == "VmsBoot"
 
 
 # --- confirmed --------------------------------------------------------------------------------------------------------

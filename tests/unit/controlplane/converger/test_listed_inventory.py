@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from controlplane.converger.clouds.inventory import SILENCE, ListedInventory
+from controlplane.converger.clouds.inventory import REFUSAL, SILENCE, ListedInventory
 from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, IntentView
 from events.ids import ClusterUid
 from providers.base import InstanceState, Listing, Place
-from providers.errors import CloudUnavailable
+from providers.errors import CloudUnavailable, NotPermitted
 from tests.builders import BEFORE, NODES, NOW, a_view, an_instance
 from tests.fakes.cloud import FakeCloud
 
@@ -159,6 +159,33 @@ def test_a_cloud_that_does_not_answer_is_waited_for_once_and_not_once_a_cluster(
         sky.inventory.seen(sky.view())
     sky.now += SILENCE
     assert len(sky.inventory.seen(sky.view()).instances) == 6
+
+
+def test_a_listing_that_is_not_permitted_is_asked_for_once_a_minute_and_says_since_when_it_is_let_in() -> None:
+    sky = Sky()
+    started = sky.now
+    assert sky.inventory.seen(sky.view()).let_in_since == {str(PLACE): started}
+    sky.cloud.failures = [NotPermitted("local: listing: no", "List")]
+    sky.now += timedelta(seconds=10)
+    for _ in range(6):
+        with pytest.raises(NotPermitted):
+            sky.inventory.seen(sky.view())
+        sky.now += timedelta(seconds=9)
+    assert sky.cloud.listings == 2
+    sky.now += REFUSAL
+    assert sky.inventory.seen(sky.view()).let_in_since == {str(PLACE): sky.now}
+
+
+def test_a_cloud_that_was_away_has_let_us_in_all_the_same() -> None:
+    sky = Sky()
+    started = sky.now
+    sky.inventory.seen(sky.view())
+    sky.cloud.failures = [CloudUnavailable("timed out")]
+    sky.now += timedelta(seconds=10)
+    with pytest.raises(CloudUnavailable):
+        sky.inventory.seen(sky.view())
+    sky.now += SILENCE
+    assert sky.inventory.seen(sky.view()).let_in_since == {str(PLACE): started}
 
 
 def test_terminate_reaches_the_cloud() -> None:

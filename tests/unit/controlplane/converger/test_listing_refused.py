@@ -1,0 +1,61 @@
+"""`ListingRefused` tells of places that do not permit us to list what is there, whatever a cluster has in hand."""
+
+from dataclasses import replace
+
+from controlplane.converger.clouds.networking import network_step
+from controlplane.converger.clouds.permissions import LISTING_REFUSED
+from controlplane.converger.conditions.changes import condition_changes
+from controlplane.converger.verdict import Situation, Verdict
+from controlplane.view import ConditionView
+from events import facts
+from tests.builders import BEFORE, a_situation, a_view
+
+PLACE = "local/default/local-1"
+WORDS = "ec2:DescribeInstances is not allowed: {place}: listing: no (UnauthorizedOperation, request {request})"
+
+
+def told(situation: Situation) -> list[facts.ConditionChanged]:
+    return [c for c in condition_changes(situation, Verdict("at rest")) if c.type == LISTING_REFUSED]
+
+
+def refused(request: int = 1, **seen: object) -> Situation:
+    return a_situation(a_view(), refused={PLACE: WORDS.format(place=PLACE, request=request)}, **seen)
+
+
+def known(message: str, status: bool = True) -> dict[str, ConditionView]:
+    return {LISTING_REFUSED: ConditionView(status, "NotPermitted", message, BEFORE)}
+
+
+def test_it_names_the_place_what_is_lacking_and_what_to_do() -> None:
+    (found,) = told(refused())
+    assert (found.status, found.reason) == (True, "NotPermitted")
+    for words in (f"{PLACE} does not permit Kedge to list", "ec2:DescribeInstances", "docs/clouds/policies"):
+        assert words in found.message
+
+
+def test_the_same_refusal_in_other_words_is_no_change_and_another_place_is_one() -> None:
+    (first,) = told(refused(1))
+    again = refused(2)
+    assert told(replace(again, view=replace(again.view, conditions=known(first.message)))) == []
+    assert told(replace(again, view=replace(again.view, conditions=known("aws/production/eu-west-1 does not")))) != []
+
+
+def test_it_is_over_with_a_listing_that_is_let_in_and_never_told_of_one_that_always_was() -> None:
+    view = replace(a_view(), conditions=known(f"{PLACE} does not permit Kedge"))
+    (over,) = told(a_situation(view))
+    assert not over.status
+    assert told(a_situation(a_view())) == []
+
+
+def test_a_network_that_may_not_be_made_is_told_at_once_and_one_that_failed_after_a_minute() -> None:
+    waits = "waits for the network default in aws/production/r: being made; try 1 failed: {}: {}"
+    view = replace(a_view(), converged=0)
+    lacking = network_step(a_situation(view, networks=(waits.format("NotPermitted", "ec2:CreateVpc is not allowed"),)))
+    failed = network_step(a_situation(view, networks=(waits.format("CloudUnavailable", "500"),)))
+    assert lacking is not None
+    assert lacking.wait is not None
+    assert (lacking.wait.reason, lacking.wait.patience_s) == ("PermissionMissing", 0)
+    assert "ec2:CreateVpc" in lacking.sentence
+    assert failed is not None
+    assert failed.wait is not None
+    assert (failed.wait.reason, failed.wait.patience_s) == ("NetworkMissing", 60)

@@ -5,16 +5,17 @@ Outcomes come before new intents. One thing at a time is in hand for each networ
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from ipaddress import IPv4Network
 
-from controlplane.converger.backoff import CAP_S, delay_s
+from controlplane.converger.backoff import CAP_S, delay_s, refused_pause_s
 from controlplane.converger.observation import JobSeen
 from controlplane.networks.pool import PoolExhausted, TooManyZones, next_cidr, numbered
-from controlplane.networks.view import NetworkState, NetworksView, NetworkView, NetworkWork
+from controlplane.networks.view import Access, NetworkState, NetworksView, NetworkView, NetworkWork
 from events import facts
 from providers.base import Place
+from providers.errors import NotPermitted
 from providers.networks import NO_PORTS, NetworkRunKind, Ports, name_in_account
 
 
@@ -40,9 +41,10 @@ class Want:
             self.others | set(others),
         )
 
-    def peers(self, cidrs: Mapping[Place, str]) -> tuple[str, ...]:
-        """Addresses of those networks, of those that are Kedge's; nobody knows the others'."""
-        return tuple(sorted(cidrs[place] for place in self.others if place in cidrs))
+    def access(self, cidrs: Mapping[Place, str]) -> Access:
+        """Who is to be let in. Peers: of the other places those whose network is Kedge's; nobody knows the others'."""
+        peers = sorted(cidrs[place] for place in self.others if place in cidrs)
+        return Access(tuple(sorted(self.clients)), self.ports, tuple(peers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ def waits_for(
     network = view.at(place)
     if network is None:
         return f"waits for the network {place.network} in {place}: {problems.get(place, 'it is about to be asked for')}"
-    missing, closed = sorted(set(zones) - network.zones.keys()), ports.without(network.ports)
+    missing, closed = sorted(set(zones) - network.zones.keys()), ports.without(network.access.ports)
     if network.is_ready and not missing and not closed:
         return ""
     what = f"waits for the network {place.network} in {place}"
@@ -138,7 +140,7 @@ def shut_out(view: NetworksView, place: Place, others: Collection[Place], proble
     network, cidrs = view.at(place), view.cidrs()
     if network is None or not network.is_ready:
         return ""  # told already
-    closed = [p for p in others if p in cidrs and cidrs[p] not in network.peers]
+    closed = [p for p in others if p in cidrs and cidrs[p] not in network.access.peers]
     if not closed:
         return ""
     lacks = f"does not let in members in {', '.join(sorted(map(str, closed)))} yet"
@@ -152,8 +154,7 @@ def will_let_in(view: NetworksView, place: Place, others: Collection[Place]) -> 
     network, cidrs = view.at(place), view.cidrs()
     if network is None or network.state is NetworkState.REMOVING:
         return ""
-    known = {*network.peers, *(network.work.peers if network.work else ())}
-    if opened := sorted(str(p) for p in others if cidrs.get(p) not in known):
+    if opened := sorted(str(p) for p in others if cidrs.get(p) not in network.known_peers()):
         return f"network {place.network} in {place} lets in members in {', '.join(opened)} first; no VM is replaced"
     return ""
 
@@ -171,7 +172,7 @@ def will_be_made(view: NetworksView, place: Place, zones: Collection[str], ports
         return f"network {place.network} in {place} gets {', '.join(missing)} first"
     if network.state is NetworkState.REMOVING:
         return f"network {place.network} in {place} is being removed; it is made again first"
-    if closed := ports.without(network.ports):
+    if closed := ports.without(network.access.ports):
         return f"network {place.network} in {place} lets in {_ports_in_words(closed)} first"
     return ""
 
@@ -239,10 +240,10 @@ def _left(network: NetworkView, leaving: Leaving | None) -> tuple[object, ...]:
 def _peers_no_more(network: NetworkView, standing: Collection[str]) -> Iterator[object]:
     """A network no living cluster names stays as it is, but lets in nobody elsewhere; while VMs were left standing in
     it, those networks that stand: the addresses of one that was removed are given again one day."""
-    kept = tuple(peer for peer in network.peers if peer in standing)
-    if kept != network.peers:
-        reason, ports = "no cluster is both here and there", network.ports
-        yield facts.NetworkChangeRequested(network.id, network.clients, reason, ports.brokers, ports.members, kept)
+    access = network.access
+    kept = tuple(peer for peer in access.peers if peer in standing)
+    if kept != access.peers:
+        yield _change(network, replace(access, peers=kept), "no cluster is both here and there")
 
 
 def _next_work(network: NetworkView, want: Want, cidrs: Mapping[Place, str]) -> Iterator[object]:
@@ -251,28 +252,30 @@ def _next_work(network: NetworkView, want: Want, cidrs: Mapping[Place, str]) -> 
         reason = f"{', '.join(want.clusters)} {_names(want)} {', '.join(missing)}"
         yield facts.NetworkZonesRequested(network.id, numbered(want.zones, network.zones), reason)
     else:
-        yield from _other_access(network, network, want, cidrs)
+        yield from _other_access(network, network.access, want, cidrs)
 
 
-def _other_access(
-    network: NetworkView, known: NetworkView | NetworkWork, want: Want, cidrs: Mapping[Place, str]
-) -> Iterator[object]:
-    clients, ports, peers = tuple(sorted(want.clients)), want.ports, want.peers(cidrs)
+def _other_access(network: NetworkView, known: Access, want: Want, cidrs: Mapping[Place, str]) -> Iterator[object]:
+    wanted = want.access(cidrs)
     compared = (
-        ("clients", clients, known.clients),
-        ("ports", ports, known.ports),
-        ("other places", peers, known.peers),
+        ("clients", wanted.clients, known.clients),
+        ("ports", wanted.ports, known.ports),
+        ("other places", wanted.peers, known.peers),
     )
-    changed = [word for word, wanted, there in compared if wanted != there]
+    changed = [word for word, one, there in compared if one != there]
     if changed:
-        reason = f"{' and '.join(changed)} of {', '.join(want.clusters)}"
-        yield facts.NetworkChangeRequested(network.id, clients, reason, ports.brokers, ports.members, peers)
+        yield _change(network, wanted, f"{' and '.join(changed)} of {', '.join(want.clusters)}")
+
+
+def _change(network: NetworkView, access: Access, reason: str) -> facts.NetworkChangeRequested:
+    ports = access.ports
+    return facts.NetworkChangeRequested(network.id, access.clients, reason, ports.brokers, ports.members, access.peers)
 
 
 def _other_target(network: NetworkView, work: NetworkWork, want: Want, cidrs: Mapping[Place, str]) -> Iterator[object]:
     """A try failed and the specs say something else by now: that is tried, and not what failed."""
     if work.kind is NetworkRunKind.ACCESS:
-        yield from _other_access(network, work, want, cidrs)
+        yield from _other_access(network, work.access, want, cidrs)
     elif not want.zones <= work.zones.keys() or not work.zones.keys() <= want.zones | network.zones.keys():
         zones = numbered(want.zones, network.zones)
         yield facts.NetworkZonesRequested(network.id, zones, f"zones of {', '.join(want.clusters)} as they are now")
@@ -298,7 +301,7 @@ def _wanted(view: NetworksView, fleet: Fleet) -> Iterator[object]:
         cidrs[place] = str(cidr)
     for place in missing:
         want = fleet.wants[place]
-        zones = numbered(want.zones, {})
+        zones, access = numbered(want.zones, {}), want.access(cidrs)
         count += 1
         yield facts.NetworkRequested(
             id=f"network-{count}-{place.network}",
@@ -308,12 +311,12 @@ def _wanted(view: NetworksView, fleet: Fleet) -> Iterator[object]:
             name=place.network,
             cidr=cidrs[place],
             zones=zones,
-            clients=tuple(sorted(want.clients)),
+            clients=access.clients,
             reason=f"{', '.join(want.clusters)} {_names(want)} it",
-            broker_ports=want.ports.brokers,
-            member_ports=want.ports.members,
+            broker_ports=access.ports.brokers,
+            member_ports=access.ports.members,
             cloud_name=name_in_account(place, fleet.installation_id),
-            peers=want.peers(cidrs),
+            peers=access.peers,
         )
 
 
@@ -324,8 +327,14 @@ def _is_due(network: NetworkView, work: NetworkWork, fleet: Fleet) -> bool:
         return False
     if work.failed_at is None:
         return True
-    pause_s = delay_s(work.tries) if work.retryable else CAP_S
-    return (fleet.now - work.failed_at).total_seconds() >= pause_s
+    return (fleet.now - work.failed_at).total_seconds() >= _pause_s(work)
+
+
+def _pause_s(work: NetworkWork) -> float:
+    """What the cloud does not permit is tried again seldom: a person has to do something first."""
+    if work.error == NotPermitted.__name__:
+        return refused_pause_s(work.tries)
+    return delay_s(work.tries) if work.retryable else CAP_S
 
 
 def _ports_in_words(ports: tuple[int, ...]) -> str:

@@ -134,7 +134,7 @@ class NetworkKeeper:
         network, others = self.view().at(place), [v for v in fleet if v.name != view.name]
         before = {c for v in fleet if v.name == view.name and not v.deleted for c in _clients(v)}
         wanted = self.wants([*others, view]).get(place, Want()).clients
-        opened = wanted & set(_clients(view)) - set(network.clients if network else ())
+        opened = wanted & set(_clients(view)) - set(network.access.clients if network else ())
         filters = self._ports.filters_packets(place)
         return access_will_change(network, opened, before - wanted, vms_filter=filters)
 
@@ -197,9 +197,9 @@ class NetworkKeeper:
             installation_id=self._ports.installation_id,
             cidr=str(network.cidr),
             zones=network.zones,
-            clients=network.clients,
-            ports=network.ports,
-            peers=network.peers,
+            clients=network.access.clients,
+            ports=network.access.ports,
+            peers=network.access.peers,
             called=network.cloud_name,
         )
 
@@ -239,7 +239,7 @@ class NetworkKeeper:
             jobs={job_id: job_seen(job) for job_id, job in jobs.items() if job is not None},
             busy=frozenset(n.id for n in working if self._is_busy(n)),
             left=self._left_by(views, wants) if any(n.place not in wants for n in known.standing()) else {},
-            retained=_retained(views) if any(n.peers for n in known.standing()) else frozenset(),
+            retained=_retained(views) if any(n.access.peers for n in known.standing()) else frozenset(),
             occupied={n.id: self._occupants(n, views) for n in working if n.state is NetworkState.REMOVING},
         )
         return decide_networks(known, fleet)
@@ -281,7 +281,7 @@ class NetworkKeeper:
         run = replace(self._as_it_is(network), intent_id=work.job, kind=work.kind, zones=work.zones)
         if work.kind is NetworkRunKind.GROW:
             return run
-        return replace(run, clients=work.clients, ports=work.ports, peers=work.peers)
+        return replace(run, clients=work.access.clients, ports=work.access.ports, peers=work.access.peers)
 
 
 def network_events(version: int, events: Iterable[object]) -> list[NewEvent]:

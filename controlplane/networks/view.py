@@ -16,8 +16,14 @@ from events.errors import EventsError
 from providers.base import Place
 from providers.networks import USUAL_PORTS, NetworkRunKind, Ports
 
-_Access = tuple[tuple[str, ...], Ports, tuple[str, ...]]
-"""Who is let in: clients, ports, peers."""
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who is let in at which ports. `peers` are networks of members in other places, by CIDR."""
+
+    clients: tuple[str, ...] = ()
+    ports: Ports = USUAL_PORTS
+    peers: tuple[str, ...] = ()
 
 
 class NetworkState(StrEnum):
@@ -37,9 +43,7 @@ class NetworkWork:
     kind: NetworkRunKind
     requested_at: datetime
     zones: Mapping[str, int]
-    clients: tuple[str, ...]
-    ports: Ports
-    peers: tuple[str, ...]
+    access: Access
     reason: str
     tries: int = 0
     failed_at: datetime | None = None
@@ -54,7 +58,7 @@ class NetworkWork:
 
 @dataclass(frozen=True, slots=True)
 class NetworkView:
-    """One network. `zones`, `clients`, `ports` and `peers` are what it has, `work` what it is to get."""
+    """One network. `zones` and `access` are what it has, `work` what it is to get."""
 
     id: str
     place: Place
@@ -62,10 +66,7 @@ class NetworkView:
     requested_at: datetime
     state: NetworkState = NetworkState.MAKING
     zones: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    clients: tuple[str, ...] = ()
-    ports: Ports = USUAL_PORTS
-    peers: tuple[str, ...] = ()
-    """Networks of members in other places that its firewall lets in, by CIDR."""
+    access: Access = Access()
     settings: Mapping[str, Any] | None = None
     work: NetworkWork | None = None
     changed_at: datetime | None = None
@@ -76,6 +77,10 @@ class NetworkView:
     @property
     def name(self) -> str:
         return self.place.network
+
+    def known_peers(self) -> frozenset[str]:
+        """Those its firewall lets in, and those it is to let in."""
+        return frozenset({*self.access.peers, *(self.work.access.peers if self.work else ())})
 
     @property
     def is_ready(self) -> bool:
@@ -109,7 +114,7 @@ class NetworksView:
         """Addresses that are given to nobody: those of networks that stand, and those some firewall lets in still."""
         standing = self.standing()
         own = {n.cidr for n in standing}
-        let_in = {IPv4Network(peer) for n in standing for peer in (*n.peers, *(n.work.peers if n.work else ()))}
+        let_in = {IPv4Network(peer) for n in standing for peer in n.known_peers()}
         return (*(n.cidr for n in standing), *sorted(let_in - own))
 
     def cidrs(self) -> Mapping[Place, str]:
@@ -137,7 +142,7 @@ def evolve(view: NetworksView, recorded: Recorded) -> NetworksView:
 
 
 def _requested(e: facts.NetworkRequested, recorded: Recorded) -> NetworkView:
-    work = _work(recorded, NetworkRunKind.MAKE, e.zones, (e.clients, _ports(e), e.peers), e.reason)
+    work = _work(recorded, NetworkRunKind.MAKE, e.zones, _asked(e), e.reason)
     place = Place(e.cloud, e.region, e.account, e.name)
     return NetworkView(e.id, place, IPv4Network(e.cidr), recorded.recorded_at, work=work, cloud_name=e.cloud_name)
 
@@ -146,25 +151,25 @@ def _work(
     recorded: Recorded,
     kind: NetworkRunKind,
     zones: Mapping[str, int],
-    access: _Access,
+    access: Access,
     reason: str,
 ) -> NetworkWork:
     numbers = MappingProxyType(dict(zones))
-    return NetworkWork(recorded.event_id, kind, recorded.recorded_at, numbers, *access, reason)
+    return NetworkWork(recorded.event_id, kind, recorded.recorded_at, numbers, access, reason)
 
 
-def _ports(e: facts.NetworkRequested | facts.NetworkChangeRequested) -> Ports:
-    return Ports(e.broker_ports, e.member_ports)
+def _asked(e: facts.NetworkRequested | facts.NetworkChangeRequested) -> Access:
+    return Access(e.clients, Ports(e.broker_ports, e.member_ports), e.peers)
 
 
 def _zones_requested(n: NetworkView, e: facts.NetworkZonesRequested, r: Recorded) -> NetworkView:
     making = n.work is not None and n.work.kind is NetworkRunKind.MAKE
     kind = NetworkRunKind.MAKE if making else NetworkRunKind.GROW
-    return replace(n, work=_work(r, kind, e.zones, _access((n.work if making else None) or n), e.reason))
+    return replace(n, work=_work(r, kind, e.zones, ((n.work if making else None) or n).access, e.reason))
 
 
 def _change_requested(n: NetworkView, e: facts.NetworkChangeRequested, r: Recorded) -> NetworkView:
-    return replace(n, work=_work(r, NetworkRunKind.ACCESS, n.zones, (e.clients, _ports(e), e.peers), e.reason))
+    return replace(n, work=_work(r, NetworkRunKind.ACCESS, n.zones, _asked(e), e.reason))
 
 
 def _removal_requested(n: NetworkView, e: facts.NetworkRemovalRequested, r: Recorded) -> NetworkView:
@@ -177,8 +182,7 @@ def _done(n: NetworkView, e: facts.NetworkMade | facts.NetworkChanged, r: Record
     if n.work is None:
         raise LookupError(f"network {n.id} had nothing in hand")
     settings = MappingProxyType(json.loads(e.settings))
-    work = n.work
-    done = replace(n, zones=work.zones, clients=work.clients, ports=work.ports, peers=work.peers)
+    done = replace(n, zones=n.work.zones, access=n.work.access)
     return replace(done, state=NetworkState.MADE, settings=settings, work=None)
 
 
@@ -189,14 +193,10 @@ def _dropped(n: NetworkView, e: facts.NetworkRemovalDropped, r: Recorded) -> Net
     return replace(n, state=NetworkState.MAKING, work=_work(r, NetworkRunKind.MAKE, *_meant(n), e.reason))
 
 
-def _meant(n: NetworkView) -> tuple[Mapping[str, int], _Access]:
+def _meant(n: NetworkView) -> tuple[Mapping[str, int], Access]:
     """What it has, or what a run in hand is to give it."""
     of = n.work or n
-    return of.zones, _access(of)
-
-
-def _access(of: NetworkView | NetworkWork) -> _Access:
-    return of.clients, of.ports, of.peers
+    return of.zones, of.access
 
 
 def _removed(n: NetworkView, e: facts.NetworkRemoved, r: Recorded) -> NetworkView:

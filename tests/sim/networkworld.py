@@ -306,7 +306,7 @@ class NetworkWorld:
             assert want.zones <= there.zones
             assert want.clients == there.clients
             assert want.ports == there.ports
-            assert set(want.peers(self.view.cidrs())) == there.peers.keys()
+            assert set(want.access(self.view.cidrs()).peers) == there.peers.keys()
             assert there.cidr == str(network.cidr)
 
     # The cloud

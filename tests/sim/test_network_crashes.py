@@ -58,8 +58,8 @@ def test_without_a_crash_everything_is_as_declared() -> None:
         ("second", "main", "10.64.16.0/20"),
     ]
     default = world.view.standing()[0]
-    assert (dict(default.zones), default.clients) == ({"a": 0, "b": 1, "c": 2}, (OFFICE,))
-    assert default.ports == Ports((9092, 9192), (9093,))
+    assert (dict(default.zones), default.access.clients) == ({"a": 0, "b": 1, "c": 2}, (OFFICE,))
+    assert default.access.ports == Ports((9092, 9192), (9093,))
 
 
 @pytest.mark.parametrize("point", range(1, points(moved) + 1))

@@ -63,7 +63,7 @@ def test_a_cluster_gets_its_network_uses_it_and_it_goes_when_asked(bench: Networ
         assert IPv4Network(f"{address}/32").subnet_of(network.cidr)
 
         server.views = [_cluster(bench, clients=(OFFICE,))]
-        server.until(lambda: server.keeper.view().standing()[0].clients == (OFFICE,))
+        server.until(lambda: server.keeper.view().standing()[0].access.clients == (OFFICE,))
         assert bench.of.vm("b-0.g1").address == address
 
         server.views = [replace(_cluster(bench), deleted=True)]

@@ -49,6 +49,18 @@ def test_rules_are_found_by_port_and_client_and_those_the_run_does_not_render_ar
     ]
 
 
+def test_rules_of_members_in_another_place_are_found_at_all_their_ports(aws: MotoCloud) -> None:
+    """Those of a place that is let in no more, and a rule of somebody's for a range of ports, are left."""
+    ec2 = aws.client(REGION)
+    _made(ec2, members=(), clients={"10.65.0.0/20": (9092, 9093, 2181, 22), "10.66.0.0/20": (9092,)})
+    found = network_pieces(ec2, replace(RUN, clients=(), peers=("10.65.0.0/20",)))
+    assert sorted(address for address in found if address.startswith(RULE)) == [
+        f'{RULE}.peers["10.65.0.0/20 2181"]',
+        f'{RULE}.peers["10.65.0.0/20 9092"]',
+        f'{RULE}.peers["10.65.0.0/20 9093"]',
+    ]
+
+
 def _made(ec2: Any, *, members: tuple[int, ...], clients: dict[str, tuple[int, ...]]) -> None:
     """A network half made: what a run that was killed leaves, and rules of somebody else."""
     tags = [{"Key": "kedge-installation", "Value": "test"}, {"Key": "kedge-network", "Value": RUN.cloud_name}]

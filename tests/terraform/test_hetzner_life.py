@@ -53,6 +53,13 @@ ON_NEW = (attachment("c-0.g2", "c-0.meta.v1"), binding("c-0", "c-0.g2"))
 HANDOVER = {"attachment/c-0.g1.meta", "binding/c-0.g1"}
 HANDED = {"attachment/c-0.g2.meta", "binding/c-0.g2"}
 
+SURGE_ALONE = "the surge of a controller's server"
+CALLS_OF_ITS_PAGE = {
+    "a run that finds nothing to do": NOTHING,
+    "one controller replaced: surge, release, bind, retire": CONTROLLER,
+    "of which the surge of its server": SURGE_ALONE,
+}
+
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HetznerBench]:
@@ -104,7 +111,7 @@ def test_a_cluster_lives_and_leaves_nothing_at_hetzner(bench: HetznerBench, tmp_
     bench.hetzner.running_polls = 0
     both = set_of(*BROKER, *OWN_DISK, OLD, NEW, *KEPT, *ON_OLD)
     spent.on_asking_ahead(bench.cloud, both, "instance/c-0.g2")
-    with spent.on(VM, CONTROLLER):
+    with spent.on(VM, CONTROLLER, SURGE_ALONE):
         grown = bench.execute(surge(both, only=frozenset({"instance/c-0.g2"}), intent="run-2"))
     assert grown.changed == ("instance/c-0.g2",)
 
@@ -138,6 +145,7 @@ def test_a_cluster_lives_and_leaves_nothing_at_hetzner(bench: HetznerBench, tmp_
     holds_no_secret(tmp_path / "states")
     print(f"a life in {time.perf_counter() - began:.1f} s; a replaced controller writes {spent.written(CONTROLLER)}")
     spent.is_told_in_the_docs("hetzner")
+    spent.is_told_on_its_page("hetzner", CALLS_OF_ITS_PAGE)
 
 
 def test_hetzners_own_words_arrive_typed(bench: HetznerBench) -> None:

@@ -24,6 +24,7 @@ from tests.fakes.clouds.hetzner_hands import PLACE as HETZNER_PLACE
 from tests.fakes.clouds.hetzner_hands import in_place, write_settings
 from tests.fakes.resources import PLACE as LOCAL_PLACE
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, surge, volume
+from tests.terraform import goldennetworks
 from tests.terraform.conftest import Bench
 from tests.terraform.goldenaws import golden_bench, recording, rendered
 from tests.terraform.goldenaws import objects_of as aws_objects
@@ -137,6 +138,10 @@ def _write(version: str) -> None:
         _write_hetzner(version)
     if not _is_written("aws", version):
         _write_aws(version)
+    for cloud in goldennetworks.CLOUDS:
+        if not goldennetworks.is_written(cloud, version):
+            with tempfile.TemporaryDirectory() as folder:
+                goldennetworks.write(cloud, version, Path(folder))
 
 
 def _is_written(cloud: str, version: str) -> bool:
@@ -171,6 +176,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("version", help="the release whose modules are checked out, as 0.1.0")
     wanted = parser.parse_args().version
-    if all(_is_written(cloud, wanted) for cloud in (*STAND_INS, "local", "hetzner", "aws")):
+    vms = all(_is_written(cloud, wanted) for cloud in (*STAND_INS, "local", "hetzner", "aws"))
+    if vms and all(goldennetworks.is_written(cloud, wanted) for cloud in goldennetworks.CLOUDS):
         sys.exit(f"{FOLDER} has states of {wanted} for every cloud: they are written once. Nothing was changed.")
     _write(wanted)

@@ -37,6 +37,8 @@ _NAMES = re.compile(
 _READS = ("Describe", "Get")
 _LISTINGS = ("DescribeInstances", "DescribeVolumes", "DescribeNetworkInterfaces")
 """Asked last: they name what the calls that make things do not tell, as root disks."""
+NETWORK_LISTINGS = ("DescribeVpcs", "DescribeSecurityGroups", "DescribeRouteTables", "DescribeNetworkAcls")
+"""The same for networks, as their default groups."""
 _HEADERS = {
     "Authorization": f"AWS4-HMAC-SHA256 Credential=test/20260101/{REGION}/ec2/aws4_request, Signature=x",
     "Content-Type": "application/x-www-form-urlencoded; charset=utf-8",
@@ -76,9 +78,9 @@ def recording(aws: MotoCloud) -> Iterator[list[Call]]:
         aws.answering = None
 
 
-def objects_of(bench: AwsBench, calls: Sequence[Call]) -> dict[str, Any]:
+def objects_of(bench: AwsBench, calls: Sequence[Call], listings: Sequence[str] = _LISTINGS) -> dict[str, Any]:
     """What is kept beside a state: the calls, and what stood before the first of them."""
-    listed = [{"Action": action, "Version": "2016-11-15"} for action in _LISTINGS]
+    listed = [{"Action": action, "Version": "2016-11-15"} for action in listings]
     seen = [{"asked": asked, "told": _named(_ask(bench, asked))} for asked in listed]
     return {"calls": [*calls, *seen], "before": _before(bench)}
 
@@ -105,8 +107,12 @@ def _ask(bench: AwsBench, asked: Mapping[str, str]) -> bytes:
 def _before(bench: AwsBench) -> list[str]:
     """Subnets in the order of their zones, security groups, images: what `aws.yaml` names in the region."""
     region = yaml.safe_load(Path(bench.cloud.settings_file).read_text())["accounts"]["production"]["regions"][REGION]
-    subnets = [region["subnets"][zone] for zone in sorted(region["subnets"])]
-    return [*subnets, *region["security_groups"], region["images"]["4.1.1"]["arm64"]]
+    subnets = region.get("subnets", {})  # none where the network is Kedge's to make
+    return [
+        *(subnets[zone] for zone in sorted(subnets)),
+        *region.get("security_groups", ()),
+        region["images"]["4.1.1"]["arm64"],
+    ]
 
 
 def _named(answer: bytes) -> list[str]:

@@ -1,4 +1,4 @@
-"""What each area of Kedge takes of `make test`: durations of tests as pytest wrote them, summed by the tests' files.
+"""What each area of Kedge takes of `make test`: durations of tests as pytest wrote them, summed by the tests' modules.
 
 A stage's time is split over its tests as their durations are to each other: two at a time (`-n 2`) they take half of
 their sum, and what a stage needs beside its tests (starting, collecting) is everybody's.
@@ -144,9 +144,18 @@ def durations_by_area(report: Path) -> dict[str, float]:
     except (OSError, ElementTree.ParseError):
         return found
     for test in tests:
-        file = (test.get("file") or "").removeprefix("tests/")
+        file = _file_of(test.get("classname") or "")
         found[next(iter(areas_of(file)), REST)] += float(test.get("time") or 0)
     return found
+
+
+def _file_of(class_name: str) -> str:
+    """The file that pytest took a test from, as below `tests/`. `file` of a report is where the function was written:
+    schemathesis's own for tests that it makes, another test's for those of a suite that several stores pass.
+    """
+    parts = class_name.removeprefix("tests.").split(".")
+    module = next((at for at, part in enumerate(parts, 1) if part.startswith("test_")), len(parts))
+    return "/".join(parts[:module]) + ".py"
 
 
 def split(took_s: float, durations: Mapping[str, float]) -> dict[str, float]:

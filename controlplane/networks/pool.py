@@ -1,6 +1,6 @@
 """Addresses for networks, out of one pool for the whole fleet. Pure: what is taken is what was recorded."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Network
 
 SUBNETS = 16
@@ -19,27 +19,26 @@ def next_cidr(pool: IPv4Network, prefix: int, taken: Iterable[IPv4Network]) -> I
     """The lowest network of `prefix` bits in the pool that overlaps nothing taken. Raises `PoolExhausted`."""
     if prefix < pool.prefixlen:
         raise PoolExhausted(f"a network of /{prefix} is larger than the pool {pool}")
-    size = 1 << (32 - prefix)
-    at, end = int(pool.network_address), int(pool.broadcast_address)
-    for other in sorted(other for other in taken if other.overlaps(pool)):
-        if int(other.network_address) >= at + size:
-            break
-        # Behind it, at the next multiple of the size.
-        at = max(at, -(-(int(other.broadcast_address) + 1) // size) * size)
-    if at + size - 1 > end:
-        raise PoolExhausted(f"the pool {pool} has no /{prefix} left")
-    return IPv4Network((at, prefix))
+    for at, room in _gaps(pool, prefix, taken):
+        if room:
+            return IPv4Network((at, prefix))
+    raise PoolExhausted(f"the pool {pool} has no /{prefix} left")
 
 
 def free_networks(pool: IPv4Network, prefix: int, taken: Iterable[IPv4Network]) -> int:
     """How many networks of that size are left, as they would be given one after the other."""
-    given, count = list(taken), 0
-    while True:
-        try:
-            given.append(next_cidr(pool, prefix, given))
-        except PoolExhausted:
-            return count
-        count += 1
+    return sum(room for _, room in _gaps(pool, prefix, taken)) if prefix >= pool.prefixlen else 0
+
+
+def _gaps(pool: IPv4Network, prefix: int, taken: Iterable[IPv4Network]) -> Iterator[tuple[int, int]]:
+    """Where nothing is taken, from below: the first address a network of that size can have, and how many fit."""
+    size = 1 << (32 - prefix)
+    at, end = int(pool.network_address), int(pool.broadcast_address)
+    for first, last in sorted((int(n.network_address), int(n.broadcast_address)) for n in taken if n.overlaps(pool)):
+        yield at, max(0, first - at) // size
+        # Behind it, at the next multiple of the size.
+        at = max(at, -(-(last + 1) // size) * size)
+    yield at, max(0, end + 1 - at) // size
 
 
 def numbered(zones: Iterable[str], known: Mapping[str, int]) -> dict[str, int]:

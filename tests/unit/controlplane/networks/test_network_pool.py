@@ -50,6 +50,13 @@ def test_a_pool_that_is_used_up_says_so() -> None:
         next_cidr(POOL, 11, [])
 
 
+def test_what_is_left_of_a_large_pool_is_counted_without_giving_it_away() -> None:
+    """`GET /v1/networks` took a second for the 1,024 of a /12: each was given, and all given before looked at anew."""
+    pool = IPv4Network("10.0.0.0/8")
+    assert free_networks(pool, 28, [IPv4Network("10.0.0.0/28"), IPv4Network("10.128.0.0/12")]) == 2**20 - 2**16 - 1
+    assert free_networks(pool, 7, []) == 0
+
+
 def test_a_zone_keeps_its_number_and_a_new_one_gets_the_lowest_free() -> None:
     assert numbered(["c", "a"], {"b": 0, "d": 2}) == {"a": 1, "b": 0, "c": 3, "d": 2}
     with pytest.raises(TooManyZones, match="seventeenth"):

@@ -3,7 +3,6 @@
 import io
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +47,8 @@ READS = [
 
 
 @pytest.fixture(scope="module")
-def house() -> Iterator[House]:
-    with hostile_house().one_loop() as house:
-        yield house
+def house() -> House:
+    return hostile_house()
 
 
 @pytest.mark.parametrize("command", READS)

@@ -1,13 +1,11 @@
 """A whole portal on memory stores for tests: real handlers, real fold, real app; no Terraform, no Kafka."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from anyio.from_thread import BlockingPortal, start_blocking_portal
 from argon2 import PasswordHasher
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
@@ -48,6 +46,7 @@ from events.store import EventStore
 from planner.observed import KafkaSnapshot
 from planner.rollout.desired import desired_nodes
 from providers.pricebook import PriceBook
+from tests.fakes.asking import Asker
 from tests.fakes.kafka import FakeKafka
 from tests.fakes.windows import KeptWindows
 from tests.unit.events.spec_texts import ORDERS
@@ -100,8 +99,6 @@ class House:
     """Of VMs that filter packets themselves."""
     request_id: Callable[[], str] = lambda: "0123456789abcdef"
     """Of every request the same, unless a test says otherwise: so answers to two of them can be compared."""
-    loop: BlockingPortal | None = None
-    """The event loop that answers; without one each request has its own."""
 
     def __post_init__(self) -> None:
         if isinstance(self.store, MemoryEventStore):
@@ -156,17 +153,7 @@ class House:
 
     def client_with(self, headers: dict[str, str]) -> TestClient:
         url = f"http://127.0.0.1:{PORT}"
-        client = TestClient(self.app, base_url=url, headers=headers, raise_server_exceptions=False)
-        client.portal = self.loop
-        return client
-
-    @contextmanager
-    def one_loop(self) -> Iterator["House"]:
-        """One event loop for all requests meanwhile: to make one takes half of the time of a small request."""
-        with start_blocking_portal() as loop:
-            self.loop = self.client.portal = loop
-            yield self
-        self.loop = self.client.portal = None
+        return Asker(self.app, base_url=url, headers=headers, raise_server_exceptions=False)
 
     def agent(self, vm: Vm, credential: str) -> TestClient:
         instance = f"{vm.cluster_uid}/{vm.node}.g{vm.generation}"

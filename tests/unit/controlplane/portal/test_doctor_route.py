@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 from controlplane.examinations import Examiner
 from controlplane.portal.app import create_app
 from providers.doctor import Finding
+from tests.fakes.asking import Asker
 from tests.unit.controlplane.portal.portal_house import PORT, TOKEN, House
 
 FINDINGS = (
@@ -30,7 +31,7 @@ class Begun:
 
     def client_of(self, token: str) -> TestClient:
         headers = {"Authorization": f"Bearer {token}"}
-        return TestClient(self.app, base_url=f"http://127.0.0.1:{PORT}", headers=headers, raise_server_exceptions=False)
+        return Asker(self.app, base_url=f"http://127.0.0.1:{PORT}", headers=headers, raise_server_exceptions=False)
 
     def _look(self, cloud: str) -> Iterator[Finding]:
         self.asked.append(cloud)
@@ -90,6 +91,6 @@ def test_a_role_in_the_database_that_may_too_much_is_told_with_what_to_do() -> N
     house = House()
     found = Finding("database", False, "role kedge could change events: it owns event", "kedge db grants")
     app = create_app(replace(house.services, database=lambda: (found,)))
-    client = TestClient(app, base_url=f"http://127.0.0.1:{PORT}", headers={"Authorization": f"Bearer {TOKEN}"})
+    client = Asker(app, base_url=f"http://127.0.0.1:{PORT}", headers={"Authorization": f"Bearer {TOKEN}"})
     (told,) = client.get("/v1/doctor").json()["database"]
     assert told == {"what": "database", "well": False, "told": found.told, "what_next": "kedge db grants"}

@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -52,9 +51,9 @@ def address(path: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[TestClient]:
-    with hostile_house().one_loop() as house:
-        yield house.browser("ada", ADMIN)
+def browser() -> TestClient:
+    house = hostile_house()
+    return house.browser("ada", ADMIN)
 
 
 class Seen(HTMLParser):
@@ -105,8 +104,8 @@ def test_what_others_name_is_text_on_every_page(browser: TestClient, path: str) 
 @pytest.mark.parametrize("path", [p for p in PAGES if p.endswith(".csv")])
 def test_no_cell_of_a_sheet_is_a_formula(path: str) -> None:
     formula = '=HYPERLINK("https://h0stile")'
-    with hostile_house(formula).one_loop() as house:
-        text = house.browser("ada", ADMIN).get(address(path)).text
+    house = hostile_house(formula)
+    text = house.browser("ada", ADMIN).get(address(path)).text
     cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
     assert any("h0stile" in cell for cell in cells) or "brokers" in path
     assert not [cell for cell in cells if cell.lstrip().startswith(("=", "+", "@"))]

@@ -21,6 +21,7 @@ from controlplane.streams import anomalies_stream, cluster_stream
 from events.envelope import NewEvent, Origin
 from events.ids import ClusterUid
 from events.memory import MemoryEventStore
+from tests.fakes.asking import Asker
 from tests.unit.controlplane.portal.portal_house import PORT, START, TOKEN, House
 from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
 from tests.unit.events.spec_texts import ORDERS
@@ -52,7 +53,7 @@ def with_loop(house: House, **loop: object) -> TestClient:
     }
     app = create_app(replace(house.services, loop=ServerLoop(**parts)))  # type: ignore[arg-type]
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    return TestClient(app, base_url=f"http://127.0.0.1:{PORT}", headers=headers, raise_server_exceptions=False)
+    return Asker(app, base_url=f"http://127.0.0.1:{PORT}", headers=headers, raise_server_exceptions=False)
 
 
 def test_the_loop_tells_its_beats_lag_and_timers(house: House) -> None:

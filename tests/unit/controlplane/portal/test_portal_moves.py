@@ -13,6 +13,7 @@ from planner.balance.goals import DEFAULT_GOALS
 from planner.observed import TopicPartition
 from planner.pulse import Pulse
 from tests.builders import a_partition, a_snapshot
+from tests.fakes.asking import Asker
 from tests.portal.living_portal import LivingPortal
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
 
@@ -33,7 +34,7 @@ def portal() -> Iterator[LivingPortal]:
 @pytest.fixture
 def browser(portal: LivingPortal) -> TestClient:
     shown = {"Authorization": "Bearer the-token", "Accept": "text/html"}
-    return TestClient(portal.app, base_url=portal.url, headers=shown, follow_redirects=False)
+    return Asker(portal.app, base_url=portal.url, headers=shown, follow_redirects=False)
 
 
 def placement(text: str) -> str:

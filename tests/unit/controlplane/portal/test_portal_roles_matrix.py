@@ -120,16 +120,16 @@ def expected(verb: Verb | str, role: Role | None, scope: str, path: str = "") ->
 
 @pytest.mark.parametrize(("role", "scope"), OF_PAGES)
 def test_a_page_answers_a_role_as_the_table_says(role: Role | None, scope: str) -> None:
-    with house_with_topics().one_loop() as house:
-        for number, ((method, path), verb) in enumerate(PAGE_ROUTES.items()):
-            browser = house.browser(f"ada{number}", *bindings(role, scope))
-            got = browser.request(method, filled(path), data=FORMS.get((method, path))).status_code
-            wanted = expected(verb, role, scope, path)
-            if (method, path) in AS_THINGS_ARE and wanted == {200, 303}:
-                wanted = {409}
-            if (method, path) in ASKS_KAFKA and wanted == {200, 303}:
-                wanted = {503}
-            assert got in wanted, f"{method} {path} for {role} on {scope}: {got}"
+    house = house_with_topics()
+    for number, ((method, path), verb) in enumerate(PAGE_ROUTES.items()):
+        browser = house.browser(f"ada{number}", *bindings(role, scope))
+        got = browser.request(method, filled(path), data=FORMS.get((method, path))).status_code
+        wanted = expected(verb, role, scope, path)
+        if (method, path) in AS_THINGS_ARE and wanted == {200, 303}:
+            wanted = {409}
+        if (method, path) in ASKS_KAFKA and wanted == {200, 303}:
+            wanted = {503}
+        assert got in wanted, f"{method} {path} for {role} on {scope}: {got}"
 
 
 def test_every_page_is_in_the_table() -> None:

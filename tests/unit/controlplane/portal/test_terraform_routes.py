@@ -18,6 +18,7 @@ from controlplane.states.passes import RunPass
 from controlplane.states.storage import PATHS, ServedStates
 from events.engine import build_engine
 from tests.databases import sqlite_template
+from tests.fakes.asking import Asker
 from tests.fakes.states import KEY, OTHER_KEY, Served, body, claim
 from tests.unit.controlplane.portal.portal_house import PORT, TOKEN, House
 
@@ -38,7 +39,7 @@ class Desk:
         self.client = self.at(Door.STATES, states.url)
 
     def at(self, door: Door, url: str) -> TestClient:
-        return TestClient(at_door(self.app, door), base_url=url, raise_server_exceptions=False)
+        return Asker(at_door(self.app, door), base_url=url, raise_server_exceptions=False)
 
     def ask(
         self,

@@ -17,6 +17,7 @@ from controlplane.split.asking import PortalCommands, PortalNotifiers, no_backup
 from controlplane.split.hearing import LoopHearing
 from controlplane.split.nobody import IDLE, NOBODY_LEADS
 from controlplane.split.word import LoopWord
+from tests.fakes.asking import Asker
 from tests.unit.controlplane.portal.portal_house import PORT, TOKEN, House
 from tests.unit.events.spec_texts import ORDERS
 
@@ -37,7 +38,7 @@ class Heard(LoopHearing):
 def client_of(house: House, **changes: object) -> TestClient:
     services: PortalServices = replace(house.services, **changes)  # type: ignore[arg-type]
     url, headers = f"http://127.0.0.1:{PORT}", {"Authorization": f"Bearer {TOKEN}"}
-    return TestClient(create_app(services), base_url=url, headers=headers, raise_server_exceptions=False)
+    return Asker(create_app(services), base_url=url, headers=headers, raise_server_exceptions=False)
 
 
 def portal_of(house: House, heard: dict[str, str] | None = FILES) -> TestClient:

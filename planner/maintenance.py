@@ -21,6 +21,8 @@ class Announced:
     key: str
     not_before: datetime
     words: str
+    is_certain: bool = False
+    """The VM itself was told: it goes, whatever became of those before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,8 @@ def next_replacement(
     """The one to replace now, and what waits or is left alone. `past` are the cures of the cluster, oldest first.
 
     They count against `a_day`, as every cure does: announcements come for whole racks of hosts at once, and a date is
-    usually days away. A node that was replaced for an announcement within a day is not replaced for another.
+    usually days away. A node that was replaced for an announcement within a day is not replaced for another, unless
+    that VM goes for certain: a pre-emptible one may be taken several times a day.
     """
     recent = [c for c in past if now - c.at < WITHIN]
     again = {c.node for c in recent if c.finding == FINDING and c.cure is Cure.REPLACE}
@@ -67,7 +70,7 @@ def _against(
         return "the spec has `healing.maintenance: tell`"
     if one.not_before <= now:
         return "its date is past: the cloud is at it"
-    if one.node in again:
+    if one.node in again and not one.is_certain:
         return "its node had a new VM for an announcement within a day"
     if a_day == 0:
         return "the spec allows 0 cures a day"

@@ -94,6 +94,19 @@ IN_HAND: tuple[Step, ...] = (
 )
 """What goes on while a cluster is paused too: it ends what has begun, safely."""
 
+LETS_NOTICES_PASS: frozenset[Step] = frozenset(
+    {
+        arrival_step,
+        drain_step,
+        departure_step,
+        handover_step,
+        restart_in_hand_step,
+        rebalance_in_hand_step,
+        replication_in_hand_step,
+    }
+)
+"""What a VM that its cloud takes back in minutes does not wait for."""
+
 WAITS_FOR_AGENTS: frozenset[Step] = frozenset({departure_step, restart_in_hand_step})
 """What waits until a service has obeyed."""
 
@@ -169,6 +182,8 @@ def _ladder(situation: Situation) -> Verdict:
         verdict = step(situation)
         if verdict is None:
             continue
+        if verdict.wait is not None and (made := noticed_first(situation)) is not None:
+            return made
         shut = closed or (later if brings_spec(step.__name__) else None)
         if shut is None or not waits(step.__name__, verdict, view):
             return verdict
@@ -184,10 +199,12 @@ def _in_hand(situation: Situation, number: int, verdict: Verdict) -> Verdict:
         if is_lost(situation):
             below = [s for s in IN_HAND[number + 1 :] if s in SEES_CONTROLLERS_IN]
             return cure(situation, below) or verdict
+    if IN_HAND[number] in LETS_NOTICES_PASS and verdict.wait is not None:
+        made = noticed_first(situation)
+        if made is not None:
+            return made
     if _needs_the_sick(IN_HAND[number], verdict):
         return lost_disk_first(situation) or _restarted_first(situation) or _put_off(situation, verdict)
-    if IN_HAND[number] is drain_step and verdict.wait is not None and (made := noticed_first(situation)) is not None:
-        return made
     return beside_late_orders(situation, verdict) if IN_HAND[number] in WAITS_FOR_AGENTS else verdict
 
 
@@ -200,13 +217,15 @@ def _restarted_first(situation: Situation) -> Verdict | None:
 
 
 def _put_off(situation: Situation, verdict: Verdict) -> Verdict:
-    """A drain of which nothing can move, as somebody who is down is to get a new VM: that one is made first."""
-    drain, deferred = situation.view.drain, verdict.wait is not None and verdict.wait.reason == "MovesDeferred"
-    if drain is None or not deferred or not is_to_be_replaced_first(situation):
+    """A drain of which nothing can move, or has no plan, as somebody who is down is to get a new VM: that one is made
+    first."""
+    drain, stands = situation.view.drain, verdict.wait is not None and verdict.wait.reason in _NOTHING_MOVES
+    if drain is None or not stands or not is_to_be_replaced_first(situation):
         return verdict
     return record(f"{verdict.sentence}; who is down is replaced first", facts.DrainAbandoned(drain.id, "put off"))
 
 
+_NOTHING_MOVES = frozenset({"DrainInfeasible", "MovesDeferred"})
 _A_CURE_MAY_END = frozenset({"DrainInfeasible", "DrainTarget", "MovesDeferred"})
 
 

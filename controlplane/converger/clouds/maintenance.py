@@ -98,9 +98,11 @@ def _announced(situation: Situation) -> Iterator[Announced]:
             continue
         if (notice := notices.get(instance.key)) is None:
             continue
-        at = notice.not_before or (_SOME_DAY if instance.key in taken_back else None)
+        told = instance.key in taken_back
+        at = notice.not_before or (_SOME_DAY if told else None)
         if at is not None:
-            yield Announced(instance.node, instance.key, at, notice.sentence)
+            is_certain = told and notice.not_before is not None
+            yield Announced(instance.node, instance.key, at, notice.sentence, is_certain)
 
 
 _SOME_DAY = datetime.max.replace(tzinfo=UTC)

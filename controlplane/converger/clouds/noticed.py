@@ -1,6 +1,7 @@
-"""A VM that its cloud takes back in minutes does not wait for a drain of another node that may take hours.
+"""A VM that its cloud takes back in minutes does not wait for what may take hours: a drain of another node, a handover
+whose gate is closed, the grace of one that was lost.
 
-    a date soon, a drain moves -> healing.requested + node.replace_requested -> surge.requested, beside the drain
+    a date soon, something waits -> healing.requested + node.replace_requested -> surge.requested, beside it
 
 Its successor is there by then, or soon after; what the old one had is brought to it by the next drain, or, where the VM
 was gone first, from the copies of others. Nobody is stopped for it: the gates of all others are as they are, and count

@@ -74,11 +74,12 @@ def lost_controllers_step(situation: Situation) -> Verdict | None:
 
 
 def made_beside(situation: Situation, nodes: Collection[str]) -> Verdict | None:
-    """Makes the successors of these nodes beside what is in hand. None when none has to be made."""
+    """Makes the successors of these nodes beside what is in hand, as those of lost ones: who they succeed goes any
+    moment, whoever else is away. None when none has to be made."""
     changes = without_relief(situation.view, pending_changes(situation.view))
     asked = [c for c in changes if c.change is Change.REPLACE and c.node in nodes]
     work = _next(situation, asked)
-    return _work_on(situation, work, changes, mends=False) if work is not None else None
+    return _work_on(situation, work, changes, mends=True) if work is not None else None
 
 
 def _work_on(
@@ -233,8 +234,10 @@ def _ask_for_surge(work: Work, share: SurgeShare, *, mends: bool) -> Verdict:
 
 
 def _grace(situation: Situation, work: Work) -> Verdict | None:
-    """A lost VM gets some time to be found again. Making its successor destroys nothing, so nothing else is asked."""
-    lost = {i.key: i.lost_at for i in situation.view.alive() if i.lost_at is not None}
+    """A lost VM gets some time to be found again, unless it was to get a successor anyway. Making that destroys
+    nothing, so nothing else is asked."""
+    view = situation.view
+    lost = {i.key: i.lost_at for i in view.alive() if i.lost_at is not None and i.key not in view.to_replace}
     since = [at for c in work.nodes if c.incumbent and (at := lost.get(c.incumbent.key)) is not None]
     left = max((situation.lost_after_s - situation.seconds_since(at) for at in since), default=0.0)
     if left <= 0:

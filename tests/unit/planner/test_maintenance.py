@@ -1,5 +1,6 @@
 """Which VM is replaced before its host goes down, and why another one is not."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from planner.healing import Cure, PastCure
@@ -52,3 +53,11 @@ def test_a_node_is_not_replaced_for_announcements_again_and_again() -> None:
     assert judged(announced("b"), past=past)[0] == announced("b")
     old = (PastCure("a", FINDING, Cure.REPLACE, NOW - timedelta(hours=25)),)
     assert judged(announced("a"), past=old)[0] == announced("a")
+
+
+def test_a_vm_that_was_told_itself_is_replaced_though_its_node_was_a_while_ago() -> None:
+    """A pre-emptible VM may be taken several times a day; it was left to be lost, with the grace of any lost one."""
+    past = (PastCure("a", FINDING, Cure.REPLACE, NOW - timedelta(hours=1)),)
+    told = replace(announced("a"), is_certain=True)
+    assert judged(told, past=past)[0] == told
+    assert judged(told, past=past, a_day=1)[0] is None

@@ -139,6 +139,28 @@ def test_a_vm_that_goes_in_minutes_does_not_wait_for_the_drain_of_another_one() 
     assert [i.key for s in surges for i in s.instances] == ["brokers-b-0.g2"]
 
 
+def _with_somebody_lost(**about: Any) -> Verdict:
+    """A broker was lost a moment ago, and B's VM was told that it goes in two minutes."""
+    gone = an_instance("brokers-c-0", lost_at=NOW - timedelta(seconds=10))
+    view = a_view(gone, recycling=1, **about)
+    return decide(a_situation(view, reports=reports(view, told(view, B)), kafka=a_snapshot(brokers=(1000, 1001))))
+
+
+def test_a_vm_that_goes_in_minutes_does_not_wait_for_the_grace_of_a_lost_one() -> None:
+    """Both were gone by then: its own successor was asked for, and not made before the grace of the other was over."""
+    made = _with_somebody_lost(to_replace={B: ReplaceView("the cloud announces maintenance", False, NOW)})
+    surges = [e for e in made.events if isinstance(e, facts.SurgeRequested)]
+    assert [i.key for s in surges for i in s.instances] == ["brokers-b-0.g2"]
+
+
+def test_a_vm_that_goes_in_minutes_does_not_wait_for_a_handover_whose_gate_is_closed() -> None:
+    old = an_instance("brokers-a-0", 1)
+    heir = an_instance("brokers-a-0", 2, Phase.LAUNCHED, handover=True, service_id=1000, volumes=old.planned.volumes)
+    view = a_view(old, heir, recycling=1, to_replace={old.key: ReplaceView("asked", False, NOW)})
+    verdict = decide(a_situation(view, reports=reports(view, told(view, B))))
+    assert [e.key for e in verdict.events if isinstance(e, facts.NodeReplaceRequested)] == [B]
+
+
 @pytest.mark.parametrize(
     ("in_s", "about"),
     [

@@ -10,6 +10,7 @@ from controlplane.converger.rolls.replacements import MAX_JOIN_FAILURES, pending
 from controlplane.converger.verdict import Allowance, Verdict
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, empty_view
+from controlplane.views.restarts import ReplaceView
 from events import facts
 from planner.observed import FeatureSeen
 from planner.rollout.desired import desired_nodes
@@ -207,6 +208,14 @@ def test_a_lost_vm_gets_some_time_to_be_found_again() -> None:
     young = replace(LOST, lost_at=NOW - timedelta(seconds=299))
     assert _reason(a_view(young)) == "LossGrace"
     assert _reason(a_view(LOST), loss_grace_s=400.0) == "LossGrace"
+
+
+def test_a_lost_vm_that_was_to_be_replaced_anyway_is_waited_for_by_nobody() -> None:
+    """One that its cloud took as announced, before its successor was made, was waited for as if it might return."""
+    young, asked = replace(LOST, lost_at=NOW), {LOST.key: ReplaceView("the cloud takes it", False, BEFORE)}
+    surge = _event(a_view(young, to_replace=asked, recycling=1), kafka=None)
+    assert [i.key for i in surge.instances] == ["brokers-c-0.g2"]
+    assert _reason(a_view(young, recycling=1), kafka=None) == "LossGrace"
 
 
 def test_it_is_said_who_is_not_stopped_meanwhile() -> None:

@@ -128,16 +128,25 @@ def restarted(view: ClusterView, e: facts.RestartCompleted, at: datetime) -> Clu
 
 def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> ClusterView:
     """The service is told what it was told before, by yet another start. What an earlier spec asked of it says nothing
-    against the one in force, which gets a canary of its own."""
+    against the one in force, which gets a canary of its own; nor does a cure that did not help, of anybody else."""
     instance = named_service(view, e.key, e.service)
     before, generation = _before(view, instance, e.service)
     had = Before(instance.config, instance.told, instance.told_heap_mib)
     old = replace(instance, starts=e.start, config=before.config, told=before.told, told_heap_mib=before.told_heap_mib)
     is_new = had != before
     in_hand = RestartView(e.key, generation, at, False, before, e.reason, new_settings=is_new, service=e.service)
-    refusal = (instance.service_key, e.reason) if generation == view.generation else view.restart_refusal
+    says_much = generation == view.generation and not _was_a_cure(view, instance, e)
+    refusal = (instance.service_key, e.reason) if says_much else view.restart_refusal
     view = replace(_with(view, in_hand), canaries=MappingProxyType({}), restart_refusal=refusal)
     return _told_by(view, e.key, old)
+
+
+def _was_a_cure(view: ClusterView, instance: InstanceView, e: facts.RestartRevertRequested) -> bool:
+    """Whether it was asked for in the same append as the cure of something that ails this very service."""
+    begun = view.restarts.get(e.key)
+    if begun is None:
+        return False
+    return any(c.node == instance.node and c.service == e.service and c.at == begun.since for c in view.cures)
 
 
 def reverted(view: ClusterView, e: facts.RestartReverted, at: datetime) -> ClusterView:

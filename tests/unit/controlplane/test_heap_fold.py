@@ -68,3 +68,10 @@ def test_what_an_earlier_spec_asked_for_says_nothing_against_the_one_in_force() 
     """The spec in force is generation 1 here; a restart was still in hand for the one before."""
     assert _after(_restart(2, heap_mib=1024), _not_back(3)).restart_refusal == (A, "not back")
     assert _after(_restart(2, heap_mib=1024, generation=0), _not_back(3)).restart_refusal is None
+
+
+def test_a_cure_that_does_not_help_says_nothing_against_other_restarts() -> None:
+    """A rolling restart that somebody had asked for waited for a person to resume the cluster."""
+    cure = facts.HealingRequested(A, "brokers-a-0", "wrong_identity", "restart", "a fresh process")
+    assert _after(cure, _restart(2), _not_back(3)).restart_refusal is None
+    assert _after(_restart(2), _not_back(3)).restart_refusal == (A, "not back")

@@ -296,13 +296,14 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
         found.version, found.rack = version or found.version, rack or found.rack
         self._settle()
 
-    def stop_broker(self, broker: int) -> bool:
-        """SIGTERM: leaders move, it leaves the ISRs, is fenced, ends. False when it hangs and goes on running."""
+    def stop_broker(self, broker: int, *, cause: str = "") -> bool:
+        """SIGTERM: leaders move, it leaves the ISRs, is fenced, ends. False when it hangs and goes on running. `cause`
+        says who wanted it, where that was none of us."""
         found = self._brokers[broker]
         if found.hangs:
             return False
         found.running = False
-        self._fence(found, f"stopping broker {broker}")
+        self._fence(found, cause or f"stopping broker {broker}")
         return True
 
     def kill_broker(self, broker: int, *, session_s: float = SESSION_TIMEOUT_S) -> None:

@@ -208,7 +208,12 @@ class Trouble:
         return True
 
     def _somebody_reassigns(self) -> bool:
-        if self._world.kafka.outage or not self._world.quorum_is_whole():
+        kafka = self._world.kafka
+        if (
+            kafka.outage
+            or not self._world.quorum_is_whole()
+            or not any(map(kafka.serves, self._world.machines.broker_ids))
+        ):
             return False
         partitions = [p for p in self._world.kafka.partitions() if not p.is_moving]
         if not partitions:

@@ -71,6 +71,10 @@ PERSON_NEEDED = frozenset(
 """Reasons to wait that only a person, or the end of a fault, ends."""
 
 
+_NOT_OURS = ("died", "fell behind", "the cloud, which takes back")
+"""What a partition may fall below its min ISR by."""
+
+
 def judge(world: World) -> None:
     """Raises Violation with the first property that does not hold."""
     for name, holds in PROPERTIES.items():
@@ -82,7 +86,7 @@ def availability(world: World) -> Iterator[str]:
     """P1: nothing we do takes a partition from enough in-sync replicas to too few; what is enough stands still too."""
     yield from world.evidence.guarded
     for fall in world.kafka.fell_below:
-        if "died" not in fall.cause and "fell behind" not in fall.cause:
+        if not any(words in fall.cause for words in _NOT_OURS):
             yield f"{fall.partition} fell below min ISR by {fall.cause} at {fall.at}"
 
 

@@ -123,7 +123,8 @@ class Services:
     def _agent(self, vm: Vm, document: Document | None) -> None:
         services, told, now = document.services if document else (), self.taken_back.get(vm.key), self._clock()
         if told and told.deadline and told.deadline - now <= timedelta(seconds=45):
-            self._power_off(vm, graceful=True)  # as agents do, so that it can be started again
+            # As agents do, so that it can be started again.
+            self._power_off(vm, graceful=True, cause=f"the cloud, which takes back {vm.key}")
         else:
             for service in services:
                 self._obey(vm, service)
@@ -208,6 +209,7 @@ class Services:
         is_hurt = any(v.key in self.blank for v in self.volumes.values()) or any(self.has_lost(s) for s in told)
         is_hurt |= any(self.kafka.serves(broker) for broker in self.failed_disks)
         is_hurt |= bool(self.breakdowns.frozen or self.breakdowns.looping or self.strangers.among(self.vms))
+        is_hurt |= not self.taken_back.keys().isdisjoint(self.vms)
         return all(vm.alive for vm in self.vms.values()) and not self.outage and not is_ill and not is_hurt
 
     def fall_ill(self, key: str, finding: str, *, lasts: bool = False) -> None:
@@ -314,18 +316,18 @@ class Services:
             raise Violation(f"{vm.key} starts with protocol {service.protocol_version} beside Kafka {old[0]}")
         self.protocols[service.node_id] = service.protocol_version
 
-    def _stop(self, service: ServiceDocument, *, graceful: bool) -> None:
+    def _stop(self, service: ServiceDocument, *, graceful: bool, cause: str = "") -> None:
         self.kafka.migration.stops(service, graceful=graceful)
         if service.name != "broker":
             self.kafka.migration.home_of(service.name).stop_controller(service.node_id)
         elif not graceful:
             self.kafka.kill_broker(service.node_id)
-        elif self.kafka.is_running(service.node_id) and not self.kafka.stop_broker(service.node_id):
+        elif self.kafka.is_running(service.node_id) and not self.kafka.stop_broker(service.node_id, cause=cause):
             raise Violation(f"broker {service.node_id} was unregistered while it ran and hangs now")
         self.kafka.migration.progress()
 
-    def _power_off(self, vm: Vm, *, graceful: bool = False) -> None:
+    def _power_off(self, vm: Vm, *, graceful: bool = False, cause: str = "") -> None:
         for process in vm.processes:
             if process.up:
-                self._stop(process.document, graceful=graceful)
+                self._stop(process.document, graceful=graceful, cause=cause)
         vm.process = vm.member = None

@@ -1,0 +1,193 @@
+"""Seeded lives on VMs that their cloud takes back: with each cloud's warning, or with none; in the middle of rolls,
+drains and handovers, two in the same moment; and some that are told so and stay."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from controlplane.replacement import Phase
+from tests.builders import a_document
+from tests.sim.evidence import Violation
+from tests.sim.faults import Trouble
+from tests.sim.sweep import sweep
+from tests.sim.takings import CLOUDS, Fate, Takings, can_spare
+from tests.sim.world import World
+
+KNOWN_FOR_S = 2.0
+"""So long after an agent was told a server that looks at all knows of it."""
+
+COUNTED_ON_S = 300.0
+"""Whom the cloud takes within this is not counted on (`unavailability.TAKEN_SOON`)."""
+
+
+class Taking(Trouble):
+    """All the usual trouble; and the cloud takes VMs back."""
+
+    def __init__(self, world: World, **about: Any) -> None:
+        super().__init__(world, **about)
+        self.takings = Takings(world, self._random)
+        self._judged_fences = 0
+        self._faults = (
+            *self._faults,
+            *((("the cloud wants a VM back", self._one_is_told),) * 6),
+            *((("the cloud wants the VM of who comes or goes back", self._one_in_hand_is_told),) * 6),
+            *((("the cloud wants two VMs back", self._two_are_told),) * 4),
+            *((("the cloud may want a VM back some day", self._one_may_go),) * 2),
+            *((("the cloud takes a VM without a word", self._one_is_taken),) * 2),
+        )
+
+    def step(self) -> None:
+        self.pass_time()
+        super().step()
+        self.judge_stops()
+
+    def pass_time(self) -> None:
+        """What the cloud has in mind for this moment."""
+        if self.takings.is_anybody_told:
+            self._world.disturbed()
+        due = self.takings.pass_time()
+        if due:
+            self._world.story.append(f"{self._world.seconds:6.0f} s  !! " + ", ".join(f"{t.key} {t.fate}" for t in due))
+        self.takings.end(due)
+
+    def stop(self) -> None:
+        self.takings.withdraw_all()
+        super().stop()
+
+    def judge_stops(self) -> None:
+        """Nobody with replicas is stopped on purpose beside one whose VM goes any moment, unless it goes itself."""
+        fences, soon, told = self._world.evidence.fences, self._known_to_go(), self._world.machines.taken_back
+        for fence in fences[self._judged_fences :]:
+            if fence.service == "broker" and fence.replicas and soon - {fence.key} and fence.key not in told:
+                raise Violation(f"P3: {fence.key} was stopped while the cloud takes back {sorted(soon)}")
+        self._judged_fences = len(fences)
+
+    def _known_to_go(self) -> set[str]:
+        """By what agents told long enough ago: VMs that go within minutes, and still run their broker."""
+        now, machines = self._world.clock(), self._world.machines
+        known = {t.key for t in self.takings.told if t.known_at + KNOWN_FOR_S <= self._world.seconds}
+        dates = {k: n.deadline for k, n in machines.taken_back.items() if n.deadline is not None and k in known}
+        soon = {k for k, at in dates.items() if abs((at - now).total_seconds()) <= COUNTED_ON_S}
+        return {k for k in soon if (vm := machines.vms.get(k)) and vm.alive and vm.process and vm.process.up}
+
+    # --- faults -----------------------------------------------------------------------------------------------
+
+    def _one_is_told(self) -> bool:
+        keys = self._brokers(Phase.JOINED)
+        return bool(keys) and self._tell([self._random.choice(keys)])
+
+    def _one_in_hand_is_told(self) -> bool:
+        """Who is drained or handed over, and who is to take that over."""
+        view, brokers = self._world.view(), self._brokers(*Phase)
+        nodes = {i.node for i in view.alive() if i.phase is not Phase.JOINED}
+        keys = sorted(k for k in brokers if view.instances[k].node in nodes)
+        return bool(keys) and self._tell([self._random.choice(keys)])
+
+    def _two_are_told(self) -> bool:
+        keys = self._brokers(Phase.JOINED, Phase.DRAINING)
+        return len(keys) > 1 and self._tell(sorted(self._random.sample(keys, 2)))
+
+    def _tell(self, keys: list[str]) -> bool:
+        """At most two at a time. With half a minute nobody could take back what was ordered a moment ago."""
+        cloud = self._random.choice(sorted(CLOUDS))
+        fate = self._random.choice((Fate.TAKEN, Fate.TAKEN, Fate.TAKEN, Fate.EARLY, Fate.WITHDRAWN, Fate.LEFT))
+        if len(self.takings.told) + len(keys) > 2 or {t.key for t in self.takings.told} & {*keys}:
+            return False
+        if self._world.view().orders and (cloud != "aws" or fate is Fate.EARLY):
+            return False
+        self.takings.tell(cloud, keys, fate)
+        if fate is Fate.LEFT:
+            for key in keys:
+                self._later(self._random.choice((200.0, 500.0, 900.0)), partial(self.takings.withdraw, key))
+        self._world.story.append(f"{self._world.seconds:6.0f} s  !! {cloud}: {', '.join(keys)} {fate}")
+        return True
+
+    def _one_may_go(self) -> bool:
+        keys = [k for k in self._brokers(Phase.JOINED) if k not in self._world.machines.taken_back]
+        if not keys or self.takings.told:
+            return False
+        key, told = self._random.choice(keys), self._random.random() < 0.5
+        self.takings.recommend(key)
+        self._later(self._random.choice((20.0, 90.0, 400.0)), lambda: self._comes_to_it(key, told))
+        return True
+
+    def _comes_to_it(self, key: str, told: bool) -> None:
+        vm = self._world.machines.vms.get(key)
+        if not told or vm is None or not vm.alive or self.takings.told or self._world.view().orders:
+            self.takings.withdraw(key)
+        else:
+            self.takings.tell("aws", [key], Fate.TAKEN)
+
+    def _one_is_taken(self) -> bool:
+        """As a power cut, which it is to everybody: at most one at a time."""
+        if self._world.kafka.under_min_isr() or self._restarting() or self._world.view().orders:
+            return False
+        if any(not vm.alive for vm in self._world.machines.vms.values()) or self.takings.told:
+            return False
+        keys = [k for k in self._brokers(Phase.JOINED) if can_spare(self._world, [k])]
+        if not keys:
+            return False
+        self.takings.take(self._random.choice(keys))
+        return True
+
+    def _brokers(self, *phases: Phase) -> list[str]:
+        vms = self._world.machines.vms
+        there = [i for i in self._world.view().brokers() if i.phase in phases and not i.lost]
+        return sorted(i.key for i in there if i.key in vms and vms[i.key].alive and vms[i.key].process)
+
+
+def told_in_time(world: World, trouble: Taking, key: str) -> None:
+    """A VM of a cluster that has nothing else in hand is told two minutes ahead: by then its broker is empty or handed
+    over."""
+    trouble.takings.tell("aws", [key], Fate.TAKEN)
+    (told,) = trouble.takings.told
+    world.disturbed()
+    while world.seconds < told.taken_at:
+        trouble.pass_time()
+        world.tick()
+        trouble.judge_stops()
+    left = what_is_left(world, key)
+    if left:
+        raise Violation(f"P8: {key} was told {told.taken_at - told.known_at:.0f} s ahead, and {left}")
+    trouble.pass_time()
+
+
+def what_is_left(world: World, key: str) -> str:
+    """What a VM that is about to be taken still has that its node's next one should have by now."""
+    instance = world.view().instances[key]
+    heirs = [i for i in world.view().of_node(instance.node) if i.planned.generation > instance.planned.generation]
+    if not any(i.phase is Phase.JOINED for i in heirs):
+        return "its node has no other one"
+    if all(i.service_id != instance.service_id for i in heirs) and world.kafka_hosts(instance.service_id):
+        return f"{world.kafka_hosts(instance.service_id)} replicas are on it still"
+    return ""
+
+
+def taken_roll(seed: int, *, steps: int = 250, chance: float = 0.12) -> World:
+    """Told in time at rest; then a roll while the cloud takes VMs back. Every other seed hands disks over, every third
+    has six brokers."""
+    spec: dict[str, Any] = {"strategy": "reattach", "max_unavailable": 1} if seed % 2 else {}
+    spec |= {"brokers": 6 if seed % 3 == 0 else 3, "healing": "perDay: 40"}
+    world = World(seed=seed)
+    world.declare(a_document(**spec))
+    world.converge(ticks=200)
+    world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
+    trouble = Taking(world, chance=chance, **spec)
+    told_in_time(world, trouble, world.random.choice(sorted(i.key for i in world.view().brokers())))
+    world.converge(ticks=400)
+    world.declare(a_document(**{**spec, "version": "4.2.0"}))
+    trouble.lasts(steps)
+    world.converge(ticks=1500)
+    return world
+
+
+@pytest.mark.parametrize("seed", range(3900, 3904))
+def test_it_converges_though_the_cloud_takes_vms_back(seed: int) -> None:
+    taken_roll(seed)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_it_converges_though_the_cloud_takes_many_more_vms_back() -> None:
+    sweep("taken_roll", range(39000, 39200), taken_roll)

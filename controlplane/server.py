@@ -204,6 +204,7 @@ def _serve(
     services.anomalies.poller.start()
     services.agents.poller.start()
     services.games.poller.start()
+    services.audit.poller.start()
     services.teller.start()
     _log.info("listening on %s, token in %s", address.url, services.home.token_file)
     if serves_people:

@@ -18,6 +18,7 @@ from controlplane.home import Home
 from controlplane.homeclaim import HTTP
 from controlplane.planning import PlanningService
 from controlplane.poller import Poller
+from controlplane.portal.audit.relay import AuditRoom
 from controlplane.portal.services import PortalServices
 from controlplane.scheduler import Scheduler
 from controlplane.settings import Settings
@@ -48,6 +49,7 @@ class Services:
     anomalies: AnomalyRoom
     agents: AgentsRoom
     games: GamesRoom
+    audit: AuditRoom
     teller: Poller
     """Tells portals that are other processes how the loop does."""
 
@@ -68,6 +70,7 @@ class Services:
         self.drift.poller.stop()
         self.anomalies.close()
         self.agents.poller.stop()
+        self.audit.close()
         self.scheduler.stop()
         self.converger.close()
         self.planning.stop()

@@ -27,6 +27,7 @@ from controlplane.groups.watch import WatchGroups
 from controlplane.loopback import is_loopback
 from controlplane.networks.settings import NetworkSettings
 from controlplane.notices.binding import NotifierBinding
+from controlplane.portal.audit.binding import AuditTopicBinding
 from controlplane.portal.oidc.binding import OidcBinding
 from events.secrets import remember
 
@@ -141,6 +142,9 @@ class Settings(BaseSettings):
     )
     notifiers: tuple[NotifierBinding, ...] = Field(
         default=(), description="where anomalies are told to, `[[notifiers]]` each"
+    )
+    audit_topic: AuditTopicBinding | None = Field(
+        default=None, description="the Kafka topic each entry of the audit is written to as well, `[audit_topic]`"
     )
     networks: NetworkSettings = Field(
         default=NetworkSettings(), description="where networks Kedge makes get their addresses, `[networks]`"

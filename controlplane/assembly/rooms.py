@@ -1,5 +1,5 @@
 """What looks after a fleet beside the ticks, each by a timer of its own: names, groups, topics, anomalies, agents,
-game days."""
+game days, the topic of the audit."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +15,7 @@ from controlplane.games.referee import House
 from controlplane.games.setup import GamesRoom, games_of, may_harm_still
 from controlplane.groups.setup import GroupsRoom, groups_of
 from controlplane.poller import Poller
+from controlplane.portal.audit.relay import AuditRoom, audit_room_of
 from controlplane.topicroom import TopicRoom, topics_of
 from events.clock import utc_now
 
@@ -29,6 +30,7 @@ class Rooms:
     anomalies: AnomalyRoom
     agents: AgentsRoom
     games: GamesRoom
+    audit: AuditRoom
 
 
 def rooms_of(ground: Ground, loop: Loop, asking: Asking) -> Rooms:
@@ -51,6 +53,7 @@ def rooms_of(ground: Ground, loop: Loop, asking: Asking) -> Rooms:
         anomalies=_anomalies(ground, loop, asking, groups),
         agents=_agents(ground, loop),
         games=_games(ground, loop, asking),
+        audit=audit_room_of(settings.audit_topic, asking.audit, candidate),
     )
 
 

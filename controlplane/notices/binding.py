@@ -91,11 +91,11 @@ def _is_link_local(host: str) -> bool:
     return (mapped or address).is_link_local
 
 
-def kept_secret(path: Path, name: str) -> SecretStr:
-    """The text of a file that nobody else can read. Raises NotifierUnusable."""
+def kept_secret(path: Path, whose: str) -> SecretStr:
+    """The text of a file that nobody else can read. `whose` it is, for people. Raises NotifierUnusable."""
     try:
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
-            raise NotifierUnusable(f"notifier {name}: {path} can be read by others: chmod 600 it")
+            raise NotifierUnusable(f"{whose}: {path} can be read by others: chmod 600 it")
         return secret(path.read_text().strip())
     except (OSError, UnicodeDecodeError) as error:
-        raise NotifierUnusable(f"notifier {name}: {path} cannot be read: {type(error).__name__}") from error
+        raise NotifierUnusable(f"{whose}: {path} cannot be read: {type(error).__name__}") from error

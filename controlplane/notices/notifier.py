@@ -15,9 +15,9 @@ from confluent_kafka import KafkaException, Producer
 from pydantic import SecretStr
 
 from controlplane.egress import Egress, EgressRefused
+from controlplane.kafka.clientproperties import client_properties
 from controlplane.notices.binding import NotifierBinding, NotifierUnusable, kept_secret, require_safe
 from controlplane.notices.notice import Notice
-from events.secrets import remember
 
 TIMEOUT_S = 5.0
 SIGNATURE = "Kedge-Signature"
@@ -108,14 +108,14 @@ class Webhook:
         binding = self._binding
         url = binding.url
         if not url and binding.url_file is not None:
-            url = kept_secret(binding.url_file, binding.name).get_secret_value()
+            url = kept_secret(binding.url_file, f"notifier {binding.name}").get_secret_value()
         require_safe(url, binding.name)
         return url
 
     def _signature(self, body: bytes) -> dict[str, str]:
         if self._binding.secret_file is None:
             return {}
-        key = kept_secret(self._binding.secret_file, self._binding.name)
+        key = kept_secret(self._binding.secret_file, f"notifier {self._binding.name}")
         return {SIGNATURE: signature(key, body, int(self._clock().timestamp()))}
 
 
@@ -177,10 +177,6 @@ class TopicNotifier:
 
     def _properties(self) -> dict[str, str]:
         path = self._binding.properties_file
-        lines = kept_secret(path, self._binding.name).get_secret_value().splitlines() if path is not None else []
-        pairs = (line.split("=", 1) for line in lines if "=" in line and not line.lstrip().startswith("#"))
-        found = {key.strip(): value.strip() for key, value in pairs}
-        for key, value in found.items():
-            if key.endswith((".password", ".secret", ".pem")):
-                remember(value)
-        return found
+        if path is None:
+            return {}
+        return client_properties(kept_secret(path, f"notifier {self._binding.name}").get_secret_value())

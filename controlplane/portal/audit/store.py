@@ -56,7 +56,7 @@ class AuditFilter:
 
 
 class AuditStore(Protocol):
-    """Contract: tests/contract/test_audit_store.py."""
+    """Contract: tests/contract/test_portal_tokens.py."""
 
     def append(self, entry: Entry) -> Kept:
         """Keeps an entry in the next place. Raises StoreUnavailable."""

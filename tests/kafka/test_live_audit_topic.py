@@ -1,0 +1,109 @@
+"""The audit in a topic of a real broker: whole, in order, and resumed by what is there."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from controlplane.portal.audit.binding import AuditTopicBinding
+from controlplane.portal.audit.entry import Entry, Outcome
+from controlplane.portal.audit.relay import AuditRelay
+from controlplane.portal.audit.store import MemoryAuditStore
+from controlplane.portal.audit.topic import AuditNotSent, AuditTopicForeign, KafkaAuditTopic
+from tests.kafka_processes import KafkaProcesses
+from tests.kafka_topics import create_topic
+
+pytestmark = pytest.mark.kafka
+
+BROKER = 1000
+NETWORK = "127.0.67"
+
+
+class Leads:
+    may_act = True
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcesses]:
+    processes = KafkaProcesses(tmp_path_factory.mktemp("audit"), network=NETWORK, min_isr=1, replication=1)
+    try:
+        processes.start_controllers()
+        processes.start_brokers({BROKER: "a"})
+        yield processes
+    finally:
+        processes.close()
+
+
+def a_trail(count: int, who: str = "ada") -> MemoryAuditStore:
+    store = MemoryAuditStore()
+    for number in range(count):
+        store.append(an_entry(f"{who} {number}"))
+    return store
+
+
+def an_entry(who: str) -> Entry:
+    at = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    return Entry(at, who, "session", "127.0.0.1", "POST /v1/clusters", "declare", "orders", Outcome.DONE, 200)
+
+
+def written(kafka: KafkaProcesses, topic: str) -> list[tuple[str, dict[str, Any]]]:
+    """Key and document of every record of its partition 0."""
+    consumer = Consumer({"bootstrap.servers": ",".join(kafka.bootstrap), "group.id": "test", "log_level": 0})
+    try:
+        at = TopicPartition(topic, 0, 0)
+        _, end = consumer.get_watermark_offsets(at, 10)
+        consumer.assign([at])
+        found = consumer.consume(end, timeout=20) if end else []
+        return [((m.key() or b"").decode(), json.loads(m.value() or b"")) for m in found]
+    finally:
+        consumer.close()
+
+
+def a_relay(kafka: KafkaProcesses, store: MemoryAuditStore, topic: str) -> AuditRelay:
+    binding = AuditTopicBinding(bootstrap=tuple(kafka.bootstrap), topic=topic)
+    return AuditRelay(store, KafkaAuditTopic(binding), Leads(), binding.where)
+
+
+def test_the_audit_is_in_the_topic_in_order_and_another_server_goes_on_behind_it(kafka: KafkaProcesses) -> None:
+    create_topic(kafka.bootstrap, "audit", partitions=3, rf=1)
+    store = a_trail(40)
+    first = a_relay(kafka, store, "audit")
+    first.poll()
+    first.close()
+    store.append(an_entry("grace"))
+    second = a_relay(kafka, store, "audit")
+    second.poll()
+    second.close()
+    found = written(kafka, "audit")
+    assert [key for key, _ in found] == [str(n) for n in range(1, 42)]
+    assert [told["position"] for _, told in found] == list(range(1, 42))
+    assert found[-1][1]["who"] == "grace"
+    assert all(b[1]["previous"] == a[1]["sha256"] for a, b in pairwise(found))
+
+
+def test_a_topic_of_another_audit_or_of_something_else_gets_nothing(kafka: KafkaProcesses) -> None:
+    create_topic(kafka.bootstrap, "another", partitions=1, rf=1)
+    a_relay(kafka, a_trail(3, who="others"), "another").poll()
+    with pytest.raises(AuditTopicForeign, match="another installation"):
+        a_relay(kafka, a_trail(5), "another").poll()
+    assert len(written(kafka, "another")) == 3
+    create_topic(kafka.bootstrap, "orders", partitions=1, rf=1)
+    producer = Producer({"bootstrap.servers": ",".join(kafka.bootstrap), "log_level": 0})
+    producer.produce("orders", b"an order", partition=0)
+    assert producer.flush(10) == 0
+    with pytest.raises(AuditTopicForeign, match="no entry of an audit"):
+        a_relay(kafka, a_trail(1), "orders").poll()
+
+
+def test_a_topic_that_is_not_there_is_not_made(kafka: KafkaProcesses) -> None:
+    relay = a_relay(kafka, a_trail(1), "absent")
+    with pytest.raises(AuditNotSent, match="absent at"):
+        relay.poll()
+    relay.close()
+    admin = AdminClient({"bootstrap.servers": ",".join(kafka.bootstrap), "log_level": 0})
+    assert "absent" not in admin.list_topics(timeout=10).topics

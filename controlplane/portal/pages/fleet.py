@@ -24,7 +24,7 @@ MOST_ROWS = 200
 """Shown on one page; others follow it, and the filter narrows them down."""
 MOST_SKIPPED = 10_000_000
 
-SORTS = ("name", "team", "env", "kafka", "sync", "health", "brokers", "urp", "changed")
+SORTS = ("name", "team", "env", "kafka", "sync", "health", "brokers", "urp", "offline", "changed")
 _ENVIRONMENT = ("environment", "env")
 """Labels that say it, the first one there counts."""
 
@@ -145,5 +145,6 @@ def _sort_key(row: FleetRow, by: str) -> tuple[object, str]:
         "health": ranks[row.health.tone],
         "brokers": row.cluster.brokers,
         "urp": -1 if row.under_replicated is None else row.under_replicated,
+        "offline": -1 if row.offline is None else row.offline,
     }
     return first[by], row.cluster.name

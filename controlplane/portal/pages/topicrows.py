@@ -78,7 +78,7 @@ class PartitionRow:
 
     @property
     def ails(self) -> bool:
-        return bool(self.out_of_sync) or self.seen.leader < 0 or len(self.seen.isr) < self.seen.min_isr
+        return ails(self.seen)
 
 
 @once_a_reading
@@ -134,8 +134,31 @@ def partition_rows(
     return [_partition_row(snapshot, p, behind) for p in sorted(snapshot.partitions, key=lambda p: p.name)]
 
 
+@once_a_reading
+def ailing(snapshot: KafkaSnapshot) -> Sequence[PartitionSeen]:
+    """Every partition of the cluster that ails: those without a leader first, then those below min ISR, by name."""
+    found = [p for p in snapshot.partitions if ails(p)]
+    return sorted(found, key=lambda p: (p.leader >= 0, len(p.isr) >= p.min_isr, p.name))
+
+
+def ails(p: PartitionSeen) -> bool:
+    """Whether it lacks a replica in sync, its leader, or its min ISR."""
+    return p.leader < 0 or len(p.isr) < p.min_isr or bool(_missing(p))
+
+
+def rows_of_ailing(
+    snapshot: KafkaSnapshot, partitions: Sequence[PartitionSeen], behind: Mapping[Replica, datetime]
+) -> list[PartitionRow]:
+    """Some of them as rows, in their order."""
+    return [_partition_row(snapshot, p, behind) for p in partitions]
+
+
+def _missing(p: PartitionSeen) -> tuple[int, ...]:
+    return tuple(r for r in p.replicas if r not in p.isr and r not in p.adding)
+
+
 def _partition_row(snapshot: KafkaSnapshot, p: PartitionSeen, behind: Mapping[Replica, datetime]) -> PartitionRow:
-    missing = tuple(r for r in p.replicas if r not in p.isr and r not in p.adding)
+    missing = _missing(p)
     word, tone = _word(p, missing)
     arrived = p.arrived_bytes if len(p.arrived_bytes) == len(p.adding) else (None,) * len(p.adding)
     since = {b: behind[p.name, b] for b in missing if (p.name, b) in behind}

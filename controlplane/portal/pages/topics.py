@@ -10,11 +10,21 @@ from controlplane.portal.answers.topics import state_of, topic_out, with_learned
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.sheet import csv_answer
-from controlplane.portal.pages.topicrows import SORTS, TopicRow, chosen_topics, is_internal, partition_rows
+from controlplane.portal.pages.topicrows import (
+    SORTS,
+    TopicRow,
+    chosen_topics,
+    is_internal,
+    partition_rows,
+    rows_of_ailing,
+)
+from controlplane.portal.pages.topicrows import ailing as ailing_of
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.routes.topics import is_recorded, rows_of, topics_seen
 from controlplane.portal.services import Services
+from controlplane.view import ClusterView
+from planner.observed import KafkaSnapshot
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
 
@@ -35,14 +45,18 @@ def topics(
     sort: Text = "name",
     down: bool = False,
     internal: bool = False,
+    ailing: bool = False,
     skip: Annotated[int, Query(ge=0, le=MOST_SKIPPED)] = 0,
 ) -> Response:
     """The table. Topics of Kafka itself are there where they are asked for, or searched by their name.
 
-    With `skip`, those after so many of them; the first ones where there are no more than that.
+    With `skip`, those after so many of them; the first ones where there are no more than that. With `ailing` the
+    partitions that ail in their place, of every topic, those of Kafka itself too.
     """
     view = living(services, name)
     snapshot = topics_seen(services, view.uid)
+    if ailing and snapshot is not None:
+        return _ailing_partitions(request, services, rights, view, snapshot, q)
     every = rows_of(request, services, view.uid, snapshot)
     shows = internal or q.strip().startswith("__")
     found = chosen_topics(every, text=q, sort=sort, down=down, internal=shows)
@@ -61,12 +75,34 @@ def topics(
         total=len(every),
         internal=internal,
         kafkas_own=sum(is_internal(r.name) for r in every),
+        ails=len(ailing_of(snapshot)) if snapshot is not None else 0,
         snapshot=snapshot,
         recorded=is_recorded(services, view.uid),
         rates=services.fleet.traffic(view.uid).words(services.clock()),
         q=q,
         sort=sort if sort in SORTS else "name",
         down=down,
+    )
+
+
+def _ailing_partitions(
+    request: Request, services: Services, rights: Caller, view: ClusterView, snapshot: KafkaSnapshot, q: str
+) -> Response:
+    every = ailing_of(snapshot)
+    found = [p for p in every if q.strip().lower() in p.name.topic.lower()]
+    return page(
+        request,
+        "ailing.html",
+        head=head_of(request, services, rights, view),
+        tab="topics",
+        rows=rows_of_ailing(snapshot, found[:MOST_ROWS], services.fleet.behind(view.uid)),
+        found=len(found),
+        total=len(every),
+        topics=len(snapshot.by_topic),
+        snapshot=snapshot,
+        recorded=is_recorded(services, view.uid),
+        q=q,
+        ours=frozenset(i.service_id for i in view.brokers()),
     )
 
 

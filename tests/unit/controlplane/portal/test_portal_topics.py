@@ -186,6 +186,38 @@ def test_the_partitions_that_ail_can_be_shown_alone() -> None:
     assert ('id="p1"' in text, 'id="p0"' in text) == (True, False)
 
 
+def test_the_partitions_that_ail_of_all_topics_are_listed_together_the_worst_first() -> None:
+    own = a_partition("__consumer_offsets-4", isr=(1000, 1001))
+    browser = house_with(FINE, own, BEHIND, BELOW, HEADLESS, MOVING).browser("ada", VIEWER)
+    text = browser.get("/clusters/orders/topics?ailing=true").text
+    listed = re.findall(r'/topics/([^"#]+)#p(\d+)"', text)
+    assert listed == [("audit", "0"), ("payments", "2"), ("__consumer_offsets", "4"), ("payments", "1")]
+    assert "partitions not in sync 4" in text
+    assert "clicks" not in text, "what moves and lacks nobody does not ail"
+    narrowed = browser.get("/clusters/orders/topics?ailing=true&q=PAY").text
+    assert re.findall(r'/topics/([^"#]+)#p(\d+)"', narrowed) == [("payments", "2"), ("payments", "1")]
+    assert "2 of 4" in narrowed
+
+
+def test_the_counts_of_overview_fleet_and_topics_lead_to_the_partitions_that_ail() -> None:
+    browser = house_with(FINE, BEHIND, HEADLESS).browser("ada", VIEWER)
+    for path in ("/", "/clusters/orders", "/clusters/orders/topics"):
+        assert 'href="/clusters/orders/topics?ailing=true"' in browser.get(path).text, path
+    assert "partitions not in sync 2" in browser.get("/clusters/orders/topics").text
+
+
+def test_where_nothing_ails_it_says_so_and_no_count_leads_there() -> None:
+    browser = house_with(FINE, MOVING).browser("ada", VIEWER)
+    assert "Every partition of the cluster has its leader" in browser.get("/clusters/orders/topics?ailing=true").text
+    for path in ("/", "/clusters/orders"):
+        assert "ailing=true" not in browser.get(path).text, path
+
+
+def test_partitions_that_ail_are_not_called_none_where_kafka_was_not_read() -> None:
+    text = house_with_orders().browser("ada", VIEWER).get("/clusters/orders/topics?ailing=true").text
+    assert "Kafka was not read yet" in text
+
+
 def test_a_topic_that_is_not_there_is_not_found() -> None:
     answer = house_with(FINE).browser("ada", VIEWER).get("/clusters/orders/topics/nothing")
     assert answer.status_code == 404

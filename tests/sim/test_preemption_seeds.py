@@ -187,6 +187,12 @@ def test_it_converges_though_the_cloud_takes_vms_back(seed: int) -> None:
     taken_roll(seed)
 
 
+@pytest.mark.parametrize("seed", [3900, 39020])
+def test_no_drain_waits_for_a_move_that_one_put_off_has_left_behind(seed: int) -> None:
+    """It aimed at the broker that was to be emptied, whose VM was gone."""
+    taken_roll(seed)
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_it_converges_though_the_cloud_takes_many_more_vms_back() -> None:

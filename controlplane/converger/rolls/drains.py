@@ -45,7 +45,7 @@ from events.ids import derived_id
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.residual import Residual, residual
 from planner.engines import planned_by
-from planner.observed import KafkaSnapshot, PartitionSeen
+from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 
 MAX_ROUNDS = 5
 
@@ -340,8 +340,7 @@ def _end_round(
     if settling and situation.seconds_since(situation.view.progressed_at or situation.now) < _settles_within_s(plan):
         return wait("MetadataSettles", f"drain of {_names(drain)}: {settling[0].name} has moved, the metadata lags")
     if left.strangers_running:
-        sentence = f"drain of {_names(drain)}: somebody else moves {left.strangers_running[0]}; waiting for it to end"
-        return wait("ForeignReassignment", sentence)
+        return _for_strangers(situation, drain, kafka, left.strangers_running)
     topics = sorted({p.name.topic for p in hosted})
     if not plan.moves and plan.deferred:
         return _without_copy(situation, drain, hosted) or _deferred(situation, drain, plan)
@@ -353,6 +352,23 @@ def _end_round(
     reason = f"{len(hosted)} partitions are still there ({', '.join(topics[:3])})"
     again = _again(situation, drain, round_number=drain.round + 1, reason=reason, done=left.finished)
     return record(f"drain of {_names(drain)}: round {again.round}, {again.reason}", again)
+
+
+def _for_strangers(
+    situation: Situation, drain: DrainView, kafka: KafkaSnapshot, running: Sequence[TopicPartition]
+) -> Verdict:
+    """Moves that are not of the plan are waited for. One that aims at a broker to be emptied whose VM is gone would
+    never end, and the drain wait for ever: of a drain that was put off, or a person's, it goes elsewhere."""
+    there = {i.service_id for i in situation.view.brokers() if not i.lost} | kafka.live_brokers()
+    gone = {i.service_id for i in situation.view.brokers() if i.lost and i.service_id in drain.outgoing} - there
+    endless = [p for p in map(kafka.by_name.__getitem__, running) if gone.intersection(p.target)]
+    around = detours(situation.view, kafka, endless, gone)
+    if around:
+        dead = ", ".join(map(str, sorted(gone)))
+        sentence = f"{len(around)} moves that are not of it aim at broker {dead}, whose VM is gone, and go elsewhere"
+        return act(f"drain of {_names(drain)}: {sentence}", Reassign(around))
+    sentence = f"drain of {_names(drain)}: somebody else moves {running[0]}; waiting for it to end"
+    return wait("ForeignReassignment", sentence)
 
 
 def _outcome(drain: DrainView, moved: int, moves: int) -> object:

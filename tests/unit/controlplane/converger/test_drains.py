@@ -344,6 +344,31 @@ def test_the_last_round_names_the_topics_and_gives_up() -> None:
     assert "late" in verdict.sentence
 
 
+def _aims_at_the_drained(**instance: Any) -> Verdict:
+    """A move of others leaves 1000 in the target, adds 1002 and takes 1001 out."""
+    foreign = a_partition("late-0", (1002, 1000, 1001), isr=(1001, 1002), adding=(1002,), removing=(1001,))
+    old = an_instance("brokers-a-0", 1, Phase.DRAINING, **instance)
+    kafka = a_snapshot(*EMPTY, foreign, brokers=(1001, 1002, 1010), fenced=(1000,))
+    drain = a_drain(batch=1)
+    view = a_view(old, an_instance("brokers-a-0", 2), drain=drain)
+    verdict = drain_step(a_situation(view, kafka=kafka, plan=PLAN, plan_sha256=drain.plan_sha256))
+    assert verdict is not None
+    return verdict
+
+
+def test_a_strangers_move_that_aims_at_a_drained_broker_whose_vm_is_gone_goes_elsewhere() -> None:
+    """It would never end, and each waited for the other: a drain that was put off had left it behind (seed 39020)."""
+    verdict = _aims_at_the_drained(lost_at=BEFORE)
+    (around,) = verdict.effects
+    assert isinstance(around, Reassign)
+    assert around.targets == {TopicPartition("late", 0): (1002, 1010)}
+    assert "aim at broker 1000, whose VM is gone" in verdict.sentence
+
+
+def test_a_strangers_move_onto_a_drained_broker_that_may_come_back_is_waited_for() -> None:
+    assert _reason(_aims_at_the_drained()) == "ForeignReassignment"
+
+
 def test_a_strangers_reassignment_is_waited_for() -> None:
     foreign = a_partition("late-0", (1002, 1000, 1001), isr=(1000, 1001), adding=(1002,), removing=(1000,))
     verdict = _step(*EMPTY, foreign, drain=a_drain(batch=1))

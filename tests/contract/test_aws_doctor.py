@@ -92,11 +92,18 @@ def test_what_the_settings_name_and_aws_has_not_is_told(desk: Desk) -> None:
     assert "is for arm64" in wrong["aws/production/eu-west-1: image of 4.2.0 for x86_64"]["told"]
 
 
-def test_a_cloud_that_refuses_is_told_with_what_to_do(desk: Desk) -> None:
-    desk.aws.faults.append(Fault("DescribeInstances", "UnauthorizedOperation", 403, times=99))
+@pytest.mark.parametrize(
+    ("code", "status", "what_next"),
+    [
+        ("AuthFailure", 401, "Check the credentials of the account profile"),
+        ("UnauthorizedOperation", 403, "of the account profile what they lack (docs/clouds/policies has all of it)"),
+    ],
+)
+def test_a_cloud_that_refuses_is_told_with_what_to_do(desk: Desk, code: str, status: int, what_next: str) -> None:
+    desk.aws.faults.append(Fault("DescribeInstances", code, status, times=99))
     ran = desk.doctor()
     assert ran.exit_code == 1
-    assert "Check the credentials of the account profile" in " ".join(ran.stdout.split())
+    assert what_next in " ".join(ran.stdout.split())
 
 
 def test_without_settings_it_says_which_file_is_missing(desk: Desk) -> None:

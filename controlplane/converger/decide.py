@@ -218,14 +218,14 @@ def _restarted_first(situation: Situation) -> Verdict | None:
 
 def _put_off(situation: Situation, verdict: Verdict) -> Verdict:
     """A drain of which nothing can move, or has no plan, as somebody who is down is to get a new VM: that one is made
-    first."""
+    first. Of one that waits for a target nothing runs."""
     drain, stands = situation.view.drain, verdict.wait is not None and verdict.wait.reason in _NOTHING_MOVES
     if drain is None or not stands or not is_to_be_replaced_first(situation):
         return verdict
     return record(f"{verdict.sentence}; who is down is replaced first", facts.DrainAbandoned(drain.id, "put off"))
 
 
-_NOTHING_MOVES = frozenset({"DrainInfeasible", "MovesDeferred"})
+_NOTHING_MOVES = frozenset({"DrainInfeasible", "DrainTarget", "MovesDeferred"})
 _A_CURE_MAY_END = frozenset({"DrainInfeasible", "DrainTarget", "MovesDeferred"})
 
 

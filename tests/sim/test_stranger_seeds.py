@@ -148,6 +148,11 @@ def test_it_converges_though_many_more_brokers_come_back_as_others() -> None:
 
 
 @pytest.mark.soak
+def test_no_drain_waits_for_a_target_that_came_back_as_another_and_tells_of_no_disk() -> None:
+    strange_roll(36570, born_as="3.8.1", becomes="3.9.1", **IN_ZOOKEEPER_MODE)
+
+
+@pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_it_converges_in_zookeeper_mode_though_many_brokers_come_back_as_others() -> None:
     def run(seed: int) -> object:

@@ -258,8 +258,9 @@ def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaS
 
 
 def _no_room(drain: DrainView, moves: Sequence[Move], kafka: KafkaSnapshot) -> Verdict | None:
-    """Targets may have turned out smaller or fuller than the plan took them for: then it is planned again."""
-    untold = untold_disks(kafka, moves)
+    """Targets may have turned out smaller or fuller than the plan took them for: then it is planned again. One that is
+    down tells nothing, and is handed nothing."""
+    untold = [b for b in untold_disks(kafka, moves) if b in kafka.live_brokers()]
     if untold:
         sentence = f"drain of {_names(drain)}: broker {untold[0]} has not told how full its disk is"
         return wait("KafkaUnknown", sentence)

@@ -344,6 +344,24 @@ def test_the_last_round_names_the_topics_and_gives_up() -> None:
     assert "late" in verdict.sentence
 
 
+@pytest.mark.parametrize("is_up", [True, False])
+def test_a_target_that_is_down_and_tells_of_no_disk_keeps_no_other_move_waiting(is_up: bool) -> None:
+    """Nor the drain, for ever: what cures that target waits for it to have nothing else to do (seed 36570)."""
+    elsewhere = a_move("orders-1", after=(1003, 1001, 1002))
+    kafka = a_snapshot(
+        *AT_HOME[:2], brokers=(*LIVE[:3], 1003, *([1010] if is_up else [])), fenced=() if is_up else (1010,)
+    )
+    silent = replace(kafka, log_dirs={b: d for b, d in kafka.log_dirs.items() if b != 1010})
+    plan, drain = a_plan([ONE, elsewhere]), a_drain(batch=-1)
+    view = a_view(an_instance("brokers-a-0", 1, Phase.DRAINING), an_instance("brokers-a-0", 2), drain=drain)
+    verdict = drain_step(a_situation(view, kafka=silent, plan=plan, plan_sha256=drain.plan_sha256))
+    assert verdict is not None
+    if is_up:
+        assert "broker 1010 has not told how full its disk is" in verdict.sentence
+    else:
+        assert [type(e) for e in verdict.events] == [facts.BatchStarted]
+
+
 def _aims_at_the_drained(**instance: Any) -> Verdict:
     """A move of others leaves 1000 in the target, adds 1002 and takes 1001 out."""
     foreign = a_partition("late-0", (1002, 1000, 1001), isr=(1001, 1002), adding=(1002,), removing=(1001,))

@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from controlplane.replacement import Phase, require
-from controlplane.view import ClusterView, DrainView, IntentView
+from controlplane.view import ClusterView, DrainView
+from controlplane.views.intents import IntentView
 
 Rules = Mapping[type, Callable[[ClusterView, Any, datetime], ClusterView]]
 """What a fold makes of each of its events: (view, event, recorded at) -> view. Raises LookupError, ValueError."""

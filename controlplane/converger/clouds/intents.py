@@ -16,7 +16,8 @@ from controlplane.converger.observation import InventorySeen, JobSeen
 from controlplane.converger.rolls.growth import grown_step
 from controlplane.converger.verdict import Situation, StartRun, TerminateInstance, Verdict, act, record, wait
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView, IntentView
+from controlplane.view import InstanceView
+from controlplane.views.intents import IntentView
 from events import facts
 from providers.base import CloudInstance, InstanceState
 from providers.errors import AuthFailed

@@ -12,7 +12,7 @@ from controlplane.converger.backoff import refused_pause_s
 from controlplane.converger.clouds.rendering import place_of_intent
 from controlplane.converger.verdict import Situation, Verdict, Wait, wait
 from controlplane.places import places_of
-from controlplane.view import IntentView
+from controlplane.views.intents import IntentView
 from events import facts
 from providers.base import Place
 from providers.errors import NotPermitted

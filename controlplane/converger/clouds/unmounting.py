@@ -7,7 +7,8 @@ is not given at all: the run that detaches it waits until it fails, and nothing 
 from controlplane.converger.clouds.rendering import place_of_intent
 from controlplane.converger.observation import InventorySeen, ReportSeen
 from controlplane.converger.verdict import Situation, TerminateInstance, Verdict, wait
-from controlplane.view import InstanceView, IntentView
+from controlplane.view import InstanceView
+from controlplane.views.intents import IntentView
 from controlplane.views.reliefs import has_ties
 from providers.base import InstanceState
 

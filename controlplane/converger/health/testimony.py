@@ -19,9 +19,6 @@ from controlplane.converger.verdict import Situation
 from controlplane.view import InstanceView
 from planner.observed import KafkaSnapshot
 
-HEARD_S = 30.0
-"""What an agent said longer ago does not count against its service; it reports every few seconds."""
-
 SESSION_S = 9.0
 ZOOKEEPER_SESSION_S = 18.0
 
@@ -67,7 +64,7 @@ def session_s(situation: Situation) -> float:
 
 def _is_heard(situation: Situation, instance: InstanceView) -> bool:
     seen = situation.seen.reports.get(instance.key)
-    return seen is not None and situation.seconds_since(seen.received_at) <= HEARD_S
+    return seen is not None and seen.is_young(situation.now)
 
 
 def _runs_as(situation: Situation, instance: InstanceView) -> int:

@@ -17,9 +17,6 @@ from controlplane.zookeeper.migration import STATES, Knows, MigrationSeen
 from controlplane.zookeeper.registered import RegistrySeen
 from planner.observed import KafkaSnapshot
 
-HEARD_S = 30.0
-"""What an agent said longer ago tells nothing of who leads now."""
-
 _GONE = frozenset({Phase.RETIRING, Phase.FAILED})
 
 
@@ -94,7 +91,7 @@ def _leader(situation: Situation, controllers: Mapping[int, Knows]) -> tuple[int
 
 def _young(situation: Situation, instance: InstanceView) -> ServiceReport | None:
     seen = situation.seen.reports.get(instance.key)
-    if seen is None or situation.seconds_since(seen.received_at) > HEARD_S:
+    if seen is None or not seen.is_young(situation.now):
         return None
     report = service_report(situation, instance)
     is_this = report is not None and report.state == "running" and report.start_id == start_id(instance)

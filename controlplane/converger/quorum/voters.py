@@ -30,7 +30,9 @@ from events import facts
 from events.ids import intent_id
 from planner.observed import KafkaSnapshot
 
-HEARD_S = 30.0
+_ASKED_S = 30.0
+"""What Kafka was asked longer ago is over."""
+
 _KEPT_OUT_S = 60.0
 """Longer than an agent takes to start a server that ended again, or a VM to boot."""
 
@@ -224,7 +226,7 @@ def _not_to_be_added(situation: Situation, change: VoterChangeView) -> str:
     seat = next((s for s in seats(situation.view) if s.id == change.voter.id), None)
     if seat is not None and seat.stays and seat.directory_id == change.voter.directory_id:
         return ""
-    if situation.seconds_since(change.requested_at) < HEARD_S:
+    if situation.seconds_since(change.requested_at) < _ASKED_S:
         return ""
     return f"nothing runs on directory {change.voter.directory_id} any more"
 
@@ -249,6 +251,6 @@ def _says_lost(situation: Situation, instance: InstanceView) -> str | None:
     seen, report = situation.seen.reports.get(instance.key), service_report(situation, instance)
     if seen is None or report is None or not instance.bound or instance.lost:
         return None
-    if situation.seconds_since(seen.received_at) > HEARD_S or report.start_id != start_id(instance):
+    if not seen.is_young(situation.now) or report.start_id != start_id(instance):
         return None
     return next((f.message for f in report.findings if f.name == DIRECTORY_LOST), None)

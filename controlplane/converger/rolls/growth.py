@@ -11,7 +11,8 @@ from controlplane.converger.rolls.arrivals import service_report
 from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView, IntentView, once
+from controlplane.view import ClusterView, InstanceView, once
+from controlplane.views.intents import IntentView
 from events import facts
 from events.ids import intent_id
 from planner.rollout.diff import Change, NodeChange

@@ -11,13 +11,13 @@ from controlplane.view import (
     DrainView,
     EvacuationView,
     InstanceView,
-    IntentView,
     MovesView,
     VoterChangeView,
 )
 from controlplane.views.agents import AgentOrderView
 from controlplane.views.games import GameView, PlayedView
 from controlplane.views.healing import DemotionView
+from controlplane.views.intents import IntentView
 from controlplane.views.rebalances import RebalanceView
 from controlplane.views.resets import ResetView
 from controlplane.views.restarts import Before, RestartView, RollingRestartView, SettingChangeView, SettingStage

@@ -15,7 +15,8 @@ from controlplane.converger.clouds.intents import intent_step
 from controlplane.converger.conditions.changes import FALLBACK, TWINS, condition_changes
 from controlplane.converger.verdict import Verdict
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, DrainView, IntentView
+from controlplane.view import ClusterView, DrainView
+from controlplane.views.intents import IntentView
 from events import facts
 from events.codec import encode
 from events.envelope import Recorded

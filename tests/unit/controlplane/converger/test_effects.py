@@ -37,7 +37,7 @@ from controlplane.converger.verdict import (
 from controlplane.kafka.errors import KafkaRefused
 from controlplane.kafka.throttle import ThrottlePlan
 from controlplane.replacement import Phase
-from controlplane.view import IntentView
+from controlplane.views.intents import IntentView
 from controlplane.views.rebalances import RebalanceView
 from events.ids import Epoch
 from planner.observed import TopicPartition

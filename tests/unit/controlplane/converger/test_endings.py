@@ -23,7 +23,8 @@ from controlplane.converger.verdict import (
     Wait,
 )
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, ConditionView, IntentView
+from controlplane.view import ClusterView, ConditionView
+from controlplane.views.intents import IntentView
 from events import facts
 from planner.observed import FeatureSeen, ThrottlesSeen, TopicPartition
 from tests.builders import BEFORE, NOW, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance

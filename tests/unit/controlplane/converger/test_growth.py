@@ -13,7 +13,8 @@ from controlplane.converger.rolls.growth import grown_step, growth_step
 from controlplane.converger.verdict import Situation
 from controlplane.previews.plan import preview
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, IntentView
+from controlplane.view import ClusterView
+from controlplane.views.intents import IntentView
 from controlplane.views.restarts import ReplaceView
 from events import facts
 from events.spec.storage_rules import GROWS_IN_PLACE

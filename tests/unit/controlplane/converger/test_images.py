@@ -12,8 +12,9 @@ from controlplane.converger.rolls.images import image_left_step, image_step, is_
 from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.converger.verdict import Wait
 from controlplane.images.offer import ImageOffer
-from controlplane.view import ClusterView, IntentView
+from controlplane.view import ClusterView
 from controlplane.views.images import ImageView
+from controlplane.views.intents import IntentView
 from events import facts
 from events.ids import ClusterUid
 from planner.rollout.diff import Change

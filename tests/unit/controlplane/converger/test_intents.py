@@ -12,7 +12,8 @@ from controlplane.converger.clouds.rendering import place_of_intent
 from controlplane.converger.observation import InventorySeen, JobSeen
 from controlplane.converger.verdict import StartRun, TerminateInstance, Verdict
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, IntentView
+from controlplane.view import ClusterView
+from controlplane.views.intents import IntentView
 from events import facts
 from providers.base import InstanceState
 from tests.builders import BEFORE, NOW, a_cloud_instance, a_situation, a_view, an_instance, an_inventory

@@ -16,7 +16,8 @@ from controlplane.converger.verdict import StartRun, Verdict
 from controlplane.deciders.nodes import replacement_asked
 from controlplane.places import places_of
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, IntentView
+from controlplane.view import ClusterView
+from controlplane.views.intents import IntentView
 from controlplane.views.restarts import ReplaceView
 from events import facts
 from tests.builders import BEFORE, NOW, a_situation, a_view, an_instance, an_inventory

@@ -13,7 +13,7 @@ from controlplane.converger.rolls.foresight import with_arrivals
 from controlplane.converger.rolls.nodevolumes import directory_names
 from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.replacement import Phase
-from controlplane.view import IntentView
+from controlplane.views.intents import IntentView
 from events import facts
 from planner.observed import LogDirSeen, LogDirsSeen
 from planner.rollout.diff import Change

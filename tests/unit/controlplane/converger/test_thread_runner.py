@@ -15,7 +15,7 @@ from controlplane.database.jobs import MemoryJobStore
 from controlplane.database.plans import MemoryPlanStore
 from controlplane.job import JobState, StaleEpoch
 from controlplane.replacement import Phase
-from controlplane.view import IntentView
+from controlplane.views.intents import IntentView
 from events.errors import StoreUnavailable
 from events.ids import ClusterUid, Epoch, IntentId
 from planner.drain.infeasible import Infeasible

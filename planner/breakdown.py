@@ -107,7 +107,8 @@ def why_left(one: Broken, broken: Sequence[Broken], around: Surroundings) -> str
     if around.brokers < 2:
         return "no other broker has what it holds"
     if one.manner is Manner.CRASH_LOOP:
-        return ""
+        # It may be over: nobody who serves is stopped for what was.
+        return "" if one.broker in around.not_serving else "it serves just now, and is replaced if it ends again"
     silent = [key for key in around.unheard if key != one.key]
     if silent:
         return f"the agent of {silent[0]} is not heard either: that may well be the way to them"

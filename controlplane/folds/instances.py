@@ -122,7 +122,7 @@ def _join_failed(view: ClusterView, e: facts.JoinFailed, at: datetime) -> Cluste
 
 
 def _lost(view: ClusterView, e: facts.InstanceLost, at: datetime) -> ClusterView:
-    return settingfold.lost(change(view, e.key, lost_at=at), e.key)
+    return settingfold.stopped(change(view, e.key, lost_at=at), e.key)
 
 
 def _founded(view: ClusterView, e: facts.QuorumFounded, at: datetime) -> ClusterView:

@@ -8,6 +8,7 @@ from controlplane.folds import ensemble as ensemblefold
 from controlplane.folds import images as imagefold
 from controlplane.folds import nodes as nodefold
 from controlplane.folds import reliefs as relieffold
+from controlplane.folds import settings as settingfold
 from controlplane.folds import specorder as specorderfold
 from controlplane.folds import windows as windowfold
 from controlplane.folds.edits import Rules, change, close_intent, current_drain, frozen, move, open_intent
@@ -104,8 +105,9 @@ def _drained(view: ClusterView, e: facts.NodeDrained, at: datetime) -> ClusterVi
 
 
 def _fence(view: ClusterView, e: facts.FenceRequested, at: datetime) -> ClusterView:
+    """What is to stop for good is not restarted any more."""
     for key in e.keys:
-        view = move(view, key, Phase.FENCING, at)
+        view = settingfold.stopped(move(view, key, Phase.FENCING, at), key)
     return view
 
 

@@ -158,8 +158,8 @@ def reverted(view: ClusterView, e: facts.RestartReverted, at: datetime) -> Clust
     return view if done.service or e.given_up else nodefold.served(view, e.key, at)
 
 
-def lost(view: ClusterView, key: str) -> ClusterView:
-    """The VM is gone, and with it what was to be restarted on it."""
+def stopped(view: ClusterView, key: str) -> ClusterView:
+    """The VM is gone or to be stopped for good, and with it what was to be restarted on it."""
     return _without(view, key) if key in view.restarts else view
 
 

@@ -19,7 +19,9 @@ def breaking_roll(seed: int) -> World:
     return troubled_roll(seed, chance=0.1, steps=500, breaking=True, brokers=brokers, healing=healing, **spec)
 
 
-@pytest.mark.parametrize("seed", range(2600, 2608))
+# 26125: a broker that served again for 12 s was replaced as one that ends again and again. 26241: a restart on a VM
+# that was handed over outlived it, held up everybody for minutes, and was cured by replacing who was retired long ago.
+@pytest.mark.parametrize("seed", [*range(2600, 2606), 26125, 26241])
 def test_it_converges_though_brokers_are_there_and_do_not_serve(seed: int) -> None:
     breaking_roll(seed)
 

@@ -69,6 +69,14 @@ def test_nothing_is_given_again_that_was_not_given() -> None:
     assert "could be told again" in apply(a_view(), facts.OrderRenewed(A, "why")).unreadable
 
 
+def test_a_vm_that_is_to_stop_for_good_is_not_restarted_any_more() -> None:
+    """It was: 120 s later that restart was "not back", and held up everybody's (seed 26241)."""
+    stopping = _after(RESTART, STOP)
+    assert not stopping.restarts
+    assert set(stopping.orders) == {A}
+    assert not _after(facts.FenceReverted(A, "metadata names it again"), view=stopping).restarts
+
+
 def test_a_vm_that_is_retired_has_no_orders() -> None:
     orders = {A: NOW, f"{A}/zookeeper": NOW, B: NOW}
     gone = a_view(an_instance("brokers-a-0", 1, Phase.RETIRED), orders=orders)

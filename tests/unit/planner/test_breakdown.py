@@ -47,6 +47,11 @@ def test_its_own_silence_and_the_cloud_are_nothing_to_one_whose_agent_speaks() -
     assert left(a_broken(), unheard=(a_broken().key,)) == ""
 
 
+def test_one_that_serves_just_now_is_left_though_it_ended_again_and_again() -> None:
+    one = a_broken(manner=Manner.CRASH_LOOP)
+    assert "it serves just now" in left(one, not_serving=())
+
+
 def test_half_of_the_cluster_away_in_the_same_way_has_a_cause_that_new_vms_would_have() -> None:
     one, other = a_broken(1001, Manner.CRASH_LOOP), a_broken(1002, Manner.CRASH_LOOP)
     assert "2 of 3 brokers are away in the same way" in left(one, other, not_serving=(1001, 1002))

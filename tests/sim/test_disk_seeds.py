@@ -84,7 +84,7 @@ def _one_fails(world: World, chosen: random.Random) -> None:
         machines.fail_disk(key, disk)
 
 
-@pytest.mark.parametrize("seed", range(2400, 2404))
+@pytest.mark.parametrize("seed", [*range(2400, 2403), 24049])
 def test_it_converges_though_disks_fail(seed: int) -> None:
     _disks_fail(seed)
 
@@ -104,7 +104,7 @@ def test_brokers_with_two_disks_are_rolled_through_seeded_trouble(seed: int) -> 
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", [24002, 24025, 24049, 24058])
+@pytest.mark.parametrize("seed", [24002, 24025, 24058])
 def test_a_broker_that_cannot_start_without_its_disk_is_replaced_before_what_waits_for_it(seed: int) -> None:
     """Their rolls waited for it for ever: it was to be replaced after them, or got its empty disk back."""
     _disks_fail(seed)

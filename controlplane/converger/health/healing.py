@@ -15,6 +15,7 @@ from datetime import timedelta
 from agent.wire import DIRECTORY_LOST, FindingReport, ServiceReport
 from controlplane.admissions.diskrenewal import failed_disks, why_not_alone
 from controlplane.converger.health.brokendown import broken_ailments
+from controlplane.converger.health.testimony import lost_directories
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.quorum.controllercure import is_unsettled
 from controlplane.converger.quorum.stuckcontroller import stuck_controller_gate
@@ -136,9 +137,7 @@ def _without_its_disk(situation: Situation, instance: InstanceView, reason: str)
 
 def _lost_disks(situation: Situation, instance: InstanceView) -> tuple[str, ...]:
     """Directories its agent finds nothing on while the broker does not run; empty where they are all it has."""
-    service = service_report(situation, instance)
-    findings = service.findings if service is not None else ()
-    lost = {f.name.partition(":")[2] for f in findings if f.name.startswith(f"{DIRECTORY_LOST}:")}
+    lost = lost_directories(situation, instance)
     names = [v.dir for v in instance.planned.volumes]
     return tuple(name for name in names if name in lost) if lost < set(names) else ()
 

@@ -14,6 +14,7 @@ A broker that starts while the session of the process before it is open is regis
 
 from datetime import datetime
 
+from agent.wire import DIRECTORY_LOST
 from controlplane.converger.rolls.arrivals import service_report, state_of
 from controlplane.converger.verdict import Situation
 from controlplane.view import InstanceView
@@ -29,6 +30,15 @@ def says_it_is_down(situation: Situation, instance: InstanceView) -> bool:
     """Whether its agent says that it does not run."""
     report = service_report(situation, instance)
     return report is not None and _is_heard(situation, instance) and report.state != "running"
+
+
+def lost_directories(situation: Situation, instance: InstanceView) -> frozenset[str]:
+    """Names of the log directories its agent finds nothing on that should hold data, while its broker does not run."""
+    report = service_report(situation, instance)
+    if report is None or not _is_heard(situation, instance) or report.state == "running":
+        return frozenset()
+    kinds = (f.name.partition(":") for f in report.findings)
+    return frozenset(name for kind, _, name in kinds if kind == DIRECTORY_LOST and name)
 
 
 def is_unproved(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> bool:

@@ -10,7 +10,7 @@ Controllers always go this way, brokers where the strategy is `reattach`. One no
 when the quorum has caught up, or every replica is back in its ISR. With three voters the swap runs on two.
 """
 
-from controlplane.converger.health.testimony import says_it_is_down, why_not_serving
+from controlplane.converger.health.testimony import lost_directories, says_it_is_down, why_not_serving
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.quorum.seats import lacks_majority, must_leave_first, voter_change_due
 from controlplane.converger.rolls.arrivals import has_reported, state_of
@@ -194,6 +194,17 @@ def service_down(situation: Situation, kafka: KafkaSnapshot, instance: InstanceV
     return ""
 
 
+def _nothing_to_pass(situation: Situation, old: InstanceView, heir: InstanceView) -> Verdict | None:
+    """Its heir could start on empty disks no better. Their cure asks for one that begins them anew."""
+    lost = lost_directories(situation, old) - set(heir.planned.new_dirs)
+    if heir.planned.new_disk or not lost:
+        return None
+    names, all_of_it = sorted(lost), lost >= {v.dir for v in old.planned.volumes}
+    which = " --new-disk" if all_of_it else "".join(f" --disk {name}" for name in names)
+    sentence = f"handover of {old.node}: nothing is on {', '.join(names)} of {old.key}, and nobody can take that over"
+    return wait("DiskLost", sentence, next_command=f"kedge replace {situation.view.name} --node {old.node}{which}")
+
+
 def _let_go(situation: Situation, heir: InstanceView) -> Verdict | None:
     """One that cannot read what is in force is not waited for once the spec asks for another release. Nothing has
     passed to it."""
@@ -303,6 +314,9 @@ def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Verd
     beyond = heir_is_beyond_its_reach(situation, new)
     if beyond is not None:
         return _let_go(situation, new) or beyond
+    empty = _nothing_to_pass(situation, old, new) if old.is_broker else None
+    if empty is not None:
+        return empty
     room = may_go_away(situation, kafka, old) if old.is_broker else None
     if room is not None and not room.open:
         return wait("MaxUnavailable", f"handover of {old.node}: {room.reason}")

@@ -1,7 +1,7 @@
 """Controllers are handed over one at a time, and only while the quorum survives it."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -212,6 +212,31 @@ def test_a_broker_that_does_not_serve_itself_does_not_keep_its_own_successor_wai
     assert (needed.events, needed.wait and needed.wait.reason) == ((), "MinIsrGate"), "it alone has all of that"
     others = step(behind, a_partition("orders-1", replicas=(1001, 1002), isr=(1001,)))
     assert (others.events, others.wait and others.wait.reason) == ((), "MinIsrGate"), "it may well be back first"
+
+
+@pytest.mark.parametrize(("begins_anew", "held"), [(False, True), (True, False)], ids=["passes", "begins anew"])
+def test_a_disk_that_holds_nothing_is_not_passed_on(begins_anew: bool, held: bool) -> None:
+    """Two heirs in a row could not start on it, and then a person was waited for (seed 24049)."""
+    old = an_instance("brokers-a-0")
+    heir = replace(BROKERS_HEIR, planned=replace(BROKERS_HEIR.planned, new_disk=begins_anew))
+    found = {"name": "directory_lost:data", "since": BEFORE, "message": "volume brokers-a-0.data.v1 has nothing"}
+
+    def step(state: str, received_at: datetime = NOW) -> Verdict:
+        word = a_report(old, state, findings=(found,), received_at=received_at)
+        kafka = a_snapshot(brokers=(1001, 1002), fenced=(1000,))
+        reports = {heir.key: a_report(heir, ""), old.key: word}
+        verdict = handover_step(a_situation(a_view(heir, old), reports=reports, kafka=kafka))
+        assert verdict is not None
+        return verdict
+
+    failed = step("failed")
+    assert (failed.wait is not None and failed.wait.reason == "DiskLost") is held
+    assert bool(failed.events) is not held
+    if held:
+        assert failed.wait is not None
+        assert failed.wait.next_command == "kedge replace orders --node brokers-a-0 --new-disk"
+        assert step("failed", NOW - timedelta(seconds=31)).events, "nobody has spoken of it lately"
+        assert step("running").events
 
 
 # --- a quorum of one --------------------------------------------------------------------------------------------------

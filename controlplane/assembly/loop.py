@@ -12,6 +12,7 @@ from controlplane.converger.clouds.consoles import reading_through
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.health.curebudget import FleetCures
 from controlplane.converger.loop import Converger
+from controlplane.converger.observation import NetworkAwaited
 from controlplane.converger.ports import Ports
 from controlplane.drift.record import Noted
 from controlplane.drift.setup import DriftRoom, drift_of
@@ -79,7 +80,7 @@ def _ports(
     ground: Ground,
     hands: Hands,
     *,
-    networks: Callable[[ClusterView], tuple[str, ...]],
+    networks: Callable[[ClusterView], tuple[NetworkAwaited, ...]],
     packet_filter: Callable[[ClusterView, InstanceView], str],
     drift: Callable[[ClusterView], Noted],
 ) -> Ports:

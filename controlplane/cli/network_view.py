@@ -42,12 +42,19 @@ def _ports(network: NetworkOut) -> str:
     return f"{brokers} + {members}"
 
 
+def _try_now(network: NetworkOut) -> str:
+    verb = "remove" if network.state == "being removed" else "repair"
+    return f"kedge networks {verb} {network.name} --account {network.account} --region {network.region}"
+
+
 def network_lines(found: NetworksOut) -> Iterator[RenderableType]:
     """What a person should know beyond the lines. Nothing where all is well and there is room."""
     for network in found.items:
-        if network.told != network.state:
-            yield styled(f"{network.name} in {network.account}/{network.region}: {network.told}", "yellow")
         named = f"{network.name} in {network.account}/{network.region}"
+        if network.told != network.state:
+            yield styled(f"{named}: {network.told}", "yellow")
+        if network.tries:
+            yield Text(f"{named}: once that is mended, `{_try_now(network)}` tries at once")
         if network.peers:
             yield Text(f"{named}: lets in members of other places, at all its ports: {', '.join(network.peers)}")
         for sentence in network.drifts:

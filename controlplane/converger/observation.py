@@ -69,6 +69,17 @@ class InventorySeen:
 
 
 @dataclass(frozen=True, slots=True)
+class NetworkAwaited:
+    """A network of Kedge's that VMs wait for, in words."""
+
+    sentence: str
+    lacks_permission: bool = False
+    """Its last run did."""
+    next_try_at: datetime | None = None
+    next_command: str = "kedge networks"
+
+
+@dataclass(frozen=True, slots=True)
 class ReportSeen:
     """The last report of one VM's agent, and when the control plane received it."""
 
@@ -193,9 +204,8 @@ class Observation:
     """What the last look at metrics advises about a hot broker; it may be old."""
     groups: GroupsNoted | None = None
     """The last look at consumer groups, in short, where there was one."""
-    networks: tuple[str, ...] = ()
-    """Networks of Kedge's that VMs still wait for, in words."""
-
+    networks: tuple[NetworkAwaited, ...] = ()
+    """Networks of Kedge's that VMs still wait for."""
     filters_behind: Mapping[str, str] | None = None
     """VMs, by key, whose packet filter has been another than their network's for a while, and why; None where no VM of
     the cluster filters packets itself."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from controlplane.converger.clouds.consoles import ReadsConsole, nobody_reads
-from controlplane.converger.observation import InventorySeen
+from controlplane.converger.observation import InventorySeen, NetworkAwaited
 from controlplane.database.jobs import JobStore
 from controlplane.database.latest import LatestStore
 from controlplane.database.plans import PlanStore
@@ -118,8 +118,8 @@ class Ports:
     epoch: Callable[[], Epoch]
     """The epoch this server may act under. Raises LostLeadership when it holds the lease no more."""
     console: ReadsConsole = nobody_reads
-    networks: Callable[[ClusterView], tuple[str, ...]] = lambda view: ()
-    """What networks the cluster's VMs still wait for, in words; asks nobody."""
+    networks: Callable[[ClusterView], tuple[NetworkAwaited, ...]] = lambda view: ()
+    """What networks the cluster's VMs still wait for; asks nobody."""
     registered_id: Callable[[ClusterView], str] = lambda view: ""
     """ZooKeeper mode: the cluster id the ensemble holds, "" for none yet. Raises `KafkaFault`."""
     fix_cluster_id: Callable[[ClusterView, str], None] = lambda view, cluster_id: None

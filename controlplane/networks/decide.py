@@ -6,7 +6,7 @@ Outcomes come before new intents. One thing at a time is in hand for each networ
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from ipaddress import IPv4Network
 
 from controlplane.converger.backoff import CAP_S, delay_s, refused_pause_s
@@ -15,7 +15,7 @@ from controlplane.networks.pool import PoolExhausted, TooManyZones, next_cidr, n
 from controlplane.networks.view import Access, NetworkState, NetworksView, NetworkView, NetworkWork
 from events import facts
 from providers.base import Place
-from providers.errors import NotPermitted
+from providers.errors import AuthFailed, NotPermitted
 from providers.networks import NO_PORTS, NetworkRunKind, Ports, name_in_account
 
 
@@ -71,6 +71,8 @@ class Fleet:
     wants: Mapping[Place, Want]
     pool: AddressPool
     now: datetime
+    since: datetime
+    """When this server was started."""
     installation_id: str = ""
     jobs: Mapping[str, JobSeen] = field(default_factory=dict)
     """By job id, of what is in hand."""
@@ -116,38 +118,6 @@ def decide_networks(view: NetworksView, fleet: Fleet) -> Decision:
     return Decision(starts=starts, problems=problems)
 
 
-def waits_for(
-    view: NetworksView, place: Place, zones: Collection[str], ports: Ports, problems: Mapping[Place, str]
-) -> str:
-    """Why no VM can be made in that place's network yet, in words; "" when nothing is in the way."""
-    network = view.at(place)
-    if network is None:
-        return f"waits for the network {place.network} in {place}: {problems.get(place, 'it is about to be asked for')}"
-    missing, closed = sorted(set(zones) - network.zones.keys()), ports.without(network.access.ports)
-    if network.is_ready and not missing and not closed:
-        return ""
-    what = f"waits for the network {place.network} in {place}"
-    if network.is_ready:
-        lacks = [f"has nothing in {', '.join(missing)}"] if missing else []
-        lacks += [f"does not let in {_ports_in_words(closed)}"] if closed else []
-        what += f", which {' and '.join(lacks)} yet"
-    return f"{what}: {problems.get(place) or in_words(network)}"
-
-
-def shut_out(view: NetworksView, place: Place, others: Collection[Place], problems: Mapping[Place, str]) -> str:
-    """Why no VM can be made for a cluster of that place and others yet, whose members its firewall does not let in; ""
-    when it lets all in, or is not made."""
-    network, cidrs = view.at(place), view.cidrs()
-    if network is None or not network.is_ready:
-        return ""  # told already
-    closed = [p for p in others if p in cidrs and cidrs[p] not in network.access.peers]
-    if not closed:
-        return ""
-    lacks = f"does not let in members in {', '.join(sorted(map(str, closed)))} yet"
-    told = problems.get(place) or in_words(network)
-    return f"waits for the network {place.network} in {place}, which {lacks}: {told}"
-
-
 def will_let_in(view: NetworksView, place: Place, others: Collection[Place]) -> str:
     """What a plan says of members in other places that a firewall lets in from then on; "" where it does already, or
     the network is made with them."""
@@ -173,7 +143,7 @@ def will_be_made(view: NetworksView, place: Place, zones: Collection[str], ports
     if network.state is NetworkState.REMOVING:
         return f"network {place.network} in {place} is being removed; it is made again first"
     if closed := ports.without(network.access.ports):
-        return f"network {place.network} in {place} lets in {_ports_in_words(closed)} first"
+        return f"network {place.network} in {place} lets in {ports_in_words(closed)} first"
     return ""
 
 
@@ -204,6 +174,22 @@ def in_words(network: NetworkView) -> str:
     told = doing.get(work.kind, str(network.state))
     first = work.message.partition("\n")[0]
     return f"{told}; try {work.tries} failed: {work.error}: {first}" if work.tries else told
+
+
+def ports_in_words(ports: tuple[int, ...]) -> str:
+    """As a sentence names them."""
+    return f"{'port' if len(ports) == 1 else 'ports'} {', '.join(map(str, ports))}"
+
+
+def change_of(network: NetworkView, access: Access, reason: str) -> facts.NetworkChangeRequested:
+    """The request to let in that, and nobody else."""
+    ports = access.ports
+    return facts.NetworkChangeRequested(network.id, access.clients, reason, ports.brokers, ports.members, access.peers)
+
+
+def next_try_at(work: NetworkWork) -> datetime | None:
+    """When what failed is tried again by itself; None where nothing failed since somebody asked."""
+    return work.failed_at + timedelta(seconds=_pause_s(work)) if work.failed_at is not None else None
 
 
 def _of_network(network: NetworkView, fleet: Fleet, cidrs: Mapping[Place, str]) -> Iterator[object]:
@@ -243,7 +229,7 @@ def _peers_no_more(network: NetworkView, standing: Collection[str]) -> Iterator[
     access = network.access
     kept = tuple(peer for peer in access.peers if peer in standing)
     if kept != access.peers:
-        yield _change(network, replace(access, peers=kept), "no cluster is both here and there")
+        yield change_of(network, replace(access, peers=kept), "no cluster is both here and there")
 
 
 def _next_work(network: NetworkView, want: Want, cidrs: Mapping[Place, str]) -> Iterator[object]:
@@ -264,12 +250,7 @@ def _other_access(network: NetworkView, known: Access, want: Want, cidrs: Mappin
     )
     changed = [word for word, one, there in compared if one != there]
     if changed:
-        yield _change(network, wanted, f"{' and '.join(changed)} of {', '.join(want.clusters)}")
-
-
-def _change(network: NetworkView, access: Access, reason: str) -> facts.NetworkChangeRequested:
-    ports = access.ports
-    return facts.NetworkChangeRequested(network.id, access.clients, reason, ports.brokers, ports.members, access.peers)
+        yield change_of(network, wanted, f"{' and '.join(changed)} of {', '.join(want.clusters)}")
 
 
 def _other_target(network: NetworkView, work: NetworkWork, want: Want, cidrs: Mapping[Place, str]) -> Iterator[object]:
@@ -325,9 +306,14 @@ def _is_due(network: NetworkView, work: NetworkWork, fleet: Fleet) -> bool:
         return False
     if work.kind is NetworkRunKind.REMOVE and fleet.occupied.get(network.id):
         return False
-    if work.failed_at is None:
+    again = next_try_at(work)
+    if again is None or work.failed_at is None or fleet.now >= again:
         return True
-    return (fleet.now - work.failed_at).total_seconds() >= _pause_s(work)
+    return work.error in _OF_CREDENTIALS and work.failed_at < fleet.since
+
+
+_OF_CREDENTIALS = frozenset({NotPermitted.__name__, AuthFailed.__name__})
+"""Read where a server starts: one that was started since may have others."""
 
 
 def _pause_s(work: NetworkWork) -> float:
@@ -335,10 +321,6 @@ def _pause_s(work: NetworkWork) -> float:
     if work.error == NotPermitted.__name__:
         return refused_pause_s(work.tries)
     return delay_s(work.tries) if work.retryable else CAP_S
-
-
-def _ports_in_words(ports: tuple[int, ...]) -> str:
-    return f"{'port' if len(ports) == 1 else 'ports'} {', '.join(map(str, ports))}"
 
 
 def _names(want: Want) -> str:

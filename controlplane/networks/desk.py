@@ -8,7 +8,8 @@ from typing import Protocol
 
 from controlplane.commands import CommandRefused
 from controlplane.drift.record import AuditNoted, Noted
-from controlplane.networks.decide import AddressPool, in_words
+from controlplane.networks.awaited import try_now
+from controlplane.networks.decide import AddressPool, change_of, in_words
 from controlplane.networks.keeper import NetworkKeeper
 from controlplane.networks.view import NetworkState, NetworksView, NetworkView
 from controlplane.places import places_of
@@ -20,6 +21,7 @@ from events.envelope import Origin, Recorded
 from events.ids import ClusterUid, derived_id
 from events.store import EventStore
 from providers.base import Place
+from providers.networks import NetworkRunKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +140,11 @@ class NetworkDesk:
 
         def decide() -> tuple[object | None, str]:
             network = self._named(name, account, region)
+            removal = facts.NetworkRemovalRequested(network.id, name, reason or "asked for")
             if network.state is NetworkState.REMOVING:
-                return None, f"network {name} in {network.place} is being removed already"
+                if network.work is None or network.work.failed_at is None:
+                    return None, f"network {name} in {network.place} is being removed already"
+                return removal, f"network {name} in {network.place} is being removed: what failed is tried again now"
             want = self.keeper.wants(self.views()).get(network.place)
             if want is not None:
                 raise CommandRefused(
@@ -147,8 +152,7 @@ class NetworkDesk:
                     f"network {name} in {network.place} is named by {', '.join(want.clusters)}",
                     "Delete these clusters first; a cluster never changes its network.",
                 )
-            fact = facts.NetworkRemovalRequested(network.id, name, reason or "asked for")
-            return fact, f"network {name} in {network.place} ({network.cidr}) is removed once nothing is left in it"
+            return removal, f"network {name} in {network.place} ({network.cidr}) is removed once nothing is left in it"
 
         return self._record(decide, actor, command_id)
 
@@ -158,7 +162,15 @@ class NetworkDesk:
         def decide() -> tuple[object | None, str]:
             network = self._named(name, account, region)
             if network.state is NetworkState.REMOVING:
-                raise CommandRefused("network-removing", f"network {name} in {network.place} is being removed")
+                raise CommandRefused(
+                    "network-removing",
+                    f"network {name} in {network.place} is being removed",
+                    f"To have tried now what failed of that: `{try_now(network)}`.",
+                )
+            if network.work is not None and network.work.kind is NetworkRunKind.ACCESS:
+                # A run that makes what is missing would have to take back what the change has made: it is refused.
+                change = change_of(network, network.work.access, reason or "a person asked for it again")
+                return change, f"network {name} in {network.place}: the change of its firewall is tried again now"
             zones = network.work.zones if network.work is not None else network.zones
             fact = facts.NetworkZonesRequested(network.id, dict(zones), reason or "a person asked for a repair")
             return fact, f"network {name} in {network.place}: what is missing is made again"

@@ -8,9 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from controlplane.converger.observation import JobSeen
+from controlplane.converger.observation import JobSeen, NetworkAwaited
 from controlplane.database.jobs import Job, JobStore
 from controlplane.drift.networks import AUDIT, NetworkAtRest
+from controlplane.networks.awaited import shut_out, waits_for
 from controlplane.networks.decide import (
     AddressPool,
     Decision,
@@ -19,8 +20,6 @@ from controlplane.networks.decide import (
     Want,
     access_will_change,
     decide_networks,
-    shut_out,
-    waits_for,
     will_be_made,
     will_let_in,
 )
@@ -84,6 +83,7 @@ class NetworkKeeper:
         self._view = NetworksView()
         self._problems: Mapping[Place, str] = {}
         self._left: dict[Place, bool] = {}
+        self._since = ports.clock()
 
     @property
     def pool(self) -> AddressPool:
@@ -110,14 +110,14 @@ class NetworkKeeper:
         network = self.view().at(place)
         return str(network.cidr) if network is not None else ""
 
-    def waits_for(self, view: ClusterView) -> tuple[str, ...]:
-        """What is missing before VMs of the cluster can be made, in words; empty where nothing is."""
+    def waits_for(self, view: ClusterView) -> tuple[NetworkAwaited, ...]:
+        """What is missing before VMs of the cluster can be made; empty where nothing is."""
         with self._lock:
             known, problems = self._view, self._problems
         ours, ports = (p for p in declared_places(view) if self.is_ours(p)), _ports(view)
         told = (waits_for(known, p, _zones(view, p), ports, problems) for p in ours)
         beside = (shut_out(known, p, _unmet(view, p, others), problems) for p, others in self._beside(view).items())
-        return tuple(one for one in (*told, *beside) if one)
+        return tuple(one for one in (*told, *beside) if one is not None)
 
     def planned(self, view: ClusterView, fleet: Sequence[ClusterView] = ()) -> tuple[str, ...]:
         """What is to be done about networks for the document of `view`, for a plan: before its first VM, and of who is
@@ -236,6 +236,7 @@ class NetworkKeeper:
             pool=self._pool,
             installation_id=self._ports.installation_id,
             now=self._ports.clock(),
+            since=self._since,
             jobs={job_id: job_seen(job) for job_id, job in jobs.items() if job is not None},
             busy=frozenset(n.id for n in working if self._is_busy(n)),
             left=self._left_by(views, wants) if any(n.place not in wants for n in known.standing()) else {},

@@ -47,6 +47,7 @@ class NetworkWork:
     reason: str
     tries: int = 0
     failed_at: datetime | None = None
+    """When the last of them did; None where somebody has asked since."""
     error: str = ""
     message: str = ""
     retryable: bool = True
@@ -173,6 +174,8 @@ def _change_requested(n: NetworkView, e: facts.NetworkChangeRequested, r: Record
 
 
 def _removal_requested(n: NetworkView, e: facts.NetworkRemovalRequested, r: Recorded) -> NetworkView:
+    if n.state is NetworkState.REMOVING and n.work is not None:
+        return replace(n, work=replace(n.work, failed_at=None))  # again, at once; `tries` tell that half may be gone
     # What a run that had not ended was to get may be there: it is removed with the rest.
     work = _work(r, NetworkRunKind.REMOVE, *_meant(n), e.reason)
     return replace(n, state=NetworkState.REMOVING, work=work)

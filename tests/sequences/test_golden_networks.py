@@ -6,12 +6,13 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.networks.decide import AddressPool
-from providers.errors import QuotaExceeded
+from providers.errors import NotPermitted, QuotaExceeded
 from providers.networks import Ports
 from tests.sequences.recorded import GOLDEN
 from tests.sim.networkworld import POOL, NetworkWorld
 
 OFFICE, WAREHOUSE = "192.168.8.0/24", "192.168.9.0/24"
+NOT_PERMITTED = NotPermitted("no identity-based policy allows it", "ec2:CreateVpc")
 
 
 def network_is_made_and_shared(world: NetworkWorld) -> None:
@@ -47,6 +48,64 @@ def network_cannot_be_made(world: NetworkWorld) -> None:
     world.refuse = None
     world.settle(320)
     world.judge_settled()
+
+
+def network_is_not_permitted_and_a_person_asks_again(world: NetworkWorld) -> None:
+    """Tried again seldom; whoever has given the permission waits for none of that."""
+    world.refuse = NOT_PERMITTED
+    world.declare("orders")
+    world.settle(400)
+    (lacking,) = world.keeper.waits_for(world.clusters["orders"])
+    assert lacking.lacks_permission
+    assert lacking.next_command == "kedge networks repair default --account main --region r1"
+    world.refuse = None
+    world.repair("default")
+    world.settle(6)
+    world.judge_settled()
+
+
+def network_is_not_permitted_and_the_server_is_started_anew(world: NetworkWorld) -> None:
+    """Credentials are read where a server starts: it tries at once what was refused to the one before, once."""
+    world.refuse = NOT_PERMITTED
+    world.declare("orders")
+    world.settle(400)
+    world.start_server()
+    world.settle(60)
+    world.refuse = None
+    world.start_server()
+    world.settle(6)
+    world.judge_settled()
+
+
+def network_firewall_is_not_permitted_half_way_and_a_person_asks_again(world: NetworkWorld) -> None:
+    """What was asked for is tried again, not something less: that would have to take back what was made."""
+    world.declare("orders")
+    world.settle(12)
+    world.refuse = NOT_PERMITTED
+    world.declare("orders", clients=(OFFICE,))
+    world.settle(12)
+    world.refuse = None
+    world.repair("default")
+    world.settle(6)
+    world.judge_settled()
+
+
+def network_removal_is_not_permitted_and_a_person_asks_again(world: NetworkWorld) -> None:
+    """Half of it may be gone: there is no way back, whoever comes to need it meanwhile."""
+    world.declare("orders")
+    world.settle(12)
+    world.delete("orders")
+    world.refuse_removals = NOT_PERMITTED
+    world.remove("default")
+    world.settle(12)
+    world.declare("carts")
+    world.settle(3)
+    world.refuse_removals = None
+    assert "kedge networks remove" in world.keeper.waits_for(world.clusters["carts"])[0].next_command
+    world.remove("default")
+    world.settle(16)
+    world.judge_settled()
+    assert [n.id for n in world.view.standing()] == ["network-2-default"]
 
 
 def network_pool_is_used_up(world: NetworkWorld) -> None:
@@ -212,6 +271,10 @@ STORIES = (
     network_is_made_and_shared,
     network_of_two_accounts_is_two,
     network_cannot_be_made,
+    network_is_not_permitted_and_a_person_asks_again,
+    network_is_not_permitted_and_the_server_is_started_anew,
+    network_firewall_is_not_permitted_half_way_and_a_person_asks_again,
+    network_removal_is_not_permitted_and_a_person_asks_again,
     network_pool_is_used_up,
     network_with_vms_left_standing_stays,
     network_is_needed_again_before_it_goes,

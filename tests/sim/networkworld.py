@@ -22,7 +22,7 @@ from events.envelope import NewEvent, Origin, Recorded
 from events.ids import ClusterUid, Epoch, IntentId
 from events.memory import MemoryEventStore
 from providers.base import CloudInstance, InstanceState, Listing, Place
-from providers.errors import ProviderError
+from providers.errors import Offence, ProviderError, UnsafeChange
 from providers.networks import USUAL_PORTS, NetworkRun, NetworkRunKind, Ports
 from tests.builders import a_document, an_instance
 
@@ -90,6 +90,7 @@ class NetworkWorld:
         self.clusters: dict[str, ClusterView] = {}
         self.standing_vms: list[CloudInstance] = []
         self.refuse: ProviderError | None = None
+        self.refuse_removals: ProviderError | None = None
         self.running: dict[str, _Running] = {}
         self.story: list[str] = []
         self.epoch = Epoch(0)
@@ -254,7 +255,7 @@ class NetworkWorld:
         return self.keeper.view()
 
     def waits(self, name: str) -> tuple[str, ...]:
-        return self.keeper.waits_for(self.clusters[name])
+        return tuple(one.sentence for one in self.keeper.waits_for(self.clusters[name]))
 
     def clock(self) -> datetime:
         return START + timedelta(seconds=self.seconds)
@@ -329,8 +330,8 @@ class NetworkWorld:
 
     def _end(self, job_id: str, one: _Running) -> None:
         run = one.run
-        if self.refuse is not None and run.kind is not NetworkRunKind.REMOVE:
-            error = self.refuse
+        error = self._refused(run)
+        if error is not None:
             self.jobs.fail(
                 IntentId(job_id), epoch=one.epoch, error_class=type(error).__name__, error_message=str(error)
             )
@@ -348,6 +349,17 @@ class NetworkWorld:
         self._point("before its end is told")
         result = {"settings": {"subnets": sorted(run.zones)}}
         self.jobs.succeed(IntentId(job_id), epoch=one.epoch, result=result)
+
+    def _refused(self, run: NetworkRun) -> ProviderError | None:
+        """What the cloud, or the guard of the run, says no with."""
+        if run.kind is NetworkRunKind.REMOVE:
+            return self.refuse_removals
+        made = self.cloud.get(run.key)
+        if made is not None and run.kind is NetworkRunKind.GROW and made.clients != set(run.clients):
+            return UnsafeChange(run.intent_id, [Offence("a rule", "the plan would delete it; making only creates")])
+        if self.refuse is not None and run.kind is NetworkRunKind.ACCESS and made is not None:
+            made.clients |= set(run.clients)  # half of the change is made
+        return self.refuse
 
     def _listing(self, place: Place) -> Listing:
         return Listing(place, self.clock(), tuple(self.standing_vms))

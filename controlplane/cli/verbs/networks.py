@@ -58,7 +58,8 @@ def remove(
 ) -> None:
     """Remove a network no cluster names any more.
 
-    Asks for its name to be typed. It is removed once nothing is left in it; its addresses are free again then.
+    Asks for its name to be typed. It is removed once nothing is left in it; its addresses are free again then. Asked
+    for again, a removal that failed is tried at once.
 
     \b
     Examples:
@@ -76,9 +77,10 @@ def remove(
 
 @networks.command()
 def repair(context: typer.Context, name: Name, account: Account = "", region: Region = "", reason: Reason = "") -> None:
-    """Make again what is missing of a network.
+    """Try now what failed of a network, or make again what is missing.
 
-    After somebody deleted part of it by hand, or to try at once what failed. Nothing that stands is changed.
+    After what was in the way is mended (a permission, a quota), or after somebody deleted part of it by hand. Nothing
+    that stands is changed but the rules a change was asked for.
 
     \b
     Examples:

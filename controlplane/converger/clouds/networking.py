@@ -1,5 +1,6 @@
 """A cluster's VMs wait for the network they are to be made in; what stands goes on meanwhile."""
 
+from controlplane.converger.observation import NetworkAwaited
 from controlplane.converger.verdict import Situation, Verdict, wait
 from providers.errors import NotPermitted
 
@@ -10,8 +11,14 @@ def network_step(situation: Situation) -> Verdict | None:
     wants_vms = view.converged != view.generation or bool(view.to_replace) or any(i.lost for i in view.alive())
     if not missing or not wants_vms:
         return None
-    sentence = "; ".join(missing)
-    if f": {NotPermitted.__name__}: " in sentence:
-        told = f"{sentence}. {NotPermitted.what_next}"
-        return wait("PermissionMissing", told, next_command="kedge networks", patience_s=0)
-    return wait("NetworkMissing", sentence, next_command="kedge networks", patience_s=60.0)
+    sentence = "; ".join(network.sentence for network in missing)
+    lacking = next((network for network in missing if network.lacks_permission), None)
+    if lacking is None:
+        return wait("NetworkMissing", sentence, next_command=missing[0].next_command, patience_s=60.0)
+    told = f"{sentence}. {NotPermitted.what_next}{_next_try(situation, lacking)}"
+    return wait("PermissionMissing", told, next_command=lacking.next_command, patience_s=0)
+
+
+def _next_try(situation: Situation, network: NetworkAwaited) -> str:
+    left_s = (network.next_try_at - situation.now).total_seconds() if network.next_try_at is not None else 0.0
+    return f" Next try in {max(1.0, left_s / 60):.0f} min" if left_s > 0 else ""

@@ -38,6 +38,10 @@ def listed(*networks: api.NetworkOut, free: int = 1023) -> api.NetworksOut:
     return api.NetworksOut(items=list(networks), pool="10.64.0.0/10", prefix=20, free=free)
 
 
+def one_line(result: Any) -> str:
+    return " ".join(result.stdout.split())
+
+
 def test_networks_are_a_table(world: World) -> None:
     world.server.on("GET", "/networks", listed(a_network()))
     result = world.run("networks")
@@ -56,6 +60,14 @@ def test_what_went_wrong_and_a_pool_that_runs_out_are_told(world: World) -> None
     assert "failing" in result.stdout
     assert "QuotaExceeded: no more VPCs" in result.stdout
     assert "has room for no more network" in result.stdout
+    assert "`kedge networks repair default --account production --region eu-west-1` tries at once" in one_line(result)
+
+
+def test_a_removal_that_failed_is_asked_for_again(world: World) -> None:
+    failing = a_network(state="being removed", told="being removed; try 1 failed: NotPermitted: no", tries=1)
+    world.server.on("GET", "/networks", listed(failing))
+    told = one_line(world.run("networks"))
+    assert "`kedge networks remove default --account production --region eu-west-1` tries at once" in told
 
 
 def test_what_was_changed_by_hand_is_told_below_the_table(world: World) -> None:

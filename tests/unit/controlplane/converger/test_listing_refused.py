@@ -1,11 +1,13 @@
 """`ListingRefused` tells of places that do not permit us to list what is there, whatever a cluster has in hand."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from controlplane.converger.clouds.networking import network_step
 from controlplane.converger.clouds.permissions import LISTING_REFUSED
 from controlplane.converger.conditions.changes import condition_changes
-from controlplane.converger.verdict import Situation, Verdict
+from controlplane.converger.observation import NetworkAwaited
+from controlplane.converger.verdict import Situation, Verdict, Wait
 from controlplane.view import ConditionView
 from events import facts
 from tests.builders import BEFORE, a_situation, a_view
@@ -47,15 +49,22 @@ def test_it_is_over_with_a_listing_that_is_let_in_and_never_told_of_one_that_alw
     assert told(a_situation(a_view())) == []
 
 
-def test_a_network_that_may_not_be_made_is_told_at_once_and_one_that_failed_after_a_minute() -> None:
-    waits = "waits for the network default in aws/production/r: being made; try 1 failed: {}: {}"
+def test_a_network_that_may_not_be_made_is_told_at_once_with_what_tries_it_now_and_one_that_failed_later() -> None:
     view = replace(a_view(), converged=0)
-    lacking = network_step(a_situation(view, networks=(waits.format("NotPermitted", "ec2:CreateVpc is not allowed"),)))
-    failed = network_step(a_situation(view, networks=(waits.format("CloudUnavailable", "500"),)))
+    situation = a_situation(view)
+    repair = "kedge networks repair default --account production --region r"
+    failed = NetworkAwaited("waits for the network default: being made; try 1 failed: CloudUnavailable: 500")
+    refused = NetworkAwaited(
+        "waits for the network default: being made; try 1 failed: NotPermitted: ec2:CreateVpc is not allowed",
+        lacks_permission=True,
+        next_try_at=situation.now + timedelta(minutes=5),
+        next_command=repair,
+    )
+    lacking = network_step(a_situation(view, networks=(failed, refused)))
     assert lacking is not None
-    assert lacking.wait is not None
-    assert (lacking.wait.reason, lacking.wait.patience_s) == ("PermissionMissing", 0)
+    assert lacking.wait == Wait("PermissionMissing", repair, 0)
     assert "ec2:CreateVpc" in lacking.sentence
-    assert failed is not None
-    assert failed.wait is not None
-    assert (failed.wait.reason, failed.wait.patience_s) == ("NetworkMissing", 60)
+    assert lacking.sentence.endswith("Next try in 5 min")
+    waiting = network_step(a_situation(view, networks=(failed,)))
+    assert waiting is not None
+    assert waiting.wait == Wait("NetworkMissing", "kedge networks", 60)

@@ -10,6 +10,7 @@ from controlplane.portal.access.rights import Forbidden, rights_of
 from controlplane.portal.access.roles import Role
 from controlplane.portal.access.scoped import scoped
 from controlplane.portal.app import create_app
+from providers.errors import NotPermitted
 from tests.sim.networkworld import NetworkWorld
 from tests.unit.controlplane.portal.portal_house import House
 
@@ -54,6 +55,25 @@ def test_a_removal_needs_the_name_and_no_living_cluster(house: House, world: Net
     again = house.client.post(path, json={"confirm": "default"}, headers={"Idempotency-Key": "k"})
     assert again.json()["sentence"] == "asked for already"
     world.settle(10)
+    assert house.client.get("/v1/networks").json()["items"] == []
+
+
+def test_a_removal_that_failed_is_tried_at_once_by_asking_again_and_no_repair_stops_it(
+    house: House, world: NetworkWorld
+) -> None:
+    world.delete("orders")
+    world.refuse_removals = NotPermitted("no", "ec2:DeleteVpc")
+    house.client.post("/v1/networks/default/remove", json={"confirm": "default"})
+    again = house.client.post("/v1/networks/default/remove", json={"confirm": "default"}).json()
+    assert again["sentence"].endswith("is being removed already")
+    world.settle(6)
+    repaired = house.client.post("/v1/networks/default/repair", json={})
+    assert (repaired.status_code, repaired.json()["code"]) == (409, "network-removing")
+    assert "kedge networks remove default --account main --region r1" in repaired.text
+    world.refuse_removals = None
+    again = house.client.post("/v1/networks/default/remove", json={"confirm": "default"}).json()
+    assert again["sentence"].endswith("what failed is tried again now")
+    world.settle(6)
     assert house.client.get("/v1/networks").json()["items"] == []
 
 

@@ -24,6 +24,7 @@ from planner.pulse import Pulse
 from planner.rebalancing.plan import RebalancePlan
 from planner.rollout.live_step import NO_STEP, Deviation, LiveStep
 from providers.base import CloudInstance, CloudVolume, Place
+from providers.errors import NotPermitted, ProviderError
 from providers.handover import Handover
 from providers.notices import MaintenanceNotice
 
@@ -44,10 +45,8 @@ class InventorySeen:
     """Other VMs that carry the key of an instance: made by a run that was killed, or copied by somebody's hand."""
     notices: Mapping[str, MaintenanceNotice] = field(default_factory=dict)
     """What the cloud announces of an instance, where it does, as of some minutes ago."""
-    silent: Mapping[str, str] = field(default_factory=dict)
+    silent: Mapping[str, ProviderError] = field(default_factory=dict)
     """Places (by name) that did not answer while others did, and why: of what is there nothing is known now."""
-    refused: Mapping[str, str] = field(default_factory=dict)
-    """Those of them that lack a permission to be listed."""
     let_in_since: Mapping[str, datetime] = field(default_factory=dict)
     """By place (its name): since when this server has been let in there each time it asked."""
     addresses_by_place: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -57,6 +56,11 @@ class InventorySeen:
         """Every VM with that key: the instance itself, then its twins."""
         own = self.instances.get(key)
         return (*((own,) if own is not None else ()), *self.twins.get(key, ()))
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """Silent places that do not permit us to list what is there, and their words."""
+        return {name: str(error) for name, error in self.silent.items() if isinstance(error, NotPermitted)}
 
     def addresses_in(self, place: Place) -> Mapping[str, str]:
         """The addresses nodes own there."""

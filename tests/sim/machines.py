@@ -64,7 +64,7 @@ class Machines(Services):
             {k: v for k, v in self.volumes.items() if self.volume_places.get(k) not in mute},
             dict(self.addresses),
             notices=told,
-            silent=dict.fromkeys(mute, "sim: no answer"),
+            silent=dict.fromkeys(mute, CloudUnavailable("sim: no answer")),
             addresses_by_place={p: dict(a) for p, a in self.addresses_by_place.items() if p not in mute},
         )
 

@@ -70,7 +70,7 @@ class ListedInventory:
     def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
         """See Inventory."""
         max_age = self._max_age if has_work(view) else self._rest_age
-        places, silent, refused = self._read(places_of(view), max_age, newer_than)
+        places, silent = self._read(places_of(view), max_age, newer_than)
         instances: dict[str, CloudInstance] = {}
         volumes: dict[str, CloudVolume] = {}
         addresses: dict[str, str] = {}
@@ -82,7 +82,7 @@ class ListedInventory:
             try:
                 gone |= self._answered_gone(view, place.listing.place, {i.id for i in listed})
             except ProviderError as error:
-                self._told(place.listing.place, error, silent, refused)
+                self._told(place.listing.place, error, silent)
                 if len(silent) == len(places_of(view)):
                     raise
                 continue
@@ -112,32 +112,27 @@ class ListedInventory:
             twins,
             notices,
             silent,
-            refused,
             let_in,
             by_place,
         )
 
     def _read(
         self, places: Sequence[Place], max_age: timedelta, newer_than: datetime | None
-    ) -> tuple[list[_Indexed], dict[str, str], dict[str, str]]:
-        """What each place says, why others do not, and who of those does not permit it. Raises `ProviderError` where
-        none says anything."""
+    ) -> tuple[list[_Indexed], dict[str, ProviderError]]:
+        """What each place says, and why others do not. Raises `ProviderError` where none says anything."""
         told: list[_Indexed] = []
-        silent: dict[str, str] = {}
-        refused: dict[str, str] = {}
+        silent: dict[str, ProviderError] = {}
         for place in places:
             try:
                 told.append(self._indexed(place, self._after(place, max_age, newer_than)))
             except ProviderError as error:
-                self._told(place, error, silent, refused)
+                self._told(place, error, silent)
                 if len(silent) == len(places):
                     raise
-        return told, silent, refused
+        return told, silent
 
-    def _told(self, place: Place, error: ProviderError, silent: dict[str, str], refused: dict[str, str]) -> None:
-        silent[str(place)] = str(error)
-        if isinstance(error, NotPermitted):
-            refused[str(place)] = str(error)
+    def _told(self, place: Place, error: ProviderError, silent: dict[str, ProviderError]) -> None:
+        silent[str(place)] = error
         if isinstance(error, AuthFailed | NotPermitted):
             with self._lock:
                 self._let_in.pop(place, None)

@@ -34,7 +34,7 @@ from events.spec.model import KafkaClusterDocument
 from events.spec.rules import check_change
 from planner.rollout.diff import Change
 from providers.base import InstanceState, Listing, Place
-from providers.errors import CloudUnavailable
+from providers.errors import CloudUnavailable, NotPermitted, ProviderError
 from providers.handover import Handover
 from providers.tf.guard import check
 from providers.tf.plan import Action, PlannedChange
@@ -56,6 +56,7 @@ from tests.builders import (
 from tests.fakes.cloud import FakeCloud
 
 HERE, THERE = Place("local", "local-1"), Place("local", "local-2")
+DOWN = CloudUnavailable("down")
 MOVED = a_document(brokers_in="local-2")
 
 
@@ -164,12 +165,12 @@ def test_a_silent_place_proves_nothing() -> None:
     leaving = there("brokers-a-0", 1, Phase.RETIRING)
     view = a_split_view(leaving, intents={"i": IntentView("i", "retire", (leaving.key,), BEFORE)})
     job = {"i.0": JobSeen("succeeded", ended_at=BEFORE)}
-    silent = replace(an_inventory(view, gone=[leaving.key]), silent={str(THERE): "down"})
+    silent = replace(an_inventory(view, gone=[leaving.key]), silent={str(THERE): DOWN})
     told = intent_step(a_situation(view, inventory=silent, jobs=job))
     assert told is not None
     assert told.wait is not None
     assert told.sentence.endswith("local/default/local-2 does not answer: down")
-    heard = intent_step(a_situation(view, inventory=replace(silent, silent={str(HERE): "down"}), jobs=job))
+    heard = intent_step(a_situation(view, inventory=replace(silent, silent={str(HERE): DOWN}), jobs=job))
     assert heard is not None
     assert [type(e).__name__ for e in heard.events] == ["RetireCompleted"]
 
@@ -197,11 +198,11 @@ class AskedCloud(FakeCloud):
 
     asked: list[tuple[str, str]] = field(default_factory=list)
     ended: list[tuple[str, str]] = field(default_factory=list)
-    mute: set[str] = field(default_factory=set)
+    mute: dict[str, ProviderError] = field(default_factory=dict)
 
     def list_place(self, place: Place) -> Listing:
         if place.region in self.mute:
-            raise CloudUnavailable("no answer")
+            raise self.mute[place.region]
         return FakeCloud.list_place(self, place)
 
     def describe(self, place: Place, instances: Sequence[str]) -> Mapping[str, InstanceState]:
@@ -241,13 +242,23 @@ def test_each_cloud_is_asked_about_its_own_vms_alone() -> None:
 
 def test_a_place_that_does_not_answer_leaves_the_others_known() -> None:
     cloud, inventory, view = _sky(a_split_view())
-    cloud.mute.add("local-2")
+    cloud.mute["local-2"] = DOWN
     seen = inventory.seen(view)
     assert {k.split("-")[0] for k in seen.instances} == {"controllers"}
-    assert (seen.gone, seen.silent) == (frozenset(), {"local/default/local-2": "no answer"})
-    cloud.mute.add("local-1")
+    assert (seen.gone, seen.silent) == (frozenset(), {"local/default/local-2": DOWN})
+    assert (seen.silence(THERE), seen.refused) == ("local/default/local-2 does not answer: down", {})
+    cloud.mute["local-1"] = DOWN
     with pytest.raises(CloudUnavailable):
         inventory.seen(view)
+
+
+def test_a_place_that_does_not_permit_a_listing_is_told_apart_from_one_that_does_not_answer() -> None:
+    cloud, inventory, view = _sky(a_split_view())
+    cloud.mute["local-2"] = NotPermitted("no policy allows it", "List")
+    seen = inventory.seen(view)
+    assert seen.refused == {"local/default/local-2": "List is not allowed: no policy allows it"}
+    assert seen.silence(THERE)
+    assert seen.let_in_since.keys() == {"local/default/local-1"}
 
 
 # --- a pool that moves ----------------------------------------------------------------------------------------------

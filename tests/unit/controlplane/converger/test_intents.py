@@ -16,6 +16,7 @@ from controlplane.view import ClusterView
 from controlplane.views.intents import IntentView
 from events import facts
 from providers.base import InstanceState
+from providers.errors import AuthFailed
 from tests.builders import BEFORE, NOW, a_cloud_instance, a_situation, a_view, an_instance, an_inventory
 from tests.unit.controlplane.cohosted import after
 
@@ -127,7 +128,7 @@ def test_refused_credentials_are_tried_again_once_their_place_is_listed(
 ) -> None:
     view = _surge(failures=1, tries=1, failed_at=NOW - timedelta(seconds=20), error=error, retryable=False)
     inventory = an_inventory(a_view(), at=NOW - timedelta(seconds=listed_s_ago))
-    silent = {str(place_of_intent(view, view.intents["i"])): "of another account"} if is_silent else {}
+    silent = {str(place_of_intent(view, view.intents["i"])): AuthFailed("of another account")} if is_silent else {}
     verdict = _step(view, inventory=replace(inventory, silent=silent))
     assert bool(verdict.effects) is goes_on
     if not goes_on:

@@ -20,6 +20,7 @@ from controlplane.view import ClusterView
 from controlplane.views.intents import IntentView
 from controlplane.views.restarts import ReplaceView
 from events import facts
+from providers.errors import CloudUnavailable
 from tests.builders import BEFORE, NOW, a_situation, a_view, an_instance, an_inventory
 
 HOLDER = an_instance("brokers-a-0", 1)
@@ -69,7 +70,7 @@ def test_a_disk_that_is_listed_is_not_forgotten_though_it_is_given_up() -> None:
 
 def test_a_place_that_does_not_answer_says_nothing_of_its_volumes() -> None:
     view = _view(asked=_asked())
-    silent = replace(_without(view), silent={str(places_of(view)[0]): "timed out"})
+    silent = replace(_without(view), silent={str(places_of(view)[0]): CloudUnavailable("timed out")})
     assert given_up(view, silent) == frozenset()
     assert given_up(view, None) == frozenset()
 

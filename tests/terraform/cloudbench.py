@@ -8,6 +8,7 @@ from providers.base import CloudInstance, CloudProvider, Listing, Place, Terrafo
 from providers.tf.execute import RunResult, execute
 from providers.tf.progress import Progress
 from providers.tf.statefile import LocalStates
+from providers.tf.states import StateStorage
 from tests.fakes.resources import own
 from tests.standins.mirror import MODULES, by_themselves
 
@@ -25,11 +26,14 @@ class CloudBench:
     place: ClassVar[Place]
     timeout_s: ClassVar[float] = 120.0
 
-    def execute(self, run: TerraformRun, *, stop: threading.Event | None = None) -> RunResult:
+    def execute(
+        self, run: TerraformRun, *, stop: threading.Event | None = None, states: StateStorage | None = None
+    ) -> RunResult:
+        """`states`: where they are, if not in files."""
         return execute(
             self.marked(run),
             provider=self.cloud,
-            states=LocalStates(self.state_root),
+            states=states or LocalStates(self.state_root),
             module_root=MODULES,
             on_progress=self.progress.append,
             stop=stop or threading.Event(),

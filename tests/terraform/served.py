@@ -80,6 +80,13 @@ class Server:
 @contextmanager
 def serving(url: str, root: Path, cloud: LocalCloud, *, home: str = "home", epoch: int = 1) -> Iterator[Server]:
     """A server on the database at `url`, until the end of the block. `root` is where homes are."""
+    with serving_states(url, root, home=home, epoch=epoch) as states:
+        yield Server(states, cloud)
+
+
+@contextmanager
+def serving_states(url: str, root: Path, *, home: str = "home", epoch: int = 1) -> Iterator[ServedStates]:
+    """The states of such a server, for runs on any cloud."""
     engine = build_engine(url)
     with listening(ADDRESS, 0) as door:
         port = door.getsockname()[1]
@@ -94,7 +101,7 @@ def serving(url: str, root: Path, cloud: LocalCloud, *, home: str = "home", epoc
         thread.start()
         assert process.wait_until(lambda: server.started, timeout_s=20), "the app does not start"
         try:
-            yield Server(made, cloud)
+            yield made
         finally:
             server.should_exit = True
             thread.join(20)

@@ -8,17 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
+from controlplane.database.tables import TERRAFORM_PROVIDERS
+from events.engine import build_engine, reading
 from providers.base import Resources, RunKind, TerraformRun
 from providers.errors import TerraformFailed
 from providers.hetzner.cloud import HetznerCloud
 from providers.tf.execute import RunResult
 from providers.tf.runner import TerraformRunner
+from tests.databases import sqlite_template
 from tests.fakes.clouds.hetzner import TOKEN, fake_hetzner
 from tests.fakes.clouds.hetzner_hands import PLACE, in_place, write_settings
 from tests.fakes.resources import attachment, instance, resources, run, surge, targets, volume
 from tests.terraform.cloudbench import left_beside_states
-from tests.terraform.hetznerlife import HetznerBench, hcloud_plugins
+from tests.terraform.hetznerlife import VERSION, HetznerBench, hcloud_plugins
+from tests.terraform.served import serving_states
+from tests.tools.hcloud.build import SOURCE
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(300)]
 
@@ -110,15 +116,7 @@ def test_a_provider_of_the_same_version_with_other_contents_is_refused_though_al
     """The checksums of the first `init` hold for the one of another cluster, after what that made is gone."""
     bench.execute(surge(cluster(UIDS[0]), intent="one"))
     shutil.rmtree(bench.state_root / "initialised")
-    (genuine,) = (hcloud_plugins() / "terraform/plugins").glob("*/*/*/*/*")
-    other = tmp_path / "plugins" / genuine.relative_to(hcloud_plugins())
-    other.mkdir(parents=True)
-    (program,) = genuine.iterdir()
-    (other / program.name).symlink_to(program)
-    (other / "more").touch()
-    settings = tmp_path / "hetzner.yaml"
-    settings.write_text(settings.read_text().replace(str(hcloud_plugins()), str(tmp_path / "plugins")))
-    again = replace(bench, cloud=HetznerCloud("test", settings))
+    again = with_another_package(bench, tmp_path)
     with pytest.raises(TerraformFailed, match=r"(?s)lock file.*delete that file if other packages are meant"):
         again.execute(surge(cluster(UIDS[1]), intent="two"))
     assert [i.cluster_uid for i in bench.listing().instances] == [UIDS[0]]
@@ -126,3 +124,55 @@ def test_a_provider_of_the_same_version_with_other_contents_is_refused_though_al
     (meant,) = (bench.state_root / "providers").iterdir()
     meant.unlink()
     assert again.execute(surge(cluster(UIDS[1]), intent="two")).changed
+
+
+def test_the_lock_file_of_the_first_init_is_in_the_database_and_holds_servers_that_have_nothing(
+    bench: HetznerBench, inits: list[str], tmp_path: Path
+) -> None:
+    """Three servers one after the other, each in a home of its own: the third one is offered another package."""
+    url, homes = f"sqlite:///{sqlite_template(tmp_path)}", tmp_path / "homes"
+    with serving_states(url, homes, home="first", epoch=1) as states:
+        bench.execute(surge(cluster(UIDS[0]), intent="one"), states=states)
+    (kept,) = lock_files(url)
+    assert f'/{SOURCE}" {{' in kept
+    assert f'version     = "{VERSION}"' in kept
+    assert '"h1:' in kept
+
+    with serving_states(url, homes, home="second", epoch=2) as states:
+        assert bench.execute(surge(cluster(UIDS[1]), intent="two"), states=states).changed
+    assert len(inits) == 2, "each home is initialised once"
+    assert [path.read_text() for path in homes.glob("second/**/.terraform.lock.hcl")] == [kept]
+
+    again = with_another_package(bench, tmp_path)
+    with serving_states(url, homes, home="third", epoch=3) as states, pytest.raises(TerraformFailed, match=REFUSED):
+        again.execute(surge(cluster(UIDS[2]), intent="three"), states=states)
+    assert lock_files(url) == [kept], "what was refused is not chosen"
+    assert sorted(i.cluster_uid for i in bench.listing().instances) == list(UIDS[:2])
+
+
+REFUSED = (
+    r"(?s)hetznercloud/hcloud.* doesn't match any of the\schecksums.*first init, in the database: "
+    r"delete the row of table terraform_providers with pins = '\w+' if other packages are meant"
+)
+
+
+def with_another_package(bench: HetznerBench, folder: Path) -> HetznerBench:
+    """The same cloud, whose provider is of the same version and has one file more."""
+    (genuine,) = (hcloud_plugins() / "terraform/plugins").glob("*/*/*/*/*")
+    other = folder / "plugins" / genuine.relative_to(hcloud_plugins())
+    other.mkdir(parents=True)
+    (program,) = genuine.iterdir()
+    (other / program.name).symlink_to(program)
+    (other / "more").touch()
+    settings = folder / "hetzner.yaml"
+    settings.write_text(settings.read_text().replace(str(hcloud_plugins()), str(folder / "plugins")))
+    return replace(bench, cloud=HetznerCloud("test", settings))
+
+
+def lock_files(url: str) -> list[str]:
+    """What is kept in the database."""
+    engine = build_engine(url)
+    with reading(engine) as connection:
+        bodies = connection.execute(select(TERRAFORM_PROVIDERS.c.body)).scalars().all()
+    engine.dispose()
+    return [bytes(body).decode() for body in bodies]

@@ -208,7 +208,8 @@ def is_as_the_module_promises(bench: AwsBench) -> None:
     """Tokens only, disks encrypted, boot data as it was."""
     ec2 = bench.aws.client(REGION)
     machines = [m for r in ec2.describe_instances()["Reservations"] for m in r["Instances"]]
-    assert {m["MetadataOptions"]["HttpTokens"] for m in machines} == {"required"}
+    asked = {(m["MetadataOptions"]["HttpTokens"], m["MetadataOptions"]["HttpPutResponseHopLimit"]) for m in machines}
+    assert asked == {("required", 1)}
     disks = ec2.describe_volumes()["Volumes"]
     assert len(disks) == len(machines) + 2
     assert {d["Encrypted"] for d in disks} == {True}

@@ -15,6 +15,7 @@ from providers.base import InstanceState, Resources, RunKind
 from providers.cloudinit import BOOT_FILE
 from providers.digitalocean.permissions import OF_CALLS
 from providers.errors import (
+    AuthFailed,
     PlaceUnknown,
     QuotaExceeded,
     RunInterrupted,
@@ -27,6 +28,7 @@ from tests.fakes.clouds.digitalocean import TOKEN
 from tests.fakes.clouds.digitalocean_hands import FIREWALL_TAG, PLACE
 from tests.fakes.clouds.digitalocean_http import Answer
 from tests.fakes.clouds.digitalocean_shapes import VPC
+from tests.fakes.clouds.faults import Fault
 from tests.fakes.resources import UID, address, attachment, instance, resources, run, surge, targets, volume
 from tests.terraform.digitaloceanlife import DigitaloceanBench, digitalocean_bench
 from tests.terraform.spent import GONE, NOTHING, VM, Spent
@@ -142,6 +144,19 @@ def test_a_surge_beyond_the_droplet_limit_is_refused_with_the_limit_and_makes_no
     wanted = bench.hands.here(resources(instance("b-0")))
     bench.fake.droplet_limit = 0
     with pytest.raises(QuotaExceeded, match="droplet_limit: 1 VMs more are needed"):
+        bench.execute(surge(wanted))
+    assert bench.fake.droplets == {}
+
+
+def test_digitaloceans_own_words_arrive_typed(bench: DigitaloceanBench) -> None:
+    """What Terraform is told, after all that was asked before it has found nothing in the way."""
+    wanted = bench.hands.here(resources(instance("b-0")))
+    full = "creating this/these droplet(s) will exceed your droplet limit"
+    bench.fake.faults.append(Fault(MAKE, "unprocessable_entity", 422, message=full))
+    with pytest.raises(QuotaExceeded, match="exceed your droplet limit"):
+        bench.execute(surge(wanted))
+    bench.fake.faults.append(Fault(MAKE, "unauthorized", 401, message="Unable to authenticate you"))
+    with pytest.raises(AuthFailed, match="Unable to authenticate you"):
         bench.execute(surge(wanted))
     assert bench.fake.droplets == {}
 

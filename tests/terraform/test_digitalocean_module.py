@@ -132,6 +132,18 @@ def test_a_vm_and_its_volume_are_planned_with_our_tags(module: Path, fake: Digit
     assert all(re.fullmatch(r"[a-z][a-z0-9-]{0,63}", v["name"]) for v in disks)
 
 
+def test_a_host_name_is_at_the_limit_at_most_and_of_one_vm_alone(module: Path, fake: DigitaloceanFake) -> None:
+    node = "b" * 251
+    keys = {f"{node}.g{n}": instance(node, generation=n, tags={}) for n in (1, 2)}
+    done = planned(module, fake, instances={"b-0.g1": instance(), **keys})
+    assert done.returncode == 0, done.stderr
+    told = json.loads(terraform(module, "show", "-json", "plan").stdout)
+    names = {c["change"]["after"]["name"] for c in told["resource_changes"] if c["type"] == "digitalocean_droplet"}
+    assert len(names) == 3
+    assert "orders-b-0.g1" in names
+    assert sorted(map(len, names)) == [13, 255, 255]
+
+
 def test_wrong_values_are_refused_before_anything_is_asked(module: Path, fake: DigitaloceanFake) -> None:
     wrong = {
         "b-0": (instance(image="ubuntu-24-04-x64"), "a slug could mean another one"),

@@ -20,6 +20,7 @@ from providers.cloudinit import BOOT_FILE
 from providers.errors import (
     NoCapacity,
     NotYetGone,
+    QuotaExceeded,
     ResourceConflict,
     RunInterrupted,
     TerraformFailed,
@@ -138,6 +139,9 @@ def test_googles_own_words_arrive_typed(bench: GoogleBench) -> None:
     full = "The zone 'projects/p/zones/z' does not have enough resources available to fulfill the request."
     bench.google.faults.append(Fault("instances.insert", "ZONE_RESOURCE_POOL_EXHAUSTED", 200, message=full))
     with pytest.raises(NoCapacity, match="enough resources"):
+        bench.execute(surge(wanted))
+    bench.google.world.quota = 0
+    with pytest.raises(QuotaExceeded, match="Quota 'INSTANCES' exceeded"):
         bench.execute(surge(wanted))
     assert bench.listing().instances == ()
 

@@ -18,6 +18,7 @@ from providers.errors import (
     AuthFailed,
     CloudUnavailable,
     NoCapacity,
+    ResourceConflict,
     RunInterrupted,
     TerraformFailed,
     UnsafeChange,
@@ -166,6 +167,9 @@ def test_upclouds_own_words_arrive_typed(bench: UpcloudBench) -> None:
     wanted = set_of(bench, instance("b-0"))
     bench.upcloud.faults.append(Fault("CreateServer", "SERVER_RESOURCES_UNAVAILABLE", 503))
     with pytest.raises(NoCapacity, match="SERVER_RESOURCES_UNAVAILABLE"):
+        bench.execute(surge(wanted))
+    bench.upcloud.faults.append(Fault("CreateServer", "ADDRESS_ATTACHED", 409))
+    with pytest.raises(ResourceConflict, match="ADDRESS_ATTACHED"):
         bench.execute(surge(wanted))
     assert bench.listing().instances == ()
     bench.upcloud.username = OTHER_USERNAME

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.clouds.upcloud import UpcloudServer, upcloud_cloud
 from tests.standins.document import document_of
 from tests.standins.mirror import pinned
 from tests.terraform.standins import MODULES, terraform, validated_copy
@@ -82,6 +83,28 @@ def test_an_attribute_the_provider_does_not_have_is_refused(initialised: Path, t
     path.unlink()
     assert done.returncode != 0
     assert 'An argument named "speed" is not expected here' in done.stderr
+
+
+def test_a_name_is_a_host_name_and_never_anothers(initialised: Path) -> None:
+    node = "brokers-of-a-pool-with-a-very-long-name-indeed-and-then-some-0"
+    keys = {f"{node}.g{n}": {**INSTANCE, "node": node, "generation": n} for n in (1, 2)}
+
+    def names(upcloud: UpcloudServer, **other: str) -> list[str]:
+        values = {**NEEDED, "cloud": CLOUD, "instances": keys, **other}
+        (initialised / "x.auto.tfvars.json").write_text(json.dumps(values))
+        where = {"UPCLOUD_TOKEN": "ucat_test", "UPCLOUD_DEBUG_API_BASE_URL": upcloud.url}
+        done = terraform(initialised, "plan", "-no-color", "-input=false", "-refresh=false", **where)
+        assert done.returncode == 0, done.stderr
+        return re.findall(r'^\s+\+ hostname\s+= "(.*)"$', done.stdout, flags=re.MULTILINE)
+
+    with upcloud_cloud() as upcloud:
+        made = [
+            *names(upcloud),
+            *names(upcloud, cluster_uid="another"),
+            *names(upcloud, installation_id="another"),
+        ]
+    assert len(set(made)) == len(made) == 6
+    assert all(re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", name) for name in made)
 
 
 def test_wrong_values_are_refused_before_anything_is_asked(initialised: Path) -> None:

@@ -2,6 +2,7 @@
 
 import atexit
 import functools
+import os
 import platform
 import re
 import shlex
@@ -28,7 +29,10 @@ def mirrored(folder: Path, *clouds: str, environment: Path = ENVIRONMENT) -> Pat
     """Puts the stand-in of each cloud below `folder`, under the name and version its module pins. Returns `folder`.
 
     Plugins found there are taken over by a process of this one's (`nursery.py`), but for those of another environment.
+    A test whose id does not say that it has a stand-in fails: nobody is to read it as one of the vendor's provider.
     """
+    test = os.environ.get("PYTEST_CURRENT_TEST", "")
+    assert not test or re.search("stand.?in", test), f"say in the id of the test that it has a stand-in: {test}"
     python, packages = environment / "bin" / "python", next(environment.glob("lib/python*/site-packages"), None)
     if packages is None or not python.exists():
         raise FileNotFoundError(f"{python} is missing: `make setup` makes the environment of the stand-ins")

@@ -14,15 +14,16 @@ from providers.networks import NetworkRunKind
 from tests.fakes.resources import surge
 from tests.terraform.ipv6life import cluster_with_ipv6, say_ipv6
 from tests.terraform.networklife import NetworkBench, network_bench
+from tests.terraform.standins import provider_of
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(600)]
 
 MAKE = NetworkRunKind.MAKE
 CLOUDS = [
     pytest.param("hetzner", marks=pytest.mark.soak),  # where nothing of a network has to do with it
-    pytest.param("azure", id="azure-stand-in"),
-    pytest.param("digitalocean", id="digitalocean-stand-in", marks=pytest.mark.soak),
-    pytest.param("google", id="google-stand-in", marks=pytest.mark.soak),
+    provider_of("azure"),
+    provider_of("digitalocean", marks=pytest.mark.soak),
+    provider_of("google", marks=pytest.mark.soak),
     pytest.param("aws", marks=[pytest.mark.soak, pytest.mark.timeout(1800)]),
 ]
 

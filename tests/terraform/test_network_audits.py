@@ -15,6 +15,7 @@ from providers.tf.networkrun import network_state_key
 from providers.tf.statefile import LocalStates
 from tests.terraform.audits import looked_at
 from tests.terraform.networklife import NetworkBench, network_bench
+from tests.terraform.standins import provider_of
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(400)]
 
@@ -98,8 +99,8 @@ CHANGES = {
     "bench",
     [
         "hetzner",
-        "google",
-        *(pytest.param(c, marks=pytest.mark.soak) for c in ("aws", "azure", "digitalocean", "upcloud")),
+        provider_of("google"),
+        *(provider_of(c, marks=pytest.mark.soak) for c in ("aws", "azure", "digitalocean", "upcloud")),
     ],
     indirect=True,
 )

@@ -23,6 +23,7 @@ from tests.fakes.resources import instance, resources, run, surge, targets
 from tests.terraform.audits import audited, looked_at
 from tests.terraform.ipv6life import cluster_with_ipv6, nobody_is_let_in_by_ipv6, say_ipv6, who_asked_has_it
 from tests.terraform.networklife import NetworkBench, asks_for_what_its_policies_give, let_in, network_bench
+from tests.terraform.standins import provider_of
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(400)]
 
@@ -37,16 +38,16 @@ ELSEWHERE = "10.65.0.0/20"
 """The network of another place of its clusters."""
 PORTS = Ports((9092, 9192), (2181, 2888, 3888, 9093))
 
-SLOW = pytest.param("aws", marks=[pytest.mark.soak, pytest.mark.timeout(1800)])
+SLOW = provider_of("aws", marks=[pytest.mark.soak, pytest.mark.timeout(1800)])
 """Thirteen runs, each of whose commands starts the vendor's provider of 700 MB: a run took 70 s on a busy machine."""
 
 
 AS_EVER = ["azure", "google", "digitalocean", "upcloud"]
-WITH_IPV6 = ["hetzner", SLOW, *(pytest.param(cloud, marks=pytest.mark.soak) for cloud in AS_EVER[:-1])]
+WITH_IPV6 = ["hetzner", SLOW, *(provider_of(cloud, marks=pytest.mark.soak) for cloud in AS_EVER[:-1])]
 """UpCloud has none to give."""
 
 
-@pytest.mark.parametrize("cloud", AS_EVER)
+@pytest.mark.parametrize("cloud", [provider_of(cloud) for cloud in AS_EVER])
 def test_a_network_is_made_grown_opened_and_removed(
     cloud: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,7 +65,7 @@ def test_a_network_with_ipv6_is_made_used_grown_opened_and_removed(
 
 @pytest.mark.parametrize(
     "cloud",
-    ["hetzner", *(pytest.param(cloud, marks=pytest.mark.soak) for cloud in ("azure", "google", "digitalocean"))],
+    ["hetzner", *(provider_of(cloud, marks=pytest.mark.soak) for cloud in ("azure", "google", "digitalocean"))],
 )
 def test_two_installations_may_each_have_a_network_of_one_name_in_one_account(
     cloud: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -80,6 +80,21 @@ def test_nothing_in_a_module_can_replace_a_vm(module: Path) -> None:
     assert "ignore_changes" in blocks(module, "resource")["instance"]
 
 
+def test_a_resource_of_a_module_names_one_other_by_its_key_and_never_all_of_them(module: Path) -> None:
+    """Else each VM that comes or goes would be an update of what others hang on, which the guard refuses. What only
+    says in which order things are made, or judges them afterwards, changes nothing."""
+    text = "\n".join(path.read_text() for path in sorted(module.glob("*.tf")))
+    bodies = re.findall(r'^resource "([\w-]+)" "(\w+)" {\n(.*?)^}', text, flags=re.MULTILINE | re.DOTALL)
+    judged = re.compile(r"depends_on *= \[.*?\]|(?:pre|post)condition {.*?\n    }", flags=re.DOTALL)
+    by_key = r"\[(?:each\.(?:key|value\.\w+)|var\.bindings\[each\.key\]\.\w+|storage_devices\.value)\]"
+    for kind, name, body in bodies:
+        code = judged.sub("", body)
+        assert "count" not in re.findall(r"^  (\w+) *=", code, flags=re.MULTILINE), f"{kind}.{name} is counted"
+        for other in (f"{k}.{n}" for k, n, _ in bodies):
+            found = re.findall(rf"\b{re.escape(other)}\b(?!{by_key}).{{0,30}}", code)
+            assert found == [], f"{kind}.{name} names {other} other than by one key"
+
+
 def test_a_module_is_formatted(module: Path, tmp_path: Path) -> None:
     done = terraform(tmp_path, "fmt", "-check", "-diff", "-recursive", str(module))
     assert done.returncode == 0, done.stdout

@@ -26,7 +26,6 @@ _FOR_A_PERSON = frozenset(
         "Paused",
         "PermissionMissing",
         "ReplacementFailed",
-        "RestartFailed",
         "RestartReverted",
         "RunRefused",
         "SettingRefused",
@@ -36,7 +35,7 @@ _FOR_A_PERSON = frozenset(
     }
 )
 
-_ONCE_GIVEN_UP = frozenset({"RunFailed"})
+_ONCE_GIVEN_UP = frozenset({"RestartFailed", "RunFailed"})
 """Tried again by itself at first; with a command once it is not any more."""
 
 

@@ -116,11 +116,13 @@ class Prescription:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A finding nothing is done about for now. `reason` is for people, `gave_up` where time will not help."""
+    """A finding nothing is done about for now. `reason` is for people, `gave_up` where time will not help; `until` is
+    when time alone lets it be cured, None where that is not known."""
 
     ailment: Ailment
     reason: str
     gave_up: bool
+    until: datetime | None = None
 
 
 def prescribe(
@@ -207,14 +209,12 @@ def _within_caps(
     if len(recent) >= policy.a_day:
         at = recent[-policy.a_day].at + WITHIN
         reason = f"{len(recent)} cures in a day are the most this cluster gets, the next at {at:%H:%M} UTC"
-        return Refusal(ailment, reason, gave_up=False)
+        return Refusal(ailment, reason, gave_up=False, until=at)
     pause = BACK_OFF * 2 ** max(0, sum(c.node == ailment.node for c in recent) - 1)
     if own and now - own[-1].at < pause:
-        left_min = (own[-1].at + pause - now).total_seconds() / 60
-        reason = (
-            f"{ailment.node} had its {own[-1].cure} a moment ago: the next cure in {left_min:.0f} min at the earliest"
-        )
-        return Refusal(ailment, reason, gave_up=False)
+        at = own[-1].at + pause
+        words = f"{ailment.node} had its {own[-1].cure} at {own[-1].at:%H:%M} UTC"
+        return Refusal(ailment, f"{words}: the next cure at {at:%H:%M} UTC at the earliest", gave_up=False, until=at)
     return wanted
 
 

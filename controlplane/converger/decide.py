@@ -204,8 +204,25 @@ def _in_hand(situation: Situation, number: int, verdict: Verdict) -> Verdict:
         if made is not None:
             return made
     if _needs_the_sick(IN_HAND[number], verdict):
-        return lost_disk_first(situation) or _restarted_first(situation) or _put_off(situation, verdict)
-    return beside_late_orders(situation, verdict) if IN_HAND[number] in WAITS_FOR_AGENTS else verdict
+        first = lost_disk_first(situation) or _restarted_first(situation)
+        return first or _explained(situation, _put_off(situation, verdict))
+    if IN_HAND[number] in WAITS_FOR_AGENTS:
+        verdict = beside_late_orders(situation, verdict)
+    return _explained(situation, verdict)
+
+
+def _explained(situation: Situation, verdict: Verdict) -> Verdict:
+    """Who waits at a gate for somebody to be back does not hide that the restart of one has failed: that is what keeps
+    the cluster, and says what is done about it."""
+    if not situation.view.restarts or verdict.wait is None or verdict.wait.reason not in _GATES or verdict.effects:
+        return verdict
+    restart = restart_in_hand_step(situation)
+    failed = restart is not None and restart.wait is not None and restart.wait.reason == "RestartFailed"
+    return restart if restart is not None and failed else verdict
+
+
+_GATES = frozenset({"MaxUnavailable", "MinIsrGate", "QuorumGate"})
+"""Reasons to wait until others are back."""
 
 
 def _restarted_first(situation: Situation) -> Verdict | None:

@@ -231,6 +231,8 @@ class Wait:
     patience_s: float = 20.0
     ask: SurgeAsk | None = None
     """What is waited for, when that is surge VMs."""
+    until: datetime | None = None
+    """When it is tried again by itself, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +324,13 @@ def act(sentence: str, *effects: Effect) -> Verdict:
     return Verdict(sentence, effects=effects)
 
 
-def wait(reason: str, sentence: str, *effects: Effect, next_command: str = "", patience_s: float = 20.0) -> Verdict:
+def wait(
+    reason: str,
+    sentence: str,
+    *effects: Effect,
+    next_command: str = "",
+    patience_s: float = 20.0,
+    until: datetime | None = None,
+) -> Verdict:
     """A verdict that waits, perhaps with effects that keep things going."""
-    return Verdict(sentence, effects=effects, wait=Wait(reason, next_command, patience_s))
+    return Verdict(sentence, effects=effects, wait=Wait(reason, next_command, patience_s, until=until))

@@ -73,7 +73,7 @@ def test_a_broker_whose_cleaner_gave_up_is_restarted_and_then_told(living_cluste
         assert cluster.pids(sick.key) != pids
         # The damage is still there: the next cure would be a new VM, and the node rests before it gets one.
         ailing = cluster.until(lambda: _ailing(cluster), "the condition Ailing", timeout_s=90)
-    assert "the next cure in" in ailing
+    assert "the next cure at" in ailing
     assert [e.data["key"] for e in cluster.events(before) if e.type == "restart.requested"] == [sick.key]
     assert len(cluster.snapshot().live_brokers()) == 3
 

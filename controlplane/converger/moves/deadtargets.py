@@ -35,22 +35,21 @@ def dead_target(situation: Situation, kafka: KafkaSnapshot, diagnosed: Collectio
 
 def new_vm_for(
     situation: Situation, kafka: KafkaSnapshot, dead: InstanceView, since: datetime, why: str, *, finding: str = FINDING
-) -> tuple[object, ...] | str:
-    """What is recorded for its new VM; or in words why it gets none."""
-    document = situation.view.document
+) -> tuple[object, ...] | Refusal:
+    """What is recorded for its new VM; or why it gets none, and until when, where that is known."""
+    document, ailment = situation.view.document, Ailment(dead.node, dead.key, finding, since, why)
     if document is None:
-        return "nothing is declared"
+        return Refusal(ailment, "nothing is declared", gave_up=False)
     refused = (
         why_not(situation.view, Kind.BROKER_FAILURE, situation.now)
         or situation.allowance.cures.why_none(situation.now)
         or _split(situation, kafka)
     )
     if refused:
-        return refused
-    ailment = Ailment(dead.node, dead.key, finding, since, why)
+        return Refusal(ailment, refused, gave_up=False)
     judged = may_replace(ailment, situation.view.cures, healing_policy(situation, document), situation.now)
     if isinstance(judged, Refusal):
-        return judged.reason
+        return judged
     words = f"broker {dead.service_id} does not serve: {why}"
     healing = facts.HealingRequested(dead.key, dead.node, finding, str(Cure.REPLACE), words)
     what = "hung moves" if finding == FINDING else finding

@@ -15,6 +15,7 @@ from controlplane.converger.topics.work import as_move
 from controlplane.converger.verdict import CancelMoves, Reassign, Situation, Verdict, act, record, wait
 from events import facts, topic_facts
 from planner.drain.residual import residual
+from planner.healing import Refusal
 from planner.hungmoves import Diagnosis
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from planner.quantities import named
@@ -80,8 +81,8 @@ def _over(situation: Situation, batch: MoveBatch, kafka: KafkaSnapshot) -> Verdi
         dead = dead_target(situation, kafka, moves.brokers)
     if dead is not None:
         new_vm = new_vm_for(situation, kafka, dead, moves.cured_at or situation.now, moves.why)
-        if isinstance(new_vm, str):
-            left = f"; {dead.key} gets no new VM: {new_vm}"
+        if isinstance(new_vm, Refusal):
+            left = f"; {dead.key} gets no new VM: {new_vm.reason}"
         else:
             replacing = new_vm
     if dead is not None and replacing:

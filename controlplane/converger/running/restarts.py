@@ -31,6 +31,7 @@ from controlplane.view import ClusterView, InstanceView, once
 from controlplane.views.restarts import RestartView, RollingRestartView
 from events import facts
 from events.spec.problems import counted
+from planner.healing import Refusal
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, NodeChange
 from planner.rollout.order import restart_order, who_leads
@@ -71,18 +72,20 @@ def _deadline_s(situation: Situation, instance: InstanceView, restart: RestartVi
     return spec_s + (min(stopping_s, STOPPED_WITHIN_S) if stopping_s > _USUAL_STOP_S else 0.0)
 
 
-def _new_vm(situation: Situation, instance: InstanceView, restart: RestartView, why: str) -> tuple[object, ...] | str:
+def _new_vm(
+    situation: Situation, instance: InstanceView, restart: RestartView, why: str
+) -> tuple[object, ...] | Refusal | None:
     """What is recorded for the new VM of a broker that Kafka is without after a second start, which had nothing new to
-    come up with; or why it gets none, "" where that is no question: what a spec has brought about is a person's."""
+    come up with; or why it gets none. None where that is no question: what a spec has brought about is a person's."""
     kafka = situation.seen.fresh_kafka(situation.now)
     if restart.service or not instance.is_broker or kafka is None or instance.service_id in kafka.live_brokers():
-        return ""
+        return None
     if instance.key in situation.view.to_replace:
         return (facts.RestartReverted(restart.key, given_up=True),)  # somebody has asked for that already
     if restart.new_settings:
-        return ""
+        return None
     cure = new_vm_for(situation, kafka, instance, restart.since, why, finding=RESTART_FAILED)
-    return f"no new VM: {cure}" if isinstance(cure, str) else (facts.RestartReverted(restart.key, given_up=True), *cure)
+    return cure if isinstance(cure, Refusal) else (facts.RestartReverted(restart.key, given_up=True), *cure)
 
 
 def _of_all(verdicts: Sequence[Verdict]) -> Verdict:
@@ -90,7 +93,7 @@ def _of_all(verdicts: Sequence[Verdict]) -> Verdict:
     acting = [v for v in verdicts if v.events]
     if acting:
         return record("; ".join(v.sentence for v in acting), *(event for v in acting for event in v.events))
-    worst = min(verdicts, key=lambda v: v.wait.patience_s if v.wait else 0.0)
+    worst = min(verdicts, key=lambda v: (v.wait.patience_s, v.wait.until is not None) if v.wait else (0.0, False))
     return replace(worst, sentence="; ".join(v.sentence for v in verdicts))
 
 
@@ -110,14 +113,21 @@ def _not_back(situation: Situation, instance: InstanceView, restart: RestartView
         before = _as_before(restart.new_settings)
         sentence = f"{instance.service_key} is not back{before} either ({state} after {waited_s:.0f} s)"
         cure = _new_vm(situation, instance, restart, sentence)
-        if not isinstance(cure, str):
+        if isinstance(cure, tuple):
             return record(f"{sentence}: it gets a new VM", *cure)
-        sentence = f"{sentence}{'; ' if cure else ''}{cure}"
-        return wait("RestartFailed", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
+        return _failed(situation, sentence, cure)
     if situation.seen.fresh_kafka(situation.now) is None and state == "running":
         unknown = "Kafka's metadata cannot be read, so nobody knows if it serves"
         return wait("KafkaUnknown", f"{instance.service_key} runs; {unknown}")
     return _revert(situation, instance, f"not back in sync after {deadline_s:.0f} s: {trouble(situation, instance)}")
+
+
+def _failed(situation: Situation, sentence: str, refusal: Refusal | None) -> Verdict:
+    """A person's, unless a new VM is only put off."""
+    until = refusal.until if refusal is not None else None
+    said = f"{sentence}; no new VM: {refusal.reason}" if refusal is not None else sentence
+    look = "" if until is not None else f"kedge describe {situation.view.name}"
+    return wait("RestartFailed", said, next_command=look, patience_s=0, until=until)
 
 
 def restart_step(situation: Situation) -> Verdict | None:

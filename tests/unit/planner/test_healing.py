@@ -105,13 +105,15 @@ def test_a_cluster_gets_so_many_cures_a_day() -> None:
     assert isinstance(told, Refusal)
     assert not told.gave_up
     assert told.reason == "4 cures in a day are the most this cluster gets, the next at 12:40 UTC"
+    assert told.until == NOW + timedelta(minutes=40)
     assert cure_of(*done[1:]) is Cure.RESTART
 
 
 def test_a_node_rests_after_a_cure_and_ever_longer() -> None:
     told = cure_of(past(4, finding="memory_leak"))
     assert isinstance(told, Refusal)
-    assert told.reason == "brokers-a-0 had its restart a moment ago: the next cure in 6 min at the earliest"
+    assert told.reason == "brokers-a-0 had its restart at 11:56 UTC: the next cure at 12:06 UTC at the earliest"
+    assert told.until == NOW + timedelta(minutes=6)
     assert cure_of(past(11, finding="memory_leak")) is Cure.RESTART
     twice = (past(200, finding="heap_full"), past(11, finding="memory_leak"))
     assert isinstance(cure_of(*twice), Refusal)

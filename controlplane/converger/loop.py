@@ -62,10 +62,12 @@ MAX_IN_A_ROW = 4
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The sentence a cluster's last tick ended in."""
+    """The sentence a cluster's last tick ended in. `until`: when what it waits for is tried again by itself, where that
+    is known."""
 
     at: datetime
     sentence: str
+    until: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -299,22 +301,22 @@ class Converger:
         try:
             if again:
                 self.catch_up()
-            sentence = self._converge(uid, report)
+            said = self._converge(uid, report)
             self._trouble.pop(uid, None)
         except LostLeadership:
             raise
         except (KafkaFault, ProviderError, EventsError) as error:
-            sentence = self._back_off(uid, report, error)
+            said = self._back_off(uid, report, error)
         except Exception as error:  # noqa: BLE001 - a poisoned cluster must not stop the others
             _log.exception("tick of cluster %s failed", uid)
-            sentence = self._back_off(uid, report, error)
-        self._said[uid] = Said(self._ports.clock(), sentence)
+            said = self._back_off(uid, report, error)
+        self._said[uid] = said
         return report
 
-    def _converge(self, uid: ClusterUid, report: TickReport) -> str:
+    def _converge(self, uid: ClusterUid, report: TickReport) -> Said:
         view = self.view(uid)
         if view is None:
-            return "unknown cluster"
+            return Said(self._ports.clock(), "unknown cluster")
         seen = self._observer.observe(view)
         for _ in range(MAX_DECISIONS):
             now, allowance = self._ports.clock(), self._brake.allowance(view)
@@ -332,8 +334,9 @@ class Converger:
                 self._brake.hear(view, verdict.wait)
                 self._resting[uid] = view.version if waits_its_turn(verdict) else -1
                 acting = situation if view is situation.view else replace(situation, view=view)
-                return self._act(acting, verdict, report)
-        return verdict.sentence
+                sentence = self._act(acting, verdict, report)
+                return Said(self._ports.clock(), sentence, verdict.wait.until if verdict.wait else None)
+        return Said(self._ports.clock(), verdict.sentence)
 
     def _act(self, situation: Situation, verdict: Verdict, report: TickReport) -> str:
         refusals = []
@@ -448,11 +451,11 @@ class Converger:
             return False
         return round_of(uid, self._ports.clock(), self._rest) == round_of(uid, since, self._rest)
 
-    def _back_off(self, uid: ClusterUid, report: TickReport, error: Exception) -> str:
+    def _back_off(self, uid: ClusterUid, report: TickReport, error: Exception) -> Said:
         report.failures += 1
         if isinstance(error, StreamConflict):
             # Somebody declared something meanwhile: read it and decide again at the next tick.
-            return str(error)
+            return Said(self._ports.clock(), str(error))
         self._brake.forget(uid)
         trouble = self._trouble.setdefault(uid, _Trouble())
         trouble.failures += 1
@@ -460,7 +463,7 @@ class Converger:
         now = self._ports.clock()
         trouble.since, trouble.error = trouble.since or now, str(error) or type(error).__name__
         trouble.until = now + timedelta(seconds=pause_s)
-        return f"{error} (failure {trouble.failures} in a row, next look in {pause_s:.0f} s)"
+        return Said(now, f"{error} (failure {trouble.failures} in a row, next look in {pause_s:.0f} s)")
 
 
 def new_events(stream: str, version: int, facts: Iterable[object]) -> list[NewEvent]:

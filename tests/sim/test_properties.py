@@ -2,17 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from controlplane.converger.loop import new_events
+from controlplane.converger.loop import Said, new_events
 from controlplane.streams import cluster_stream
 from events import facts
 from events.envelope import Origin
+from events.ids import ClusterUid
 from planner.rollout.live_step import LiveStep
 from tests.builders import a_document
 from tests.sim.evidence import Violation
-from tests.sim.properties import PROPERTIES, judge
+from tests.sim.properties import LONGEST_PUT_OFF_S, PROPERTIES, judge
 from tests.sim.vms import Vm
 from tests.sim.world import NEIGHBOUR, UID, World
 
@@ -149,6 +151,27 @@ def it_never_gets_there(world: World) -> None:
     world.calm.since_tick -= 2000
 
 
+def it_always_says_later(world: World) -> None:
+    """A deadlock that tells, at every tick, that it is tried again in ten minutes."""
+    _never_gets_there_for(world, 2000 + int(LONGEST_PUT_OFF_S))
+    world.calm.put_off_ticks = 2000 + int(LONGEST_PUT_OFF_S)
+    assert world.is_put_off()
+
+
+def _never_gets_there_for(world: World, ticks: int) -> None:
+    """It was left alone for so long, and names a time at which it tries again."""
+    world.declare(a_document(version="4.2.0"))
+    world.machines.apply = lambda run, changes=None: None  # type: ignore[method-assign,misc]
+    world.calm.since_tick -= ticks
+    words = world.converger.said
+
+    def later(uid: ClusterUid) -> Said | None:
+        said = words(uid)
+        return said and replace(said, until=world.clock() + timedelta(minutes=10))
+
+    world.converger.said = later  # type: ignore[method-assign]
+
+
 def it_says_nothing(world: World) -> None:
     world.declare(a_document(version="4.2.0"))
     for _ in range(3):
@@ -201,6 +224,7 @@ BROKEN: tuple[tuple[str, Callable[[], World], Callable[[World], None]], ...] = (
     ("P5", _born, a_broker_id_is_used_on_a_second_disk),
     ("P6", _born, it_does_something_at_rest),
     ("P7", _born, it_never_gets_there),
+    ("P7", _born, it_always_says_later),
     ("P8", _born, it_says_nothing),
     ("P8", _born, it_speaks_no_more),
     ("P8", _born, a_long_wait_has_no_condition),
@@ -220,6 +244,19 @@ def test_a_broken_world_is_told_by_its_property(
 
     with pytest.raises(Violation, match=rf"\A{name}: "):
         break_it()
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_pause_counts_for_nothing_where_the_server_told_how_long_it_is(told: bool) -> None:
+    """Two seeds were called stuck though the next cure was three minutes away."""
+    world = _born()
+    _never_gets_there_for(world, 2000)
+    world.calm.put_off_ticks = 2000 if told else 0
+    if told:
+        world.tick()
+    else:
+        with pytest.raises(Violation, match=r"\AP7: "):
+            world.tick()
 
 
 def test_every_property_can_fail_and_none_is_left_out() -> None:

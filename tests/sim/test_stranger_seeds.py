@@ -153,6 +153,17 @@ def test_no_drain_waits_for_a_target_that_came_back_as_another_and_tells_of_no_d
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize(
+    ("seed", "mode"),
+    [(36066, {}), (36561, {"born_as": "3.8.1", "becomes": "3.9.1", **IN_ZOOKEEPER_MODE})],
+    ids=["kraft", "zookeeper"],
+)
+def test_a_second_cure_of_a_node_comes_after_the_pause_it_told_of(seed: int, mode: dict[str, Any]) -> None:
+    """A restart, once more, and twenty minutes later a new VM: longer than all else may take."""
+    strange_roll(seed, **mode)
+
+
+@pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_it_converges_in_zookeeper_mode_though_many_brokers_come_back_as_others() -> None:
     def run(seed: int) -> object:

@@ -165,7 +165,7 @@ class World:
 
     def disturbed(self) -> None:
         """Somebody but the server did something: what it is given to converge counts from now."""
-        self.calm.since_tick = self.ticks
+        self.calm.since_tick, self.calm.put_off_ticks = self.ticks, 0
         view = self.view()
         self.calm.nodes_to_change = len(pending_changes(view)) + len(view.alive())
 
@@ -307,15 +307,19 @@ class World:
         self.kafka.advance(self.tick_s)
         self.machines.advance(self.tick_s, self._document)
         self.runner.advance()
+        self.calm.put_off_ticks += int(self.is_put_off())
         judge(self)
         return events, effects
 
     def run(self, *, until: Callable[["World"], bool], ticks: int) -> None:
-        """Ticks until the condition holds. Raises when it does not in time, with the story so far."""
-        for _ in range(ticks):
+        """Ticks until the condition holds, those apart for which the server itself has put things off. Raises when it
+        does not in time, with the story so far."""
+        spent = 0
+        while spent < ticks:
             if until(self):
                 return
             self.tick()
+            spent += int(not self.is_put_off())
         raise Violation(f"P7: not there after {ticks} ticks: {self.sentence()}\n" + "\n".join(self.story[-40:]))
 
     def converge(self, *, ticks: int = 400) -> None:
@@ -330,6 +334,11 @@ class World:
     def _noticed_every_loss(self) -> bool:
         vms = self.machines.vms
         return all(i.lost or i.key not in vms or vms[i.key].alive for i in self.view().in_phase(Phase.JOINED))
+
+    def is_put_off(self) -> bool:
+        """Whether what it waits for is tried again at a time of which it told, and which is yet to come."""
+        said = self.converger.said(self.uid)
+        return said is not None and said.until is not None and said.until > self.clock()
 
     def is_held(self) -> bool:
         """Whether it waits for a person."""

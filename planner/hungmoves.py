@@ -280,7 +280,7 @@ def _still(
         sentence = f"{standing}, {words}"
         return HungMove(partition.name, diagnosis, broker, pulse.grew_at, sentence, may_take_back(partition))
 
-    if partition.leader < 0 or partition.leader not in live:
+    if not kafka.has_source(partition):
         holders = [r for r in partition.replicas if r not in partition.adding]
         words = f"and no live replica in sync is there to copy from (replicas {holders}, ISR {list(partition.isr)})"
         return hung(Diagnosis.SOURCE_DEAD, holders[0] if holders else -1, words)

@@ -228,6 +228,10 @@ class KafkaSnapshot:
     def live_brokers(self) -> frozenset[int]:
         return frozenset(b.id for b in self.brokers.values() if not b.fenced)
 
+    def has_source(self, partition: PartitionSeen) -> bool:
+        """Whether its leader serves, from whom copies of it are fetched."""
+        return partition.leader in self.live_brokers()
+
     def hosted_by(self, broker: int) -> tuple[PartitionSeen, ...]:
         """Partitions that name the broker, also while they are moving off it."""
         return tuple(p for p in self.partitions if broker in p.replicas or broker in p.adding or broker in p.removing)

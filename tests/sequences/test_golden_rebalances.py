@@ -122,6 +122,46 @@ def giving_broker_dies(world: World) -> None:
     _check_shared_out(world)
 
 
+def _the_only_copies_move(world: World) -> None:
+    """Three of six brokers are empty, one of the others has a topic without second copies, and that begins to move."""
+    cured = {"balance": "after: never", "healing": "perDay: 40, lostAfter: 60s"}
+    _born(world, throttle=SLOW, **cured)
+    world.declare(a_document(throttle=SLOW, brokers=6, **cured))
+    world.converge()
+    world.kafka.create_topic("heap", partitions=6, rf=1, min_isr=1, bytes_per_partition=900_000_000)
+    world.kafka.reassign({TopicPartition("heap", n): (1001,) for n in range(6)})
+    world.disturbed()
+    world.run(until=lambda w: not w.kafka.snapshot().moving(), ticks=400)
+    ask_for_rebalance(world)
+    world.run(until=lambda w: any(p.name.topic == "heap" for p in w.kafka.snapshot().moving()), ticks=200)
+    for _ in range(3):
+        world.tick()
+
+
+def source_of_the_only_copy_freezes(world: World) -> None:
+    """Nothing can be copied before it serves again, and a fresh process is what brings it back."""
+    _the_only_copies_move(world)
+    world.machines.breakdowns.freeze(world.machines, "brokers-b-0.g1")
+    world.disturbed()
+    world.converge(ticks=3000)
+    assert world.view().instances["brokers-b-0.g1"].starts == 2
+    assert _types(world)[-1] == "rebalance.completed"
+
+
+def target_of_the_only_copy_gets_a_new_vm(world: World) -> None:
+    """Its moves are taken back at once: nobody needs them, and the drain would wait for them."""
+    _the_only_copies_move(world)
+    (target,) = {b for p in world.kafka.snapshot().moving() if p.name.topic == "heap" for b in p.adding}
+    key = next(i.key for i in world.view().brokers() if i.service_id == target)
+    world.machines.breakdowns.loop(world.machines, key)
+    world.disturbed()
+    began = world.seconds
+    world.run(until=lambda w: key not in w.view().instances or w.view().instances[key].phase == "retired", ticks=600)
+    assert world.seconds - began < 200
+    world.converge(ticks=2000)
+    assert "move_cure.requested" not in [r.type for r in world.history()]
+
+
 def rebalance_is_cancelled(world: World) -> None:
     """What runs ends, nothing more begins, and what was moved stays."""
     _grown(world)
@@ -288,6 +328,8 @@ SCENARIOS: tuple[Callable[[World], None], ...] = (
     restart_goes_between_batches,
     added_broker_dies_while_it_receives,
     giving_broker_dies,
+    source_of_the_only_copy_freezes,
+    target_of_the_only_copy_gets_a_new_vm,
     rebalance_is_cancelled,
     rebalance_is_paused,
     rebalance_is_aborted,

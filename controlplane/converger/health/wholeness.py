@@ -16,7 +16,7 @@ def cluster_is_whole(kafka: KafkaSnapshot, expected: Collection[int], *, excepte
     if down:
         seen = kafka.brokers.get(down[0])
         return Gate(False, f"broker {down[0]}{f' (rack {seen.rack})' if seen else ''} is down")
-    leaderless = [p for p in kafka.leaderless() if not excepted.issuperset(p.replicas)]
+    leaderless = [p for p in kafka.leaderless() if not excepted.issuperset(_holders(p))]
     if leaderless:
         return Gate(False, f"{len(leaderless)} partitions have no leader, {leaderless[0].name} among them")
     behind = out_of_sync(kafka, excepted=excepted)
@@ -24,6 +24,11 @@ def cluster_is_whole(kafka: KafkaSnapshot, expected: Collection[int], *, excepte
         sentence = f"{len(behind)} partitions are under-replicated, {behind[0].name} among them"
         return Gate(False, f"{sentence} (ISR {list(behind[0].isr)} of {list(behind[0].target)})")
     return Gate(True, f"{len(kafka.live_brokers())} brokers serve, {len(kafka.partitions)} partitions in sync")
+
+
+def _holders(partition: PartitionSeen) -> list[int]:
+    """Who has it: not who is only about to get a copy."""
+    return [r for r in partition.replicas if r not in partition.adding or r in partition.isr]
 
 
 def out_of_sync(kafka: KafkaSnapshot, *, excepted: frozenset[int] = frozenset()) -> tuple[PartitionSeen, ...]:

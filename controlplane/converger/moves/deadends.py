@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from controlplane.converger.verdict import Situation
 from controlplane.view import ClusterView, InstanceView
+from planner.drain.residual import residual
+from planner.hungmoves import may_take_back
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 
 
@@ -27,6 +29,23 @@ def in_the_way(
         return gone
     needed = {r for p in kafka.partitions if leaving.intersection(p.replicas) for r in p.replicas}.union(targets)
     return [i for i in gone if i.service_id in needed]
+
+
+def in_the_way_of_drain(
+    situation: Situation, kafka: KafkaSnapshot, outgoing: Collection[int]
+) -> tuple[tuple[TopicPartition, ...], frozenset[TopicPartition]]:
+    """Of the rebalance in hand: moves that would not end and that nobody needs, as a broker to be emptied does not
+    serve; and all its moves that run. One that goes there is among the first where rule F10 lets it be taken back; one
+    of which that broker alone has a copy has no leader, taken back or not."""
+    plan, rebalance = situation.seen.rebalance_plan, situation.view.rebalance
+    if plan is None or rebalance is None or situation.seen.rebalance_sha256 != rebalance.plan_sha256:
+        return (), frozenset()
+    running = [kafka.by_name[m.name] for m in residual(plan.copies, kafka, ()).running]
+    dead = set(outgoing) - kafka.live_brokers()
+    onto = (p for p in running if dead.intersection(p.adding) and may_take_back(p))
+    alone = (p for p in running if dead.issuperset(r for r in p.replicas if r not in p.adding))
+    back = {p.name for p in (*onto, *(p for p in alone if not kafka.has_source(p)))}
+    return tuple(sorted(back)), frozenset(p.name for p in running)
 
 
 def detours(

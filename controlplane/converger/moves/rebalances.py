@@ -57,7 +57,8 @@ SETTLE_S = 30.0
 
 
 def rebalance_in_hand_step(situation: Situation) -> Verdict | None:
-    """Sees the batch through that has begun. None when none runs: then whatever else there is to do goes first."""
+    """Sees the batch through that has begun. None when none runs, or all that does waits for a broker that does not
+    serve, to copy to or from: then whatever else there is to do goes first, that broker's cure too."""
     rebalance, plan = situation.view.rebalance, _plan_seen(situation)
     if rebalance is None:
         return None
@@ -69,7 +70,7 @@ def rebalance_in_hand_step(situation: Situation) -> Verdict | None:
         return _dropped(rebalance, kafka, 0, 0) if rebalance.cancelled else None
     left = residual(plan, kafka, ())
     live = kafka.live_brokers()
-    stuck = [m for m in left.running if not set(m.after) <= live]
+    stuck = [m for m in left.running if not set(m.after) <= live or not kafka.has_source(kafka.by_name[m.name])]
     gone = {i.service_id for i in situation.view.brokers() if i.lost}
     hopeless = [m for m in stuck if set(m.after) & gone and _keeps_writable_without_it(kafka, m)]
     if hopeless:

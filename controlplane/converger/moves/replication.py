@@ -76,6 +76,8 @@ def followed(situation: Situation, batch: ReplicationView) -> Verdict | None:
         throttle = _throttle(view, kafka, batch, [*running, *startable])
         sentence = f"{words}: handing {len(startable)} moves to Kafka, {len(running)} running"
         return act(sentence, *throttle_effects(throttle), Reassign({m.name: m.after for m in startable}))
+    if running and not any(kafka.has_source(seen[m.name]) for m in running):
+        return None  # who has the only copies does not serve, and is mended below
     if running:
         sentence = f"{words}: {done} of {len(moves)} moves done, {len(running)} running"
         throttle = _throttle(view, kafka, batch, running)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from controlplane.converger.backoff import delay_s
-from controlplane.converger.moves.deadends import detours, in_the_way
+from controlplane.converger.moves.deadends import detours, in_the_way, in_the_way_of_drain
 from controlplane.converger.moves.diskroom import overfull_disk, untold_disks
 from controlplane.converger.moves.pacing import paced
 from controlplane.converger.pausing import hold_on
@@ -359,7 +359,12 @@ def _for_strangers(
     situation: Situation, drain: DrainView, kafka: KafkaSnapshot, running: Sequence[TopicPartition]
 ) -> Verdict:
     """Moves that are not of the plan are waited for. One that aims at a broker to be emptied whose VM is gone would
-    never end, and the drain wait for ever: of a drain that was put off, or a person's, it goes elsewhere."""
+    never end, and the drain wait for ever: of a drain that was put off, or a person's, it goes elsewhere. The rebalance
+    in hand gives way."""
+    back, ours = in_the_way_of_drain(situation, kafka, drain.outgoing)
+    if back:
+        sentence = f"{len(back)} moves of the rebalance are taken back, {back[0]} among them: it does not serve"
+        return act(f"drain of {_names(drain)}: {sentence}", CancelMoves(back))
     there = {i.service_id for i in situation.view.brokers() if not i.lost} | kafka.live_brokers()
     gone = {i.service_id for i in situation.view.brokers() if i.lost and i.service_id in drain.outgoing} - there
     endless = [p for p in map(kafka.by_name.__getitem__, running) if gone.intersection(p.target)]
@@ -368,7 +373,8 @@ def _for_strangers(
         dead = ", ".join(map(str, sorted(gone)))
         sentence = f"{len(around)} moves that are not of it aim at broker {dead}, whose VM is gone, and go elsewhere"
         return act(f"drain of {_names(drain)}: {sentence}", Reassign(around))
-    sentence = f"drain of {_names(drain)}: somebody else moves {running[0]}; waiting for it to end"
+    who = "the rebalance in hand" if running[0] in ours else "somebody else"
+    sentence = f"drain of {_names(drain)}: {who} moves {running[0]}; waiting for it to end"
     return wait("ForeignReassignment", sentence)
 
 

@@ -397,3 +397,13 @@ def test_blindness_never_destroys(instance: Any, blind: str) -> None:
     if not controllers_of_a_dead_start:
         assert not any(isinstance(e, destroys) for e in verdict.events)
     assert not any(type(e).__name__ in ("TerminateInstance", "Unregister") for e in verdict.effects)
+
+
+def test_who_is_only_about_to_get_a_copy_does_not_keep_the_one_that_has_it_from_its_cure() -> None:
+    """The restart of the broker with the only copy waited for the leader that nobody but it could be."""
+    lost = a_partition("heap-0", (1003, 1000), isr=(1000,), adding=(1003,), removing=(1000,), leader=-1, min_isr=1)
+    serve = (1001, 1002, 1003)
+    sick = frozenset({1000})
+    assert cluster_is_whole(a_snapshot(lost, brokers=serve), serve, excepted=sick).open
+    elsewhere = replace(lost, isr=(1003,))
+    assert not cluster_is_whole(a_snapshot(elsewhere, brokers=serve), serve, excepted=sick).open

@@ -8,6 +8,7 @@ import pytest
 from controlplane.cluster import evolve
 from controlplane.converger.conditions.hungmoves import reassignment_hung
 from controlplane.converger.moves.batches import batches_in_hand
+from controlplane.converger.moves.deadends import in_the_way_of_drain
 from controlplane.converger.moves.hungmoves import hung_repair_step, hung_step
 from controlplane.converger.moves.pacing import paced
 from controlplane.converger.moves.rebalances import rebalance_in_hand_step
@@ -243,3 +244,36 @@ def test_what_a_move_belongs_to_is_known() -> None:
     assert [(b.of, [p.name for p in b.running]) for b in batches_in_hand(here, here.seen.kafka)] == [
         ("rebalance", [TopicPartition("orders", 0)])
     ]
+
+
+def test_what_is_below_waits_for_no_batch_whose_source_does_not_serve() -> None:
+    """Nobody cured the broker that had the only copy: its cure is below the batch that waited for it."""
+    lost = moving(isr=(), leader=-1)
+    for step, here in ((rebalance_in_hand_step, rebalancing), (replication_in_hand_step, replicating)):
+        assert step(here(lost)) is None
+        assert step(here(moving())) is not None
+
+
+@pytest.mark.parametrize(
+    ("partition", "outgoing", "gives_way"),
+    [
+        (moving(), 1003, False),
+        (moving(), 1000, False),
+        (a_partition("orders-0", AFTER[:2], isr=(1001,), adding=(1003,), leader=1001, min_isr=1), 1003, True),
+        (a_partition("orders-0", (1003, 1001), isr=(), adding=(1003,), removing=(1001,), leader=-1), 1001, True),
+        (a_partition("orders-0", (1003, 1001, 1002), isr=(), adding=(1003,), leader=-1), 1001, False),
+    ],
+    ids=["it serves", "it serves as well", "goes to it", "it alone has a copy", "another one may have a copy"],
+)
+def test_a_rebalance_gives_way_to_a_drain_of_a_broker_that_does_not_serve(
+    partition: PartitionSeen, outgoing: int, gives_way: bool
+) -> None:
+    """The drain called it somebody else's, and waited until the move was found to hang."""
+    serves = [b for b in ALL if b != outgoing or partition == moving()]
+    here = rebalancing(partition, brokers=serves, fenced=[b for b in ALL if b not in serves])
+    plan = RebalancePlan(a_plan([a_move("orders-0", after=partition.target)]), (), 0, 50.0, 5.0)
+    here = replace(here, seen=replace(here.seen, rebalance_plan=plan))
+    assert here.seen.kafka is not None
+    back, running = in_the_way_of_drain(here, here.seen.kafka, [outgoing])
+    assert running == {partition.name}
+    assert (back == (partition.name,)) is gives_way

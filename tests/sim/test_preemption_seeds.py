@@ -6,13 +6,17 @@ from typing import Any
 
 import pytest
 
+from controlplane.converger.loop import new_events
 from controlplane.replacement import Phase
+from controlplane.streams import cluster_stream
+from events import facts
+from events.envelope import Origin
 from tests.builders import a_document
 from tests.sim.evidence import Violation
 from tests.sim.faults import Trouble
 from tests.sim.sweep import sweep
 from tests.sim.takings import CLOUDS, Fate, Takings, can_spare
-from tests.sim.world import World
+from tests.sim.world import UID, World
 
 KNOWN_FOR_S = 2.0
 """So long after an agent was told a server that looks at all knows of it."""
@@ -180,6 +184,45 @@ def taken_roll(seed: int, *, steps: int = 250, chance: float = 0.12) -> World:
     trouble.lasts(steps)
     world.converge(ticks=1500)
     return world
+
+
+def _at_rest() -> tuple[World, Taking]:
+    world = World()
+    world.declare(a_document())
+    world.converge(ticks=200)
+    world.kafka.create_topic("orders", partitions=6, rf=3, min_isr=1, bytes_per_partition=50_000_000)
+    return world, Taking(world)
+
+
+def test_a_server_that_does_nothing_for_a_vm_that_goes_is_found() -> None:
+    world, trouble = _at_rest()
+    world.person(facts.ClusterPaused("it only looks on", None))
+    with pytest.raises(Violation, match=r"P8: brokers-a-0.g1 was told 1.. s ahead, and its node has no other one"):
+        told_in_time(world, trouble, "brokers-a-0.g1")
+
+
+def test_a_server_that_brings_nothing_away_from_a_vm_that_goes_is_found() -> None:
+    world, trouble = _at_rest()
+    world.kafka.hangs.controllers.add(world.kafka.active)  # no move ends
+    with pytest.raises(Violation, match=r"P8: brokers-a-0.g1 .* replicas are on it still"):
+        told_in_time(world, trouble, "brokers-a-0.g1")
+
+
+@pytest.mark.parametrize(("stopped", "is_found"), [("brokers-b-0.g1", True), ("brokers-a-0.g1", False)])
+def test_a_server_that_stops_a_broker_beside_one_that_goes_is_found(stopped: str, is_found: bool) -> None:
+    world, trouble = _at_rest()
+    trouble.takings.tell("aws", ["brokers-a-0.g1"], Fate.TAKEN, looks_after_s=0.0)
+    world.disturbed()
+    world.seconds += KNOWN_FOR_S
+    trouble.pass_time()
+    fenced = new_events(cluster_stream(UID), world.view().version, [facts.FenceRequested((stopped,), "on a guess")])
+    origin = Origin("converger", epoch=world.epoch)
+    world.store.append(cluster_stream(UID), fenced, expected_version=world.view().version, origin=origin)
+    if is_found:
+        with pytest.raises(Violation, match=r"P3: brokers-b-0.g1 was stopped while the cloud takes back"):
+            trouble.judge_stops()
+    else:
+        trouble.judge_stops()
 
 
 @pytest.mark.parametrize("seed", range(39000, 39003))

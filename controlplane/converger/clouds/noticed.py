@@ -2,10 +2,12 @@
 whose gate is closed, the grace of one that was lost.
 
     a date soon, something waits -> healing.requested + node.replace_requested -> surge.requested, beside it
+                                 -> its successor is there, somebody is lost and may come back: drain.requested
 
 Its successor is there by then, or soon after; what the old one had is brought to it by the next drain, or, where the VM
-was gone first, from the copies of others. Nobody is stopped for it: the gates of all others are as they are, and count
-the one that goes as away (`unavailability`).
+was gone first, from the copies of others. A drain takes nothing away, so it waits for no grace of a lost one either.
+Nobody is stopped for it: the gates of all others are as they are, and count the one that goes as away
+(`unavailability`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,6 +16,7 @@ from datetime import datetime, timedelta
 from controlplane.converger.clouds.maintenance import dates_told, judged, maintenance_step
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.rolls.replacements import made_beside
+from controlplane.converger.rolls.succession import drain_beside
 from controlplane.converger.verdict import Situation, Verdict
 from controlplane.view import ClusterView
 
@@ -22,7 +25,8 @@ SOON = timedelta(minutes=30)
 
 
 def noticed_first(situation: Situation) -> Verdict | None:
-    """Asks for its successor, then makes it. None where no VM goes so soon, or a person holds the cluster."""
+    """Asks for its successor, then makes it, then has it filled. None where no VM goes so soon, or a person holds the
+    cluster."""
     told = _soon(situation, dates_told(situation))
     if not told or hold_on(situation.view, situation.now) is not None:
         return None
@@ -31,7 +35,7 @@ def noticed_first(situation: Situation) -> Verdict | None:
         return maintenance_step(situation)
     nodes = frozenset(situation.view.instances[key].node for key in _without_heir(situation.view, told))
     made = made_beside(situation, nodes) if nodes and not situation.view.intents else None
-    return made if made is not None and made.wait is None else None
+    return made if made is not None and made.wait is None else drain_beside(situation, told)
 
 
 def _soon(situation: Situation, dates: Mapping[str, datetime]) -> frozenset[str]:

@@ -1,6 +1,6 @@
 """Brokers that serve beside the one that was made in their place: what they have goes to it, the lost ones' first."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
 from controlplane.converger.health.wholeness import cluster_is_whole
@@ -12,6 +12,7 @@ from controlplane.healingswitch import is_being_cured
 from controlplane.kafka.gates import Gate
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
+from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, NodeChange
 
 Pair: TypeAlias = tuple[InstanceView, InstanceView]
@@ -70,6 +71,27 @@ def drain_replaced(
     reason = f"replaced by {', '.join(new.key for _, new in pairs)}"
     drain = request_drain(situation, keys, heirs, round_number=1, reason=reason)
     return record(f"draining {', '.join(drain.keys)}: {reason}", drain)
+
+
+def drain_beside(situation: Situation, keys: Collection[str]) -> Verdict | None:
+    """Those of them that were replaced are emptied, whoever was lost: each copy more is one that is there when they go.
+    None where nobody was lost, a drain is in hand, or who is lost has a copy of all they have: no such move would end.
+    """
+    view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
+    pairs = [(old, new) for old, new in superseded(view) if old.key in keys and not old.lost]
+    lost = [i.service_id for i in view.brokers() if i.lost]
+    if not pairs or not lost or kafka is None or view.drain is not None:
+        return None
+    movable = [(old, new) for old, new in pairs if _has_more_than(kafka, old.service_id, lost)]
+    if in_the_way(situation, kafka, [old.service_id for old, _ in movable]):
+        return None
+    drained = drain_replaced(situation, movable, excepted=lost)
+    return drained if drained is not None and drained.wait is None else None
+
+
+def _has_more_than(kafka: KafkaSnapshot, broker: int, lost: Collection[int]) -> bool:
+    """Whether it holds a partition that none of the lost ones does."""
+    return any(set(lost).isdisjoint(p.replicas) for p in kafka.hosted_by(broker))
 
 
 def is_whole(situation: Situation, excepted: Sequence[int]) -> Gate:

@@ -153,6 +153,46 @@ def test_a_vm_that_goes_in_minutes_does_not_wait_for_the_grace_of_a_lost_one() -
     assert [i.key for s in surges for i in s.instances] == ["brokers-b-0.g2"]
 
 
+def _with_an_heir(lost_s: float = 10, in_s: float = 120, has: tuple[int, ...] = (1000, 1001), **about: Any) -> Verdict:
+    """The same, and the successor of the one that goes is there."""
+    gone = an_instance("brokers-c-0", lost_at=NOW - timedelta(seconds=lost_s))
+    heir = an_instance("brokers-b-0", 2, service_id=1010)
+    asked = {B: ReplaceView("the cloud announces maintenance", False, NOW)}
+    view = a_view(gone, heir, recycling=1, **{"to_replace": asked, **about})
+    there = (a_partition("orders-0", isr=(1000, 1001)), a_partition("orders-1", has, isr=(1000, 1001)))
+    kafka = a_snapshot(*there, brokers=(1000, 1001, 1010), fenced=(1002,))
+    return decide(a_situation(view, reports=reports(view, told(view, B, in_s=in_s)), kafka=kafka))
+
+
+def test_what_a_vm_that_goes_in_minutes_has_is_copied_in_the_grace_of_a_lost_one() -> None:
+    """All it had went with its VM, and its successor stood there empty."""
+    (drain,) = [e for e in _with_an_heir().events if isinstance(e, facts.DrainRequested)]
+    assert (drain.keys, drain.successors, drain.targets) == ((B,), {"1001": 1010}, (1000, 1010))
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"lost_s": 400},
+        {"in_s": 3600},
+        {"in_s": -5},
+        {"paused": "a look"},
+        {"to_replace": {}},
+        {"has": (1000, 1001, 1002)},
+    ],
+    ids=[
+        "the lost one is replaced first",
+        "it can wait",
+        "too late",
+        "a person holds it",
+        "it stays",
+        "no move would end",
+    ],
+)
+def test_no_drain_is_begun_beside_a_lost_broker_without_need(about: dict[str, Any]) -> None:
+    assert not [e for e in _with_an_heir(**about).events if isinstance(e, facts.DrainRequested)]
+
+
 def test_a_vm_that_goes_in_minutes_does_not_wait_for_a_handover_whose_gate_is_closed() -> None:
     old = an_instance("brokers-a-0", 1)
     heir = an_instance("brokers-a-0", 2, Phase.LAUNCHED, handover=True, service_id=1000, volumes=old.planned.volumes)

@@ -117,9 +117,12 @@ def handover_does_not_wait_for_ever_for_a_vm_nobody_hears(world: World) -> None:
     """The next VM of another rack stands there, and its gate waits for a broker that nobody hears: that one gets its
     successor first, then the node goes on whose next VM waits. The roll ends once the VM is heard and has stopped."""
     _grown(world, strategy="reattach", max_unavailable=1)
+    world.machines.breakdowns.freeze(world.machines, SICK, silent=True)
+    for _ in range(4):
+        world.tick()
     world.declare(a_document(strategy="reattach", max_unavailable=1, version="4.2.0"))
     world.run(until=lambda w: "brokers-a-0.g2" in w.view().instances, ticks=400)
-    world.machines.breakdowns.freeze(world.machines, SICK, silent=True)
+    assert world.kafka.serves(1001), "the session is to end between the surge and the gate"
     _watch(world, 700)
     assert ("unreachable", "replace") in _cures(world)
     assert world.machines.vms[SICK].alive

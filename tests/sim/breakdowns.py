@@ -1,5 +1,6 @@
 """Brokers of the simulator that are there and serve nobody: frozen, ending again and again, or on a silent VM."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,27 +11,34 @@ if TYPE_CHECKING:
 
 _LONGEST_PAUSE_S = 60.0
 
+UNKNOWABLE = "when it was asked for nobody could know that"
+
 
 @dataclass(slots=True)
 class Breakdowns:
     """By VM, what is wrong with the broker on it."""
 
     frozen: dict[str, Process] = field(default_factory=dict)
-    """Their process is there and does nothing: the controllers fence it."""
+    """Their process is there and does nothing: the controllers fence it once its session has ended."""
     looping: set[str] = field(default_factory=set)
     exits: dict[str, int] = field(default_factory=dict)
     """How often their process ended, ever."""
     held_until: dict[str, float] = field(default_factory=dict)
+    sessions: dict[int, float] = field(default_factory=dict)
+    """By broker that froze, until when Kafka calls it alive."""
+    blind: dict[str, int] = field(default_factory=dict)
+    """By VM that was told to stop its broker: beside which frozen one, of which nobody could know."""
 
     def freeze(self, machines: "Services", key: str, *, silent: bool = False) -> None:
-        """SIGSTOP, and where it is `silent` nobody hears the agent either: the VM is split off from everybody. Its
-        session has just ended: before that nobody could know, whoever is stopped meanwhile."""
+        """SIGSTOP, and where it is `silent` nobody hears the agent either: the VM is split off from everybody. Kafka
+        calls it alive until its session ends."""
         vm = machines.vms[key]
         if vm.process is None or not vm.process.up or vm.process.document.name != "broker":
             raise LookupError(f"{key} runs no broker")
         self.frozen[key] = vm.process
-        machines.kafka.kill_broker(vm.process.document.node_id, session_s=0.0)
-        machines.kafka.advance(0.0)
+        broker = vm.process.document.node_id
+        machines.kafka.kill_broker(broker)
+        self.sessions[broker] = machines.seconds + machines.kafka.session_s
         vm.deaf = vm.deaf or silent
 
     def thaw(self, machines: "Services", key: str) -> None:
@@ -39,6 +47,8 @@ class Breakdowns:
         if vm is None:
             return
         vm.deaf = False
+        if process is not None:
+            self.sessions.pop(process.document.node_id, None)
         if process is not None and vm.process is process and vm.alive:
             machines.kafka.start_broker(process.document.node_id)
 
@@ -47,6 +57,19 @@ class Breakdowns:
         self.looping.add(key)
         self.exits[key] = self.exits.get(key, 0) + 1
         machines.stop_process(key)
+
+    def told_to_stop(self, keys: Iterable[str], now_s: float) -> None:
+        """The server has just asked for it, or for it again."""
+        unknown = [broker for broker, until in self.sessions.items() if now_s < until]
+        for key in keys:
+            self.blind.pop(key, None)
+            if unknown:
+                self.blind[key] = unknown[0]
+
+    def cause_of_stop(self, key: str, broker: int) -> str:
+        """What partitions fall below their min ISR by, where its broker stops as it was told; "" is its stop alone."""
+        frozen = self.blind.pop(key, broker)
+        return "" if frozen == broker else f"stopping broker {broker}: {UNKNOWABLE} broker {frozen} froze"
 
     def ends(self, vm: Vm, process: Process, now_s: float) -> bool:
         """Whether a process that would be up by now ends instead."""

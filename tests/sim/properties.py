@@ -29,6 +29,7 @@ from controlplane.converger.inhand import has_work
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.verdict import LOSS_GRACE_S
 from controlplane.replacement import Phase
+from tests.sim.breakdowns import UNKNOWABLE
 from tests.sim.evidence import Violation
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ PERSON_NEEDED = frozenset(
 """Reasons to wait that only a person, or the end of a fault, ends."""
 
 
-_NOT_OURS = ("died", "fell behind", "the cloud, which takes back")
+_NOT_OURS = ("died", "fell behind", "the cloud, which takes back", UNKNOWABLE)
 """What a partition may fall below its min ISR by."""
 
 

@@ -148,7 +148,7 @@ class Services:
         process, spent = vm.running(service), vm.start_of(service)
         if service.state == "stopped":
             if process is not None:
-                self._stop(process.document, graceful=True)
+                self._stop_as_told(vm, process.document)
             vm.runs(service, None)
             vm.spent.add(spent)
             return
@@ -156,7 +156,7 @@ class Services:
             return
         if process is not None and process.document.start_id != service.start_id:
             # A restart: the old process stops in order first, and is over for good.
-            self._stop(process.document, graceful=process.up)
+            self._stop_as_told(vm, process.document, graceful=process.up)
             vm.spent.add(vm.start_of(process.document))
             vm.runs(service, None)
             return
@@ -315,6 +315,10 @@ class Services:
         if old := too_old(self.vms.values(), service.protocol_version):
             raise Violation(f"{vm.key} starts with protocol {service.protocol_version} beside Kafka {old[0]}")
         self.protocols[service.node_id] = service.protocol_version
+
+    def _stop_as_told(self, vm: Vm, service: ServiceDocument, *, graceful: bool = True) -> None:
+        cause = self.breakdowns.cause_of_stop(vm.key, service.node_id) if service.name == "broker" else ""
+        self._stop(service, graceful=graceful, cause=cause)
 
     def _stop(self, service: ServiceDocument, *, graceful: bool, cause: str = "") -> None:
         self.kafka.migration.stops(service, graceful=graceful)

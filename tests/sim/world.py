@@ -412,6 +412,8 @@ class World:
             stopped = {"instance.fence_requested": "keys", "restart.requested": "key"}.get(event.type)
             named = event.data[stopped] if stopped else ()
             keys = (named,) if isinstance(named, str) else named
+            again = (event.data["key"],) if event.type in ("order.renewed", "restart.revert_requested") else ()
+            self.machines.breakdowns.told_to_stop((*keys, *again), self.seconds)
             cure, beside = str(event.data.get("reason", "")).startswith("healing of "), bool(event.data.get("service"))
             if event.type == "instance.fence_requested":
                 self.evidence.votes += voting_on(self.machines.vms, keys, self.kafka.voters())

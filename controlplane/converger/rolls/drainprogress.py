@@ -1,7 +1,7 @@
 """How far a drain is: bytes that have arrived, the rate they came at, and how long the rest takes."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -96,6 +96,13 @@ def gone_for_good(situation: Situation) -> Mapping[int, str]:
             when = f"it is replaced in {left_s:.0f} s" if left_s > 0 else "it is replaced next"
             found[instance.service_id] = f"whose VM is gone: {when}"
     return found
+
+
+def looks_movable(kafka: KafkaSnapshot, outgoing: Collection[int]) -> bool:
+    """Whether something on brokers to be emptied could move, as far as its own replicas are concerned
+    (`planner.drain.selection`)."""
+    free = (p for b in outgoing for p in kafka.hosted_by(b) if not p.is_moving and kafka.has_source(p))
+    return any(set(p.replicas) <= {*p.isr, *outgoing} for p in free)
 
 
 def is_full(disk: LogDirsSeen | None) -> bool:

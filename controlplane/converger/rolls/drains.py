@@ -20,6 +20,7 @@ from controlplane.converger.rolls.drainprogress import (
     gone_for_good,
     held_up,
     kept_waiting,
+    looks_movable,
     progress_of,
 )
 from controlplane.converger.rolls.foresight import plan_job_id
@@ -49,8 +50,8 @@ from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 
 MAX_ROUNDS = 5
 
-ASK_AGAIN_S = 15.0
-"""How long a plan that found nothing movable is left alone."""
+ASK_AGAIN_S, ASK_ANYWAY_S = 15.0, 300.0
+"""How long a plan that found nothing movable is left alone; and that long while nothing looks otherwise."""
 
 SETTLE_S = 30.0
 """A move that just ended may be missing in the metadata. For so long, and twice the plan's own time, after a stretch
@@ -344,7 +345,7 @@ def _end_round(
         return _for_strangers(situation, drain, kafka, left.strangers_running)
     topics = sorted({p.name.topic for p in hosted})
     if not plan.moves and plan.deferred:
-        return _without_copy(situation, drain, hosted) or _deferred(situation, drain, plan)
+        return _without_copy(situation, drain, hosted) or _deferred(situation, drain, plan, kafka)
     if drain.round >= MAX_ROUNDS:
         sentence = (
             f"drain of {_names(drain)}: {len(hosted)} partitions left after {drain.round} rounds ({', '.join(topics)})"
@@ -408,13 +409,14 @@ def _without_copy(situation: Situation, drain: DrainView, hosted: Sequence[Parti
     return wait("CopiesGone", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
 
 
-def _deferred(situation: Situation, drain: DrainView, plan: DrainPlan) -> Verdict:
+def _deferred(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot) -> Verdict:
     """Nothing can be moved now, by the plan's own word: it is asked again in a while, and no round is spent on it."""
     first = plan.deferred[0]
     sentence = (
         f"drain of {_names(drain)}: {len(plan.deferred)} partitions cannot move now, {first.name}: {first.reason}"
     )
-    if situation.seconds_since(situation.view.progressed_at or situation.now) < ASK_AGAIN_S:
+    again_s = ASK_AGAIN_S if looks_movable(kafka, drain.outgoing) else ASK_ANYWAY_S
+    if situation.seconds_since(situation.view.progressed_at or situation.now) < again_s:
         return wait("MovesDeferred", sentence, patience_s=0)
     return record(sentence, _again(situation, drain, round_number=drain.round, reason=first.reason))
 

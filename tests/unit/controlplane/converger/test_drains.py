@@ -442,6 +442,32 @@ def test_what_had_every_copy_on_vms_that_are_gone_is_told_to_a_person_and_not_as
     assert _reason(step(ALONE, lost=False)) == "MovesDeferred", "its VM is there, and may well come back"
 
 
+LAGS = a_partition("orders-0", isr=(1000, 1001))
+
+
+@pytest.mark.parametrize(
+    ("partition", "why", "ago_s", "asks"),
+    [
+        (LAGS, "its replica on broker 1002 is out of sync", 20, False),
+        (LAGS, "its replica on broker 1002 is out of sync", 301, True),
+        (a_partition("orders-0"), "its replica on broker 1002 is out of sync", 20, True),
+        (a_partition("orders-0"), "no target can take it", 20, True),
+        (a_partition("orders-0", isr=(), leader=-1), "it has no leader to copy from", 20, False),
+        (a_partition("orders-0", isr=(1001, 1002)), "it has no leader to copy from", 20, True),
+    ],
+    ids=["lags yet", "as well, for long", "caught up", "room may have come", "no leader yet", "it leaves itself"],
+)
+def test_a_plan_that_found_nothing_movable_is_asked_for_again_once_that_looks_otherwise(
+    partition: PartitionSeen, why: str, ago_s: float, asks: bool
+) -> None:
+    """Each quarter of a minute it was, for as long as a broker was away: some 20,000 events a day."""
+    plan = replace(a_plan([]), deferred=(Deferred(TopicPartition("orders", 0), why),))
+    seen = {"progressed_at": NOW - timedelta(seconds=ago_s)}
+    verdict = _step(partition, drain=a_drain(batch=-1), plan=plan, view=seen)
+    assert [type(e) for e in verdict.events] == ([facts.DrainRequested] if asks else [])
+    assert asks or _reason(verdict) == "MovesDeferred"
+
+
 FAILED_DIR = FailedDirsSeen(("/volumes/data2/kafka",), 1, 1000)
 FULL = LogDirsSeen(1, 900, 10**9, 4096)
 

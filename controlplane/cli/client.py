@@ -172,9 +172,15 @@ class Client(Exchange, ChaosCalls):
         path = f"/notifiers/{quote(name, safe='')}/test"
         return self._post(path, api.ReasonIn(), anomaly_api.NotifierTestedOut)
 
-    def topics(self, name: str) -> topic_api.TopicsOut:
-        """The topics of a cluster, declared and observed."""
-        return self._of_cluster(name, lambda: self._whole(_path(name, "topics"), topic_api.TopicsOut, of="topics"))
+    def topics(self, name: str, *, match: str = "") -> topic_api.TopicsOut:
+        """The topics of a cluster, declared and observed, with that in their name."""
+        path, asked = _path(name, "topics"), {"q": match} if match else {}
+        return self._of_cluster(name, lambda: self._whole(path, topic_api.TopicsOut, of="topics", params=asked))
+
+    def ailing_partitions(self, name: str, *, match: str = "") -> topic_api.AilingPartitionsOut:
+        """The partitions of all topics that are not in sync, the worst first."""
+        path, reply = _path(name, "ailing-partitions"), topic_api.AilingPartitionsOut
+        return self._of_cluster(name, lambda: self._whole(path, reply, of="partitions", params={"q": match} if match else {}))
 
     def topic(self, name: str, topic: str) -> topic_api.TopicOut:
         """One topic."""

@@ -7,13 +7,13 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.cli.quantities import moment, since
+from controlplane.cli.quantities import ago, moment, since
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.clusters import PlansOut
 from controlplane.portal.schemas.rollbacks import TopicDeclarationOut
-from controlplane.portal.schemas.topics import ObservedTopicOut, TopicOut
-from planner.quantities import human_bytes
+from controlplane.portal.schemas.topics import AilingPartitionOut, AilingPartitionsOut, ObservedTopicOut, TopicOut
+from planner.quantities import human_bytes, human_seconds
 
 STATE_STYLE = {
     "InSync": "green",
@@ -53,6 +53,18 @@ def declaration_table(declarations: Sequence[TopicDeclarationOut]) -> Table:
         for d in declarations
     ]
     return listing(headers, rows)
+
+
+def ailing_lines(found: AilingPartitionsOut, *, now: datetime) -> Iterator[RenderableType]:
+    """The partitions that ail, a line each, behind how many there are and how old the metadata is."""
+    read = f"metadata read {human_seconds(round(found.metadata_age_s or 0))} ago"
+    if not found.partitions:
+        yield styled(f"no such partition ails; {read}")
+        return
+    counts = (found.no_leader, "no leader"), (found.below_min_isr, "below min ISR"), (found.out_of_sync, "out of sync")
+    yield styled(f"{', '.join(f'{count} {words}' for count, words in counts if count)}; {read}", "bold")
+    headers = ["PARTITION", "STATE", "LEADER", "MIN ISR", "IN SYNC", "REPLICAS", "OUT OF SYNC"]
+    yield listing(headers, [_ailing_row(one, now) for one in found.partitions])
 
 
 def topic_lines(topic: TopicOut, *, now: datetime) -> Iterator[RenderableType]:
@@ -107,6 +119,20 @@ def _row(topic: TopicOut) -> list[Text | str]:
         declared.tier if declared else "-",
         (declared.owner if declared else "") or "-",
         declared.source if declared else "-",
+    ]
+
+
+def _ailing_row(one: AilingPartitionOut, now: datetime) -> list[Text | str]:
+    missing = [b for b in one.replicas if b not in one.isr and b not in one.adding]
+    told = [f"{b} (seen {ago(one.behind_since[b], now)})" if b in one.behind_since else str(b) for b in missing]
+    return [
+        f"{one.topic}-{one.partition}",
+        styled(one.state, "yellow" if one.state == "out of sync" else "red"),
+        str(one.leader) if one.leader >= 0 else "-",
+        str(one.min_isr),
+        f"{len(one.isr)} of {len(one.replicas)}",
+        ", ".join(map(str, one.replicas)),
+        ", ".join(told) or "-",
     ]
 
 

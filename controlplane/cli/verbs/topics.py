@@ -9,7 +9,7 @@ from controlplane.cli.options import Cluster, Output, Reason
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.prompts import typed_name
 from controlplane.cli.session import Session, session_of
-from controlplane.cli.topics_view import declaration_table, topic_lines, topic_table
+from controlplane.cli.topics_view import ailing_lines, declaration_table, topic_lines, topic_table
 from controlplane.portal.schemas import clusters as api
 from controlplane.portal.schemas import topics as topic_api
 
@@ -22,19 +22,30 @@ def topics(
     context: typer.Context,
     cluster: Cluster,
     internal: Annotated[bool, typer.Option("--internal", help="Kafka's own topics too.")] = False,
+    ailing: Annotated[
+        bool, typer.Option("--ailing", help="The partitions that are not in sync instead, of all topics.")
+    ] = False,
+    match: Annotated[str, typer.Option("--match", metavar="TEXT", help="Part of the topic's name.")] = "",
     output: Output = Format.TEXT,
 ) -> None:
     """Show the topics of a cluster: declared and observed.
 
     STATE: Observed (made outside Kedge, nobody's), Declared (not made yet), Changing, InSync, Degraded, Deleting.
 
+    With --ailing a line a partition that lacks its leader, its min ISR or a replica in sync, in this order; those of
+    Kafka's own topics are among them.
+
     \b
     Examples:
       kedge topics orders
+      kedge topics orders --ailing --match payments
       kedge topics orders -o json | jq -r '.topics[] | select(.state == "Degraded") | .name'
     """
     session = session_of(context)
-    found = session.client.topics(cluster)
+    if ailing:
+        _show_ailing(session, session.client.ailing_partitions(cluster, match=match), output)
+        return
+    found = session.client.topics(cluster, match=match)
     shown = [one for one in found.topics if internal or not one.internal or one.declared]
     if output is not Format.TEXT:
         write_document(session, output, document("TopicList", found.model_copy(update={"topics": shown})))
@@ -42,7 +53,8 @@ def topics(
     if found.metadata_age_s is None:
         session.tell("Kafka was not read yet by this server: what is declared is all that is known")
     if not shown:
-        session.tell(f"no topic; to declare some: kedge apply -f FILE (cluster {cluster})")
+        none = f"no topic of {cluster} matches" if match else "no topic"
+        session.tell(none if match else f"{none}; to declare some: kedge apply -f FILE (cluster {cluster})")
         return
     session.show(topic_table(shown))
 
@@ -147,6 +159,15 @@ def delete(
         raise CliError("not confirmed, nothing was changed", why=f"`{typed}` is not `{name}`", next_step=by_hand)
     order = topic_api.DeleteTopicIn(confirm=typed, reason=reason, retain=retain)
     _show(session, session.client.delete_topic(cluster, name, order), output)
+
+
+def _show_ailing(session: Session, found: topic_api.AilingPartitionsOut, output: Format) -> None:
+    if output is not Format.TEXT:
+        write_document(session, output, document("AilingPartitions", found))
+    elif found.metadata_age_s is None:
+        session.tell(f"Kafka of {found.cluster} was not read yet by any server: what ails is not known")
+    else:
+        session.show(*ailing_lines(found, now=session.around.utc_now()))
 
 
 def _show(session: Session, answer: api.CommandOut, output: Format) -> None:

@@ -3,10 +3,11 @@ learned."""
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from controlplane.anomalies.ratelearning import learned_now
 from controlplane.database.latest import LatestStore
+from controlplane.portal.pages.ailingrows import BELOW, NO_LEADER, OUT_OF_SYNC, Chosen, id_of
 from controlplane.portal.pages.topicrows import PartitionRow, TopicRow, is_internal
 from controlplane.portal.schemas import topics as topic_api
 from controlplane.view import ClusterView
@@ -83,22 +84,29 @@ def partitions_out(
 ) -> topic_api.PartitionsOut:
     """A page of `rows`, which come by number."""
     told = [
-        topic_api.PartitionOut(
-            partition=row.number,
-            state=row.word,
-            leader=row.seen.leader,
-            replicas=list(row.seen.replicas),
-            isr=list(row.seen.isr),
-            min_isr=row.seen.min_isr,
-            adding=list(row.seen.adding),
-            removing=list(row.seen.removing),
-            size_bytes=row.size_bytes,
-            behind_since=dict(row.behind_since),
-        )
-        for row in [row for row in rows if row.number > after][:most]
+        topic_api.PartitionOut(**_partition(row)) for row in [row for row in rows if row.number > after][:most]
     ]
     return topic_api.PartitionsOut(
         cluster=view.name, topic=topic, metadata_age_s=age_s, recorded=recorded, partitions=told, total=len(rows)
+    )
+
+
+def ailing_out(
+    view: ClusterView, chosen: Chosen, rows: Sequence[PartitionRow], *, age_s: float | None, recorded: bool
+) -> topic_api.AilingPartitionsOut:
+    """A page of `rows`, of those that were chosen."""
+    told = [
+        topic_api.AilingPartitionOut(id=id_of(row.seen), topic=row.seen.name.topic, **_partition(row)) for row in rows
+    ]
+    return topic_api.AilingPartitionsOut(
+        cluster=view.name,
+        metadata_age_s=age_s,
+        recorded=recorded,
+        partitions=told,
+        total=len(chosen.found),
+        no_leader=chosen.by_word[NO_LEADER],
+        below_min_isr=chosen.by_word[BELOW],
+        out_of_sync=chosen.by_word[OUT_OF_SYNC],
     )
 
 
@@ -144,6 +152,21 @@ def _declared(topic: TopicView) -> topic_api.DeclaredTopicOut:
         commit=topic.commit,
         since=topic.declared_at,
     )
+
+
+def _partition(row: PartitionRow) -> dict[str, Any]:
+    return {
+        "partition": row.number,
+        "state": row.word,
+        "leader": row.seen.leader,
+        "replicas": list(row.seen.replicas),
+        "isr": list(row.seen.isr),
+        "min_isr": row.seen.min_isr,
+        "adding": list(row.seen.adding),
+        "removing": list(row.seen.removing),
+        "size_bytes": row.size_bytes,
+        "behind_since": dict(row.behind_since),
+    }
 
 
 def _observed(row: TopicRow) -> topic_api.ObservedTopicOut:

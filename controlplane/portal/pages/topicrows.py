@@ -134,22 +134,15 @@ def partition_rows(
     return [_partition_row(snapshot, p, behind) for p in sorted(snapshot.partitions, key=lambda p: p.name)]
 
 
-@once_a_reading
-def ailing(snapshot: KafkaSnapshot) -> Sequence[PartitionSeen]:
-    """Every partition of the cluster that ails: those without a leader first, then those below min ISR, by name."""
-    found = [p for p in snapshot.partitions if ails(p)]
-    return sorted(found, key=lambda p: (p.leader >= 0, len(p.isr) >= p.min_isr, p.name))
-
-
 def ails(p: PartitionSeen) -> bool:
     """Whether it lacks a replica in sync, its leader, or its min ISR."""
     return p.leader < 0 or len(p.isr) < p.min_isr or bool(_missing(p))
 
 
-def rows_of_ailing(
+def rows_in_order(
     snapshot: KafkaSnapshot, partitions: Sequence[PartitionSeen], behind: Mapping[Replica, datetime]
 ) -> list[PartitionRow]:
-    """Some of them as rows, in their order."""
+    """Some partitions of a snapshot as rows, in the order they come in."""
     return [_partition_row(snapshot, p, behind) for p in partitions]
 
 

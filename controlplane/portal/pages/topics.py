@@ -7,6 +7,8 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from controlplane.portal.answers.topics import state_of, topic_out, with_learned
+from controlplane.portal.pages.ailingrows import WORDS, chosen_ailing
+from controlplane.portal.pages.ailingrows import ailing as ailing_of
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.sheet import csv_answer
@@ -16,9 +18,8 @@ from controlplane.portal.pages.topicrows import (
     chosen_topics,
     is_internal,
     partition_rows,
-    rows_of_ailing,
+    rows_in_order,
 )
-from controlplane.portal.pages.topicrows import ailing as ailing_of
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.routes.topics import is_recorded, rows_of, topics_seen
@@ -46,17 +47,18 @@ def topics(
     down: bool = False,
     internal: bool = False,
     ailing: bool = False,
+    state: Text = "",
     skip: Annotated[int, Query(ge=0, le=MOST_SKIPPED)] = 0,
 ) -> Response:
     """The table. Topics of Kafka itself are there where they are asked for, or searched by their name.
 
     With `skip`, those after so many of them; the first ones where there are no more than that. With `ailing` the
-    partitions that ail in their place, of every topic, those of Kafka itself too.
+    partitions that ail in their place, of every topic, those of Kafka itself too; `state`: those alone of one word.
     """
     view = living(services, name)
     snapshot = topics_seen(services, view.uid)
     if ailing and snapshot is not None:
-        return _ailing_partitions(request, services, rights, view, snapshot, q)
+        return _ailing_partitions(request, services, rights, view, snapshot, q, state, skip)
     every = rows_of(request, services, view.uid, snapshot)
     shows = internal or q.strip().startswith("__")
     found = chosen_topics(every, text=q, sort=sort, down=down, internal=shows)
@@ -86,17 +88,32 @@ def topics(
 
 
 def _ailing_partitions(
-    request: Request, services: Services, rights: Caller, view: ClusterView, snapshot: KafkaSnapshot, q: str
+    request: Request,
+    services: Services,
+    rights: Caller,
+    view: ClusterView,
+    snapshot: KafkaSnapshot,
+    q: str,
+    state: str,
+    skip: int,
 ) -> Response:
     every = ailing_of(snapshot)
-    found = [p for p in every if q.strip().lower() in p.name.topic.lower()]
+    word = state if state in WORDS else ""
+    chosen = chosen_ailing(every, text=q, word=word)
+    found = chosen.found
+    begin = skip if skip < len(found) else 0
+    shown = found[begin : begin + MOST_ROWS]
     return page(
         request,
         "ailing.html",
         head=head_of(request, services, rights, view),
         tab="topics",
-        rows=rows_of_ailing(snapshot, found[:MOST_ROWS], services.fleet.behind(view.uid)),
+        rows=rows_in_order(snapshot, shown, services.fleet.behind(view.uid)),
         found=len(found),
+        begin=begin,
+        most_rows=MOST_ROWS,
+        by_word=chosen.by_word,
+        word=word,
         total=len(every),
         topics=len(snapshot.by_topic),
         snapshot=snapshot,

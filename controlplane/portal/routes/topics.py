@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 
 from controlplane.commands import AdoptTopic, DeleteTopic
-from controlplane.portal.answers.topics import partitions_out, topic_out, topics_out, with_learned
+from controlplane.portal.answers.topics import ailing_out, partitions_out, topic_out, topics_out, with_learned
 from controlplane.portal.auth import Actor
+from controlplane.portal.pages.ailingrows import ailing as ailing_of
+from controlplane.portal.pages.ailingrows import behind, chosen_ailing, id_of, place_of
 from controlplane.portal.pages.topicrates import RatedTopics
-from controlplane.portal.pages.topicrows import TopicRow, partition_rows
-from controlplane.portal.paging import MOST_ON_A_PAGE, After, AfterNumber, Most, PartOf, Turning
+from controlplane.portal.pages.topicrows import TopicRow, partition_rows, rows_in_order
+from controlplane.portal.paging import MOST_ON_A_PAGE, After, AfterId, AfterNumber, Most, PartOf, Turning
 from controlplane.portal.past import At, past_of
 from controlplane.portal.pasttopics import past_topic_out, past_topics_out
 from controlplane.portal.problems import ApiError
@@ -23,6 +25,8 @@ from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["topics"])
+
+Word = Literal["", "no leader", "below min ISR", "out of sync"]
 
 
 @router.get("/clusters/{name}/topics")
@@ -104,6 +108,36 @@ def list_partitions(
         most=limit + 1,
     )
     return out.model_copy(update={"partitions": turn.page(out.partitions, lambda p: p.partition, limit)})
+
+
+@router.get("/clusters/{name}/ailing-partitions")
+def list_ailing(
+    name: str,
+    services: Services,
+    turn: Turning,
+    q: PartOf = "",
+    state: Annotated[Word, Query(description="those alone of which this is the worst to be said")] = "",
+    after: AfterId = "",
+    limit: Most = MOST_ON_A_PAGE,
+) -> topic_api.AilingPartitionsOut:
+    """The partitions of all topics that lack their leader, their min ISR or a replica in sync, the worst first, as
+    Kafka's metadata was read last. Those of Kafka's own topics are among them. What `after` names need not ail any more.
+    """
+    view = living(services, name)
+    snapshot = topics_seen(services, view.uid)
+    place = place_of(after)
+    if after and place is None:
+        then = "`after` takes the `id` of the last partition of the page before."
+        raise ApiError(422, "after-unknown", f"{after!r} is the id of no partition", next_step=then)
+    chosen = chosen_ailing(ailing_of(snapshot) if snapshot else (), text=q, word=state)
+    page = turn.page(behind(chosen.found, place), id_of, limit)
+    return ailing_out(
+        view,
+        chosen,
+        rows_in_order(snapshot, page, services.fleet.behind(view.uid)) if snapshot else (),
+        age_s=max(0.0, (services.clock() - snapshot.at).total_seconds()) if snapshot else None,
+        recorded=snapshot is not None and is_recorded(services, view.uid),
+    )
 
 
 @router.post("/clusters/{name}/topics/{topic}/adopt")

@@ -116,6 +116,29 @@ class PartitionsOut(Message):
     total: int
 
 
+class AilingPartitionOut(PartitionOut):
+    """One partition that ails. `id` is what `after` takes."""
+
+    id: str
+    topic: str
+
+
+class AilingPartitionsOut(Message):
+    """Partitions of all topics that lack their leader, their min ISR or a replica in sync, in this order and then by
+    name. `metadata_age_s` is null while Kafka was not read yet: then nothing is known, and nobody says that none ails.
+    `total` counts all that match, of which `partitions` may be a page; the three counts are by word, of all topics that
+    match, whatever `state` narrows them to."""
+
+    cluster: str
+    metadata_age_s: float | None
+    recorded: bool = Field(description="as `recorded` of topics")
+    partitions: list[AilingPartitionOut]
+    total: int
+    no_leader: int
+    below_min_isr: int
+    out_of_sync: int
+
+
 class TopicsOut(Message):
     """The topics of a cluster by name. `metadata_age_s` is null while Kafka was not read yet; `total` counts all that
     match, of which `topics` may be a page. `recorded`: the server that answers has not read Kafka itself, so rates are

@@ -1,6 +1,7 @@
 """`kedge topics`, `kedge topic …`, and what plan and apply say of topics."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -68,6 +69,65 @@ def test_topics_are_told_with_what_they_should_be_beside_what_they_are(world: Wo
     assert "__consumer_offsets" in world.run("topics", "orders", "--internal").stdout
     items = json.loads(world.run("topics", "orders", "-o", "json").stdout)["topics"]
     assert [t["name"] for t in items] == ["payments", "byhand"]
+
+
+def an_ailing(partition: int, state: str, **changes: Any) -> topic_api.AilingPartitionOut:
+    fields: dict[str, Any] = {
+        "id": f"2/payments-{partition}",
+        "topic": "payments",
+        "partition": partition,
+        "state": state,
+        "leader": 1000,
+        "replicas": [1000, 1001, 1002],
+        "isr": [1000],
+        "min_isr": 2,
+        "adding": [],
+        "removing": [],
+        "size_bytes": 7,
+    }
+    return topic_api.AilingPartitionOut(**{**fields, **changes})
+
+
+def ailing(*partitions: topic_api.AilingPartitionOut, age_s: float | None = 3.0) -> topic_api.AilingPartitionsOut:
+    words = [p.state for p in partitions]
+    return topic_api.AilingPartitionsOut(
+        cluster="orders",
+        metadata_age_s=age_s,
+        recorded=False,
+        partitions=list(partitions),
+        total=len(partitions),
+        no_leader=words.count("no leader"),
+        below_min_isr=words.count("below min ISR"),
+        out_of_sync=words.count("out of sync"),
+    )
+
+
+def test_the_partitions_that_ail_are_told_a_line_each_with_who_is_missing_since_when(world: World) -> None:
+    lost = an_ailing(4, "no leader", leader=-1, isr=[])
+    slow = an_ailing(7, "out of sync", isr=[1000, 1001], behind_since={1002: START - timedelta(seconds=90)})
+    world.server.on("GET", "/clusters/orders/ailing-partitions", ailing(lost, slow))
+    told, first, second, third = world.run("topics", "orders", "--ailing", "--match", "pay").stdout.splitlines()
+    assert told == "1 no leader, 1 out of sync; metadata read 3 s ago"
+    assert first.split()[:3] == ["PARTITION", "STATE", "LEADER"]
+    assert second.split() == ["payments-4", *"no leader - 2 0 of 3 1000, 1001, 1002 1000, 1001, 1002".split()]
+    assert third.split()[:5] == ["payments-7", "out", "of", "sync", "1000"]
+    assert third.endswith("1002 (seen 1 min 30 s ago)")
+    assert world.server.requests[-1].url.params["q"] == "pay"
+    document = json.loads(world.run("topics", "orders", "--ailing", "-o", "json").stdout)
+    assert (document["kind"], [p["partition"] for p in document["partitions"]]) == ("AilingPartitions", [4, 7])
+
+
+def test_no_partition_that_ails_and_none_that_is_known_are_told_apart(world: World) -> None:
+    world.server.on("GET", "/clusters/orders/ailing-partitions", ailing())
+    assert "no such partition ails; metadata read 3 s ago" in world.run("topics", "orders", "--ailing").stdout
+    world.server.on("GET", "/clusters/orders/ailing-partitions", ailing(age_s=None))
+    result = world.run("topics", "orders", "--ailing")
+    assert (result.stdout, "what ails is not known" in result.stderr) == ("", True)
+
+
+def test_topics_are_narrowed_by_a_part_of_their_name(world: World) -> None:
+    world.run("topics", "orders", "--match", "pay")
+    assert world.server.requests[-1].url.params["q"] == "pay"
 
 
 def test_one_topic_is_told_whole(world: World) -> None:

@@ -44,6 +44,7 @@ API_ROUTES: dict[tuple[str, str], tuple[Verb | str, Body]] = {
             *("games", "games/{game}", "health", "anomalies", "anomalies/{anomaly}", "groups", "groups/{group:path}"),
             *("brokers/{broker}/dependents", "brokers/{broker}/settings", "logs", "drift", "topics", "topics/{topic}"),
             *("topics/{topic}/declarations", "topics/{topic}/logs", "topics/{topic}/partitions"),
+            "ailing-partitions",
             *("topics/{topic}/settings", "brokers", "brokers/{broker}/partitions", "matrix", "diff", "compare"),
             "generations/{generation}",
         )

@@ -127,6 +127,50 @@ def test_partitions_of_a_topic_come_by_number_with_what_is_wrong_with_them(house
     assert client.get("/v1/clusters/ledger/topics/payments/partitions").status_code == 404
 
 
+def test_the_partitions_that_ail_of_all_topics_come_worst_first_with_counts(house: House, client: TestClient) -> None:
+    parts = [
+        a_partition("payments-0"),
+        *(a_partition(f"payments-{n}", isr=(1000, 1001)) for n in range(1, 12)),
+        a_partition("refunds-0", isr=(1000,)),
+        a_partition("__consumer_offsets-3", isr=(), leader=-1),
+        a_partition("audit-log-7", isr=(), leader=-1, min_isr=0),
+    ]
+    house.snapshots[house.view("orders").uid] = a_snapshot(*parts, at=house.now)
+    path = "/v1/clusters/orders/ailing-partitions"
+    whole = client.get(path).json()
+    told = [(p["topic"], p["partition"]) for p in whole["partitions"]]
+    assert told[:3] == [("__consumer_offsets", 3), ("audit-log", 7), ("refunds", 0)]
+    assert told[3:] == [("payments", n) for n in range(1, 12)]
+    counts = (whole["total"], whole["no_leader"], whole["below_min_isr"], whole["out_of_sync"])
+    assert counts == (14, 2, 1, 11)
+    pages = paged(client, path, lambda told: told["partitions"], "id")
+    assert [one for page in pages for one in page] == whole["partitions"]
+    assert "Link" not in client.get(path, params={"limit": 14}).headers
+    below = client.get(path, params={"q": "REF", "state": "below min ISR"}).json()
+    assert [p["id"] for p in below["partitions"]] == ["1/refunds-0"]
+    narrowed = client.get(path, params={"q": "pay", "state": "no leader"}).json()
+    assert (narrowed["total"], narrowed["partitions"], narrowed["out_of_sync"]) == (0, [], 11)
+    assert client.get(path, params={"state": "fine"}).status_code == 422
+
+
+def test_a_partition_that_is_in_sync_again_ends_no_walk_through_those_that_ail(house: House, client: TestClient) -> None:
+    uid, path = house.view("orders").uid, "/v1/clusters/orders/ailing-partitions"
+    house.snapshots[uid] = a_snapshot(*(a_partition(f"a-b-{n}", isr=(1000, 1001)) for n in range(5)), at=house.now)
+    last = client.get(path, params={"limit": 2}).json()["partitions"][-1]["id"]
+    healed = [a_partition(f"a-b-{n}", isr=(1000, 1001, 1002) if n < 3 else (1000, 1001)) for n in range(5)]
+    house.snapshots[uid] = a_snapshot(*healed, at=house.now)
+    left = client.get(path, params={"after": last}).json()["partitions"]
+    assert [p["partition"] for p in left] == [3, 4]
+    for wrong in ("payments-3", "3/payments-3", "0/payments", "0/-3", "x"):
+        refused = client.get(path, params={"after": wrong})
+        assert (refused.status_code, refused.json()["code"]) == (422, "after-unknown"), wrong
+
+
+def test_where_kafka_was_not_read_nobody_says_that_nothing_ails(client: TestClient) -> None:
+    told = client.get("/v1/clusters/ledger/ailing-partitions").json()
+    assert (told["metadata_age_s"], told["partitions"], told["recorded"]) == (None, [], False)
+
+
 names = st.lists(st.text("ab", max_size=3), unique=True)
 
 

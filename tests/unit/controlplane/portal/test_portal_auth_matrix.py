@@ -80,6 +80,7 @@ ROUTES = {
     ("GET", "/v1/clusters/{name}/topics/{topic}"): PERSON,
     ("GET", "/v1/clusters/{name}/topics/{topic}/logs"): PERSON,
     ("GET", "/v1/clusters/{name}/topics/{topic}/partitions"): PERSON,
+    ("GET", "/v1/clusters/{name}/ailing-partitions"): PERSON,
     ("GET", "/v1/clusters/{name}/topics/{topic}/settings"): PERSON,
     ("GET", "/v1/clusters/{name}/brokers/{broker}/settings"): PERSON,
     ("POST", "/v1/clusters/{name}/topics/{topic}/adopt"): PERSON,

@@ -199,6 +199,33 @@ def test_the_partitions_that_ail_of_all_topics_are_listed_together_the_worst_fir
     assert "2 of 4" in narrowed
 
 
+def test_more_partitions_that_ail_than_one_page_has_follow_on_others_with_the_same_filter() -> None:
+    many = [a_partition(f"clicks-{n}", isr=(1000, 1001)) for n in range(MOST_ROWS + 2)]
+    browser = house_with(*many, BELOW, HEADLESS).browser("ada", VIEWER)
+    first = browser.get("/clusters/orders/topics?ailing=true&q=clicks&state=out+of+sync").text
+    assert (f"1 to {MOST_ROWS} of {len(many)}" in first, 'rel="prev"' in first) == (True, False)
+    (after,) = re.findall(r'rel="next" href="([^"]+)"', first)
+    second = browser.get(unescape(after)).text
+    assert re.findall(r'/topics/([^"#]+)#p(\d+)"', second) == [("clicks", "500"), ("clicks", "501")]
+    (before,) = re.findall(r'rel="prev" href="([^"]+)"', second)
+    assert 'rel="prev"' not in browser.get(unescape(before)).text
+    behind = browser.get("/clusters/orders/topics?ailing=true&q=clicks&skip=1000").text
+    assert f"1 to {MOST_ROWS} of {len(many)}" in behind
+
+
+def test_the_partitions_that_ail_can_be_narrowed_to_those_of_one_word() -> None:
+    browser = house_with(BEHIND, BELOW, HEADLESS).browser("ada", VIEWER)
+    text = browser.get("/clusters/orders/topics?ailing=true&q=pay").text
+    ways = {word: unescape(way) for way, word in re.findall(r'href="([^"]+)"[^>]*>([^<>]+) \d+</a>', text)}
+    assert {"all", "no leader", "below min ISR", "out of sync"} <= {*ways}
+    assert ("no leader 0" in text, "below min ISR 1" in text, "out of sync 1" in text) == (True, True, True)
+    narrowed = browser.get(ways["below min ISR"]).text
+    assert re.findall(r'/topics/([^"#]+)#p(\d+)"', narrowed) == [("payments", "2")]
+    assert "out of sync 1" in narrowed
+    every = browser.get("/clusters/orders/topics?ailing=true&state=no+such").text
+    assert len(re.findall(r'#p\d+"', every)) == 3
+
+
 def test_the_counts_of_overview_fleet_and_topics_lead_to_the_partitions_that_ail() -> None:
     browser = house_with(FINE, BEHIND, HEADLESS).browser("ada", VIEWER)
     for path in ("/", "/clusters/orders", "/clusters/orders/topics"):

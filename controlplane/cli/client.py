@@ -180,7 +180,9 @@ class Client(Exchange, ChaosCalls):
     def ailing_partitions(self, name: str, *, match: str = "") -> topic_api.AilingPartitionsOut:
         """The partitions of all topics that are not in sync, the worst first."""
         path, reply = _path(name, "ailing-partitions"), topic_api.AilingPartitionsOut
-        return self._of_cluster(name, lambda: self._whole(path, reply, of="partitions", params={"q": match} if match else {}))
+        return self._of_cluster(
+            name, lambda: self._whole(path, reply, of="partitions", params={"q": match} if match else {})
+        )
 
     def topic(self, name: str, topic: str) -> topic_api.TopicOut:
         """One topic."""

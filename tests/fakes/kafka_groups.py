@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from controlplane.kafka.groups import MOST_GROUPS
 from planner.asked import LogBounds, TopicLogs
 from planner.consumers.reset import LogSpan, OffsetSeen
 from planner.consumers.seen import GroupSeen, GroupsSeen, MemberSeen
@@ -37,6 +38,8 @@ class FakeGroups:
         """When records were written, by offset, as far as a test says so."""
         self.asked = 0
         """How often somebody looked."""
+        self.most = MOST_GROUPS
+        """One look reads so many."""
 
     def produce(self, topic: str, partition: int, records: int) -> None:
         """The log grows."""
@@ -69,6 +72,7 @@ class FakeGroups:
             for name, g in sorted(self.by_name.items())
             if (names is None or name in names) and g.coordinator in serving
         )
+        left_out, groups = max(0, len(groups) - self.most), groups[: self.most]
         counts: dict[str, int] = {}
         for p in self._partitions:
             counts[p.topic] = counts.get(p.topic, 0) + 1
@@ -77,7 +81,7 @@ class FakeGroups:
         wanted = {p for g in groups for p in g.every_partition(partitions)}
         ends = {p: self.ends.get(p, 0) for p in wanted if self._partitions[p].seen().leader >= 0}
         silent = tuple(sorted({g.coordinator for g in self.by_name.values()} - serving))
-        return GroupsSeen(at, groups, ends, partitions, silent)
+        return GroupsSeen(at, groups, ends, partitions, silent, left_out)
 
     def offsets(self, group: str, topics: Collection[str], at: datetime | None, now: datetime) -> OffsetSeen | None:
         """As the port tells it."""

@@ -10,7 +10,7 @@ from controlplane.portal.access.roles import Verb
 from controlplane.portal.audit.entry import Outcome
 from controlplane.portal.audit.store import AuditFilter
 from controlplane.portal.pages.frame import Caller, onwards, page
-from controlplane.portal.pages.sheet import csv_answer
+from controlplane.portal.pages.sheet import MOST_EXPORTED, MostExported, csv_answer, cut_at
 from controlplane.portal.pages.zones import moment_of_field
 from controlplane.portal.problems import ApiError
 from controlplane.portal.schemas.access import AuditEntryOut, audit_entry_out
@@ -20,7 +20,6 @@ from controlplane.streams import cluster_stream
 router = APIRouter(tags=["pages"], include_in_schema=False)
 
 ON_A_PAGE = 100
-MOST_EXPORTED = 10_000
 LOOKED_BACK = 50
 """Events before the place an entry names: of those is what the call recorded."""
 
@@ -58,6 +57,8 @@ def audit(
         entries=shown,
         older=shown[-1].position if len(found) > ON_A_PAGE else 0,
         query=urlencode({name: value for name, value in asked.items() if value}),
+        before=before,
+        most_exported=MOST_EXPORTED,
         outcomes=[outcome.value for outcome in Outcome],
         request_id=request_id,
         **shown_as,
@@ -75,13 +76,18 @@ def audit_csv(
     since: Word = "",
     until: Word = "",
     request_id: Annotated[str, Query(max_length=200, alias="request")] = "",
+    before: Annotated[int, Query(ge=0)] = 0,
+    limit: MostExported = MOST_EXPORTED,
 ) -> Response:
-    """The newest that match, as a sheet."""
+    """The newest that match, as a sheet. Where older ones follow its name says so, and `Link` has the next one."""
     rights.require_everywhere(Verb.AUDIT, "the installation")
     begins, ends = moment_of_field(request, since), moment_of_field(request, until)
-    wanted = AuditFilter(q, who, _outcome(outcome), begins, ends, request=request_id)
-    rows = [audit_entry_out(kept) for kept in services.audit.page(wanted, MOST_EXPORTED)]
-    return csv_answer("audit.csv", list(AuditEntryOut.model_fields), rows)
+    wanted = AuditFilter(q, who, _outcome(outcome), begins, ends, before, request=request_id)
+    found = services.audit.page(wanted, limit + 1)
+    shown = found[:limit]
+    cut = cut_at(request, shown[-1].position) if len(found) > limit else None
+    file = f"audit-cut-at-{shown[-1].position}.csv" if cut else "audit.csv"
+    return csv_answer(file, list(AuditEntryOut.model_fields), [audit_entry_out(kept) for kept in shown], cut)
 
 
 @router.get("/audit/{entry}/change")

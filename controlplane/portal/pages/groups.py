@@ -12,7 +12,7 @@ from controlplane.portal.answers.groups import SORTS, TONES, chosen_groups, grou
 from controlplane.portal.pages.charts import lag_chart
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
-from controlplane.portal.pages.sheet import csv_answer
+from controlplane.portal.pages.sheet import Cut, csv_answer
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.routes.groups import group_named, looked
 from controlplane.portal.schemas.groups import GroupOut
@@ -66,8 +66,11 @@ def groups_csv(
 ) -> Response:
     """All groups that match as comma-separated values. 503 while Kafka cannot be asked."""
     view = living(services, name)
-    rows = chosen_groups(looked(services, view).groups, text=q, topic=topic, sort=sort, down=down)
-    return csv_answer(f"{view.name}-groups.csv", list(GroupOut.model_fields), [group_out(view.name, g) for g in rows])
+    told = looked(services, view)
+    rows = [group_out(view.name, g) for g in chosen_groups(told.groups, text=q, topic=topic, sort=sort, down=down)]
+    why = f"more groups than one look reads: {told.left_out} not read"
+    cut = Cut(why) if told.left_out else None
+    return csv_answer(f"{view.name}-groups{'-cut' if cut else ''}.csv", list(GroupOut.model_fields), rows, cut)
 
 
 @router.get("/groups/{group:path}")

@@ -11,10 +11,10 @@ from starlette.responses import Response
 
 from controlplane.handlers import ClusterNotFound
 from controlplane.portal.answers.loop import log_event_out
-from controlplane.portal.eventlog import Asked, Found
+from controlplane.portal.eventlog import MOST_LOOKED_AT, Asked, Found
 from controlplane.portal.pages.changes import changes_of
 from controlplane.portal.pages.frame import Caller, page
-from controlplane.portal.pages.sheet import csv_answer
+from controlplane.portal.pages.sheet import MOST_EXPORTED, MostExported, csv_answer, cut_at
 from controlplane.portal.pages.zones import moment_of_field
 from controlplane.portal.routes.loop import Word, log_of, loop_of
 from controlplane.portal.schemas.loop import LogEventOut
@@ -24,7 +24,6 @@ from events.ids import ClusterUid
 router = APIRouter(tags=["pages"], include_in_schema=False)
 
 ON_A_PAGE = 100
-MOST_EXPORTED = 10_000
 
 
 @router.get("/loop")
@@ -76,6 +75,9 @@ def events(
         rows=[(log_event_out(e, names), changes_of([e])[0]) for e in recorded],
         older=found.looked_to if found and not found.is_all else 0,
         head=found.head if found else 0,
+        before=before,
+        most_exported=MOST_EXPORTED,
+        most_looked_at=MOST_LOOKED_AT,
         query=urlencode({name: value for name, value in asked.items() if value}),
         names=sorted({name for name in names.values() if name}),
         **asked,
@@ -92,18 +94,24 @@ def events_csv(
     actor: Word = "",
     since: Word = "",
     until: Word = "",
+    before: Annotated[int, Query(ge=0)] = 0,
+    limit: MostExported = MOST_EXPORTED,
 ) -> Response:
-    """The newest that match, as a sheet: of those that one answer looks through. Times are in UTC."""
+    """The newest that match, as a sheet: of those that one answer looks through. Times are in UTC. Where older ones may
+    match its name says so, and `Link` has the address of the next sheet."""
     wanted = Asked(
         type=kind.strip(),
         actor=actor.strip(),
         since=moment_of_field(request, since),
         until=moment_of_field(request, until),
-        limit=MOST_EXPORTED,
+        before=before,
+        limit=limit,
     )
     found, names = log_of(services, rights, wanted, cluster=cluster.strip())
     rows = [_Line.of(log_event_out(e, names), changes_of([e])[0].sentence) for e in found.events]
-    return csv_answer("events.csv", [f.name for f in fields(_Line)], rows)
+    cut = None if found.is_all else cut_at(request, found.looked_to)
+    file = f"events-cut-at-{found.looked_to}.csv" if cut else "events.csv"
+    return csv_answer(file, [f.name for f in fields(_Line)], rows, cut)
 
 
 @dataclass(frozen=True, slots=True)

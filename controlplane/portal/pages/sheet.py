@@ -4,15 +4,43 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import urlencode
 
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from controlplane.portal.pages.frame import PAGE_HEADERS
 
+MOST_EXPORTED = 10_000
+"""Rows of a sheet whose table grows for ever."""
+MostExported = Annotated[int, Query(ge=1, le=MOST_EXPORTED)]
 
-def csv_answer(file: str, columns: Sequence[str], rows: Iterable[object]) -> Response:
-    """A download called `file`, with these attributes of the rows as its columns."""
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A sheet that does not have all: why, in ASCII, and where the next one begins, if there is one."""
+
+    why: str
+    next: str = ""
+
+
+def cut_at(request: Request, position: int) -> Cut:
+    """A sheet of what is told by position, newest first, that ends with what is at this one, or was looked through."""
+    asked = [(name, value) for name, value in request.query_params.multi_items() if name != "before"]
+    next_one = f"{request.scope['path']}?{urlencode([*asked, ('before', position)])}"
+    return Cut(f"cut at position {position}: older rows may match and are in the next sheet", next_one)
+
+
+def csv_answer(file: str, columns: Sequence[str], rows: Iterable[object], cut: Cut | None = None) -> Response:
+    """A download called `file`, with these attributes of the rows as its columns. One that was cut says so in its
+    headers, as RFC 4180 has no place for it: `X-Kedge-Truncated`, and `Link` as lists of the API have it."""
     headers = {**PAGE_HEADERS, "Content-Disposition": f'attachment; filename="{file}"'}
+    if cut is not None:
+        headers["X-Kedge-Truncated"] = cut.why
+    if cut is not None and cut.next:
+        headers["Link"] = f'<{cut.next}>; rel="next"'
     return Response(csv_of(columns, rows), media_type="text/csv; charset=utf-8", headers=headers)
 
 

@@ -121,7 +121,7 @@ def list_ailing(
     limit: Most = MOST_ON_A_PAGE,
 ) -> topic_api.AilingPartitionsOut:
     """The partitions of all topics that lack their leader, their min ISR or a replica in sync, the worst first, as
-    Kafka's metadata was read last. Those of Kafka's own topics are among them. What `after` names need not ail any more.
+    Kafka's metadata was read last. Those of Kafka's own topics are among them. What `after` names may be well again.
     """
     view = living(services, name)
     snapshot = topics_seen(services, view.uid)

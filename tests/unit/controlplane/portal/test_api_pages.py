@@ -153,7 +153,9 @@ def test_the_partitions_that_ail_of_all_topics_come_worst_first_with_counts(hous
     assert client.get(path, params={"state": "fine"}).status_code == 422
 
 
-def test_a_partition_that_is_in_sync_again_ends_no_walk_through_those_that_ail(house: House, client: TestClient) -> None:
+def test_a_partition_that_is_in_sync_again_ends_no_walk_through_those_that_ail(
+    house: House, client: TestClient
+) -> None:
     uid, path = house.view("orders").uid, "/v1/clusters/orders/ailing-partitions"
     house.snapshots[uid] = a_snapshot(*(a_partition(f"a-b-{n}", isr=(1000, 1001)) for n in range(5)), at=house.now)
     last = client.get(path, params={"limit": 2}).json()["partitions"][-1]["id"]

@@ -135,3 +135,14 @@ def test_the_csv_of_groups_has_every_match_with_plain_figures(house: House) -> N
     house.pass_time(minutes=1)
     house.kafka.outage = True
     assert browser.get("/clusters/orders/groups.csv").status_code == 503
+
+
+def test_a_sheet_of_groups_says_that_more_were_there_than_one_look_reads(house: House) -> None:
+    whole = house.browser("ada", VIEWER).get("/clusters/orders/groups.csv")
+    assert "x-kedge-truncated" not in whole.headers
+    house.kafka.consumers.most = 1
+    house.pass_time(minutes=1)
+    answer = house.browser("ada", VIEWER).get("/clusters/orders/groups.csv")
+    assert answer.headers["content-disposition"] == 'attachment; filename="orders-groups-cut.csv"'
+    assert answer.headers["x-kedge-truncated"] == "more groups than one look reads: 1 not read"
+    assert answer.text.count("\n") == 2

@@ -47,6 +47,51 @@ def test_a_sheet_has_no_event_of_clusters_one_may_not_read(house: House) -> None
     assert lines(sue.get("/events.csv").text) == []
 
 
+def test_a_sheet_of_events_that_is_cut_says_so_and_where_the_next_one_begins(house: House, ada: TestClient) -> None:
+    house.apply(ORDERS.replace("name: orders", "name: search"))
+    asked = {"actor": "person:", "type": "cluster."}
+    every = lines(ada.get("/events.csv", params=asked).text)
+    assert len(every) > 1
+    first = ada.get("/events.csv", params={**asked, "limit": 1})
+    (line,) = lines(first.text)
+    assert first.headers["content-disposition"] == f'attachment; filename="events-cut-at-{line["position"]}.csv"'
+    assert f"cut at position {line['position']}" in first.headers["x-kedge-truncated"]
+    walked, answer = [line], first
+    while "next" in answer.links:
+        answer = ada.get(answer.links["next"]["url"])
+        walked += lines(answer.text)
+    assert walked == every
+    assert "x-kedge-truncated" not in answer.headers
+    assert answer.headers["content-disposition"] == 'attachment; filename="events.csv"'
+
+
+def test_the_page_of_events_says_how_far_a_sheet_reaches_and_offers_the_next_one(house: House, ada: TestClient) -> None:
+    text = ada.get("/events", params={"before": 3, "type": "cluster."}).text
+    assert 'href="/events.csv?type=cluster.&amp;before=3"' in text
+    assert "10,000 events at most" in text
+    assert "events-cut-at-" in text
+    assert 'name="before" value="3"' in text
+    assert 'name="before" value=""' in ada.get("/events").text
+
+
+def test_a_sheet_of_the_audit_that_is_cut_says_so_and_where_the_next_one_begins(house: House, ada: TestClient) -> None:
+    for why in ("one", "two", "three"):
+        house.client.post("/v1/clusters/orders/pause", json={"reason": why})
+    every = lines(ada.get("/audit.csv").text)
+    answer = ada.get("/audit.csv", params={"limit": 2})
+    walked = lines(answer.text)
+    assert [line["position"] for line in walked] == [line["position"] for line in every[:2]]
+    assert f"audit-cut-at-{walked[-1]['position']}.csv" in answer.headers["content-disposition"]
+    assert "x-kedge-truncated" in answer.headers
+    while "next" in answer.links:
+        answer = ada.get(answer.links["next"]["url"])
+        walked += lines(answer.text)
+    assert [line["position"] for line in walked] == [line["position"] for line in every]
+    text = ada.get("/audit", params={"q": "pause", "before": 3}).text
+    assert 'href="/audit.csv?q=pause&amp;before=3"' in text
+    assert "10,000 entries at most" in text
+
+
 def test_anomalies_are_a_sheet(house: House) -> None:
     answer = house.browser("vic", VIEWER).get("/clusters/orders/anomalies.csv")
     assert answer.headers["content-disposition"] == 'attachment; filename="orders-anomalies.csv"'

@@ -1,5 +1,6 @@
 """Charts in a real browser: drawn, readable as figures without a script; from the lag of a group to its reset."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -53,6 +54,12 @@ def test_the_lag_of_a_group_is_drawn_and_its_offsets_are_reset_from_its_page(
     expect(page.locator("figure[data-chart] canvas")).to_be_visible()
     for _ in window.in_each_scheme():
         page.wait_for_function(f"({INKED})() > 500")
+    legend = page.locator(".u-legend")
+    expect(legend).to_contain_text("--")
+    expect(legend).not_to_contain_text("not known")  # nobody points at a time yet
+    page.locator("figure[data-chart] .u-over").hover()
+    expect(legend).to_contain_text(re.compile(r"2026-01-01 00:\d\d:\d\d"))  # as everywhere, and not "12:01am"
+    expect(legend).to_contain_text("500 records")
     page.get_by_text("As figures").click()
     expect(page.get_by_role("region", name="Lag as figures")).to_be_visible()
     assert not window.barriers()

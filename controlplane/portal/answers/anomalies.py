@@ -18,7 +18,7 @@ TONES = {
     State.HEALING: "busy",
     State.FOUND: "warn",
     State.SUPPRESSED: "",
-    State.OVER: "ok",
+    State.OVER: "good",
 }
 """The colour of a state."""
 

@@ -9,7 +9,7 @@ from controlplane.views.resets import ResetView
 from planner.consumers.history import LagPoint
 from planner.consumers.told import NO_MEMBERS, READING, REBALANCING, STUCK, UNREAD, GroupsTold, GroupTold, PartitionTold
 
-TONES = {STUCK: "bad", UNREAD: "bad", NO_MEMBERS: "warn", REBALANCING: "busy", READING: "ok"}
+TONES = {STUCK: "bad", UNREAD: "bad", NO_MEMBERS: "warn", REBALANCING: "busy", READING: "good"}
 """The colour of a word; others have none."""
 
 SORTS: dict[str, Callable[[GroupTold], tuple[float, str]]] = {

@@ -10,7 +10,7 @@ from controlplane.portal.access.roles import Verb
 from controlplane.portal.audit.entry import Outcome
 from controlplane.portal.audit.store import AuditFilter
 from controlplane.portal.pages.frame import Caller, onwards, page
-from controlplane.portal.pages.sheet import MOST_EXPORTED, MostExported, csv_answer, cut_at
+from controlplane.portal.pages.sheet import MOST_EXPORTED, Before, MostExported, csv_answer, cut_at
 from controlplane.portal.pages.zones import moment_of_field
 from controlplane.portal.problems import ApiError
 from controlplane.portal.schemas.access import AuditEntryOut, audit_entry_out
@@ -37,7 +37,7 @@ def audit(
     since: Word = "",
     until: Word = "",
     request_id: Annotated[str, Query(max_length=200, alias="request")] = "",
-    before: Annotated[int, Query(ge=0)] = 0,
+    before: Before = 0,
 ) -> Response:
     """A page of the trail, newest first."""
     rights.require_everywhere(Verb.AUDIT, "the installation")
@@ -76,7 +76,7 @@ def audit_csv(
     since: Word = "",
     until: Word = "",
     request_id: Annotated[str, Query(max_length=200, alias="request")] = "",
-    before: Annotated[int, Query(ge=0)] = 0,
+    before: Before = 0,
     limit: MostExported = MOST_EXPORTED,
 ) -> Response:
     """The newest that match, as a sheet. Where older ones follow its name says so, and `Link` has the next one."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from events.envelope import Recorded
 from planner.engines import planned_by
-from planner.quantities import human_bytes
+from planner.quantities import human_bytes, human_seconds
 
 _MOST = 160
 
@@ -100,6 +100,14 @@ def _planned(data: Mapping[str, Any]) -> str:
     return f"{data['moves']} moves {planned_by(data['engine'])}, {human_bytes(data['bytes'])}"
 
 
+def _scored(data: Mapping[str, Any]) -> str:
+    if data["detected_s"] is None:
+        return "the fault of the game day was not noticed"
+    healed = data["healed_s"]
+    then = "did not heal" if healed is None else f"in full health after {human_seconds(healed)}"
+    return f"the fault of the game day: noticed after {human_seconds(data['detected_s'])}, {then}"
+
+
 _SENTENCES = {
     "cluster.declared": _declared,
     "cluster.paused": _paused,
@@ -109,6 +117,9 @@ _SENTENCES = {
     "cluster.source_changed": _source,
     "chaos.injected": lambda d: f"{d['fault']} of {_short(d['keys'])} on purpose, {d['reason']}",
     "chaos.ended": lambda d: f"a fault on purpose is over: {d['outcome']}",
+    "chaos.game_started": lambda d: f"a game day of {d['wanted']} faults by seed {d['seed']}, {d['reason']}",
+    "chaos.fault_scored": _scored,
+    "chaos.game_ended": lambda d: f"the game day is over: {d['stopped']}" if d["stopped"] else "the game day is over",
     "recycle.started": _started,
     "recycle.completed": lambda d: f"generation {d['generation']} is in force",
     "surge.requested": _surge,

@@ -14,7 +14,7 @@ from controlplane.portal.answers.loop import log_event_out
 from controlplane.portal.eventlog import MOST_LOOKED_AT, Asked, Found
 from controlplane.portal.pages.changes import changes_of
 from controlplane.portal.pages.frame import Caller, page
-from controlplane.portal.pages.sheet import MOST_EXPORTED, MostExported, csv_answer, cut_at
+from controlplane.portal.pages.sheet import MOST_EXPORTED, Before, MostExported, csv_answer, cut_at
 from controlplane.portal.pages.zones import moment_of_field
 from controlplane.portal.routes.loop import Word, log_of, loop_of
 from controlplane.portal.schemas.loop import LogEventOut
@@ -52,7 +52,7 @@ def events(
     actor: Word = "",
     since: Word = "",
     until: Word = "",
-    before: Annotated[int, Query(ge=0)] = 0,
+    before: Before = 0,
 ) -> Response:
     """A page of the log, newest first."""
     asked = {"cluster": cluster, "type": kind, "actor": actor, "since": since, "until": until}
@@ -94,7 +94,7 @@ def events_csv(
     actor: Word = "",
     since: Word = "",
     until: Word = "",
-    before: Annotated[int, Query(ge=0)] = 0,
+    before: Before = 0,
     limit: MostExported = MOST_EXPORTED,
 ) -> Response:
     """The newest that match, as a sheet: of those that one answer looks through. Times are in UTC. Where older ones may

@@ -9,12 +9,15 @@ from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import Query, Request
+from pydantic import BeforeValidator
 from starlette.responses import Response
 
 from controlplane.portal.pages.frame import PAGE_HEADERS
 
 MOST_EXPORTED = 10_000
 """Rows of a sheet whose table grows for ever."""
+Before = Annotated[int, BeforeValidator(lambda told: told or 0), Query(ge=0)]
+"""A position to go back from; forms that name none send it empty."""
 MostExported = Annotated[int, Query(ge=1, le=MOST_EXPORTED)]
 
 

@@ -13,6 +13,16 @@
   /* A time of the page's zone: the server has printed the oldest and newest beside; here hours and minutes do. */
   const short = (value) => Math.abs(value) >= 1e6 ? `${+(value / 1e6).toFixed(1)} M` : Math.abs(value) >= 1e4 ? `${+(value / 1e3).toFixed(1)} k` : `${+value.toFixed(1)}`;
 
+  /* Times as the page has them: of a day of 24 hours, under them the date where that is another one. */
+  const day = "\n{YYYY}-{MM}-{DD}";
+  const times = [
+    [86400 * 28, "{YYYY}-{MM}", null, null, null, null, null, null, 1],
+    [86400, "{MM}-{DD}", "\n{YYYY}", null, null, null, null, null, 1],
+    [60, "{HH}:{mm}", day, null, day, null, null, null, 1],
+    [1, "{HH}:{mm}:{ss}", day, null, day, null, null, null, 1],
+    [0.001, "{HH}:{mm}:{ss}.{fff}", day, null, day, null, null, null, 1],
+  ];
+
   const draw = (figure) => {
     const data = JSON.parse(figure.dataset.chart);
     const paint = colours();
@@ -34,12 +44,13 @@
     const options = {
       width: Math.max(240, figure.clientWidth),
       height: HEIGHT,
+      padding: [null, 40, null, null],  // half a date, where the last tick has one
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), zone),
       scales: { y: { range: (_, least, most) => [Math.min(0, least), most > 0 ? most * 1.05 : 1] } },
-      axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map(short) }],
-      series: [{}, ...data.lines.map((line, n) => ({ label: line.name, stroke: paint.lines[n % 3], width: 2,
+      axes: [{ ...axis, space: 96, values: times }, { ...axis, size: 64, values: (_, ticks) => ticks.map(short) }],
+      series: [{ value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}" }, ...data.lines.map((line, n) => ({ label: line.name, stroke: paint.lines[n % 3], width: 2,
         dash: n ? [5, 4] : undefined, spanGaps: false, points: { show: data.times.length < 40 },
-        value: (_, value) => value == null ? "not known" : `${short(value)} ${data.unit}` }))],
+        value: (_, value, __, at) => at == null ? "--" : value == null ? "not known" : `${short(value)} ${data.unit}` }))],
       hooks: { draw: [marked] },
     };
     return new uPlot(options, [data.times, ...data.lines.map((line) => line.values)], figure.querySelector(".plot"));

@@ -113,3 +113,11 @@ def test_a_switch_that_makes_no_sense_changes_nothing(house: House, wrong: dict[
     browser, before = house.browser("olga", Binding("", Role.OPERATOR, "*")), house.store.head()
     assert browser.post("/clusters/orders/healing", data={"to": "off", **wrong}).status_code in (409, 422)
     assert house.store.head() == before
+
+
+def test_the_grace_of_each_kind_is_said_as_people_say_it(house: House) -> None:
+    """A disk that failed had a grace of 0.0 min."""
+    text = house.browser("vic", VIEWER).get("/clusters/orders/anomalies").text
+    assert "<td>15 min</td>" in text
+    assert "<td>none</td>" in text
+    assert "0 min" not in text.replace("10 min", "")

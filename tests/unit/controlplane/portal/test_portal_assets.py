@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.portal.answers import anomalies, groups
+from controlplane.portal.pages import sources
 from controlplane.portal.pages.assets import ASSETS, FOLDER, asset_address
 from tests.unit.controlplane.portal.portal_house import House
 
@@ -72,3 +74,18 @@ def test_what_can_be_scrolled_can_be_scrolled_by_keyboard_and_has_a_name() -> No
     for template in TEMPLATES:
         for place in re.findall(r'<div class="scroll"[^>]*>', template.read_text()):
             assert 'tabindex="0" role="region" aria-label="' in place, f"{template.name}: {place}"
+
+
+def test_every_button_is_drawn_as_one() -> None:
+    """That of the filter of anomalies was the browser's own, grey on dark."""
+    bare = {t.name for t in TEMPLATES if re.search(r"<button(?![^>]*class=)", t.read_text())}
+    assert bare == {"base.html"}, "the way out is drawn by the bar it is in"
+
+
+def test_every_tone_of_a_chip_is_a_colour() -> None:
+    """Anomalies that are over, and kinds that are healed, had a tone that no style knows."""
+    css = (FOLDER / "kedge.css").read_text()
+    told = {tone for t in TEMPLATES for tone in re.findall(r'chip\([^()]*, "(\w+)"\)', t.read_text())}
+    told |= {*anomalies.TONES.values(), *groups.TONES.values(), *sources.TONES.values()}
+    assert {"good", "bad", "busy"} <= told
+    assert {tone for tone in told if tone and f".word.{tone}" not in css} == set()

@@ -190,11 +190,16 @@ def test_a_game_day_is_told_first_then_on_record_once_and_shown_as_it_goes(house
     game = house.view().game
     assert game is not None
     house.record(facts.ChaosInjected("c1", "pause", ("brokers-a-0.g1",), 15.0, "asked by ada", game=game.id))
-    assert "waits for full health" in browser.get(PAGE).text
+    text = browser.get(PAGE).text
+    assert "waits for full health" in text
+    assert "1 fault: none judged yet</summary>" in text, "it is not said never to have been noticed"
     house.record(facts.FaultScored(game.id, "c1", 2.0, 20.5, 0.0, "<b> is down", ("Blocked/BrokerDown",)))
     text = browser.get(PAGE).text
     assert "&lt;b&gt; is down" in text
     assert "healthy after p50 20.5 s" in text
+    log = browser.get("/events").text
+    assert "a game day of 2 faults by seed 7, asked by" in log
+    assert "noticed after 2 s, in full health after 20 s" in log
 
 
 def test_a_game_day_is_ended_early_after_a_yes_and_its_report_stays(house: House) -> None:

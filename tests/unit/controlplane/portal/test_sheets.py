@@ -74,6 +74,12 @@ def test_the_page_of_events_says_how_far_a_sheet_reaches_and_offers_the_next_one
     assert 'name="before" value=""' in ada.get("/events").text
 
 
+def test_a_filter_without_a_position_is_one_as_browsers_send_it(ada: TestClient) -> None:
+    for path in ("/events", "/events.csv", "/audit", "/audit.csv"):
+        assert ada.get(path, params={"before": ""}).status_code == 200, path
+        assert ada.get(path, params={"before": "-1"}).status_code == 422, path
+
+
 def test_a_sheet_of_the_audit_that_is_cut_says_so_and_where_the_next_one_begins(house: House, ada: TestClient) -> None:
     for why in ("one", "two", "three"):
         house.client.post("/v1/clusters/orders/pause", json={"reason": why})

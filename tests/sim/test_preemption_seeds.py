@@ -182,8 +182,17 @@ def taken_roll(seed: int, *, steps: int = 250, chance: float = 0.12) -> World:
     world.converge(ticks=400)
     world.declare(a_document(**{**spec, "version": "4.2.0"}))
     trouble.lasts(steps)
+    world.run(until=lambda w: w.is_converged() or _went_before_they_served(w), ticks=1500)
+    if _went_before_they_served(world):
+        world.person(facts.ClusterResumed("two VMs in a row went before they served"))
     world.converge(ticks=1500)
     return world
+
+
+def _went_before_they_served(world: World) -> bool:
+    """The last of the trouble may be told after it: then a person is asked whether to try again."""
+    blocked = world.view().conditions.get("Blocked")
+    return blocked is not None and blocked.status and blocked.reason == "ReplacementFailed"
 
 
 def _at_rest() -> tuple[World, Taking]:
@@ -225,7 +234,9 @@ def test_a_server_that_stops_a_broker_beside_one_that_goes_is_found(stopped: str
         trouble.judge_stops()
 
 
-@pytest.mark.parametrize("seed", range(39000, 39003))
+# 39302: the place of a target that had the only copies was given to another broker. 39307: a broker that was down was
+# stopped for good while that of another rack was between two VMs. 39322: two VMs that went, one after the other.
+@pytest.mark.parametrize("seed", [39000, 39001, 39302, 39307, 39322])
 def test_it_converges_though_the_cloud_takes_vms_back(seed: int) -> None:
     taken_roll(seed)
 

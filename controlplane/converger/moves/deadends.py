@@ -44,7 +44,9 @@ def in_the_way_of_drain(
     dead = set(outgoing) - kafka.live_brokers()
     onto = (p for p in running if dead.intersection(p.adding) and may_take_back(p))
     alone = (p for p in running if dead.issuperset(r for r in p.replicas if r not in p.adding))
-    back = {p.name for p in (*onto, *(p for p in alone if not kafka.has_source(p)))}
+    # Who is to get a copy, serves and does not lead has none yet: of one that is down nobody knows.
+    bare = (p for p in alone if not kafka.has_source(p) and kafka.live_brokers().issuperset(p.adding))
+    back = {p.name for p in (*onto, *bare)}
     return tuple(sorted(back)), frozenset(p.name for p in running)
 
 
@@ -55,12 +57,15 @@ def detours(
     sync: each dead one's place is taken by the live broker that has the fewest replicas, of the rack in which the
     partition has the fewest that live, its own before others. Two may be in one rack where there is no other way: the
     move would never end, nor would anybody replace the dead before it; the spread is mended as any other is. A
-    partition for which there is no broker is left out."""
+    partition for which there is no broker is left out, and one without a leader that serves: one of the dead may have
+    the only copy, which Kafka would drop with its place."""
     racks = {i.service_id: i.planned.rack for i in view.brokers()}
     load = {i.service_id: len(kafka.hosted_by(i.service_id)) for i in view.receivers()}
     there = [b for b in sorted(load, key=lambda b: (load[b], b)) if b in kafka.live_brokers() and b not in dead]
     found: dict[TopicPartition, tuple[int, ...]] = {}
     for p in stuck:
+        if p.leader in dead or not kafka.has_source(p):
+            continue
         target = list(p.target)
         for place, broker in enumerate(target):
             if broker in dead:

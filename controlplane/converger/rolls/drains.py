@@ -433,8 +433,9 @@ def _give_up(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, dead:
     if around:
         sentence = f"drain of {_names(drain)}: broker {dead[0]} died, {len(around)} moves that wait for it go elsewhere"
         return act(sentence, Reassign(around))
-    if stuck:
-        sentence = f"drain of {_names(drain)}: {stuck[0].name} waits for dead broker {dead[0]} and its ISR is too small"
+    led = [p for p in stuck if kafka.has_source(p)]
+    if led:
+        sentence = f"drain of {_names(drain)}: {led[0].name} waits for dead broker {dead[0]} and its ISR is too small"
         return wait("ReassignmentStuck", sentence, patience_s=0)
     why = f"broker {dead[0]} {'died' if _is_gone(situation, dead[0]) else 'cannot receive'}"
     abandoned = facts.DrainAbandoned(drain.id, why)

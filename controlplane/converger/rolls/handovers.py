@@ -194,6 +194,16 @@ def service_down(situation: Situation, kafka: KafkaSnapshot, instance: InstanceV
     return ""
 
 
+def _between_two_vms(situation: Situation, old: InstanceView) -> InstanceView | None:
+    """A broker of another rack that stopped for its heir a moment ago: who is down all the same may be back by itself
+    before that one is, and would be kept from it."""
+    if not old.is_broker:
+        return None
+    there = (i for i in situation.view.in_phase(Phase.FENCED) if i.is_broker and not i.lost and i.node != old.node)
+    others = (i for i in there if i.planned.rack != old.planned.rack)
+    return next((i for i in others if _pair(situation, i.node) is not None), None)
+
+
 def _nothing_to_pass(situation: Situation, old: InstanceView, heir: InstanceView) -> Verdict | None:
     """Its heir could start on empty disks no better. Their cure asks for one that begins them anew."""
     lost = lost_directories(situation, old) - set(heir.planned.new_dirs)
@@ -324,6 +334,9 @@ def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Verd
     told = on_its_way(situation, but=(old.service_key,))
     if told:
         return wait(reason, f"handover of {old.node}: {told} was told to stop or to start anew, and may yet obey")
+    between = _between_two_vms(situation, old)
+    if between is not None:
+        return wait(reason, f"handover of {old.node}: {between.key} has stopped, and its disk has not passed on yet")
     down = service_down(situation, kafka, old, service=old.planned.service)
     if down:
         return wait(reason, f"handover of {old.node}: {down}")

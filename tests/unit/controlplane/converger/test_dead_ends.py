@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from controlplane.converger.moves.deadends import detours, in_the_way
 from controlplane.converger.rolls.drains import drain_step
 from controlplane.converger.rolls.replacements import replacement_step
@@ -174,6 +176,22 @@ def test_a_move_of_a_partition_with_two_replicas_in_a_rack_that_died_goes_on_in_
     kafka = situation.seen.kafka
     assert kafka is not None
     assert detours(situation.view, kafka, [moving], [1003, 1004]) == {TopicPartition("orders", 0): (1002, 1010, 1005)}
+
+
+@pytest.mark.parametrize("isr", [(1010,), ()], ids=["by its ISR", "its ISR is empty"])
+def test_no_place_is_taken_from_who_may_have_the_only_copy(isr: tuple[int, ...]) -> None:
+    """Seed 39302: a target that had got its copies was the last one with them, and went away for 12 s. Its place was
+    given to another broker, which drops what it has."""
+    alone = a_partition("orders-0", (1010, 1003, 1002, 1000), isr=isr, adding=(1010,), removing=(1000,), leader=-1)
+    situation = seen(alone, instances=fleet(), live=(1005,))
+    kafka = situation.seen.kafka
+    assert kafka is not None
+    assert detours(situation.view, kafka, [alone], [1010]) == {}
+    named = replace(alone, leader=1010)
+    assert detours(situation.view, kafka, [named], [1010]) == {}
+    verdict = drain_step(situation)
+    assert verdict is not None
+    assert not any(isinstance(e, Reassign | CancelMoves) for e in verdict.effects)
 
 
 def test_what_may_be_taken_back_is_taken_back_and_sent_nowhere_else() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controlplane.converger.observation import ReportSeen
-from controlplane.converger.rolls.handovers import handover_step
+from controlplane.converger.rolls.handovers import handover_step, stop_for
 from controlplane.converger.verdict import Verdict
 from controlplane.previews.plan import ONE_CONTROLLER, preview
 from controlplane.replacement import Phase
@@ -237,6 +237,26 @@ def test_a_disk_that_holds_nothing_is_not_passed_on(begins_anew: bool, held: boo
         assert failed.wait.next_command == "kedge replace orders --node brokers-a-0 --new-disk"
         assert step("failed", NOW - timedelta(seconds=31)).events, "nobody has spoken of it lately"
         assert step("running").events
+
+
+@pytest.mark.parametrize(("with_heir", "waits"), [(True, True), (False, False)], ids=["goes on", "stuck"])
+def test_a_broker_that_is_down_is_not_stopped_while_another_rack_is_between_two_vms(
+    with_heir: bool, waits: bool
+) -> None:
+    """It may be back by itself before that one is (seed 39307). Where nobody is there for that one, it is cured."""
+    between = an_instance("brokers-c-0", 1, Phase.FENCED)
+    its_heir = an_instance("brokers-c-0", 2, Phase.LAUNCHED, service_id=1002, handover=True, bound=False)
+    down, heir = (
+        an_instance("brokers-b-0"),
+        an_instance("brokers-b-0", 2, Phase.LAUNCHED, service_id=1001, handover=True),
+    )
+    heir = replace(heir, bound=False)
+    view = a_view(between, down, heir, *([its_heir] if with_heir else []))
+    behind = a_partition("orders-0", isr=(1000,), leader=1000)
+    kafka = a_snapshot(behind, brokers=(1000,), fenced=(1001, 1002))
+    verdict = stop_for(a_situation(view, kafka=kafka, reports={heir.key: a_report(heir, "")}), down, heir)
+    assert ("its disk has not passed on yet" in verdict.sentence) is waits
+    assert not waits or not verdict.events
 
 
 # --- a quorum of one --------------------------------------------------------------------------------------------------

@@ -277,3 +277,14 @@ def test_a_rebalance_gives_way_to_a_drain_of_a_broker_that_does_not_serve(
     back, running = in_the_way_of_drain(here, here.seen.kafka, [outgoing])
     assert running == {partition.name}
     assert (back == (partition.name,)) is gives_way
+
+
+def test_no_move_is_taken_back_from_a_target_that_may_have_the_only_copy() -> None:
+    """It is down as well: whether it had got its copy nobody knows."""
+    partition = a_partition("orders-0", (1003, 1001), isr=(), adding=(1003,), removing=(1001,), leader=-1)
+    down = [1001, 1003]
+    here = rebalancing(partition, brokers=[b for b in ALL if b not in down], fenced=down)
+    plan = RebalancePlan(a_plan([a_move("orders-0", after=partition.target)]), (), 0, 50.0, 5.0)
+    here = replace(here, seen=replace(here.seen, rebalance_plan=plan))
+    assert here.seen.kafka is not None
+    assert in_the_way_of_drain(here, here.seen.kafka, [1001])[0] == ()

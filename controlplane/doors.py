@@ -59,8 +59,7 @@ def address_of(url: str) -> Address:
 
 def listening(host: str, port: int, *, settings: str = "KEDGE") -> socket.socket:
     """A listening socket; port 0 lets the system choose. `settings` begins the names of both. Raises CannotListen."""
-    door = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    door = tcp_socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         door.bind((host, port))
         door.listen(128)
@@ -72,4 +71,14 @@ def listening(host: str, port: int, *, settings: str = "KEDGE") -> socket.socket
         raise CannotListen(
             f"cannot listen on {host}:{port}: {error.strerror}. {then}", is_taken=error.errno == errno.EADDRINUSE
         ) from error
+    return door
+
+
+def tcp_socket(family: socket.AddressFamily) -> socket.socket:
+    """To be bound and listened at. Its connections send at once: an answer goes as head and body, and the second one
+    would wait for whoever asks to acknowledge the first, 40 ms each time. asyncio does not see to it here.
+    """
+    door = socket.socket(family, socket.SOCK_STREAM)
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    door.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return door

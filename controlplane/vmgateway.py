@@ -6,7 +6,7 @@ those addresses go over the bridge alone.
 
 import socket
 
-from controlplane.doors import CannotListen
+from controlplane.doors import CannotListen, tcp_socket
 from controlplane.settings import Settings
 from providers.local.network import GATEWAY
 
@@ -18,8 +18,7 @@ def gateway_door(settings: Settings, port: int) -> socket.socket | None:
     """Listening, None where VMs share the loopback device. Raises CannotListen."""
     if settings.vm_network != "namespaces":
         return None
-    door = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    door = tcp_socket(socket.AF_INET)
     door.setsockopt(socket.IPPROTO_IP, _IP_FREEBIND, 1)
     try:
         door.bind((GATEWAY, port))

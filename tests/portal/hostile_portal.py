@@ -1,6 +1,5 @@
 """The portal of `hostile_house`, served by a real uvicorn on loopback to a browser that is signed in."""
 
-import socket
 import threading
 import time
 from dataclasses import replace
@@ -8,6 +7,7 @@ from dataclasses import replace
 import uvicorn
 from playwright.sync_api import BrowserContext
 
+from controlplane.doors import listening
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from controlplane.portal.app import create_app
@@ -22,8 +22,7 @@ class HostilePortal:
 
     def __init__(self, house: House) -> None:
         self.house = house
-        self.door = socket.socket()
-        self.door.bind(("127.0.0.1", 0))
+        self.door = listening("127.0.0.1", 0)
         port = self.door.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
         self.app = create_app(replace(house.services, hosts=loopback_hosts("127.0.0.1", port)))

@@ -1,6 +1,5 @@
 """The real portal over the simulator's fleet, served by a real uvicorn on loopback; time passes as tests say."""
 
-import socket
 import threading
 import time
 import uuid
@@ -21,6 +20,7 @@ from controlplane.converger.loop import new_events
 from controlplane.converger.moves.traffic import UNKNOWN, Traffic
 from controlplane.credentials import MemoryCredentialStore
 from controlplane.database.backup import BackupSummary
+from controlplane.doors import listening
 from controlplane.groups.desk import GroupDesk
 from controlplane.groups.resets import GroupOffsetDesk
 from controlplane.handlers import CommandHandler
@@ -139,7 +139,7 @@ class LivingPortal:
         self.windows = KeptWindows()
         self.watch = LoopWatch(self.world.clock)
         self._placements = MemoryPlacementStore()
-        self.door = socket.create_server(("127.0.0.1", 0))
+        self.door = listening("127.0.0.1", 0)
         port = self.door.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
         snapshot_of = self.world.converger.last_snapshot

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
@@ -355,6 +356,12 @@ def running(services: Parts, door: Any, told: Address, tls: AgentTls | None = No
         server.handle_exit(15, None)
         thread.join(20)
         assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_the_second_half_of_an_answer_does_not_wait_until_the_first_is_acknowledged(host: str) -> None:
+    with listening(host, 0) as door, socket.create_connection(door.getsockname()[:2]), door.accept()[0] as taken:
+        assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_a_taken_address_is_refused_with_what_to_do() -> None:

@@ -186,16 +186,17 @@ def test_a_repository_whose_name_leads_to_a_clouds_credentials_is_not_asked(tmp_
 
 def test_ssh_believes_one_host_key_file_and_asks_nobody(tmp_path: Path) -> None:
     key, known = tmp_path / "a key", tmp_path / "known hosts"
-    ssh = binding(repository="git@git.example.org:specs.git", ssh_key_file=key, known_hosts_file=known)
+    ssh = binding(repository="ssh://git@git.example.org:1/specs.git", ssh_key_file=key, known_hosts_file=known)
+    egress = Egress(allow=(Allowed.of("127.0.0.0/8"),), resolve=lambda _host, _port: ("127.0.0.7", "127.0.0.8"))
     with pytest.raises(SourceFault, match="ssh_key_file") as fault:
-        fetch_environment(ssh, tmp_path, EGRESS)
+        fetch_environment(ssh, tmp_path, egress)
     assert fault.value.reason == "CredentialMissing"
     key.touch()
     known.touch()
-    command = fetch_environment(ssh, tmp_path, EGRESS)[0]["GIT_SSH_COMMAND"]
+    command = fetch_environment(ssh, tmp_path, egress)[0]["GIT_SSH_COMMAND"]
     assert f"-i '{key}'" in command
-    assert "HostName=192.0.2.7" in command, "nobody answers at either address here: it is the first"
-    assert "HostKeyAlias=git.example.org" in command, "its key is known by its name"
+    assert "HostName=127.0.0.7" in command, "nobody answers at either address here: it is the first"
+    assert "HostKeyAlias=[git.example.org]:1" in command, "its key is known by its name"
     assert all(word in command for word in ("StrictHostKeyChecking=yes", "BatchMode=yes", "-F /dev/null"))
 
 

@@ -52,6 +52,24 @@ def test_no_page_of_a_roll_has_a_serious_violation_breaks_its_policy_or_is_wider
     assert not window.barriers()
 
 
+def test_what_bars_somebody_is_found_on_each_page_that_is_looked_at(portal: LivingPortal, visit: Visit) -> None:
+    window = visit(portal)
+    for path in ("/", "/clusters/orders"):
+        window.go(path)
+        assert not window.barriers()
+        window.page.evaluate(
+            """() => {
+              document.querySelector("main").appendChild(document.createElement("input"));
+              const text = document.querySelector("main").appendChild(document.createElement("p"));
+              text.append("pale in the dark");
+              const style = new CSSStyleSheet();
+              style.replaceSync("@media (prefers-color-scheme: dark) {main p:last-child {color: #222}}");
+              document.adoptedStyleSheets.push(style);
+            }"""
+        )
+        assert [barrier.split(" (")[0] for barrier in window.barriers()] == ["light: label", "dark: color-contrast"]
+
+
 def test_an_open_page_shows_an_event_within_a_second(portal: LivingPortal, visit: Visit) -> None:
     window = visit(portal)
     window.go("/clusters/orders")

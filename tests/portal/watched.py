@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import ConsoleMessage, Error, Page
 
 WIDE_PX = 1280
@@ -24,9 +24,14 @@ const again = [...document.querySelectorAll("tbody tr, option")].filter((row) =>
 });
 """
 """Of rows that are made alike (tags, classes, what is empty) the first is looked at: the others can say nothing new."""
-_SCAN = f"""() => {{
+_AXE = f"window.axeOnDemand = () => {{ {AXE_SCRIPT} }};"
+"""Read by a page when it is opened, run by it when it is first looked at: half of its cost is its way into a page."""
+_SCAN = f"""async () => {{
+  if (!window.axe) window.axeOnDemand();
   {_ONE_OF_EACH}
-  return axe.run({{include: [document], exclude: again}}, {{resultTypes: ["violations"], preload: false, %s}});
+  const shown = {{include: [document], exclude: again}};
+  const {{violations}} = await axe.run(shown, {{resultTypes: ["violations"], preload: false, %s}});
+  return {{violations}};
 }}"""
 _NO_COMPLAINT = ("Failed to load resource", "htmx:sendAbort", "htmx:afterRequest")
 """A request that a newer one takes the place of, as happens on a busy machine, is told as these two by htmx; one that
@@ -47,6 +52,7 @@ class Watched:
         self.url = url
         self.complaints: list[str] = []
         self._forgiven = 0
+        self._has_axe = False
         page.add_init_script(_REPORTER)
         page.on("pageerror", self._script_error)
         page.on("console", self._console)
@@ -76,12 +82,19 @@ class Watched:
         """Of the page as it stands, in light and in dark: violations of accessibility that axe calls serious or
         critical, with where they are. In dark colours alone are looked at: nothing else differs (`test_portal_assets`).
         """
-        self.page.evaluate(Axe().axe_script)
+        self._have_axe()
         return [
             f"{scheme}: {violation}"
             for scheme in self.in_each_scheme()
             for violation in serious(self.page.evaluate(_SCAN % _RULES[scheme]))
         ]
+
+    def _have_axe(self) -> None:
+        """In this page and, from the first that is looked at, in those opened after it."""
+        if not self._has_axe:
+            self.page.add_init_script(_AXE)
+            self.page.evaluate(_AXE)
+        self._has_axe = True
 
     def assert_fits(self) -> None:
         """Nobody has to scroll sideways on a laptop."""

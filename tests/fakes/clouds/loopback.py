@@ -15,6 +15,9 @@ Answer = tuple[int, dict[str, str], bytes]
 Answering = Callable[[str, str, dict[str, str], bytes], Answer]
 """(method, path with its query, headers, body) -> what to answer"""
 
+_SEES_ITS_END_WITHIN_S = 0.005
+"""Every test of a cloud waits for that."""
+
 _OF_THE_SERVER = ("content-length", "connection", "date", "server")
 
 
@@ -50,7 +53,7 @@ def serving(answer: Answering) -> Iterator[int]:
             """Quiet: a test that fails shows what was asked by `calls`."""
 
     server = _Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, name="cloud", daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(_SEES_ITS_END_WITHIN_S,), name="cloud", daemon=True)
     thread.start()
     try:
         yield server.server_address[1]

@@ -25,7 +25,7 @@ class ControlServer:
         self._documents: dict[str, tuple[str, Document]] = {}
         self._http = _HttpServer((host, 0), _handler(self))
         self.url = f"http://{host}:{self._http.server_address[1]}"
-        threading.Thread(target=self._http.serve_forever, daemon=True).start()
+        threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
 
     def close(self) -> None:
         self._http.shutdown()

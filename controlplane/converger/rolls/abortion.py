@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.quorum.voters import dismiss_members
 from controlplane.converger.rolls.departures import request_retire
-from controlplane.converger.rolls.drains import request_drain
+from controlplane.converger.rolls.drainrequests import request_drain
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.externals import expected_brokers
 from controlplane.kafka.gates import broker_is_empty

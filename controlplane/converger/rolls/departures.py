@@ -7,7 +7,7 @@ from controlplane.converger.quorum.seats import brokers_to_tell
 from controlplane.converger.quorum.voters import dismiss_members
 from controlplane.converger.rolls.arrivals import has_reported, service_report, start_id
 from controlplane.converger.rolls.births import is_founder
-from controlplane.converger.rolls.drains import request_drain
+from controlplane.converger.rolls.drainrequests import request_drain
 from controlplane.converger.verdict import Situation, Unregister, Verdict, act, record, wait
 from controlplane.kafka.gates import Gate, broker_is_empty, hosts_nothing, is_following, may_stop_broker
 from controlplane.kafka.voters import majority

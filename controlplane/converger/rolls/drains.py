@@ -4,7 +4,6 @@ Nothing is remembered between ticks: which moves are done, running or overtaken 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from controlplane.converger.backoff import delay_s
@@ -23,6 +22,7 @@ from controlplane.converger.rolls.drainprogress import (
     looks_movable,
     progress_of,
 )
+from controlplane.converger.rolls.drainrequests import requested_again
 from controlplane.converger.rolls.foresight import plan_job_id
 from controlplane.converger.upkeep import displaced_leaders
 from controlplane.converger.verdict import (
@@ -42,7 +42,6 @@ from controlplane.externals import leaving_externals, named
 from controlplane.kafka.gates import broker_is_empty, may_move
 from controlplane.view import ClusterView, DrainView
 from events import facts
-from events.ids import derived_id
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.residual import Residual, residual
 from planner.engines import planned_by
@@ -88,83 +87,6 @@ def given_up_for(situation: Situation, drain: DrainView, kafka: KafkaSnapshot) -
         or _heirs_to_be_replaced(situation.view, drain, kafka)
         or _lost_heirs(situation.view, drain)
         or [i.service_id for i in in_the_way(situation, kafka, drain.outgoing, drain.targets)]
-    )
-
-
-def request_drain(
-    situation: Situation,
-    keys: Sequence[str],
-    successors: dict[int, int],
-    *,
-    round_number: int,
-    reason: str,
-    done: Sequence[Move] = (),
-    stays: bool = False,
-) -> facts.DrainRequested:
-    """The intent to empty these instances; targets are all brokers that stay and are not kept empty. `done`: moves of
-    the round before; `stays`: they do not leave once they are empty, and a person may have chosen the targets."""
-    view = situation.view
-    outgoing = tuple(view.instances[k].service_id for k in keys)
-    leaving = set(outgoing)
-    chosen = view.evacuations[keys[0]].targets if stays else ()
-    there = (i.service_id for i in view.receivers() if not chosen or i.service_id in chosen)
-    targets = tuple(sorted(broker for broker in there if broker not in leaving))
-    return replace(
-        _requested(view, outgoing, targets, round_number=round_number, reason=reason, done=done),
-        keys=tuple(keys),
-        # A successor that is to be kept empty takes nothing: its share goes to whoever has room.
-        successors={str(old): new for old, new in successors.items() if new in targets},
-        stays=stays,
-    )
-
-
-def request_external_drain(
-    view: ClusterView, brokers: Sequence[int], *, round_number: int, reason: str, done: Sequence[Move] = ()
-) -> facts.DrainRequested:
-    """The intent to empty brokers that others run onto ours. It has no keys: they are no instances, and what ends it
-    is `ExternalDrained`."""
-    targets = sorted(i.service_id for i in view.receivers())
-    return _requested(view, brokers, targets, round_number=round_number, reason=reason, done=done)
-
-
-def _requested(
-    view: ClusterView,
-    outgoing: Sequence[int],
-    targets: Sequence[int],
-    *,
-    round_number: int,
-    reason: str,
-    done: Sequence[Move],
-) -> facts.DrainRequested:
-    return facts.DrainRequested(
-        drain=derived_id("drain", view.uid, str(view.drains + 1)),
-        keys=(),
-        outgoing=tuple(outgoing),
-        successors={},
-        targets=tuple(targets),
-        round=round_number,
-        reason=reason,
-        done_bytes=sum(m.bytes for m in done) + (view.drain.done_bytes if view.drain else 0),
-        done_moves=len(done) + (view.drain.done_moves if view.drain else 0),
-    )
-
-
-def _again(
-    situation: Situation, drain: DrainView, *, round_number: int, reason: str, done: Sequence[Move] = ()
-) -> facts.DrainRequested:
-    """The same drain once more, on what is left."""
-    if not drain.keys:
-        return request_external_drain(
-            situation.view, drain.outgoing, round_number=round_number, reason=reason, done=done
-        )
-    return request_drain(
-        situation,
-        drain.keys,
-        dict(drain.successors),
-        round_number=round_number,
-        reason=reason,
-        done=done,
-        stays=drain.stays,
     )
 
 
@@ -352,7 +274,7 @@ def _end_round(
         )
         return wait("DrainNotConverging", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
     reason = f"{len(hosted)} partitions are still there ({', '.join(topics[:3])})"
-    again = _again(situation, drain, round_number=drain.round + 1, reason=reason, done=left.finished)
+    again = requested_again(situation, drain, round_number=drain.round + 1, reason=reason, done=left.finished)
     return record(f"drain of {_names(drain)}: round {again.round}, {again.reason}", again)
 
 
@@ -418,7 +340,7 @@ def _deferred(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: Ka
     again_s = ASK_AGAIN_S if looks_movable(kafka, drain.outgoing) else ASK_ANYWAY_S
     if situation.seconds_since(situation.view.progressed_at or situation.now) < again_s:
         return wait("MovesDeferred", sentence, patience_s=0)
-    return record(sentence, _again(situation, drain, round_number=drain.round, reason=first.reason))
+    return record(sentence, requested_again(situation, drain, round_number=drain.round, reason=first.reason))
 
 
 def _give_up(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, dead: list[int]) -> Verdict:
@@ -434,7 +356,8 @@ def _give_up(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, dead:
         sentence = f"drain of {_names(drain)}: broker {dead[0]} died, {len(around)} moves that wait for it go elsewhere"
         return act(sentence, Reassign(around))
     led = [p for p in stuck if kafka.has_source(p)]
-    if led:
+    # Who is gone for good is replaced first where no broker is left to take the place: another one is made by that.
+    if led and not all(_is_gone(situation, b) for b in dead):
         sentence = f"drain of {_names(drain)}: {led[0].name} waits for dead broker {dead[0]} and its ISR is too small"
         return wait("ReassignmentStuck", sentence, patience_s=0)
     why = f"broker {dead[0]} {'died' if _is_gone(situation, dead[0]) else 'cannot receive'}"

@@ -10,7 +10,7 @@ there; from then on the broker is cordoned (`cordons`).
 from collections.abc import Sequence
 
 from controlplane.converger.health.wholeness import cluster_is_whole
-from controlplane.converger.rolls.drains import request_drain
+from controlplane.converger.rolls.drainrequests import request_drain
 from controlplane.converger.rolls.handovers import is_to_be_replaced_first
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.externals import expected_brokers

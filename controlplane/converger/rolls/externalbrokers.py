@@ -11,7 +11,7 @@ others, beside moving replicas off it, is to forget its registration once it has
 from datetime import timedelta
 
 from controlplane.converger.health.wholeness import cluster_is_whole
-from controlplane.converger.rolls.drains import request_external_drain
+from controlplane.converger.rolls.drainrequests import request_external_drain
 from controlplane.converger.verdict import Situation, Unregister, Verdict, act, record, wait
 from controlplane.externals import (
     declared_external,

@@ -9,7 +9,7 @@ from controlplane.converger.quorum.reliefs import is_relieved, is_settled, relie
 from controlplane.converger.quorum.seats import id_for, thin_list
 from controlplane.converger.quorum.voters import leave_step
 from controlplane.converger.rolls.births import is_unfounded
-from controlplane.converger.rolls.drains import request_drain
+from controlplane.converger.rolls.drainrequests import request_drain
 from controlplane.converger.rolls.images import with_image, withdrawn_first
 from controlplane.converger.rolls.levels import beyond_its_reach
 from controlplane.converger.rolls.nodevolumes import (

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.moves.deadends import in_the_way
-from controlplane.converger.rolls.drains import request_drain
+from controlplane.converger.rolls.drainrequests import request_drain
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.externals import expected_brokers
 from controlplane.healingswitch import is_being_cured

@@ -11,6 +11,7 @@ from controlplane.converger.rolls.replacements import replacement_step
 from controlplane.converger.verdict import CancelMoves, Reassign, Situation
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView
+from controlplane.views.restarts import ReplaceView
 from events import facts
 from planner.observed import PartitionSeen, TopicPartition
 from tests.builders import NOW, a_drain, a_partition, a_situation, a_snapshot, a_view, an_instance
@@ -152,10 +153,27 @@ def test_two_replicas_are_in_one_rack_for_a_while_where_no_broker_of_another_liv
     assert verdict.effects == (Reassign({TopicPartition("orders", 0): (1010, 1005, 1002)}),)
 
 
-def test_it_waits_where_no_broker_without_a_replica_lives() -> None:
+def test_who_is_gone_is_replaced_where_no_broker_without_a_replica_lives() -> None:
+    """The drain waited for one that nobody made while it was in hand (seed 39104)."""
     verdict = drain_step(seen(IN_FLIGHT, instances=fleet(), live=(1002, 1010)))
     assert verdict is not None
-    assert (verdict.effects, verdict.wait and verdict.wait.reason) == ((), "ReassignmentStuck")
+    assert verdict.effects == ()
+    assert [type(e) for e in verdict.events] == [facts.DrainAbandoned]
+    assert "broker 1003 died and is replaced first" in verdict.sentence
+
+
+def test_it_waits_for_one_that_may_be_back_where_no_broker_without_a_replica_lives() -> None:
+    """Its VM is there: a new one is asked for already."""
+    away = IN_FLIGHT.replicas[0]
+    alone = replace(IN_FLIGHT, isr=(1002,), min_isr=2)
+    situation = seen(alone, instances=fleet()[1:], live=(1002,))
+    asked = {i.key: ReplaceView("healing of unreachable", True, NOW) for i in fleet() if i.service_id == away}
+    situation = replace(
+        situation, view=replace(situation.view, to_replace=asked, drain=a_drain(successors={1000: away}))
+    )
+    verdict = drain_step(situation)
+    assert verdict is not None
+    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "ReassignmentStuck")
 
 
 def test_a_move_of_a_partition_with_two_replicas_in_a_rack_that_died_goes_on_in_two_racks() -> None:

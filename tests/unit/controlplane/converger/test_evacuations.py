@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from controlplane.converger.inhand import has_work
-from controlplane.converger.rolls.drains import drain_step, request_drain
+from controlplane.converger.rolls.drainrequests import request_drain
+from controlplane.converger.rolls.drains import drain_step
 from controlplane.converger.rolls.evacuations import evacuation_step
 from controlplane.converger.rolls.foresight import foreseen_drain
 from controlplane.converger.verdict import Allowance, Verdict
@@ -111,6 +112,12 @@ def test_a_successor_that_is_to_be_kept_empty_takes_nothing() -> None:
     view = _cluster(evacuations=_asked(B))
     drain = request_drain(a_situation(view), [A], {1000: 1001}, round_number=1, reason="r")
     assert (drain.successors, drain.targets) == ({}, (1002,))
+
+
+def test_of_two_brokers_with_one_successor_the_first_is_succeeded_by_it() -> None:
+    """Seed 39340: both were to be emptied once more, which no planner could be asked for, and every tick failed."""
+    drain = request_drain(a_situation(_cluster()), [A, B], {1000: 1002, 1001: 1002}, round_number=1, reason="r")
+    assert (drain.successors, drain.targets) == ({"1000": 1002}, (1002,))
 
 
 def _draining(**evacuations: Any) -> ClusterView:

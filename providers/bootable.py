@@ -1,6 +1,7 @@
 """Whether a machine could boot what its cloud's settings file has for it: said before anything is declared.
 
-A VM of one architecture boots no image, and runs no agent, of another. Rendering refuses it too, amid a roll.
+Where VMs fetch Kafka from a mirror, it has to have that version. A VM of one architecture boots no image, and runs no
+agent, of another. Rendering refuses both too, amid a roll.
 """
 
 import re
@@ -45,7 +46,11 @@ def unbootable(
         there = ", ".join(sorted(for_which)) or "none"
         whose = "its revision has images" if revision else f"{place.cloud}.yaml has images of Kafka {kafka_version}"
         return f"machine {machine!r} is {kind.architecture}, and in {place} {whose} for {there} alone"
-    agent = settings.software.agent.url.path if settings.software is not None else None
+    software = settings.software
+    if software is not None and not revision and kafka_version not in software.kafka:
+        there = ", ".join(sorted(software.kafka)) or "none"
+        return f"`software.kafka` of {place.cloud}.yaml has no Kafka {kafka_version} for its VMs; it has {there}"
+    agent = software.agent.url.path if software is not None else None
     found = _BUNDLE.search(agent or "")
     built_for = _ARCHITECTURES.get(found["processor"], "") if found else ""
     if built_for and built_for != kind.architecture:

@@ -1,4 +1,4 @@
-"""A machine whose processor no image, or no agent, is for is refused before anything is declared."""
+"""A machine whose processor no image, or no agent, is for, or a Kafka its mirror has not, is refused at once."""
 
 from dataclasses import replace
 from functools import partial
@@ -93,6 +93,16 @@ def test_an_agent_built_for_another_processor_is_told(tmp_path: Path) -> None:
     assert all("`software.agent` of aws.yaml is for x86_64" in one.message for one in found)
     other = software.replace("cp311-x86_64", "cp311-aarch64")
     assert _problems(ARM, _asking(tmp_path, images, other)) == []
+
+
+def test_a_version_that_the_mirror_has_not_is_refused_where_it_would_be_asked_for(tmp_path: Path) -> None:
+    """It was declared, and found amid the roll by the first VM that could not be rendered."""
+    other = SOFTWARE.replace("VERSION", "3.9.1").replace("cp311-x86_64", "cp311-aarch64")
+    images = f"{{'{_version(ARM)}': {{arm64: ami-0000000b}}}}"
+    found = _problems(ARM, _asking(tmp_path, images, other))
+    assert found
+    for one in found:
+        assert f"`software.kafka` of aws.yaml has no Kafka {_version(ARM)} for its VMs; it has 3.9.1" in one.message
 
 
 def test_what_the_settings_do_not_tell_refuses_nobody(tmp_path: Path) -> None:

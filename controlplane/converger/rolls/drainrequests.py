@@ -28,10 +28,12 @@ def request_drain(
     chosen = view.evacuations[keys[0]].targets if stays else ()
     there = (i.service_id for i in view.receivers() if not chosen or i.service_id in chosen)
     targets = tuple(sorted(broker for broker in there if broker not in leaving))
+    heirs = successors if _one_of_each_node(view, keys) else {}
     return replace(
         _requested(view, outgoing, targets, round_number=round_number, reason=reason, done=done),
         keys=tuple(keys),
-        successors=_one_each({old: new for old, new in successors.items() if new in targets}),
+        # One that is to be kept empty takes nothing.
+        successors={str(old): new for old, new in heirs.items() if new in targets},
         stays=stays,
     )
 
@@ -64,11 +66,11 @@ def requested_again(
     )
 
 
-def _one_each(successors: Mapping[int, int]) -> dict[str, int]:
-    """One broker a successor: what another one has that it succeeds as well, or one that is to be kept empty would
-    take, goes to whoever has room."""
-    first = {new: old for old, new in reversed(successors.items())}
-    return {str(old): new for old, new in successors.items() if first[new] == old}
+def _one_of_each_node(view: ClusterView, keys: Sequence[str]) -> bool:
+    """Where several of a node are emptied together, its next one is no successor of one of them alone, and a partition
+    may have replicas on both, and on others: what all of them have goes to whoever has room."""
+    nodes = [view.instances[key].node for key in keys]
+    return len(set(nodes)) == len(nodes)
 
 
 def _requested(

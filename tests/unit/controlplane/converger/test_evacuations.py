@@ -114,10 +114,16 @@ def test_a_successor_that_is_to_be_kept_empty_takes_nothing() -> None:
     assert (drain.successors, drain.targets) == ({}, (1002,))
 
 
-def test_of_two_brokers_with_one_successor_the_first_is_succeeded_by_it() -> None:
-    """Seed 39340: both were to be emptied once more, which no planner could be asked for, and every tick failed."""
-    drain = request_drain(a_situation(_cluster()), [A, B], {1000: 1002, 1001: 1002}, round_number=1, reason="r")
-    assert (drain.successors, drain.targets) == ({"1000": 1002}, (1002,))
+@pytest.mark.parametrize("shared", [True, False], ids=["both succeeded", "the second has no heir"])
+def test_what_two_brokers_of_a_node_have_goes_to_whoever_has_room(shared: bool) -> None:
+    """Emptied together, both had one successor, which no planner could be asked for: every tick failed (seed 39340). Or
+    it was kept for the first of them, and there was no room elsewhere for what the second had (39130)."""
+    view, later = _cluster(), an_instance("brokers-a-0", 2, service_id=1003)
+    view = replace(view, instances={**view.instances, later.key: later})
+    heirs = {1000: 1002, **({1003: 1002} if shared else {})}
+    drain = request_drain(a_situation(view), [A, later.key], heirs, round_number=1, reason="r")
+    assert (drain.outgoing, drain.successors, drain.targets) == ((1000, 1003), {}, (1001, 1002))
+    assert request_drain(a_situation(view), [A], {1000: 1002}, round_number=1, reason="r").successors == {"1000": 1002}
 
 
 def _draining(**evacuations: Any) -> ClusterView:

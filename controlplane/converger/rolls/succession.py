@@ -43,7 +43,7 @@ def drain_lost(situation: Situation, pairs: Sequence[Pair], changes: Sequence[No
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
     if not pairs or kafka is None:
         return drain_replaced(situation, pairs)
-    way = in_the_way(situation, kafka, [old.service_id for old, _ in pairs])
+    way = _in_their_way(situation, kafka, [old.service_id for old, _ in pairs])
     # By node: of a lost one whose heir is lost too it is the heir that is replaced.
     replaced = {c.node for c in changes if c.change is Change.REPLACE and c.incumbent and c.incumbent.lost}
     if any(i.node in replaced for i in way):
@@ -51,6 +51,15 @@ def drain_lost(situation: Situation, pairs: Sequence[Pair], changes: Sequence[No
     # What a lost one had is copied though a failed disk keeps another out of sync: that one waits for this.
     gone = [i.service_id for i in view.brokers() if i.lost or has_failed_disk(view, i.node, i.key)]
     return drain_replaced(situation, pairs, beside=way, excepted=gone)
+
+
+def _in_their_way(situation: Situation, kafka: KafkaSnapshot, outgoing: Sequence[int]) -> list[InstanceView]:
+    """And who is in the way of those, as they are emptied in the same drain: else that one would be put off at once,
+    and asked for again, at every tick."""
+    found: list[InstanceView] = []
+    while more := in_the_way(situation, kafka, [*outgoing, *(i.service_id for i in found)]):
+        found += more
+    return found
 
 
 def drain_replaced(

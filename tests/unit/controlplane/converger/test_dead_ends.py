@@ -8,6 +8,7 @@ import pytest
 from controlplane.converger.moves.deadends import detours, in_the_way
 from controlplane.converger.rolls.drains import drain_step
 from controlplane.converger.rolls.replacements import replacement_step
+from controlplane.converger.rolls.succession import drain_lost, superseded
 from controlplane.converger.verdict import CancelMoves, Reassign, Situation
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView
@@ -121,6 +122,29 @@ def test_a_lost_broker_that_gets_no_successor_is_emptied_in_the_same_drain() -> 
     assert verdict is not None
     (drain,) = (e for e in verdict.events if isinstance(e, facts.DrainRequested))
     assert (drain.keys, drain.successors) == (("brokers-a-0.g1", "brokers-a-1.g1"), {"1000": 1010})
+
+
+def test_who_is_in_the_way_of_one_that_is_in_the_way_is_emptied_in_the_same_drain() -> None:
+    """That one was put off at once for it, and asked for again, 26,000 events in all (seed 39190)."""
+    instances = (
+        an_instance("brokers-a-0", 1, lost_at=LONG_AGO),
+        an_instance("brokers-a-0", 2),
+        an_instance("brokers-b-0", 1, service_id=1003, lost_at=LONG_AGO),
+        an_instance("brokers-c-1", 1, service_id=1004, lost_at=LONG_AGO),
+        an_instance("brokers-b-1", service_id=1005),
+        an_instance("brokers-c-0", service_id=1002),
+    )
+    chain = (
+        a_partition("orders-0", (1000, 1003, 1002), isr=(1002,), leader=1002),
+        a_partition("orders-1", (1005, 1003, 1004), isr=(1005,), leader=1005),
+    )
+    situation = seen(*chain, instances=instances, live=(1002, 1005, 1010))
+    situation = replace(situation, view=replace(situation.view, drain=None))
+    verdict = drain_lost(situation, superseded(situation.view), ())
+    assert verdict is not None
+    (drain,) = verdict.events
+    assert isinstance(drain, facts.DrainRequested)
+    assert set(drain.outgoing) == {1000, 1003, 1004}
 
 
 IN_FLIGHT = a_partition(

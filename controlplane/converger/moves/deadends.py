@@ -58,7 +58,8 @@ def detours(
     partition has the fewest that live, its own before others. Two may be in one rack where there is no other way: the
     move would never end, nor would anybody replace the dead before it; the spread is mended as any other is. A
     partition for which there is no broker is left out, and one without a leader that serves: one of the dead may have
-    the only copy, which Kafka would drop with its place."""
+    the only copy, which Kafka would drop with its place (3.x with ZooKeeper stops at once who was being added and is
+    no longer named: `KafkaController.updateCurrentReassignment`)."""
     racks = {i.service_id: i.planned.rack for i in view.brokers()}
     load = {i.service_id: len(kafka.hosted_by(i.service_id)) for i in view.receivers()}
     there = [b for b in sorted(load, key=lambda b: (load[b], b)) if b in kafka.live_brokers() and b not in dead]

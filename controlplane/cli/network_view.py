@@ -10,6 +10,7 @@ from rich.text import Text
 from controlplane.cli.quantities import ago
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
+from controlplane.networks.commands import try_now
 from controlplane.portal.schemas.networks import NetworkOut, NetworksOut
 
 _STYLE = {"made": "green", "being made": "cyan", "being removed": "yellow"}
@@ -43,8 +44,7 @@ def _ports(network: NetworkOut) -> str:
 
 
 def _try_now(network: NetworkOut) -> str:
-    verb = "remove" if network.state == "being removed" else "repair"
-    return f"kedge networks {verb} {network.name} --account {network.account} --region {network.region}"
+    return try_now(network.name, network.account, network.region, is_removed=network.state == "being removed")
 
 
 def network_lines(found: NetworksOut) -> Iterator[RenderableType]:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from controlplane.converger.observation import NetworkAwaited
+from controlplane.networks import commands
 from controlplane.networks.decide import in_words, next_try_at, ports_in_words
 from controlplane.networks.view import NetworkState, NetworksView, NetworkView
 from providers.base import Place
@@ -51,5 +52,5 @@ def _awaited(network: NetworkView, what: str, problems: Mapping[Place, str]) -> 
 
 def try_now(network: NetworkView) -> str:
     """What a person types to have tried at once what failed."""
-    verb, place = "remove" if network.state is NetworkState.REMOVING else "repair", network.place
-    return f"kedge networks {verb} {network.name} --account {place.account} --region {place.region}"
+    place, is_removed = network.place, network.state is NetworkState.REMOVING
+    return commands.try_now(network.name, place.account, place.region, is_removed=is_removed)

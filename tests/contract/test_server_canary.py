@@ -19,7 +19,7 @@ from controlplane.home import Home
 from providers import process
 from tests.contract.test_api_server import Server, eventually
 from tests.fakes.clouds.faults import Fault
-from tests.fakes.clouds.hetzner import TOKEN, FakeHetzner, fake_hetzner
+from tests.fakes.clouds.hetzner import FakeHetzner, fake_hetzner
 from tests.fakes.clouds.hetzner_hands import write_settings
 from tests.terraform.hetznerlife import hcloud_plugins
 from tests.unit.controlplane.portal.page_routes import PAGE_ROUTES
@@ -58,8 +58,7 @@ POOL = """    - name: {name}
 
 @pytest.fixture
 def hetzner() -> Iterator[FakeHetzner]:
-    with fake_hetzner() as fake:
-        fake.projects[CANARY] = fake.projects[TOKEN]
+    with fake_hetzner(CANARY) as fake:
         yield fake
 
 

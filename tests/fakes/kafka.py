@@ -40,9 +40,6 @@ from tests.fakes.kafka_topics import FakeTopics
 from tests.fakes.kafka_values import broker_values, topic_values
 from tests.fakes.migration import FakeMigration
 
-SESSION_TIMEOUT_S, ZOOKEEPER_SESSION_TIMEOUT_S = 9.0, 18.0
-"""`broker.session.timeout.ms` and `zookeeper.session.timeout.ms`: a dead broker is called live for this long."""
-
 
 @dataclass(frozen=True, slots=True)
 class FellBelow:
@@ -311,12 +308,7 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
         found = self._brokers[broker]
         found.running = False
         if found.registered and not found.fenced:
-            found.fence_at = self._seconds + self.session_s
-
-    @property
-    def session_s(self) -> float:
-        """For how long a broker that says nothing is called live."""
-        return ZOOKEEPER_SESSION_TIMEOUT_S if self.migration.mode == "zookeeper" else SESSION_TIMEOUT_S
+            found.fence_at = self._seconds + self.migration.session_s
 
     def fail_dir(self, broker: int, path: str) -> None:
         """What is in a directory that fails leaves the broker's ISRs; the rest serves on. One that migrates ends."""

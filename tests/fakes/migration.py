@@ -33,6 +33,9 @@ _REFUSED = (
     "electing another",
 )
 """What the gateway takes from nobody while a cluster migrates."""
+SESSION_TIMEOUT_S, ZOOKEEPER_SESSION_TIMEOUT_S = 9.0, 18.0
+"""`broker.session.timeout.ms` and `zookeeper.session.timeout.ms`: a dead broker is called live for this long."""
+
 _RUNNING = 3.0
 """`BrokerState` of a broker that serves."""
 
@@ -141,6 +144,11 @@ class FakeMigration:
             self._claim, self.state = (self._claim, State.OVER) if alone else (leader, self.state)
 
     # ---- what Kedge asks ----------------------------------------------------------------------------------------
+
+    @property
+    def session_s(self) -> float:
+        """For how long a broker that says nothing is called live."""
+        return ZOOKEEPER_SESSION_TIMEOUT_S if self.mode == "zookeeper" else SESSION_TIMEOUT_S
 
     @property
     def mode(self) -> Mode:

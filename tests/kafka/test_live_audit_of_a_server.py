@@ -20,7 +20,7 @@ from controlplane.home import Home
 from tests.contract.test_server_canary import spec
 from tests.e2e.living_server import START_WITHIN_S, LivingServer, until
 from tests.fakes.clouds.faults import Fault
-from tests.fakes.clouds.hetzner import TOKEN, FakeHetzner, fake_hetzner
+from tests.fakes.clouds.hetzner import FakeHetzner, fake_hetzner
 from tests.fakes.clouds.hetzner_hands import write_settings
 from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
@@ -114,8 +114,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcesses]:
 
 @pytest.fixture
 def hetzner() -> Iterator[FakeHetzner]:
-    with fake_hetzner() as fake:
-        fake.projects[CANARY] = fake.projects[TOKEN]
+    with fake_hetzner(CANARY) as fake:
         yield fake
 
 

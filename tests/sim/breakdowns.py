@@ -38,7 +38,7 @@ class Breakdowns:
         self.frozen[key] = vm.process
         broker = vm.process.document.node_id
         machines.kafka.kill_broker(broker)
-        self.sessions[broker] = machines.seconds + machines.kafka.session_s
+        self.sessions[broker] = machines.seconds + machines.kafka.migration.session_s
         vm.deaf = vm.deaf or silent
 
     def thaw(self, machines: "Services", key: str) -> None:

@@ -38,6 +38,7 @@ from planner.anomalies.kinds import Kind
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.residual import Residual, residual
 from planner.engines import planned_by
+from planner.hungmoves import may_take_back
 from planner.observed import KafkaSnapshot
 from planner.quantities import human_bytes
 from planner.rebalancing.check import check
@@ -72,7 +73,7 @@ def rebalance_in_hand_step(situation: Situation) -> Verdict | None:
     live = kafka.live_brokers()
     stuck = [m for m in left.running if not set(m.after) <= live or not kafka.has_source(kafka.by_name[m.name])]
     gone = {i.service_id for i in situation.view.brokers() if i.lost}
-    hopeless = [m for m in stuck if set(m.after) & gone and _keeps_writable_without_it(kafka, m)]
+    hopeless = [m for m in stuck if set(m.after) & gone and may_take_back(kafka.by_name[m.name])]
     if hopeless:
         broker = min(b for m in hopeless for b in m.after if b in gone)
         sentence = f"{_name(rebalance)}: broker {broker} died, taking back {len(hopeless)} moves that wait for it"
@@ -293,12 +294,6 @@ def _gate(situation: Situation, kafka: KafkaSnapshot, move: Move) -> Gate:
 
 def _whole(situation: Situation, kafka: KafkaSnapshot) -> Gate:
     return cluster_is_whole(kafka, expected_brokers(situation.view), excepted=frozenset())
-
-
-def _keeps_writable_without_it(kafka: KafkaSnapshot, move: Move) -> bool:
-    """Rule F10: taken back only where the replicas it had keep its min ISR."""
-    now = kafka.by_name[move.name]
-    return len([r for r in now.isr if r not in now.adding]) >= now.min_isr
 
 
 def _report(

@@ -45,6 +45,7 @@ from events import facts
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.residual import Residual, residual
 from planner.engines import planned_by
+from planner.hungmoves import may_take_back
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 
 MAX_ROUNDS = 5
@@ -347,7 +348,7 @@ def _give_up(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, dead:
     """Rule F10: a stuck move is taken back only where the original replicas keep min ISR; else it moves on, to a broker
     that lives."""
     stuck = [p for p in kafka.moving() if set(p.replicas) & {*drain.outgoing} and set(p.target) & set(dead)]
-    safe = [p for p in stuck if len([r for r in p.isr if r not in p.adding]) >= p.min_isr]
+    safe = [p for p in stuck if may_take_back(p)]
     if safe:
         sentence = f"drain of {_names(drain)}: broker {dead[0]} died, taking back {len(safe)} moves that wait for it"
         return act(sentence, CancelMoves(tuple(p.name for p in safe)))

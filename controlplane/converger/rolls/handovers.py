@@ -324,7 +324,7 @@ def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Verd
     beyond = heir_is_beyond_its_reach(situation, new)
     if beyond is not None:
         return _let_go(situation, new) or beyond
-    empty = _nothing_to_pass(situation, old, new) if old.is_broker else None
+    empty = _nothing_to_pass(situation, old, new)
     if empty is not None:
         return empty
     room = may_go_away(situation, kafka, old) if old.is_broker else None

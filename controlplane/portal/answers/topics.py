@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from controlplane.anomalies.ratelearning import learned_now
 from controlplane.database.latest import LatestStore
-from controlplane.portal.pages.ailingrows import BELOW, NO_LEADER, OUT_OF_SYNC, Chosen, id_of
-from controlplane.portal.pages.topicrows import PartitionRow, TopicRow, is_internal
+from controlplane.portal.pages.ailingrows import Chosen, id_of
+from controlplane.portal.pages.topicrows import BELOW, NO_LEADER, OUT_OF_SYNC, PartitionRow, TopicRow, is_internal
 from controlplane.portal.schemas import topics as topic_api
 from controlplane.view import ClusterView
 from controlplane.views.topics import TopicView

@@ -4,12 +4,8 @@ Pure."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controlplane.portal.pages.topicrows import ails
+from controlplane.portal.pages.topicrows import AILMENTS, ailment
 from planner.observed import KafkaSnapshot, PartitionSeen, once_a_reading
-
-NO_LEADER, BELOW, OUT_OF_SYNC = "no leader", "below min ISR", "out of sync"
-WORDS = (NO_LEADER, BELOW, OUT_OF_SYNC)
-"""The worst first."""
 
 Place = tuple[int, str, int]
 """How bad, topic, number: where a partition stands in the list. It need not be there any more."""
@@ -26,17 +22,17 @@ class Chosen:
 @once_a_reading
 def ailing(snapshot: KafkaSnapshot) -> Sequence[PartitionSeen]:
     """Every partition of the cluster that ails: those without a leader first, then those below min ISR, by name."""
-    return sorted((p for p in snapshot.partitions if ails(p)), key=_place)
+    return sorted((p for p in snapshot.partitions if ailment(p)), key=_place)
 
 
 def chosen_ailing(every: Sequence[PartitionSeen], *, text: str = "", word: str = "") -> Chosen:
     """Of those, the ones of topics with the text in their name; of these, those of one word where it is one."""
     wanted = text.strip().lower()
     named = [p for p in every if wanted in p.name.topic.lower()]
-    by_word = dict.fromkeys(WORDS, 0)
+    by_word = dict.fromkeys(AILMENTS, 0)
     for p in named:
-        by_word[WORDS[_place(p)[0]]] += 1
-    return Chosen([p for p in named if word not in WORDS or word == WORDS[_place(p)[0]]], by_word)
+        by_word[ailment(p)] += 1
+    return Chosen([p for p in named if word not in AILMENTS or word == ailment(p)], by_word)
 
 
 def behind(found: Sequence[PartitionSeen], after: Place | None) -> Sequence[PartitionSeen]:
@@ -60,5 +56,4 @@ def place_of(its_id: str) -> Place | None:
 
 
 def _place(p: PartitionSeen) -> Place:
-    rank = 0 if p.leader < 0 else 1 if len(p.isr) < p.min_isr else 2
-    return rank, p.name.topic, p.name.partition
+    return AILMENTS.index(ailment(p)), p.name.topic, p.name.partition

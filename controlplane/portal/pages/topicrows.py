@@ -10,6 +10,10 @@ from types import MappingProxyType
 from controlplane.converger.health.behind import Replica
 from planner.observed import KafkaSnapshot, PartitionSeen, once_a_reading
 
+NO_LEADER, BELOW, OUT_OF_SYNC = "no leader", "below min ISR", "out of sync"
+AILMENTS = (NO_LEADER, BELOW, OUT_OF_SYNC)
+"""What a partition may lack, the worst first."""
+
 
 @dataclass(frozen=True, slots=True)
 class TopicRow:
@@ -78,7 +82,7 @@ class PartitionRow:
 
     @property
     def ails(self) -> bool:
-        return ails(self.seen)
+        return bool(ailment(self.seen))
 
 
 @once_a_reading
@@ -134,9 +138,13 @@ def partition_rows(
     return [_partition_row(snapshot, p, behind) for p in sorted(snapshot.partitions, key=lambda p: p.name)]
 
 
-def ails(p: PartitionSeen) -> bool:
-    """Whether it lacks a replica in sync, its leader, or its min ISR."""
-    return p.leader < 0 or len(p.isr) < p.min_isr or bool(_missing(p))
+def ailment(p: PartitionSeen) -> str:
+    """The worst it lacks: its leader, its min ISR, or a replica in sync; "" where it lacks none."""
+    if p.leader < 0:
+        return NO_LEADER
+    if len(p.isr) < p.min_isr:
+        return BELOW
+    return OUT_OF_SYNC if _missing(p) else ""
 
 
 def rows_in_order(
@@ -152,21 +160,17 @@ def _missing(p: PartitionSeen) -> tuple[int, ...]:
 
 def _partition_row(snapshot: KafkaSnapshot, p: PartitionSeen, behind: Mapping[Replica, datetime]) -> PartitionRow:
     missing = _missing(p)
-    word, tone = _word(p, missing)
+    word, tone = _word(p)
     arrived = p.arrived_bytes if len(p.arrived_bytes) == len(p.adding) else (None,) * len(p.adding)
     since = {b: behind[p.name, b] for b in missing if (p.name, b) in behind}
     moves = tuple(zip(p.adding, arrived, strict=True))
     return PartitionRow(p, word, tone, missing, snapshot.bytes_of(p), moves, since)
 
 
-def _word(p: PartitionSeen, missing: Sequence[int]) -> tuple[str, str]:
+def _word(p: PartitionSeen) -> tuple[str, str]:
     """The worst that is to be said of it."""
-    if p.leader < 0:
-        return "no leader", "bad"
-    if len(p.isr) < p.min_isr:
-        return "below min ISR", "bad"
-    if missing:
-        return "out of sync", "warn"
+    if lacks := ailment(p):
+        return lacks, "warn" if lacks == OUT_OF_SYNC else "bad"
     return ("moving", "busy") if p.is_moving else ("in sync", "good")
 
 

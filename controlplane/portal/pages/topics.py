@@ -7,12 +7,13 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from controlplane.portal.answers.topics import state_of, topic_out, with_learned
-from controlplane.portal.pages.ailingrows import WORDS, chosen_ailing
 from controlplane.portal.pages.ailingrows import ailing as ailing_of
+from controlplane.portal.pages.ailingrows import chosen_ailing
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.sheet import csv_answer
 from controlplane.portal.pages.topicrows import (
+    AILMENTS,
     SORTS,
     TopicRow,
     chosen_topics,
@@ -98,7 +99,7 @@ def _ailing_partitions(
     skip: int,
 ) -> Response:
     every = ailing_of(snapshot)
-    word = state if state in WORDS else ""
+    word = state if state in AILMENTS else ""
     chosen = chosen_ailing(every, text=q, word=word)
     found = chosen.found
     begin = skip if skip < len(found) else 0

@@ -101,9 +101,10 @@ def _error(
 
 
 @contextmanager
-def fake_hetzner() -> Iterator[FakeHetzner]:
-    """Empty projects behind a free loopback port; over when the block ends."""
+def fake_hetzner(token: str = TOKEN) -> Iterator[FakeHetzner]:
+    """Empty projects behind a free loopback port; over when the block ends. `token`: opens the first one, too."""
     cloud = FakeHetzner()
+    cloud.projects[token] = cloud.projects[TOKEN]
     with serving(cloud.told) as cloud.port:
         yield cloud
 

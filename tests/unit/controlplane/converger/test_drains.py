@@ -12,8 +12,6 @@ from controlplane.converger.rolls.foresight import plan_job_id
 from controlplane.converger.verdict import (
     CancelMoves,
     ClearThrottles,
-    ElectPreferred,
-    PreferLogDirs,
     Reassign,
     SetThrottle,
     StartPlanning,
@@ -23,12 +21,11 @@ from controlplane.replacement import Phase
 from controlplane.view import DrainView
 from controlplane.views.restarts import ReplaceView
 from events import facts
-from planner.drain.plan import Deferred, DrainPlan
+from planner.drain.plan import Deferred
 from planner.observed import FailedDirsSeen, KafkaSnapshot, LogDirsSeen, PartitionSeen, ThrottlesSeen, TopicPartition
 from tests.builders import (
     BEFORE,
     NOW,
-    a_document,
     a_drain,
     a_move,
     a_partition,
@@ -38,42 +35,19 @@ from tests.builders import (
     a_view,
     an_instance,
 )
-
-LIVE = (1000, 1001, 1002, 1010)
-ONE, TWO, OTHER = a_move("orders-0"), a_move("orders-1"), a_move("payments-0")
-PLAN = a_plan([ONE, OTHER], [TWO])
-AT_HOME = tuple(a_partition(n) for n in ("orders-0", "orders-1", "payments-0"))
-UNPLANNED = a_drain(plan_sha256="", batch=-1)
-
-
-def _moved(name: str) -> PartitionSeen:
-    return a_partition(name, (1010, 1001, 1002))
-
-
-def _moving(name: str) -> PartitionSeen:
-    return a_partition(name, (1010, 1000, 1001, 1002), isr=(1000, 1001, 1002), adding=(1010,), removing=(1000,))
-
-
-def _step(
-    *partitions: PartitionSeen,
-    drain: DrainView | None = None,
-    plan: DrainPlan | None = PLAN,
-    instances: tuple[Any, ...] = (),
-    view: dict[str, Any] | None = None,
-    throttles: ThrottlesSeen | None = None,
-    **seen: Any,
-) -> Verdict:
-    drain = drain or a_drain()
-    there = (an_instance("brokers-a-0", 1, Phase.DRAINING), an_instance("brokers-a-0", 2), *instances)
-    kafka = a_snapshot(*partitions, brokers=LIVE, throttles=throttles or ThrottlesSeen())
-    values = {"kafka": kafka, "plan": plan, "plan_sha256": drain.plan_sha256, **seen}
-    verdict = drain_step(a_situation(a_view(*there, drain=drain, **(view or {})), **values))
-    assert verdict is not None
-    return verdict
-
-
-def _reason(verdict: Verdict) -> str:
-    return verdict.wait.reason if verdict.wait else ""
+from tests.unit.controlplane.converger.drain_cases import (
+    AT_HOME,
+    LIVE,
+    ONE,
+    OTHER,
+    PLAN,
+    TWO,
+    UNPLANNED,
+    drain_verdict,
+    moved,
+    moving,
+    reason_of,
+)
 
 
 def test_without_a_drain_there_is_nothing_to_do() -> None:
@@ -82,44 +56,44 @@ def test_without_a_drain_there_is_nothing_to_do() -> None:
 
 @pytest.mark.parametrize("kafka", [None, a_snapshot(at=NOW - timedelta(seconds=31))], ids=["unknown", "stale"])
 def test_nothing_moves_on_unknown_metadata(kafka: Any) -> None:
-    verdict = _step(kafka=kafka)
-    assert (verdict.events, verdict.effects, _reason(verdict)) == ((), (), "KafkaUnknown")
+    verdict = drain_verdict(kafka=kafka)
+    assert (verdict.events, verdict.effects, reason_of(verdict)) == ((), (), "KafkaUnknown")
 
 
 # --- planning ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_drain_without_a_plan_asks_for_one() -> None:
-    assert _step(drain=UNPLANNED, plan=None).effects == (StartPlanning(UNPLANNED, plan_job_id(UNPLANNED)),)
+    assert drain_verdict(drain=UNPLANNED, plan=None).effects == (StartPlanning(UNPLANNED, plan_job_id(UNPLANNED)),)
 
 
 def test_a_plan_under_way_is_waited_for() -> None:
-    verdict = _step(drain=UNPLANNED, jobs={plan_job_id(UNPLANNED): JobSeen("running")})
-    assert (verdict.effects, _reason(verdict)) == ((), "DrainPlanning")
+    verdict = drain_verdict(drain=UNPLANNED, jobs={plan_job_id(UNPLANNED): JobSeen("running")})
+    assert (verdict.effects, reason_of(verdict)) == ((), "DrainPlanning")
 
 
 def test_a_plan_that_came_is_recorded_with_its_certificate() -> None:
     result = {"sha256": "s", "engine": "spark", "moves": 3, "bytes": 9, "batches": 2, "certificate": {"moves": 3}}
-    verdict = _step(drain=UNPLANNED, jobs={plan_job_id(UNPLANNED): JobSeen("succeeded", result=result)})
+    verdict = drain_verdict(drain=UNPLANNED, jobs={plan_job_id(UNPLANNED): JobSeen("succeeded", result=result)})
     assert verdict.events == (facts.DrainPlanned("drain-1", "s", "spark", 3, 9, 2, {"moves": 3}),)
 
 
 @pytest.mark.parametrize("retryable", [True, False])
 def test_no_plan_is_recorded_with_its_reason(retryable: bool) -> None:
     job = JobSeen("failed", "Infeasible", "rack a is full", retryable)
-    verdict = _step(drain=UNPLANNED, jobs={plan_job_id(UNPLANNED): job})
+    verdict = drain_verdict(drain=UNPLANNED, jobs={plan_job_id(UNPLANNED): job})
     assert verdict.events == (facts.DrainPlanFailed("drain-1", "rack a is full", not retryable),)
 
 
 @pytest.mark.parametrize(("seconds", "asks"), [(1, False), (2, True)])
 def test_planning_again_backs_off(seconds: int, asks: bool) -> None:
     failed = replace(UNPLANNED, failed="rack a is full", failures=1, failed_at=NOW - timedelta(seconds=seconds))
-    verdict = _step(drain=failed)
-    assert (bool(verdict.effects), _reason(verdict)) == (asks, "" if asks else "DrainInfeasible")
+    verdict = drain_verdict(drain=failed)
+    assert (bool(verdict.effects), reason_of(verdict)) == (asks, "" if asks else "DrainInfeasible")
 
 
 def test_a_plan_that_cannot_be_read_is_made_again() -> None:
-    verdict = _step(plan=None)
+    verdict = drain_verdict(plan=None)
     assert [type(e) for e in verdict.events] == [facts.DrainPlanFailed]
 
 
@@ -127,13 +101,13 @@ def test_a_plan_that_cannot_be_read_is_made_again() -> None:
 
 
 def test_the_first_stretch_is_recorded_before_it_is_handed_over() -> None:
-    verdict = _step(*AT_HOME, drain=a_drain(batch=-1))
+    verdict = drain_verdict(*AT_HOME, drain=a_drain(batch=-1))
     assert verdict.events == (facts.BatchStarted("drain-1", 0, 2, 2000),)
     assert not verdict.effects
 
 
 def test_a_recorded_stretch_is_throttled_and_handed_over() -> None:
-    throttle, reassign = _step(*AT_HOME, plan=a_plan([ONE, OTHER, TWO])).effects
+    throttle, reassign = drain_verdict(*AT_HOME, plan=a_plan([ONE, OTHER, TWO])).effects
     assert isinstance(throttle, SetThrottle)
     assert reassign == Reassign({m.name: m.after for m in (ONE, OTHER, TWO)})
 
@@ -141,15 +115,15 @@ def test_a_recorded_stretch_is_throttled_and_handed_over() -> None:
 def test_entries_start_in_order_as_slots_come_free() -> None:
     plan = a_plan([ONE, OTHER, TWO], slots=1)
     big = replace(plan, moves=tuple(replace(m, bytes=10**6) for m in plan.moves))
-    assert _step(*AT_HOME, plan=big).effects[-1] == Reassign({ONE.name: ONE.after})
-    running = _step(_moving("orders-0"), *AT_HOME[1:], plan=big)
-    assert _reason(running) == "DrainMoves"
-    assert _step(_moved("orders-0"), *AT_HOME[1:], plan=big).effects[-1] == Reassign({OTHER.name: OTHER.after})
+    assert drain_verdict(*AT_HOME, plan=big).effects[-1] == Reassign({ONE.name: ONE.after})
+    running = drain_verdict(moving("orders-0"), *AT_HOME[1:], plan=big)
+    assert reason_of(running) == "DrainMoves"
+    assert drain_verdict(moved("orders-0"), *AT_HOME[1:], plan=big).effects[-1] == Reassign({OTHER.name: OTHER.after})
 
 
 def test_only_open_moves_are_in_the_throttled_lists() -> None:
     """The rates are sized for them: a listed partition in sync is charged against the same quota."""
-    throttle = _step(_moved("orders-0"), *AT_HOME[1:], plan=a_plan([ONE, OTHER])).effects[0]
+    throttle = drain_verdict(moved("orders-0"), *AT_HOME[1:], plan=a_plan([ONE, OTHER])).effects[0]
     assert isinstance(throttle, SetThrottle)
     assert throttle.plan.topics == {"payments": (("0:1000", "0:1001", "0:1002"), ("0:1010",))}
 
@@ -157,163 +131,66 @@ def test_only_open_moves_are_in_the_throttled_lists() -> None:
 def test_an_entry_of_the_same_topic_gets_a_throttle_of_its_own() -> None:
     """A snapshot shows which topics are throttled, not which partitions: the lists are set with every hand-over."""
     plan = a_plan([ONE], [TWO])
-    first = _step(AT_HOME[0], plan=plan).effects[0]
+    first = drain_verdict(AT_HOME[0], plan=plan).effects[0]
     assert isinstance(first, SetThrottle)
-    later = _step(_moved("orders-0"), *AT_HOME[1:], plan=plan, drain=a_drain(batch=1), throttles=first.plan.seen)
+    later = drain_verdict(moved("orders-0"), *AT_HOME[1:], plan=plan, drain=a_drain(batch=1), throttles=first.plan.seen)
     assert isinstance(later.effects[0], SetThrottle)
     assert later.effects[0].plan.topics == {"orders": (("1:1000", "1:1001", "1:1002"), ("1:1010",))}
 
 
 def test_a_dead_broker_is_left_out_of_the_throttle() -> None:
     kafka = a_snapshot(*AT_HOME, brokers=(1000, 1001, 1010), fenced=(1002,))
-    throttle = _step(kafka=kafka, plan=a_plan([ONE])).effects[0]
+    throttle = drain_verdict(kafka=kafka, plan=a_plan([ONE])).effects[0]
     assert isinstance(throttle, SetThrottle)
     assert set(throttle.plan.leader_bytes_per_s) == {1000, 1001, 1010}
 
 
 def test_running_moves_are_waited_for_and_their_throttle_is_kept() -> None:
-    running = (_moving("orders-0"), _moving("payments-0"), _moving("orders-1"))
-    first = _step(*running)
-    assert _reason(first) == "DrainMoves"
+    running = (moving("orders-0"), moving("payments-0"), moving("orders-1"))
+    first = drain_verdict(*running)
+    assert reason_of(first) == "DrainMoves"
     assert isinstance(first.effects[0], SetThrottle)
-    assert not _step(*running, throttles=first.effects[0].plan.seen).effects
+    assert not drain_verdict(*running, throttles=first.effects[0].plan.seen).effects
 
 
 def test_a_tick_tells_bytes_left_rate_and_time() -> None:
-    half = replace(_moving("orders-0"), size_bytes=1000, arrived_bytes=(500,))
+    half = replace(moving("orders-0"), size_bytes=1000, arrived_bytes=(500,))
     drain = a_drain(moving_at=NOW - timedelta(seconds=10))
-    verdict = _step(half, _moved("payments-0"), _moved("orders-1"), drain=drain)
+    verdict = drain_verdict(half, moved("payments-0"), moved("orders-1"), drain=drain)
     assert verdict.sentence.endswith("2 of 3 moves done, 1 running, 500 B left at 250 B/s, about 2 s")
 
 
 def test_the_next_stretch_begins_when_an_entry_of_it_has_a_free_slot() -> None:
-    verdict = _step(_moved("orders-0"), AT_HOME[1], _moved("payments-0"))
+    verdict = drain_verdict(moved("orders-0"), AT_HOME[1], moved("payments-0"))
     assert verdict.events == (facts.BatchStarted("drain-1", 1, 1, 1000),)
 
 
 def test_a_stretch_somebody_has_overtaken_is_left_out() -> None:
     plan = a_plan([ONE], [OTHER], [TWO])
-    verdict = _step(_moved("orders-0"), AT_HOME[1], _moved("payments-0"), plan=plan)
+    verdict = drain_verdict(moved("orders-0"), AT_HOME[1], moved("payments-0"), plan=plan)
     assert verdict.events == (facts.BatchStarted("drain-1", 2, 1, 1000),)
 
 
 def test_a_pause_stops_the_drain_at_the_checkpoint_and_what_is_open_ends() -> None:
     paused = {"paused": "lunch"}
-    assert _reason(_step(_moving("orders-0"), AT_HOME[1], _moved("payments-0"), view=paused)) == "DrainMoves"
-    stopped = _step(_moved("orders-0"), AT_HOME[1], _moved("payments-0"), view=paused)
-    assert (stopped.events, stopped.effects, _reason(stopped)) == ((), (), "Paused")
+    assert reason_of(drain_verdict(moving("orders-0"), AT_HOME[1], moved("payments-0"), view=paused)) == "DrainMoves"
+    stopped = drain_verdict(moved("orders-0"), AT_HOME[1], moved("payments-0"), view=paused)
+    assert (stopped.events, stopped.effects, reason_of(stopped)) == ((), (), "Paused")
     assert "stopped after 2 of 3 moves" in stopped.sentence
-
-
-# --- log directories --------------------------------------------------------------------------------------------------
-
-SHELVED = replace(ONE, log_dirs=("/a",))
-
-
-def test_brokers_hear_of_their_directories_before_the_moves() -> None:
-    _, wish, reassign = _step(AT_HOME[0], plan=a_plan([SHELVED])).effects
-    assert wish == PreferLogDirs({1010: {ONE.name: "/a"}})
-    assert reassign == Reassign({ONE.name: ONE.after})
-
-
-def test_a_move_that_runs_is_not_told_again() -> None:
-    plan = a_plan([SHELVED, TWO])
-    effects = _step(_moving("orders-0"), *AT_HOME[1:], plan=plan).effects
-    assert not [e for e in effects if isinstance(e, PreferLogDirs)]
-    assert effects[-1] == Reassign({TWO.name: TWO.after})
-
-
-def test_a_directory_left_to_kafka_is_not_named() -> None:
-    effects = _step(AT_HOME[0], plan=a_plan([replace(ONE, log_dirs=("",))])).effects
-    assert [type(e) for e in effects] == [SetThrottle, Reassign]
-
-
-# --- sources ----------------------------------------------------------------------------------------------------------
-
-READ = replace(ONE, source=1002)
-
-
-def test_the_source_is_put_in_charge_before_its_copy() -> None:
-    _, order, election, reassign = _step(AT_HOME[0], plan=a_plan([READ])).effects
-    assert order == Reassign({ONE.name: (1002, 1000, 1001)})
-    assert election == ElectPreferred((ONE.name,))
-    assert reassign == Reassign({ONE.name: ONE.after})
-
-
-def test_a_transfer_that_was_made_before_a_crash_is_gone_on_from() -> None:
-    led = a_partition("orders-0", (1002, 1000, 1001), leader=1002)
-    assert [type(e) for e in _step(led, plan=a_plan([READ])).effects] == [SetThrottle, Reassign]
-
-
-def test_a_source_out_of_sync_is_not_put_in_charge() -> None:
-    late = a_partition("orders-0", isr=(1000, 1001))
-    assert _step(late, plan=a_plan([READ])).effects[-1] == Reassign({ONE.name: ONE.after})
-    assert not [e for e in _step(late, plan=a_plan([READ])).effects if isinstance(e, ElectPreferred)]
-
-
-def test_no_broker_is_put_in_charge_of_too_much() -> None:
-    """H7: twice what the fullest leads, here two of two."""
-    led = [a_partition(f"orders-{n}", leader=1000 if n < 5 else 1002) for n in range(6)]
-    moves = [replace(a_move(f"orders-{n}"), source=1002) for n in range(5)]
-    elected = [e for e in _step(*led, plan=a_plan(moves)).effects if isinstance(e, ElectPreferred)]
-    assert len(elected[0].partitions) == 5
-    one = [a_partition("orders-0"), a_partition("orders-1", leader=1001), a_partition("orders-2", leader=1002)]
-    both = _step(*one, plan=a_plan([replace(a_move(f"orders-{n}"), source=1002) for n in range(2)]))
-    assert [e.partitions for e in both.effects if isinstance(e, ElectPreferred)] == [(TopicPartition("orders", 0),)]
-
-
-def test_leadership_goes_where_the_plan_wants_it_when_the_drain_ends() -> None:
-    led = a_partition("orders-0", (1010, 1001, 1002), leader=1002)
-    verdict = _step(led, plan=a_plan([READ]), throttles=ThrottlesSeen(topics=frozenset({"orders"})))
-    assert verdict.effects == (ClearThrottles(), ElectPreferred((ONE.name,)))
-
-
-def test_changes_of_order_come_after_the_copies_and_take_no_slot() -> None:
-    order = a_move("payments-0", (1001, 1002), (1002, 1001))
-    order = replace(order, bytes=0)
-    at_home = a_partition("payments-0", (1001, 1002))
-    plan = a_plan([ONE, order], slots=1)
-    assert _step(AT_HOME[0], at_home, plan=plan).effects[-1] == Reassign({ONE.name: ONE.after})
-    assert _step(_moving("orders-0"), at_home, plan=plan).effects[-1] == Reassign({order.name: order.after})
-
-
-def test_a_move_that_would_stop_writes_waits_and_names_the_topic() -> None:
-    """Seen on real brokers: while a partition of one replica moves, two are assigned and min ISR 2 applies."""
-    single = a_partition("logs-0", (1000,), min_isr=1, configured_min_isr=2)
-    verdict = _step(single, plan=a_plan([a_move("logs-0", (1000,))]))
-    assert (verdict.effects, _reason(verdict)) == ((), "MinIsrGate")
-    assert "logs-0 would refuse writes" in verdict.sentence
-    assert verdict.wait is not None
-    assert "rollout.allowUnavailable" in verdict.wait.next_command
-
-
-def test_an_excused_topic_moves_all_the_same() -> None:
-    text = a_document(pause="false, allowUnavailable: [logs]")
-    single = a_partition("logs-0", (1000,), min_isr=1, configured_min_isr=2)
-    verdict = _step(single, plan=a_plan([a_move("logs-0", (1000,))]), view={"document": text})
-    assert isinstance(verdict.effects[-1], Reassign)
-
-
-def test_what_may_move_moves_while_the_rest_waits() -> None:
-    single = a_partition("logs-0", (1000,), min_isr=1, configured_min_isr=2)
-    plan = a_plan([ONE, a_move("logs-0", (1000,))])
-    assert _step(AT_HOME[0], single, plan=plan).effects[-1] == Reassign({ONE.name: ONE.after})
-    assert _reason(_step(_moving("orders-0"), single, plan=plan)) == "DrainMoves"
-    assert _reason(_step(_moved("orders-0"), single, plan=plan)) == "MinIsrGate"
 
 
 # --- the end of a round ----------------------------------------------------------------------------------------------
 
-EMPTY = tuple(_moved(n) for n in ("orders-0", "orders-1", "payments-0"))
+EMPTY = tuple(moved(n) for n in ("orders-0", "orders-1", "payments-0"))
 
 
 def test_an_empty_broker_is_drained() -> None:
-    verdict = _step(*EMPTY, drain=a_drain(batch=1))
+    verdict = drain_verdict(*EMPTY, drain=a_drain(batch=1))
     assert verdict.events == (facts.NodeDrained("drain-1", ("brokers-a-0.g1",), 3000, 3),)
 
 
 def test_throttles_go_before_the_drain_is_called_done() -> None:
-    verdict = _step(*EMPTY, drain=a_drain(batch=1), throttles=ThrottlesSeen(topics=frozenset({"orders"})))
+    verdict = drain_verdict(*EMPTY, drain=a_drain(batch=1), throttles=ThrottlesSeen(topics=frozenset({"orders"})))
     assert (verdict.events, verdict.effects) == ((), (ClearThrottles(),))
 
 
@@ -322,16 +199,16 @@ def test_log_dirs_that_do_not_say_empty_are_waited_for(disks: LogDirsSeen | None
     kafka = a_snapshot(*EMPTY, brokers=LIVE)
     dirs = {**kafka.log_dirs, 1000: disks}
     kafka = replace(kafka, log_dirs={b: d for b, d in dirs.items() if d is not None})
-    assert _reason(_step(kafka=kafka, drain=a_drain(batch=1))) == "LogDirsNotEmpty"
+    assert reason_of(drain_verdict(kafka=kafka, drain=a_drain(batch=1))) == "LogDirsNotEmpty"
 
 
 def test_a_dead_broker_needs_no_log_dirs() -> None:
     kafka = a_snapshot(*EMPTY, brokers=(1001, 1002, 1010), fenced=(1000,))
-    assert [type(e) for e in _step(kafka=kafka, drain=a_drain(batch=1)).events] == [facts.NodeDrained]
+    assert [type(e) for e in drain_verdict(kafka=kafka, drain=a_drain(batch=1)).events] == [facts.NodeDrained]
 
 
 def test_a_new_topic_on_the_broker_is_the_next_round() -> None:
-    verdict = _step(*EMPTY, a_partition("late-0"), drain=a_drain(batch=1))
+    verdict = drain_verdict(*EMPTY, a_partition("late-0"), drain=a_drain(batch=1))
     again = verdict.events[0]
     assert isinstance(again, facts.DrainRequested)
     assert (again.round, again.keys, dict(again.successors)) == (2, ("brokers-a-0.g1",), {"1000": 1010})
@@ -339,8 +216,8 @@ def test_a_new_topic_on_the_broker_is_the_next_round() -> None:
 
 
 def test_the_last_round_names_the_topics_and_gives_up() -> None:
-    verdict = _step(*EMPTY, a_partition("late-0"), drain=a_drain(batch=1, round=MAX_ROUNDS))
-    assert (verdict.events, _reason(verdict)) == ((), "DrainNotConverging")
+    verdict = drain_verdict(*EMPTY, a_partition("late-0"), drain=a_drain(batch=1, round=MAX_ROUNDS))
+    assert (verdict.events, reason_of(verdict)) == ((), "DrainNotConverging")
     assert "late" in verdict.sentence
 
 
@@ -384,13 +261,13 @@ def test_a_strangers_move_that_aims_at_a_drained_broker_whose_vm_is_gone_goes_el
 
 
 def test_a_strangers_move_onto_a_drained_broker_that_may_come_back_is_waited_for() -> None:
-    assert _reason(_aims_at_the_drained()) == "ForeignReassignment"
+    assert reason_of(_aims_at_the_drained()) == "ForeignReassignment"
 
 
 def test_a_strangers_reassignment_is_waited_for() -> None:
     foreign = a_partition("late-0", (1002, 1000, 1001), isr=(1000, 1001), adding=(1002,), removing=(1000,))
-    verdict = _step(*EMPTY, foreign, drain=a_drain(batch=1))
-    assert (verdict.events, verdict.effects, _reason(verdict)) == ((), (), "ForeignReassignment")
+    verdict = drain_verdict(*EMPTY, foreign, drain=a_drain(batch=1))
+    assert (verdict.events, verdict.effects, reason_of(verdict)) == ((), (), "ForeignReassignment")
 
 
 # --- trouble ----------------------------------------------------------------------------------------------------------
@@ -399,26 +276,26 @@ DEAD_HEIR = an_instance("brokers-a-0", 2, lost_at=BEFORE)
 
 
 def test_a_drain_to_a_dead_successor_takes_its_moves_back_first() -> None:
-    verdict = _step(_moving("orders-0"), instances=(DEAD_HEIR,))
+    verdict = drain_verdict(moving("orders-0"), instances=(DEAD_HEIR,))
     assert verdict.effects == (CancelMoves((TopicPartition("orders", 0),)),)
 
 
 def test_a_move_whose_old_replicas_are_too_few_is_not_taken_back() -> None:
     """It waits for the next heir, which is made once the drain was put off."""
-    thin = replace(_moving("orders-0"), isr=(1001, 1010))
-    verdict = _step(thin, instances=(DEAD_HEIR,))
+    thin = replace(moving("orders-0"), isr=(1001, 1010))
+    verdict = drain_verdict(thin, instances=(DEAD_HEIR,))
     assert (verdict.effects, [type(e) for e in verdict.events]) == ((), [facts.DrainAbandoned])
 
 
 def test_with_nothing_stuck_a_drain_to_a_dead_successor_is_put_off() -> None:
-    verdict = _step(*AT_HOME, instances=(DEAD_HEIR,))
+    verdict = drain_verdict(*AT_HOME, instances=(DEAD_HEIR,))
     assert [type(e) for e in verdict.events] == [facts.DrainAbandoned]
 
 
 @pytest.mark.parametrize(("lost_s", "put_off"), [(299, False), (300, True)])
 def test_a_bystander_that_is_gone_for_good_puts_the_drain_off(lost_s: int, put_off: bool) -> None:
     gone = an_instance("brokers-b-0", lost_at=NOW - timedelta(seconds=lost_s))
-    verdict = _step(*AT_HOME, instances=(gone,))
+    verdict = drain_verdict(*AT_HOME, instances=(gone,))
     assert ([type(e) for e in verdict.events] == [facts.DrainAbandoned]) is put_off
 
 
@@ -435,12 +312,12 @@ def test_what_had_every_copy_on_vms_that_are_gone_is_told_to_a_person_and_not_as
     def step(*partitions: PartitionSeen, lost: bool = True) -> Verdict:
         there = (GONE,) if lost else ()
         kafka = a_snapshot(*partitions, brokers=(1000, 1002, 1010), fenced=(1001,))
-        return _step(drain=drain, plan=plan, instances=there, kafka=kafka, view={"progressed_at": NOW})
+        return drain_verdict(drain=drain, plan=plan, instances=there, kafka=kafka, view={"progressed_at": NOW})
 
     told = step(ALONE)
-    assert (told.events, _reason(told)) == ((), "CopiesGone")
+    assert (told.events, reason_of(told)) == ((), "CopiesGone")
     assert "scratch-0 (replicas [1001])" in told.sentence
-    assert _reason(step(ALONE, lost=False)) == "MovesDeferred", "its VM is there, and may well come back"
+    assert reason_of(step(ALONE, lost=False)) == "MovesDeferred", "its VM is there, and may well come back"
 
 
 LAGS = a_partition("orders-0", isr=(1000, 1001))
@@ -464,9 +341,9 @@ def test_a_plan_that_found_nothing_movable_is_asked_for_again_once_that_looks_ot
     """Each quarter of a minute it was, for as long as a broker was away: some 20,000 events a day."""
     plan = replace(a_plan([]), deferred=(Deferred(TopicPartition("orders", 0), why),))
     seen = {"progressed_at": NOW - timedelta(seconds=ago_s)}
-    verdict = _step(partition, drain=a_drain(batch=-1), plan=plan, view=seen)
+    verdict = drain_verdict(partition, drain=a_drain(batch=-1), plan=plan, view=seen)
     assert [type(e) for e in verdict.events] == ([facts.DrainRequested] if asks else [])
-    assert asks or _reason(verdict) == "MovesDeferred"
+    assert asks or reason_of(verdict) == "MovesDeferred"
 
 
 FAILED_DIR = FailedDirsSeen(("/volumes/data2/kafka",), 1, 1000)
@@ -488,12 +365,12 @@ def _unable(how: str, *partitions: PartitionSeen) -> KafkaSnapshot:
     [("down", "does not serve"), ("full", "whose disk is full"), ("failed", "/volumes/data2/kafka has failed")],
 )
 def test_nothing_more_is_handed_over_to_a_target_that_can_take_nothing(how: str, words: str) -> None:
-    verdict = _step(kafka=_unable(how, *AT_HOME))
-    assert (verdict.events, verdict.effects, _reason(verdict)) == ((), (), "DrainTarget")
+    verdict = drain_verdict(kafka=_unable(how, *AT_HOME))
+    assert (verdict.events, verdict.effects, reason_of(verdict)) == ((), (), "DrainTarget")
     assert words in verdict.sentence
-    running = _step(kafka=_unable(how, _moving("orders-0"), *AT_HOME[1:]))
+    running = drain_verdict(kafka=_unable(how, moving("orders-0"), *AT_HOME[1:]))
     assert not [e for e in running.effects if isinstance(e, Reassign)]
-    assert (_reason(running), words in running.sentence) == ("DrainMoves", True)
+    assert (reason_of(running), words in running.sentence) == ("DrainMoves", True)
 
 
 NO_PLAN = replace(UNPLANNED, failed="1010 cannot receive", failed_at=NOW, failures=1)
@@ -503,14 +380,14 @@ ASKED = {"to_replace": {"brokers-a-0.g2": ReplaceView("healing of log_dir_failed
 @pytest.mark.parametrize(("drain", "how"), [(NO_PLAN, "full"), (a_drain(), "failed"), (a_drain(), "down")])
 def test_a_drain_to_a_successor_that_can_take_nothing_and_gets_a_new_vm_is_put_off(drain: DrainView, how: str) -> None:
     """It was waited for, and what stands in for it was not made before the drain had ended."""
-    verdict = _step(kafka=_unable(how, *AT_HOME), drain=drain, view=ASKED)
+    verdict = drain_verdict(kafka=_unable(how, *AT_HOME), drain=drain, view=ASKED)
     assert verdict.events == (facts.DrainAbandoned("drain-1", "broker 1010 cannot receive"),)
-    kept = _step(kafka=_unable(how, *AT_HOME), drain=drain)
-    assert (kept.events, _reason(kept)) == ((), "DrainInfeasible" if drain is NO_PLAN else "DrainTarget")
+    kept = drain_verdict(kafka=_unable(how, *AT_HOME), drain=drain)
+    assert (kept.events, reason_of(kept)) == ((), "DrainInfeasible" if drain is NO_PLAN else "DrainTarget")
 
 
 def test_a_drain_goes_on_to_a_successor_that_can_take_all_though_a_person_wants_it_replaced() -> None:
-    begun = _step(*AT_HOME, view=ASKED)
+    begun = drain_verdict(*AT_HOME, view=ASKED)
     assert [type(e) for e in begun.events] == [facts.BatchStarted]
 
 
@@ -518,5 +395,5 @@ def test_the_old_broker_may_die_while_it_is_drained() -> None:
     """Its surviving copies are moved on."""
     dying = an_instance("brokers-a-0", 1, Phase.DRAINING, lost_at=BEFORE)
     kafka = a_snapshot(a_partition("orders-0", isr=(1001, 1002), leader=1001), brokers=LIVE[1:], fenced=(1000,))
-    verdict = _step(kafka=kafka, instances=(dying,), plan=a_plan([ONE]))
+    verdict = drain_verdict(kafka=kafka, instances=(dying,), plan=a_plan([ONE]))
     assert verdict.effects[-1] == Reassign({ONE.name: ONE.after})

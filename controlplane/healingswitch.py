@@ -45,8 +45,15 @@ def switched_off(view: ClusterView, now: datetime) -> tuple[Kind, ...]:
 
 def is_being_cured(view: ClusterView, node: str, key: str) -> bool:
     """Whether a cure wants the VM replaced: it asked for that in the same append."""
+    return bool(findings_being_cured(view, node, key))
+
+
+def findings_being_cured(view: ClusterView, node: str, key: str) -> frozenset[str]:
+    """What that new VM is the cure of."""
     asked = view.to_replace.get(key)
-    return asked is not None and any(c.node == node and c.at == asked.requested_at for c in view.cures)
+    if asked is None:
+        return frozenset()
+    return frozenset(c.finding for c in view.cures if c.node == node and c.at == asked.requested_at)
 
 
 def _until(switch: SwitchView) -> str:

@@ -6,22 +6,24 @@ young word of its agent (its cloud takes its VM back within minutes, too), or by
 counts, too. An agent that is silent is left to Kafka's word, as everywhere. Empty brokers on their way out, and new
 ones that never served, are nobody's loss.
 
-Repairs do not ask: a broker that is away already, or is stopped as its own cure, takes nothing from anybody.
+Repairs do not ask: a broker that is away already, or is stopped as its own cure, takes nothing from anybody. One whose
+host goes down some other day does.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from controlplane.converger.clouds.maintenance import preemptions
+from controlplane.converger.clouds.maintenance import dates_told, preemptions
 from controlplane.converger.health.testimony import is_unproved, says_it_is_down, why_not_serving
 from controlplane.converger.rolls.arrivals import service_report
 from controlplane.converger.verdict import Situation
 from controlplane.externals import expected_externals, external_brokers
-from controlplane.healingswitch import is_being_cured
+from controlplane.healingswitch import findings_being_cured
 from controlplane.kafka.gates import Gate
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
+from planner.maintenance import FINDING as MAINTENANCE_FINDING
 from planner.observed import KafkaSnapshot
 from providers.harm import Harm
 from providers.notices import MaintenanceNotice
@@ -65,7 +67,7 @@ def may_go_away(situation: Situation, kafka: KafkaSnapshot, instance: InstanceVi
     if is_unproved(situation, kafka, instance) and not says_it_is_down(situation, instance):
         # It may well serve again: nobody else may be away beside it, and that it may be away itself excuses nothing.
         away = {broker: told for broker, told in away.items() if broker != instance.service_id}
-    if instance.service_id in away or is_being_cured(situation.view, instance.node, instance.key):
+    if instance.service_id in away or _is_ill(situation, instance):
         return Gate(True, f"{instance.key} is away or ill itself")
     most = most_away(situation.view)
     if len(away) < most:
@@ -73,6 +75,20 @@ def may_go_away(situation: Situation, kafka: KafkaSnapshot, instance: InstanceVi
     first, *others = (away[broker] for broker in sorted(away))
     more = f"; and {len(others)} more" if others else ""
     return Gate(False, f"{first}{more} (at most {most} at a time, by rollout.maxUnavailable)")
+
+
+def _is_ill(situation: Situation, instance: InstanceView) -> bool:
+    """Whether it is stopped as its own cure. One whose host goes down serves until then, and no longer goes where its
+    cloud took that back: it is ill only with the date at hand."""
+    findings = findings_being_cured(situation.view, instance.node, instance.key)
+    if findings - {MAINTENANCE_FINDING}:
+        return True
+    date = dates_told(situation).get(instance.key) if findings else None
+    return date is not None and _is_soon(situation, date)
+
+
+def _is_soon(situation: Situation, date: datetime) -> bool:
+    return abs(date - situation.now) <= TAKEN_SOON
 
 
 def brokers_away(situation: Situation, kafka: KafkaSnapshot) -> Mapping[int, Away]:
@@ -107,7 +123,7 @@ def _away(
         if instance.key in chaos.keys and chaos.fault in _TAKEN_AWAY:
             return f"chaos: {chaos.fault}", chaos.since
     taken = taken_back.get(instance.key)
-    if taken is not None and taken.not_before is not None and abs(taken.not_before - situation.now) <= TAKEN_SOON:
+    if taken is not None and taken.not_before is not None and _is_soon(situation, taken.not_before):
         return f"its cloud takes its VM back at {taken.not_before:%H:%M:%S} UTC", None
     since = situation.seen.health.astray.get(instance.service_id)
     report, against = service_report(situation, instance), why_not_serving(situation, kafka, instance)

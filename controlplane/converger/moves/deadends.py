@@ -50,6 +50,11 @@ def in_the_way_of_drain(
     return tuple(sorted(back)), frozenset(p.name for p in running)
 
 
+def counted_on(partition: PartitionSeen, dead: Collection[int]) -> tuple[int, ...]:
+    """Those of the dead that Kafka has not missed yet: by its word they lead it, or are in sync."""
+    return tuple(b for b in dead if b in partition.isr or b == partition.leader)
+
+
 def detours(
     view: ClusterView, kafka: KafkaSnapshot, stuck: Sequence[PartitionSeen], dead: Collection[int]
 ) -> Mapping[TopicPartition, tuple[int, ...]]:
@@ -59,13 +64,14 @@ def detours(
     move would never end, nor would anybody replace the dead before it; the spread is mended as any other is. A
     partition for which there is no broker is left out, and one without a leader that serves: one of the dead may have
     the only copy, which Kafka would drop with its place (3.x with ZooKeeper stops at once who was being added and is
-    no longer named: `KafkaController.updateCurrentReassignment`)."""
+    no longer named: `KafkaController.updateCurrentReassignment`). So is one in whose ISR Kafka still counts one of the
+    dead: it would shrink by our word."""
     racks = {i.service_id: i.planned.rack for i in view.brokers()}
     load = {i.service_id: len(kafka.hosted_by(i.service_id)) for i in view.receivers()}
     there = [b for b in sorted(load, key=lambda b: (load[b], b)) if b in kafka.live_brokers() and b not in dead]
     found: dict[TopicPartition, tuple[int, ...]] = {}
     for p in stuck:
-        if p.leader in dead or not kafka.has_source(p):
+        if not kafka.has_source(p) or counted_on(p, dead):
             continue
         target = list(p.target)
         for place, broker in enumerate(target):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controlplane.converger.backoff import delay_s
-from controlplane.converger.moves.deadends import detours, in_the_way, in_the_way_of_drain
+from controlplane.converger.moves.deadends import counted_on, detours, in_the_way, in_the_way_of_drain
 from controlplane.converger.moves.diskroom import overfull_disk, untold_disks
 from controlplane.converger.moves.pacing import paced
 from controlplane.converger.pausing import hold_on
@@ -356,9 +356,15 @@ def _give_up(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, dead:
     if around:
         sentence = f"drain of {_names(drain)}: broker {dead[0]} died, {len(around)} moves that wait for it go elsewhere"
         return act(sentence, Reassign(around))
+    gone = [b for b in dead if _is_gone(situation, b)]
     led = [p for p in stuck if kafka.has_source(p)]
+    counting = [(b, p.name) for p in led for b in counted_on(p, gone)]
+    if counting:
+        broker, name = counting[0]
+        sentence = f"drain of {_names(drain)}: broker {broker} died, and Kafka still counts it in for {name}"
+        return wait("ReassignmentStuck", sentence, patience_s=60)
     # Who is gone for good is replaced first where no broker is left to take the place: another one is made by that.
-    if led and not all(_is_gone(situation, b) for b in dead):
+    if led and len(gone) < len(dead):
         sentence = f"drain of {_names(drain)}: {led[0].name} waits for dead broker {dead[0]} and its ISR is too small"
         return wait("ReassignmentStuck", sentence, patience_s=0)
     why = f"broker {dead[0]} {'died' if _is_gone(situation, dead[0]) else 'cannot receive'}"

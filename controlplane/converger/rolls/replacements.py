@@ -20,7 +20,14 @@ from controlplane.converger.rolls.nodevolumes import (
     volumes_of_node,
     with_new_ones,
 )
-from controlplane.converger.rolls.succession import drain_lost, drain_replaced, has_failed_disk, is_whole, superseded
+from controlplane.converger.rolls.succession import (
+    drain_lost,
+    drain_replaced,
+    has_failed_disk,
+    is_ill_heir_of_lost,
+    is_whole,
+    superseded,
+)
 from controlplane.converger.running.toldsettings import config_to_make, needs_restart, settings_to_make
 from controlplane.converger.verdict import Situation, SurgeAsk, SurgeShare, Verdict, Wait, record, wait
 from controlplane.folds.growth import size_of
@@ -171,7 +178,8 @@ def _next(situation: Situation, changes: Sequence[NodeChange]) -> Work | None:
 
 def _that_others_wait_for(situation: Situation, changes: Sequence[NodeChange]) -> tuple[NodeChange, ...]:
     """Brokers to be replaced for a disk that failed, or that do not serve: their copies are out of sync until they are,
-    so everything else that needs a whole cluster would wait for them."""
+    so everything else that needs a whole cluster would wait for them. And heirs that are ill themselves, to whom what
+    a lost one had is not brought: it counts as down until the next heir has it."""
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
     if not view.to_replace:
         return ()
@@ -179,7 +187,8 @@ def _that_others_wait_for(situation: Situation, changes: Sequence[NodeChange]) -
 
     def is_waited_for(old: Incumbent) -> bool:
         is_down = serving is not None and old.service == "broker" and old.service_id not in serving
-        return has_failed_disk(view, old.node, old.key) or (is_down and old.key in view.to_replace)
+        is_ill = has_failed_disk(view, old.node, old.key) or is_ill_heir_of_lost(view, old.node, old.key)
+        return is_ill or (is_down and old.key in view.to_replace)
 
     return tuple(c for c in changes if c.change is Change.REPLACE and c.incumbent and is_waited_for(c.incumbent))
 

@@ -112,6 +112,12 @@ def is_whole(situation: Situation, excepted: Sequence[int]) -> Gate:
     )
 
 
+def is_ill_heir_of_lost(view: ClusterView, node: str, key: str) -> bool:
+    """Whether a broker of the node is lost, and what it had is not brought to this one, which is to be cured itself."""
+    elders = (i for i in view.of_node(node) if i.phase is Phase.JOINED and i.key != key)
+    return is_being_cured(view, node, key) and any(i.lost for i in elders)
+
+
 def has_failed_disk(view: ClusterView, node: str, key: str) -> bool:
     asked = view.to_replace.get(key)
     return asked is not None and (bool(asked.disks) or (asked.new_disk and is_being_cured(view, node, key)))

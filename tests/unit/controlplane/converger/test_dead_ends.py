@@ -14,6 +14,7 @@ from controlplane.replacement import Phase
 from controlplane.view import InstanceView
 from controlplane.views.restarts import ReplaceView
 from events import facts
+from planner.healing import Cure, PastCure
 from planner.observed import PartitionSeen, TopicPartition
 from tests.builders import NOW, a_drain, a_partition, a_situation, a_snapshot, a_view, an_instance
 
@@ -124,6 +125,25 @@ def test_a_lost_broker_that_gets_no_successor_is_emptied_in_the_same_drain() -> 
     assert (drain.keys, drain.successors) == (("brokers-a-0.g1", "brokers-a-1.g1"), {"1000": 1010})
 
 
+def test_the_next_heir_of_a_lost_broker_comes_before_others_are_emptied() -> None:
+    """What the lost one had was not brought to its heir, as that was to be cured itself; and all else waited for the
+    lost one to be back (seed 39280)."""
+    instances = (
+        an_instance("brokers-a-0", 1, service_id=1003, lost_at=LONG_AGO),
+        an_instance("brokers-a-0", 2, service_id=1008),
+        an_instance("brokers-b-0", 1),
+        an_instance("brokers-b-0", 2, service_id=1007),
+        an_instance("brokers-c-0"),
+    )
+    asked = {key: ReplaceView("its host goes down", False, NOW) for key in ("brokers-a-0.g2", "brokers-b-0.g1")}
+    cures = tuple(PastCure(node, "maintenance", Cure.REPLACE, NOW) for node in ("brokers-a-0", "brokers-b-0"))
+    kafka = a_snapshot(a_partition("orders-0", (1003, 1001, 1002)), brokers=(1001, 1002, 1007, 1008))
+    verdict = replacement_step(a_situation(a_view(*instances, to_replace=asked, cures=cures), kafka=kafka))
+    assert verdict is not None
+    (started,) = (e for e in verdict.events if isinstance(e, facts.RecycleStarted))
+    assert "brokers-a-0" in started.replace
+
+
 def test_who_is_in_the_way_of_one_that_is_in_the_way_is_emptied_in_the_same_drain() -> None:
     """That one was put off at once for it, and asked for again, 26,000 events in all (seed 39190)."""
     instances = (
@@ -168,6 +188,16 @@ def test_a_move_that_may_not_be_taken_back_goes_on_to_a_live_broker_of_the_dead_
     verdict = drain_step(situation)
     assert verdict is not None
     assert verdict.effects == (Reassign({TopicPartition("orders", 0): (1010, 1005, 1002)}),)
+
+
+@pytest.mark.parametrize("isr", [(1002, 1003), (1002, 1003, 1010)])
+def test_a_move_waits_for_kafka_to_miss_a_dead_target_before_it_goes_elsewhere(isr: tuple[int, ...]) -> None:
+    """Seeds 39280, 39294: the ISR fell under the minimum by Kedge's call. Nor is the drain put off meanwhile."""
+    counted = replace(IN_FLIGHT, isr=isr, min_isr=3)
+    verdict = drain_step(seen(counted, instances=fleet(), live=(1002, 1003, 1005, 1010)))
+    assert verdict is not None
+    assert (verdict.events, verdict.effects, verdict.wait and verdict.wait.reason) == ((), (), "ReassignmentStuck")
+    assert "broker 1003 died, and Kafka still counts it in for orders-0" in verdict.sentence
 
 
 def test_two_replicas_are_in_one_rack_for_a_while_where_no_broker_of_another_lives() -> None:

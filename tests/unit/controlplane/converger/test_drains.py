@@ -282,7 +282,7 @@ def test_a_drain_to_a_dead_successor_takes_its_moves_back_first() -> None:
 
 def test_a_move_whose_old_replicas_are_too_few_is_not_taken_back() -> None:
     """It waits for the next heir, which is made once the drain was put off."""
-    thin = replace(moving("orders-0"), isr=(1001, 1010))
+    thin = replace(moving("orders-0"), isr=(1001,), leader=1001)
     verdict = drain_verdict(thin, instances=(DEAD_HEIR,))
     assert (verdict.effects, [type(e) for e in verdict.events]) == ((), [facts.DrainAbandoned])
 

@@ -22,6 +22,7 @@ from controlplane.views.external import ExternalBrokerView, ExternalView
 from controlplane.views.restarts import Before, ReplaceView, RestartView, RollingRestartView
 from events import facts
 from planner.healing import Cure, PastCure
+from planner.maintenance import FINDING
 from planner.observed import KafkaSnapshot
 from tests.builders import BEFORE, NOW, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
 
@@ -242,3 +243,18 @@ def test_the_cure_of_a_sick_broker_does_not_wait_for_others() -> None:
     by_a_person = _hand_over(to_replace={A: asked}, chaos=paused)
     assert by_a_person is not None
     assert by_a_person.events == ()
+
+
+@pytest.mark.parametrize(("told_in_s", "is_ill"), [(None, False), (90, True), (3600, False)])
+def test_who_was_to_go_and_serves_on_is_stopped_beside_nobody(told_in_s: int | None, is_ill: bool) -> None:
+    """Its cloud had taken its word back, and its handover was an end to it as if it were ill, beside one whose VM was
+    taken back within two minutes (seed 39281)."""
+    asked = ReplaceView("the cloud announces maintenance", new_disk=False, requested_at=BEFORE)
+    view = a_view(SICK, to_replace={A: asked}, cures=(PastCure("brokers-a-0", FINDING, Cure.REPLACE, BEFORE),))
+    reports = {A: a_report(view.instances[A])}
+    if told_in_s is not None:
+        at = NOW + timedelta(seconds=told_in_s)
+        notice = PreemptionReport(kind="preempt", deadline=at, since=BEFORE, words="spot terminate")
+        report = reports[A].report.model_copy(update={"preemption": notice})
+        reports[A] = replace(reports[A], report=report)
+    assert _gate(view, reports=reports).open is is_ill

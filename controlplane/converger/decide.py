@@ -203,6 +203,8 @@ def _in_hand(situation: Situation, number: int, verdict: Verdict) -> Verdict:
         made = noticed_first(situation)
         if made is not None:
             return made
+    if _has_no_source(situation, IN_HAND[number], verdict) and (begun := _restarted_first(situation)) is not None:
+        return begun
     if _needs_the_sick(IN_HAND[number], verdict):
         first = lost_disk_first(situation) or _restarted_first(situation)
         return first or _explained(situation, _put_off(situation, verdict))
@@ -231,6 +233,14 @@ def _restarted_first(situation: Situation) -> Verdict | None:
         return restart_first(situation)
     seen = restart_in_hand_step(situation)
     return seen if seen is not None and seen.events else None
+
+
+def _has_no_source(situation: Situation, step: Step, verdict: Verdict) -> bool:
+    """Whether a drain waits for what nobody who serves has a copy of: who has it may be the very one it empties."""
+    drain, kafka = situation.view.drain, situation.seen.fresh_kafka(situation.now)
+    if verdict.wait is None or drain is None or kafka is None or step not in (hung_step, drain_step):
+        return False
+    return any(not kafka.has_source(p) for broker in drain.outgoing for p in kafka.hosted_by(broker))
 
 
 def _put_off(situation: Situation, verdict: Verdict) -> Verdict:

@@ -31,6 +31,7 @@ from providers.base import InstanceState
 BROKER_AWAY = "BrokerAway"
 
 _REASONS: Mapping[Manner, str] = {Manner.CRASH_LOOP: "CrashLoop", Manner.UNREACHABLE: "Unreachable"}
+_SERVES = (Phase.JOINED, Phase.DRAINING)
 _NO_ROOM_BYTES = 1 << 20
 _NAMED = 3
 
@@ -38,7 +39,7 @@ _NAMED = 3
 def exits_of(view: ClusterView, reports: Mapping[str, ReportSeen], now: datetime) -> Mapping[str, int]:
     """By instance, how often its process has ended by itself on its VM, ever, by the young word of its agent."""
     found = {}
-    for instance in view.in_phase(Phase.JOINED):
+    for instance in view.in_phase(*_SERVES):
         seen = reports.get(instance.key)
         service = seen.service("broker") if seen is not None and seen.is_young(now) else None
         if instance.is_broker and service is not None and "unexpected_exits" in service.metrics:
@@ -57,16 +58,33 @@ def broken_ailments(situation: Situation) -> Iterator[Ailment]:
     if kafka is None:
         return
     for one in broken:
-        if one.key in view.to_replace or now < one.due(_lost_after(situation)):
+        if is_replaced(view, view.instances[one.key]) or now < one.due(_lost_after(situation)):
             continue
         if not why_left(one, broken, _around(situation, kafka, one)):
             yield Ailment(one.node, one.key, str(one.manner), one.since, one.words)
 
 
+def waited_for(situation: Situation) -> Iterator[InstanceView]:
+    """Instances that are to serve, and of brokers that are emptied those that have the only copy of something: nothing
+    else waits for one that has its successor."""
+    view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
+    for instance in view.in_phase(*_SERVES):
+        if instance.lost:
+            continue
+        if instance.phase is Phase.JOINED or (kafka is not None and _is_only_source(kafka, instance.service_id)):
+            yield instance
+
+
+def is_replaced(view: ClusterView, instance: InstanceView) -> bool:
+    """Whether it gets a new VM, so that nothing else is done about it. One that is emptied for that has to serve until
+    all it has is elsewhere."""
+    return instance.key in view.to_replace and instance.phase is not Phase.DRAINING
+
+
 def broken_down(situation: Situation) -> tuple[Broken, ...]:
     """Brokers that end again and again, or that nobody hears, by what was seen so far; the longest away first."""
     view, away = situation.view, situation.seen.health.away
-    there = [i for i in view.in_phase(Phase.JOINED) if i.key in away and not i.lost] if away else []
+    there = [i for i in waited_for(situation) if i.key in away] if away else []
     found = (_broken(situation, instance) for instance in there if instance.key not in view.restarts)
     return tuple(sorted((one for one in found if one is not None), key=lambda one: (one.since, one.key)))
 
@@ -85,17 +103,22 @@ def broker_away(situation: Situation) -> facts.ConditionChanged | None:
     return facts.ConditionChanged(BROKER_AWAY, True, reasons.pop() if len(reasons) == 1 else "Several", f"{told}{more}")
 
 
+def _is_only_source(kafka: KafkaSnapshot, broker: int) -> bool:
+    return any(not kafka.has_source(p) for p in kafka.hosted_by(broker))
+
+
 def _astray(situation: Situation) -> Iterator[Ailment]:
     """Of those that run, beyond the grace after which that is told."""
     view, kafka, since = situation.view, situation.seen.kafka, situation.seen.health.astray
     if kafka is None or not since:
         return
-    found = {b: a for b, a in astray(view, kafka).items() if b in since and is_running(situation, a)}
+    waits = {i.key for i in waited_for(situation)}
+    found = {b: a for b, a in astray(view, kafka).items() if b in since and a.key in waits and is_running(situation, a)}
     if len(found) > 1 and 2 * len(found) >= len(expected_brokers(view)):
         return  # whatever that is, it is not in them: all are told
     away = situation.seen.health.away
     for broker, wrong in sorted(found.items()):
-        if wrong.key in view.to_replace or (wrong.is_away and wrong.key not in away):
+        if is_replaced(view, view.instances[wrong.key]) or (wrong.is_away and wrong.key not in away):
             continue
         began = max(since[broker], away[wrong.key].since) if wrong.is_away else since[broker]
         yield Ailment(view.instances[wrong.key].node, wrong.key, ASTRAY, began + GRACE, wrong.words)
@@ -126,6 +149,9 @@ def _needs_a_person(service: ServiceReport) -> bool:
 
 def _what_is_done(situation: Situation, kafka: KafkaSnapshot, one: Broken, broken: list[Broken]) -> str:
     view = situation.view
+    if view.instances[one.key].phase is Phase.DRAINING:
+        look = f"Next: look at its VM, or kedge describe {view.name} for what waits"
+        return f"it is being emptied, and what nobody else has in sync waits until it serves. {look}"
     asked = view.to_replace.get(one.key)
     if asked is not None:
         return f"it gets a new VM ({asked.reason})"

@@ -8,13 +8,13 @@ in hand. Which cure, and how often, is `planner.healing`'s to say.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from agent.wire import DIRECTORY_LOST, FindingReport, ServiceReport
 from controlplane.admissions.diskrenewal import failed_disks, why_not_alone
-from controlplane.converger.health.brokendown import broken_ailments
+from controlplane.converger.health.brokendown import broken_ailments, is_replaced, waited_for
 from controlplane.converger.health.testimony import lost_directories
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.quorum.controllercure import is_unsettled
@@ -161,10 +161,22 @@ def health_of(situation: Situation) -> Health:
     prescriptions, refusals = prescribe(
         (*_ailments(situation), *broken_ailments(situation)), view.cures, policy, situation.now, _peers(view)
     )
+    prescriptions, leaving = _of_those_that_stay(view, prescriptions)
+    refusals = (*leaving, *refusals)
     braked = situation.allowance.cures.why_none(situation.now) if prescriptions else ""
     if braked:
         return Health((), (Refusal(prescriptions[0].ailment, braked, gave_up=False), *refusals))
     return Health(prescriptions, refusals)
+
+
+def _of_those_that_stay(
+    view: ClusterView, wanted: Sequence[Prescription]
+) -> tuple[tuple[Prescription, ...], tuple[Refusal, ...]]:
+    """Without new VMs for brokers that are emptied: no second one would have what they have."""
+    new = [p for p in wanted if p.cure is Cure.REPLACE and view.instances[p.ailment.key].phase is Phase.DRAINING]
+    words = "and it is being emptied: no new VM would have what it has"
+    left = tuple(Refusal(p.ailment, f"{p.reason}, {words}", gave_up=True) for p in new)
+    return tuple(p for p in wanted if p not in new), left
 
 
 def healing_policy(situation: Situation, document: KafkaClusterDocument) -> HealingPolicy:
@@ -211,10 +223,9 @@ def _words(prescription: Prescription) -> str:
 
 def _ailments(situation: Situation) -> Iterator[Ailment]:
     view = situation.view
-    in_hand = {*view.to_replace, *view.restarts}
-    for instance in view.in_phase(Phase.JOINED):
+    for instance in waited_for(situation):
         seen = situation.seen.reports.get(instance.key)
-        if instance.lost or instance.key in in_hand or seen is None:
+        if instance.key in view.restarts or is_replaced(view, instance) or seen is None:
             continue
         if not seen.is_young(situation.now):
             continue

@@ -80,7 +80,7 @@ def _new_vm(
     kafka = situation.seen.fresh_kafka(situation.now)
     if restart.service or not instance.is_broker or kafka is None or instance.service_id in kafka.live_brokers():
         return None
-    if instance.key in situation.view.to_replace:
+    if instance.key in situation.view.to_replace or instance.phase is Phase.DRAINING:
         return (facts.RestartReverted(restart.key, given_up=True),)  # somebody has asked for that already
     if restart.new_settings:
         return None

@@ -10,7 +10,7 @@ import pytest
 from controlplane.converger.decide import decide
 from controlplane.converger.health.brokendown import broken_ailments, broker_away, exits_of
 from controlplane.converger.health.clients import STEADY, UNSEEN, HealthWatch
-from controlplane.converger.health.healing import healing_step
+from controlplane.converger.health.healing import healing_step, health_of
 from controlplane.converger.health.seen import WELL, HealthSeen
 from controlplane.converger.observation import InventorySeen, ReportSeen
 from controlplane.converger.verdict import Situation
@@ -137,6 +137,44 @@ def test_a_replacement_is_prescribed_once() -> None:
     assert found(silent(view=asked)) == found(looping(view=asked)) == found(seen_away(view=asked)) == []
 
 
+# --- who is being emptied ---------------------------------------------------------------------------------------------
+
+DRAINING = a_view(
+    an_instance("brokers-b-0", 1, Phase.DRAINING), to_replace={SICK: ReplaceView("asked for by anna", False, NOW)}
+)
+ONLY_COPY = a_snapshot(
+    *PARTITIONS, a_partition("scratch-0", (BROKER,), leader=-1, min_isr=1), brokers=(1000, 1002), fenced=(BROKER,)
+)
+
+
+def test_nothing_waits_for_one_that_is_being_emptied_while_others_have_all_it_has() -> None:
+    for situation in (seen_away(view=DRAINING), looping(view=DRAINING)):
+        health, told = health_of(situation), broker_away(situation)
+        assert (health.prescriptions, health.refusals, told and told.status) == ((), (), False)
+
+
+def test_one_that_is_being_emptied_and_stands_still_is_restarted_and_gets_no_second_new_vm() -> None:
+    """It has the only copy of something, and its drain waited for that for ever."""
+    situation = seen_away(view=DRAINING, kafka=ONLY_COPY)
+    (prescribed,) = health_of(situation).prescriptions
+    assert (prescribed.ailment.key, prescribed.cure) == (SICK, Cure.RESTART)
+    before = PastCure("brokers-b-0", "registration_wrong", Cure.RESTART, NOW - timedelta(hours=1))
+    health = health_of(seen_away(view=replace(DRAINING, cures=(before,)), kafka=ONLY_COPY))
+    assert health.prescriptions == ()
+    (refused,) = health.refusals
+    assert refused.reason == (
+        "the restart 60 min ago did not last, and it is being emptied: no new VM would have what it has"
+    )
+
+
+def test_one_that_is_being_emptied_and_ends_again_and_again_is_told_with_what_waits_for_it() -> None:
+    told = broker_away(looping(view=DRAINING, kafka=ONLY_COPY))
+    assert told is not None
+    assert (told.status, told.reason) == (True, "CrashLoop")
+    assert "it is being emptied, and what nobody else has in sync waits until it serves" in told.message
+    assert health_of(looping(view=DRAINING, kafka=ONLY_COPY)).prescriptions == ()
+
+
 # --- and who is left alone ----------------------------------------------------------------------------------------
 
 
@@ -179,7 +217,7 @@ def test_a_disk_without_room_is_for_people() -> None:
 
 
 def test_what_is_asked_of_it_explains_itself() -> None:
-    going = a_view(an_instance("brokers-b-0", 1, Phase.DRAINING))
+    going = a_view(an_instance("brokers-b-0", 1, Phase.FENCING))
     assert found(silent(view=going)) == []
     restart = RestartView(SICK, 1, NOW, False, Before(None, None), new_settings=False)
     assert found(silent(view=a_view(restarts={SICK: restart}))) == []

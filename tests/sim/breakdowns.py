@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _LONGEST_PAUSE_S = 60.0
 
-UNKNOWABLE = "when it was asked for nobody could know that"
+UNKNOWABLE = "when it was asked for nobody could know of"
 
 
 @dataclass(slots=True)
@@ -27,7 +27,9 @@ class Breakdowns:
     sessions: dict[int, float] = field(default_factory=dict)
     """By broker that froze, until when Kafka calls it alive."""
     blind: dict[str, int] = field(default_factory=dict)
-    """By VM that was told to stop its broker: beside which frozen one, of which nobody could know."""
+    """By VM that was told to stop its broker: beside which other one, of which nobody could know."""
+    warned: dict[int, float] = field(default_factory=dict)
+    """By broker whose cloud takes its VM back, until when no server has heard of it."""
 
     def freeze(self, machines: "Services", key: str, *, silent: bool = False) -> None:
         """SIGSTOP, and where it is `silent` nobody hears the agent either: the VM is split off from everybody. Kafka
@@ -60,7 +62,7 @@ class Breakdowns:
 
     def told_to_stop(self, keys: Iterable[str], now_s: float) -> None:
         """The server has just asked for it, or for it again."""
-        unknown = [broker for broker, until in self.sessions.items() if now_s < until]
+        unknown = [broker for known in (self.sessions, self.warned) for broker, until in known.items() if now_s < until]
         for key in keys:
             self.blind.pop(key, None)
             if unknown:
@@ -68,8 +70,8 @@ class Breakdowns:
 
     def cause_of_stop(self, key: str, broker: int) -> str:
         """What partitions fall below their min ISR by, where its broker stops as it was told; "" is its stop alone."""
-        frozen = self.blind.pop(key, broker)
-        return "" if frozen == broker else f"stopping broker {broker}: {UNKNOWABLE} broker {frozen} froze"
+        other = self.blind.pop(key, broker)
+        return "" if other == broker else f"stopping broker {broker}: {UNKNOWABLE} broker {other}"
 
     def ends(self, vm: Vm, process: Process, now_s: float) -> bool:
         """Whether a process that would be up by now ends instead."""

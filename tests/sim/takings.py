@@ -15,6 +15,9 @@ from tests.sim.world import World
 LOOKS_EVERY_S = 5.0
 """`KEDGE_AGENT_PREEMPT_EVERY_S`."""
 
+KNOWN_FOR_S = 2.0
+"""So long after an agent was told a server that looks at all knows of it."""
+
 
 class Fate(StrEnum):
     """What becomes of a VM that was told."""
@@ -77,6 +80,9 @@ class Takings:
             since = self.world.clock() + timedelta(seconds=late_s)
             self._notices[key] = PreemptionReport(kind="preempt", deadline=deadline, since=since, words=warning.words)
             self.told.append(Told(key, now + late_s, goes_at, fate))
+            for process in self.world.machines.vms[key].processes:
+                if process.document.name == "broker":
+                    self.world.machines.breakdowns.warned[process.document.node_id] = now + late_s + KNOWN_FOR_S
 
     def recommend(self, key: str) -> None:
         """It may be taken some day: AWS alone says so."""

@@ -52,11 +52,12 @@ def test_a_broker_that_freezes_is_called_alive_until_its_session_ends(mode: dict
 
 
 def test_only_what_was_asked_for_before_anybody_could_know_is_excused() -> None:
-    """A stop beside a frozen broker is nobody's fault until its session has ended, and the server's from then on."""
-    down = Breakdowns(sessions={1001: 9.0})
-    for at, words in ((8.0, f"stopping broker 1000: {UNKNOWABLE} broker 1001 froze"), (9.0, "")):
-        down.told_to_stop(["brokers-a-0.g1"], at)
-        assert down.cause_of_stop("brokers-a-0.g1", 1000) == words
+    """A stop beside a frozen broker is nobody's fault until its session has ended, nor is one beside a broker whose VM
+    is taken until its agent was heard; from then on it is the server's."""
+    for down in (Breakdowns(sessions={1001: 9.0}), Breakdowns(warned={1001: 9.0})):
+        for at, words in ((8.0, f"stopping broker 1000: {UNKNOWABLE} broker 1001"), (9.0, "")):
+            down.told_to_stop(["brokers-a-0.g1"], at)
+            assert down.cause_of_stop("brokers-a-0.g1", 1000) == words
 
 
 def test_such_brokers_are_cured_by_themselves() -> None:

@@ -24,6 +24,7 @@ from controlplane.folds import losses as lossfold
 from controlplane.folds import migration as migrationfold
 from controlplane.folds import nodes as nodefold
 from controlplane.folds import orders as orderfold
+from controlplane.folds import putoff as putofffold
 from controlplane.folds import quorum as quorumfold
 from controlplane.folds import rebalances as balancefold
 from controlplane.folds import resets as resetfold
@@ -60,6 +61,7 @@ def evolve(view: ClusterView, recorded: Recorded) -> ClusterView:
             raise LookupError(f"no rule for event type {recorded.type}")
         after = quorumfold.with_lists(view, apply(view, event, recorded.recorded_at))
         after = orderfold.dated(view, after, event, recorded.recorded_at)
+        after = putofffold.counted(after, event, recorded.recorded_at)
     except (EventsError, IllegalTransition, UnknownApiVersion, LookupError, ValueError) as error:
         reason = f"event {recorded.version} ({recorded.type}): {error}"
         return replace(view, version=recorded.version, unreadable=reason)

@@ -21,6 +21,7 @@ from controlplane.views.images import ImageView
 from controlplane.views.intents import IntentView
 from controlplane.views.losses import LossesView
 from controlplane.views.migration import MigrationView, with_both_quorums
+from controlplane.views.putoff import PutOffView
 from controlplane.views.rebalances import BatchSpent, LastRebalance, RebalanceView
 from controlplane.views.reliefs import relieved_by
 from controlplane.views.resets import ResetView
@@ -248,6 +249,8 @@ class ClusterView:
     intents: Mapping[str, IntentView] = field(default_factory=lambda: MappingProxyType({}))
     drain: DrainView | None = None
     drains: int = 0
+    put_off: PutOffView | None = None
+    """Drains that were put off since anything else came of anything, None where none was."""
     recycling: int = 0
     """Generation being worked towards, 0 when none."""
     converged: int = 0

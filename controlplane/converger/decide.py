@@ -52,6 +52,7 @@ from controlplane.converger.rolls.growth import growth_step
 from controlplane.converger.rolls.handovers import handover_step, is_to_be_replaced_first
 from controlplane.converger.rolls.images import image_left_step, image_step
 from controlplane.converger.rolls.lateorders import beside_late_orders, late_order_step
+from controlplane.converger.rolls.putoff import paced
 from controlplane.converger.rolls.replacements import replacement_step
 from controlplane.converger.running.livesettings import settings_in_hand_step, settings_left_step, settings_step
 from controlplane.converger.running.restarts import restart_in_hand_step, restart_step
@@ -148,7 +149,7 @@ NEXT: tuple[Step, ...] = (
 
 def decide(situation: Situation) -> Verdict:
     """The verdict of one tick, condition changes included. Pure: no clock, no randomness, no I/O."""
-    verdict = with_heartbeats(situation, with_topics(situation, _ladder(situation)))
+    verdict = with_heartbeats(situation, with_topics(situation, paced(situation, _ladder(situation))))
     if verdict.events:
         return verdict
     changes = condition_changes(situation, verdict)

@@ -176,7 +176,7 @@ class Converger:
             busy = has_work(view)
             # Who waits for its turn waits for hours: nothing of it is in a hurry until something is recorded.
             rests = self._resting.get(view.uid) == view.version
-            if not self._is_due(view.uid, busy=busy and not rests, asked=only is not None):
+            if not self._is_due(view, busy=busy and not rests, asked=only is not None):
                 continue
             if self._pool is not None and busy:
                 self._spawn(self._pool, view.uid)
@@ -418,13 +418,15 @@ class Converger:
             self._order.note(view)
         self._brake.take_in(recorded)
 
-    def _is_due(self, uid: ClusterUid, *, busy: bool, asked: bool) -> bool:
-        if self._turns.is_running(uid, asked=asked):
+    def _is_due(self, view: ClusterView, *, busy: bool, asked: bool) -> bool:
+        if self._turns.is_running(view.uid, asked=asked):
             return False
-        said = self._said.get(uid)
-        if said is not None and not busy and self._rests(uid, said.at):
+        said = self._said.get(view.uid)
+        rests = said is not None and not busy and self._rests(view.uid, said.at)
+        # Of a VM that is taken back in half a minute the next round would hear late.
+        if rests and not (asked and self._observer.hears_of(view)):
             return False
-        trouble = self._trouble.get(uid)
+        trouble = self._trouble.get(view.uid)
         return trouble is None or trouble.until is None or self._ports.clock() >= trouble.until
 
     def _spawn(self, pool: ThreadPoolExecutor, uid: ClusterUid) -> None:

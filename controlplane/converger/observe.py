@@ -177,6 +177,11 @@ class Observer:
         watch = self._watches.get(uid)
         return watch.traffic(self._ports.clock()) if watch else UNKNOWN
 
+    def hears_of(self, view: ClusterView) -> bool:
+        """Whether agents found something wrong in it, by what is kept now."""
+        self._ailing = None
+        return self._is_ailing(view)
+
     def would_dial(self, view: ClusterView) -> bool:
         """Whether the next look at the cluster asks its brokers."""
         if not has_brokers(view):

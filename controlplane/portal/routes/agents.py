@@ -196,7 +196,7 @@ def put_report(report: Report, request: Request, vm: Agent, shown: ShownCredenti
     if view is not None and instance is not None and _is_over(view, instance):
         raise _gone(vm)
     is_news = keep_report(services.latest, vm.cluster_uid, _key(vm), report, services.clock())
-    if is_news and view is not None and has_work(view):
+    if is_news and view is not None and (has_work(view) or report.preemption is not None):
         services.wake(vm.cluster_uid)
     now, certificate = services.clock(), certificate_of(request.scope)
     if certificate is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agent.wire import PreemptionReport
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.loop import Converger, new_events
 from controlplane.converger.observation import InventorySeen
@@ -16,6 +17,7 @@ from controlplane.database.jobs import MemoryJobStore
 from controlplane.database.latest import MemoryLatestStore
 from controlplane.database.plans import MemoryPlanStore
 from controlplane.kafka.errors import KafkaUnavailable
+from controlplane.reports import keep_report
 from controlplane.streams import FREEZES, cluster_stream
 from controlplane.view import ClusterView
 from events import facts
@@ -27,7 +29,7 @@ from events.memory import MemoryEventStore
 from events.spec.conversion import to_data
 from planner.observed import KafkaSnapshot
 from providers.errors import CloudUnavailable
-from tests.builders import NOW, a_document, a_snapshot, an_inventory
+from tests.builders import NOW, a_document, a_report, a_snapshot, an_instance, an_inventory
 from tests.sim.world import UID, World
 
 GOOD, BAD, THIRD = ClusterUid("good"), ClusterUid("bad"), ClusterUid("third")
@@ -42,6 +44,7 @@ class Fleet:
     ) -> None:
         self.now = NOW
         self.store = MemoryEventStore(clock=lambda: self.now)
+        self.latest = MemoryLatestStore()
         self.dialled: list[str] = []
         self.looked: list[str] = []
         self.gateways: dict[str, Callable[[], KafkaSnapshot]] = {}
@@ -119,7 +122,7 @@ class Fleet:
             store=self.store,
             jobs=MemoryJobStore(),
             plans=MemoryPlanStore(),
-            latest=MemoryLatestStore(),
+            latest=self.latest,
             inventory=Inventory(),
             runner=runner,
             kafka=gateway,
@@ -329,6 +332,22 @@ def test_a_cluster_at_rest_is_left_alone_for_a_while() -> None:
     assert fleet.tick().clusters == 0
     fleet.now += timedelta(seconds=1)
     assert fleet.tick().clusters == 1
+
+
+def test_a_cluster_at_rest_whose_vm_is_taken_back_is_looked_at_when_it_rings() -> None:
+    """Of half a minute it heard up to ten seconds late: its next round, and what agents had found read before."""
+    fleet = Fleet(GOOD, rest_s=5.0)
+    fleet.tick()
+    told = PreemptionReport(kind="preempt", deadline=NOW + timedelta(seconds=30), since=NOW, words="preempted")
+    instance = an_instance("brokers-a-0")
+    report = a_report(instance).report.model_copy(update={"preemption": told, "seq": 9})
+    assert fleet.tick(only={GOOD}).clusters == 0
+    keep_report(fleet.latest, GOOD, instance.key, report, fleet.now)
+    assert fleet.tick(only={BAD}).clusters == 0
+    assert fleet.tick(only={GOOD}).clusters == 1
+    view = fleet.converger.view(GOOD)
+    assert view is not None
+    assert instance.key in view.to_replace
 
 
 def test_a_declaration_wakes_a_cluster_at_rest_at_the_next_tick() -> None:

@@ -320,6 +320,15 @@ def test_a_report_of_a_converged_cluster_wakes_nobody(house: House) -> None:
     assert house.woken == []
 
 
+def test_a_vm_that_is_taken_back_has_its_cluster_looked_at_at_once(house: House) -> None:
+    vm = _enrolled(house)
+    house.record(facts.InstanceJoined("brokers-a-0.g1", 1000), facts.RecycleCompleted(1))
+    house.woken.clear()
+    told = {"kind": "preempt", "deadline": None, "since": "2026-01-01T12:00:00Z", "words": "preempted"}
+    assert _send(house, vm, preemption=told)
+    assert house.woken == [vm.cluster_uid]
+
+
 def test_an_agent_reports_for_its_own_instance_only(house: House) -> None:
     vm = _enrolled(house)
     for changes in ({"node": "brokers-b-0"}, {"generation": 2}, {"cluster_uid": "cd" * 16}):

@@ -32,6 +32,19 @@ STALE_AFTER = timedelta(seconds=30)
 """Nothing is destroyed on an observation older than this."""
 
 
+class NoPlaceAnswers(ProviderError):
+    """No place of a cluster says what is there: why, by the names of the places."""
+
+    def __init__(self, silent: Mapping[str, ProviderError]) -> None:
+        super().__init__("; ".join(f"{place}: {error}" for place, error in sorted(silent.items())))
+        self.silent = silent
+
+
+def refused_in(silent: Mapping[str, ProviderError]) -> dict[str, str]:
+    """Those of the places that do not permit us to list what is there, and their words."""
+    return {name: str(error) for name, error in silent.items() if isinstance(error, NotPermitted)}
+
+
 @dataclass(frozen=True, slots=True)
 class InventorySeen:
     """The clouds' word on one cluster. `gone` holds keys of instances the cloud itself declared gone, by id."""
@@ -60,7 +73,7 @@ class InventorySeen:
     @property
     def refused(self) -> dict[str, str]:
         """Silent places that do not permit us to list what is there, and their words."""
-        return {name: str(error) for name, error in self.silent.items() if isinstance(error, NotPermitted)}
+        return refused_in(self.silent)
 
     def addresses_in(self, place: Place) -> Mapping[str, str]:
         """The addresses nodes own there."""

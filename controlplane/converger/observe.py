@@ -17,7 +17,15 @@ from controlplane.converger.moves.placementwork import PlacementSeen, names_stra
 from controlplane.converger.moves.rebalanceasking import rebalance_job_id
 from controlplane.converger.moves.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
 from controlplane.converger.moves.watch import Known, MoveWatch
-from controlplane.converger.observation import JobSeen, Observation, ReportSeen, SettingsObserved, TopicsObserved
+from controlplane.converger.observation import (
+    JobSeen,
+    NoPlaceAnswers,
+    Observation,
+    ReportSeen,
+    SettingsObserved,
+    TopicsObserved,
+    refused_in,
+)
 from controlplane.converger.ports import AGENT_REPORT, Ports
 from controlplane.converger.quorum.protocol import PROTOCOL, goes_back
 from controlplane.converger.readplans import ReadPlans
@@ -92,8 +100,7 @@ class Observer:
             inventory = self._ports.inventory.seen(view, newer_than=ended)
         except provider_errors.ProviderError as error:
             missing["inventory"] = str(error)
-            if isinstance(error, provider_errors.NotPermitted):
-                refused = {name: str(error) for p in places_of(view) if (name := str(p)) in str(error)}
+            refused = refused_in(_by_place(view, error))
         before = self._snapshots.get(view.uid)
         drain_sha256 = view.drain.plan_sha256 if view.drain else ""
         rebalance_sha256 = view.rebalance.plan_sha256 if view.rebalance else ""
@@ -358,6 +365,10 @@ class Observer:
             wanted.append(rebalance_job_id(view.rebalance))
         found = ((w, self._ports.jobs.get(IntentId(w))) for w in wanted)
         return {w: _job_seen(job) for w, job in found if job is not None}
+
+
+def _by_place(view: ClusterView, error: provider_errors.ProviderError) -> Mapping[str, provider_errors.ProviderError]:
+    return error.silent if isinstance(error, NoPlaceAnswers) else {str(p): error for p in places_of(view)[:1]}
 
 
 @once

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from controlplane.converger.clouds.announcements import Announcements
 from controlplane.converger.inhand import has_work
-from controlplane.converger.observation import InventorySeen
+from controlplane.converger.observation import InventorySeen, NoPlaceAnswers
 from controlplane.places import place_of, places_of
 from controlplane.view import ClusterView
 from events.clock import Clock
@@ -84,7 +84,7 @@ class ListedInventory:
             except ProviderError as error:
                 self._told(place.listing.place, error, silent)
                 if len(silent) == len(places_of(view)):
-                    raise
+                    raise _of_all(silent) from error
                 continue
             announced = self._notices.of(place.listing.place)
             gone |= {i.key for i in listed if i.state is InstanceState.GONE}
@@ -128,7 +128,7 @@ class ListedInventory:
             except ProviderError as error:
                 self._told(place, error, silent)
                 if len(silent) == len(places):
-                    raise
+                    raise _of_all(silent) from error
         return told, silent
 
     def _told(self, place: Place, error: ProviderError, silent: dict[str, ProviderError]) -> None:
@@ -221,6 +221,10 @@ class ListedInventory:
         pause = REFUSAL if isinstance(error, NotPermitted) else SILENCE
         if since is not None and error is not None and self._clock() - since < pause:
             raise error.with_traceback(None)
+
+
+def _of_all(silent: Mapping[str, ProviderError]) -> ProviderError:
+    return next(iter(silent.values())) if len(silent) == 1 else NoPlaceAnswers(silent)
 
 
 def _own(view: ClusterView, key: str, carrying: Sequence[CloudInstance]) -> CloudInstance | None:

@@ -13,7 +13,7 @@ from controlplane.converger.clouds.inventory import ListedInventory
 from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.decide import decide
 from controlplane.converger.loop import new_events
-from controlplane.converger.observation import JobSeen
+from controlplane.converger.observation import JobSeen, NoPlaceAnswers, refused_in
 from controlplane.converger.rolls.departures import request_retire
 from controlplane.converger.rolls.handovers import handover_step
 from controlplane.converger.rolls.replacements import pending_changes
@@ -248,8 +248,22 @@ def test_a_place_that_does_not_answer_leaves_the_others_known() -> None:
     assert (seen.gone, seen.silent) == (frozenset(), {"local/default/local-2": DOWN})
     assert (seen.silence(THERE), seen.refused) == ("local/default/local-2 does not answer: down", {})
     cloud.mute["local-1"] = DOWN
-    with pytest.raises(CloudUnavailable):
+    with pytest.raises(NoPlaceAnswers) as told:
         inventory.seen(view)
+    assert str(told.value) == "local/default/local-1: down; local/default/local-2: down"
+
+
+def test_where_no_place_permits_a_listing_each_is_told_in_its_own_words() -> None:
+    """Those of the last one were told of both, or of none."""
+    cloud, inventory, view = _sky(a_split_view())
+    cloud.mute["local-1"] = NotPermitted("no policy allows it", "List")
+    cloud.mute["local-2"] = NotPermitted("another no", "Describe")
+    with pytest.raises(NoPlaceAnswers) as told:
+        inventory.seen(view)
+    assert refused_in(told.value.silent) == {
+        "local/default/local-1": "List is not allowed: no policy allows it",
+        "local/default/local-2": "Describe is not allowed: another no",
+    }
 
 
 def test_a_place_that_does_not_permit_a_listing_is_told_apart_from_one_that_does_not_answer() -> None:

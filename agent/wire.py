@@ -278,7 +278,7 @@ class HeartbeatReport(Wire):
 
     broker: int
     beats: int = Field(description="heartbeats that came back in the last minute")
-    silent_s: float = Field(description="since the last one came back, or since this agent began")
+    silent_s: float = Field(description="since the last one came back, or it began to lead, or this agent did")
     problem: str = ""
     produce_p50_s: float | None = Field(default=None, description="until the leader had it (acks=1)")
     produce_p99_s: float | None = None

@@ -87,6 +87,8 @@ class Beating:
         self._trouble = "" if leaders else NO_TOPIC
         routes = {b: p for p, b in sorted(leaders.items(), reverse=True) if b in self._pulses}
         if routes != self._routes:
+            for broker in routes.keys() - self._routes.keys():
+                self._pulses[broker].led(now_s)
             self._routes = routes
             self._line.follow(sorted(routes.values()))
         well = routes.keys() == self._pulses.keys() and not self._silent(now_s)

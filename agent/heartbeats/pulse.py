@@ -24,6 +24,10 @@ class Pulse:
     def sent(self, number: int, now_s: float) -> None:
         self._open[number] = now_s
 
+    def led(self, now_s: float) -> None:
+        """It leads a partition from now on: it was nobody's silence that nothing went through it before."""
+        self._came_s = now_s
+
     def taken(self, now_s: float, latency_s: float) -> None:
         """The leader has acknowledged one after that time."""
         self._produce.append((now_s, latency_s))

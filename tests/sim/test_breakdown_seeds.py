@@ -30,7 +30,9 @@ def test_it_converges_though_brokers_are_there_and_do_not_serve(seed: int) -> No
     breaking_roll(seed)
 
 
-@pytest.mark.parametrize("seed", range(2650, 2653))
+# 26511: a VM nobody heard was told again to stop its broker, and heard of it when that was in sync and another one
+# had died.
+@pytest.mark.parametrize("seed", [*range(2650, 2653), 26511])
 def test_it_converges_in_zookeeper_mode_where_a_session_lasts_twice_as_long(seed: int) -> None:
     breaking_roll(seed, **ZOOKEEPER_MODE)
 

@@ -9,7 +9,7 @@ from math import inf
 
 from controlplane.converger.health.healing import healing_gate
 from controlplane.converger.rolls.departures import may_stop_empty
-from controlplane.converger.rolls.handovers import controller_gate, handover_step, service_down
+from controlplane.converger.rolls.handovers import controller_gate, handover_step, others_are_whole, service_down
 from controlplane.converger.rolls.keptback import late_orders, on_its_way
 from controlplane.converger.rolls.replacements import replacement_step
 from controlplane.converger.verdict import Situation, Verdict, record
@@ -61,9 +61,12 @@ def _gate(situation: Situation, kafka: KafkaSnapshot, service: InstanceView) -> 
     """That of a cure: what was asked of it had a gate of its own before, so what it is itself like says nothing."""
     seen = situation.seen.reports.get(service.key)
     silent_s = situation.seconds_since(seen.received_at) if seen is not None else inf
+    is_heard = seen is not None and seen.is_young(situation.now)
     if service.is_broker and service.service_id not in kafka.live_brokers() and silent_s <= TOLD_FOR_S:
-        return Gate(True, "Kafka does not count on it")
-    if seen is None or not seen.is_young(situation.now):
+        # Whoever is not heard may be counted on again by the time it hears of it.
+        whole = others_are_whole(situation, kafka, service, excepted=frozenset({service.service_id}))
+        return Gate(True, "Kafka does not count on it") if is_heard or whole.open else whole
+    if not is_heard:
         return Gate(False, "its agent is not heard")
     if not service.is_broker:
         return _voter_gate(situation, kafka, service)

@@ -126,6 +126,18 @@ def test_a_partition_that_another_broker_has_taken_over_tells_nothing_of_the_fir
     assert house.run(10)[1].problem == ""
 
 
+def test_a_broker_is_silent_from_when_it_leads_a_partition() -> None:
+    """A new one was called silent for the minute before it was given one, in the seconds before its first heartbeat."""
+    house = House()
+    house.line.led = {1: 2}
+    assert house.run(60)[1].silent_s >= 58
+    house.line.led, house.line.deaf = {0: 1, 1: 2}, {1}
+    assert house.run(10)[1].silent_s <= 10
+    assert house.run(40)[1].silent_s >= 40
+    house.line.deaf.clear()
+    assert house.run(10)[1].silent_s <= 1.5
+
+
 def test_when_no_broker_answers_each_is_silent_with_the_words_of_the_client() -> None:
     house = House()
     house.line.down = True

@@ -128,6 +128,17 @@ def test_whom_kafka_does_not_count_on_is_told_though_its_agent_is_silent() -> No
     assert verdict.events == (facts.OrderRenewed(A, "Kafka does not count on it"),)
 
 
+def test_whom_nobody_hears_is_told_while_all_others_serve_alone() -> None:
+    """It was back in the ISR when it heard of it, and was stopped beside one that had died meanwhile (seed 26511)."""
+    view = a_view(
+        an_instance("brokers-a-0", starts=2), an_instance("brokers-b-0", lost_at=NOW), orders={A: LATE}, restarts={}
+    )
+    dead = a_snapshot(*(replace(p, isr=(1002,), leader=1002) for p in PARTITIONS), brokers=(1002,), fenced=(1000, 1001))
+    silent, heard = (_as_before(view, received_at=NOW - timedelta(seconds=s)) for s in (31, 1))
+    assert late_order_step(_seen(view, told=silent, kafka=dead)) is None
+    assert late_order_step(_seen(view, told=heard, kafka=dead)) is not None
+
+
 def test_a_vm_that_nobody_hears_for_long_fills_no_history_with_orders() -> None:
     view = _restarting()
     dead = a_snapshot(*PARTITIONS, brokers=(1001, 1002), fenced=(1000,))

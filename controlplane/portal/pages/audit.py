@@ -11,7 +11,7 @@ from controlplane.portal.audit.entry import Outcome
 from controlplane.portal.audit.store import AuditFilter
 from controlplane.portal.pages.frame import Caller, onwards, page
 from controlplane.portal.pages.sheet import MOST_EXPORTED, Before, MostExported, csv_answer, cut_at
-from controlplane.portal.pages.zones import moment_of_field
+from controlplane.portal.pages.zones import span_of_fields
 from controlplane.portal.problems import ApiError
 from controlplane.portal.schemas.access import AuditEntryOut, audit_entry_out
 from controlplane.portal.services import Services
@@ -44,16 +44,16 @@ def audit(
     asked = {"q": q, "who": who, "outcome": outcome, "since": since, "until": until, "request": request_id}
     shown_as = {**asked, "whose": asked["who"]}
     del shown_as["who"], shown_as["request"]  # in a page these are who looks at it, and how it came
-    begins, ends = moment_of_field(request, since), moment_of_field(request, until)
-    unread = [text for text, found in ((since, begins), (until, ends)) if text and found is None]
-    wanted = AuditFilter(q, who, _outcome(outcome), begins, ends, before, request=request_id)
+    span = span_of_fields(request, since, until)
+    problem = span.problem or _no_outcome(outcome)
+    wanted = AuditFilter(q, who, _outcome(outcome), span.since, span.until, before, request=request_id)
     found = services.audit.page(wanted, ON_A_PAGE + 1)
     shown = found[:ON_A_PAGE]
     return page(
         request,
         "audit.html",
-        status=422 if unread else 200,
-        problem=f"{unread[0]!r} is no moment: write it as in 2026-01-31T14:00" if unread else "",
+        status=422 if problem else 200,
+        problem=problem,
         entries=shown,
         older=shown[-1].position if len(found) > ON_A_PAGE else 0,
         query=urlencode({name: value for name, value in asked.items() if value}),
@@ -79,10 +79,13 @@ def audit_csv(
     before: Before = 0,
     limit: MostExported = MOST_EXPORTED,
 ) -> Response:
-    """The newest that match, as a sheet. Where older ones follow its name says so, and `Link` has the next one."""
+    """The newest that match, as a sheet. Where older ones follow its name says so, and `Link` has the next one. 422 for
+    a moment, or an outcome, that is none."""
     rights.require_everywhere(Verb.AUDIT, "the installation")
-    begins, ends = moment_of_field(request, since), moment_of_field(request, until)
-    wanted = AuditFilter(q, who, _outcome(outcome), begins, ends, before, request=request_id)
+    span = span_of_fields(request, since, until).sound
+    if problem := _no_outcome(outcome):
+        raise ApiError(422, "no-such-outcome", problem, next_step="Leave `outcome` out for all of them.")
+    wanted = AuditFilter(q, who, outcome, span.since, span.until, before, request=request_id)
     found = services.audit.page(wanted, limit + 1)
     shown = found[:limit]
     cut = cut_at(request, shown[-1].position) if len(found) > limit else None
@@ -108,6 +111,11 @@ def audited_change(request: Request, entry: int, services: Services, rights: Cal
             new = int(event.data["generation"])
             return onwards(request, f"/clusters/{quote(named[event.stream])}/compare?new={new}")
     return onwards(request, f"/events?before={position + 1}")
+
+
+def _no_outcome(text: str) -> str:
+    """What is wrong with it, "" for one there is, or none."""
+    return "" if not text or _outcome(text) else f"{text!r} is no outcome: there are {', '.join(Outcome)}"
 
 
 def _outcome(text: str) -> str:

@@ -15,7 +15,7 @@ from controlplane.portal.eventlog import MOST_LOOKED_AT, Asked, Found
 from controlplane.portal.pages.changes import changes_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.sheet import MOST_EXPORTED, Before, MostExported, csv_answer, cut_at
-from controlplane.portal.pages.zones import moment_of_field
+from controlplane.portal.pages.zones import span_of_fields
 from controlplane.portal.routes.loop import Word, log_of, loop_of
 from controlplane.portal.schemas.loop import LogEventOut
 from controlplane.portal.services import Services
@@ -56,10 +56,11 @@ def events(
 ) -> Response:
     """A page of the log, newest first."""
     asked = {"cluster": cluster, "type": kind, "actor": actor, "since": since, "until": until}
-    begins, ends = moment_of_field(request, since), moment_of_field(request, until)
-    unread = [text for text, found in ((since, begins), (until, ends)) if text and found is None]
-    problem = f"{unread[0]!r} is no moment: write it as in 2026-01-31T14:00" if unread else ""
-    wanted = Asked(type=kind.strip(), actor=actor.strip(), since=begins, until=ends, before=before, limit=ON_A_PAGE)
+    span = span_of_fields(request, since, until)
+    problem = span.problem
+    wanted = Asked(
+        type=kind.strip(), actor=actor.strip(), since=span.since, until=span.until, before=before, limit=ON_A_PAGE
+    )
     found: Found | None = None
     names: Mapping[ClusterUid, str] = {}
     try:
@@ -98,12 +99,13 @@ def events_csv(
     limit: MostExported = MOST_EXPORTED,
 ) -> Response:
     """The newest that match, as a sheet: of those that one answer looks through. Times are in UTC. Where older ones may
-    match its name says so, and `Link` has the address of the next sheet."""
+    match its name says so, and `Link` has the address of the next sheet. 422 for a moment that is none."""
+    span = span_of_fields(request, since, until).sound
     wanted = Asked(
         type=kind.strip(),
         actor=actor.strip(),
-        since=moment_of_field(request, since),
-        until=moment_of_field(request, until),
+        since=span.since,
+        until=span.until,
         before=before,
         limit=limit,
     )

@@ -7,6 +7,7 @@ it is a habit of the screen one sits at, no right and no secret.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
@@ -15,6 +16,7 @@ from fastapi import Request
 
 from controlplane.cli.quantities import moment
 from controlplane.portal.moments import moment_in
+from controlplane.portal.problems import ApiError
 
 COOKIE = "kedge_zone"
 UTC_NAME = "UTC"
@@ -62,6 +64,31 @@ def moment_here(then: datetime) -> str:
 def moment_of_field(request: Request, text: str) -> datetime | None:
     """A moment as somebody wrote it into a field; without an offset it is of the zone they read times in."""
     return moment_in(text, zone_called(zone_of(request)))
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From when until when somebody asked for; None where they named none, or what is no moment: `problem` says so."""
+
+    since: datetime | None
+    until: datetime | None
+    problem: str = ""
+
+    @property
+    def sound(self) -> "Span":
+        """The same. Raises ApiError 422 where it has a problem: a file has no place beside its rows to say it."""
+        if self.problem:
+            raise ApiError(
+                422, "no-such-moment", self.problem, next_step="Mend it, or leave it out: nothing was looked for."
+            )
+        return self
+
+
+def span_of_fields(request: Request, since: str, until: str) -> Span:
+    """What two fields of a form say, each as `moment_of_field`. An empty one names no moment."""
+    begins, ends = moment_of_field(request, since), moment_of_field(request, until)
+    unread = [text for text, found in ((since, begins), (until, ends)) if text and found is None]
+    return Span(begins, ends, f"{unread[0]!r} is no moment: write it as in 2026-01-31T14:00" if unread else "")
 
 
 def zone_called(name: str) -> tzinfo:

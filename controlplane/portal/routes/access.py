@@ -11,6 +11,7 @@ from controlplane.portal.access.tokens import INSTALLATION, Token
 from controlplane.portal.answers.clusters import in_utc
 from controlplane.portal.audit.entry import Outcome
 from controlplane.portal.audit.store import AuditBroken, AuditFilter
+from controlplane.portal.moments import Moment
 from controlplane.portal.pages.frame import Caller
 from controlplane.portal.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
 from controlplane.portal.problems import ApiError
@@ -96,8 +97,8 @@ def audit(
     q: Word = "",
     who: Word = "",
     outcome: Annotated[Outcome | None, Query()] = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
     before: Annotated[int, Query(ge=0, description="only entries below this position")] = 0,
     after: Annotated[int | None, Query(ge=0, description="only entries above this position, oldest first")] = None,
     request: Annotated[str, Query(max_length=200, description="the id of a request")] = "",

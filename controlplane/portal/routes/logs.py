@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from controlplane.journal.lines import Wanted
 from controlplane.journal.reading import Cursor
 from controlplane.kafka.errors import KafkaFault
-from controlplane.portal.moments import as_utc
+from controlplane.portal.moments import Moment, as_utc
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.schemas import clusters as api
@@ -35,7 +35,7 @@ def list_log_lines(
     node: Annotated[str, Query(max_length=250)] = "",
     service: Service = "",
     level: Level = "",
-    since: datetime | None = None,
+    since: Moment | None = None,
     after: Annotated[str, Query(max_length=4000)] = "",
     limit: Annotated[int, Query(ge=1, le=5000)] = 1000,
 ) -> log_api.LogsOut:

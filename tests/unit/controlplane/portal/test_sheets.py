@@ -80,6 +80,34 @@ def test_a_filter_without_a_position_is_one_as_browsers_send_it(ada: TestClient)
         assert ada.get(path, params={"before": "-1"}).status_code == 422, path
 
 
+@pytest.mark.parametrize("field", ["since", "until"])
+@pytest.mark.parametrize(
+    "text", ["yesterday", "2026-13-01T00:00", "2026-01-01T25:00", "1735689600", "2026-01-01T12:00 "]
+)
+@pytest.mark.parametrize("path", ["/events", "/audit"])
+def test_a_moment_that_is_none_is_an_error_for_page_sheet_and_call(
+    house: House, ada: TestClient, path: str, text: str, field: str
+) -> None:
+    """A sheet that left it out would have rows nobody asked for, and look like the answer."""
+    asked = {field: text}
+    page = ada.get(path, params=asked)
+    assert (page.status_code, "is no moment: write it as in 2026-01-31T14:00" in page.text) == (422, True)
+    sheet = ada.get(f"{path}.csv", params=asked)
+    assert (sheet.status_code, sheet.headers["content-type"].partition(";")[0]) == (422, "text/html")
+    assert "is no moment: write it as in 2026-01-31T14:00" in sheet.text
+    told = house.client.get(f"{path}.csv", params=asked).json()
+    assert (told["code"], told["title"].partition(" is ")[0]) == ("no-such-moment", repr(text))
+    assert house.client.get(f"/v1{path}", params=asked).status_code == 422
+    assert ada.get(f"{path}.csv", params={field: ""}).status_code == 200, "forms send a field that was left empty"
+
+
+def test_an_outcome_that_is_none_is_an_error_too(house: House, ada: TestClient) -> None:
+    page = ada.get("/audit", params={"outcome": "maybe"})
+    assert (page.status_code, "is no outcome: there are done, denied, failed" in page.text) == (422, True)
+    assert house.client.get("/audit.csv", params={"outcome": "maybe"}).json()["code"] == "no-such-outcome"
+    assert house.client.get("/v1/audit", params={"outcome": "maybe"}).status_code == 422
+
+
 def test_a_sheet_of_the_audit_that_is_cut_says_so_and_where_the_next_one_begins(house: House, ada: TestClient) -> None:
     for why in ("one", "two", "three"):
         house.client.post("/v1/clusters/orders/pause", json={"reason": why})

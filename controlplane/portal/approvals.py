@@ -294,7 +294,7 @@ class ProposalDesk:
 
     def _void(self, number: str, why: str) -> ProposalView:
         _log.info("proposal %s is void: %s", number, why)
-        self.rights.trail.note = f"proposal {number} void: {why}"
+        self.rights.trail.refused = f"proposal {number} void: {why}"
         return self.book.decide(number, facts.ProposalVoided(number, why), actor=self._actor)
 
     def _told(self, proposal: ProposalView) -> ProposalView:

@@ -146,6 +146,7 @@ def through_git(services: PortalServices, found: Rollback, spec: Spec, *, path: 
 def roll_back(services: PortalServices, found: Rollback, order: RollbackIn, asked: Asked) -> RollbackOut:
     """Does it, or with `dry_run` says what it would do. A plan that moved is a refusal (409)."""
     told = _told(found)
+    asked.rights.trail.refused = found.judged.refusal
     if order.dry_run or not found.judged.ok:
         return told
     if order.plan_digest is not None and order.plan_digest != found.digest:

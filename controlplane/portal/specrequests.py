@@ -42,6 +42,7 @@ def spec_request(services: PortalServices, wish: SpecWish, asked: Asked) -> Spec
     and CommandRefused where there is no way.
     """
     judged = judge(services, wish.text, file=wish.file)
+    asked.rights.trail.refused = judged.refusal
     if not judged.ok:
         return SpecRequest(judged)
     require_declare(services, judged, asked)

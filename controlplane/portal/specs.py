@@ -63,6 +63,16 @@ class Judged:
         return not has_errors(self.problems)
 
     @property
+    def refusal(self) -> str:
+        """Why nothing of it may be declared, in short and without a word of the file, which may hold a secret; "" where
+        it may."""
+        errors = [problem for problem in self.problems if problem.is_error]
+        if not errors:
+            return ""
+        first = errors[0].code + f" in line {errors[0].line}" * bool(errors[0].line)
+        return f"the spec is refused: {counted(len(errors), 'problem')}, the first {first}"
+
+    @property
     def plans(self) -> tuple[Preview, ...]:
         return tuple(d.plan for d in self.documents)
 

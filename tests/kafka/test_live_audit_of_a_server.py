@@ -173,7 +173,7 @@ def test_what_is_asked_of_a_server_is_in_its_topic_though_it_is_killed_in_betwee
         ("tokens", "done"),
         ("clusters/orders/pause", "denied"),
         ("clusters/orders/pause", "denied"),
-        ("apply", "done"),  # an answer that says why nothing was declared
+        ("apply", "failed"),  # an answer that says why nothing was declared
         ("POST /login", "denied"),
         ("clusters/orders/pause", "done"),
         ("clusters/orders/resume", "denied"),

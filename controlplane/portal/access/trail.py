@@ -23,6 +23,8 @@ class Trail:
         """Whom a sign-in turned out to be."""
         self.note = ""
         """What was given, made or taken, in words, where path and verb do not say it."""
+        self.refused = ""
+        """Why what was asked for was not done, in short, where the answer is no error; no word of a spec."""
         self.digest = ""
         """Of the whole request (`controlplane.portal.asked`); "" of one that changes nothing."""
 

@@ -53,8 +53,10 @@ def entry_of(
         return None
     if rights is None and not call.showed and call.is_safe:
         return None  # a browser on its way to the login page asked for nothing yet
-    outcome = Outcome.DENIED if is_refused else Outcome.DONE if status < 400 else Outcome.FAILED
     trail = rights.trail if rights is not None else None
+    is_done = status < 400 and not (trail and trail.refused)
+    outcome = Outcome.DENIED if is_refused else Outcome.DONE if is_done else Outcome.FAILED
+    said = (trail.note, trail.refused) if trail else ()
     return Entry(
         at=now,
         who=(trail.who if trail else "") or (rights.subject if rights is not None else "nobody"),
@@ -66,7 +68,7 @@ def entry_of(
         outcome=outcome,
         status=status,
         event_position=trail.event_position if trail else None,
-        note=_plain(trail.note if trail else "", 300),
+        note=_plain(": ".join(part for part in said if part), 300),
         request=call.request,
     )
 

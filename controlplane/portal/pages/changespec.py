@@ -152,6 +152,7 @@ def _answer(
     if do == "download":
         return taken_along(text, subject.topic or subject.view.name)
     judged = judge(services, text, file=f"{subject.topic or subject.view.name}.yaml")
+    rights.trail.refused = judged.refusal
     if do not in ("apply", "request") or not judged.ok:
         return _shown(request, services, subject, known, text=text, judged=judged, status=200 if judged.ok else 422)
     if do == "apply" and subject.elsewhere is not None:

@@ -82,6 +82,7 @@ def filled(request: Request, services: Services, rights: Caller, form: Annotated
     if form.do == "download":
         return taken_along(text, form.name)
     judged = judge(services, text, file=file)
+    rights.trail.refused = judged.refusal
     if form.do == "preview" or not judged.ok:
         return _page(request, services, rights, form, text=text, judged=judged, status=200 if judged.ok else 422)
     if judged.digest != form.digest:

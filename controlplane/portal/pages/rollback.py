@@ -84,6 +84,7 @@ def done_to_topic(
 
 
 def _done(request: Request, services: PortalServices, found: Rollback, form: RollbackForm, asked: Asked) -> Response:
+    asked.rights.trail.refused = found.judged.refusal
     if not found.judged.ok or found.digest != form.digest:
         return _page(request, services, asked.rights, found, has_moved=found.judged.ok, status=422)
     order = RollbackIn(to=form.to, reason=form.reason, plan_digest=form.digest)

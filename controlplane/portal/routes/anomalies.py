@@ -15,6 +15,7 @@ from controlplane.portal.answers import clusters as answers
 from controlplane.portal.answers.anomalies import OPEN, anomalies_out, anomaly_out, chosen_anomalies, notifier_out
 from controlplane.portal.asked import came_before
 from controlplane.portal.auth import Actor
+from controlplane.portal.pages.frame import Caller
 from controlplane.portal.paging import MOST_ON_A_PAGE, After, Most, Turning, by_name
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import CommandId, Keyed, carry_out, living
@@ -102,7 +103,9 @@ def list_notifiers(
 
 
 @router.post("/notifiers/{name}/test", dependencies=[Keyed])
-def test_notifier(name: str, body: api.ReasonIn, services: Services, request: Request) -> anomaly_api.NotifierTestedOut:
+def test_notifier(
+    name: str, body: api.ReasonIn, services: Services, rights: Caller, request: Request
+) -> anomaly_api.NotifierTestedOut:
     """Tells it now that this is a test, past what waits. A request that comes twice tells it once."""
     if came_before(request) and any(told.binding.name == name for told in services.notifiers.all()):
         sentence = f"{name} was told by this very request before"
@@ -113,6 +116,7 @@ def test_notifier(name: str, body: api.ReasonIn, services: Services, request: Re
         then = "kedge notifiers list has those of the settings."
         raise ApiError(404, "notifier-not-found", f"there is no notifier {name!r}", next_step=then) from error
     except NotTold as error:
+        rights.trail.refused = f"{name} was not told"
         return anomaly_api.NotifierTestedOut(name=name, told=False, sentence=str(error))
     return anomaly_api.NotifierTestedOut(name=name, told=True, sentence=f"{name} took the test notice")
 

@@ -213,12 +213,13 @@ def plan(spec: api.SpecIn, services: Services) -> api.PlansOut:
 
 
 @router.post("/apply")
-def apply(order: api.ApplyIn, services: Services, actor: Actor, key: CommandId) -> api.ApplyOut:
+def apply(order: api.ApplyIn, services: Services, rights: Caller, actor: Actor, key: CommandId) -> api.ApplyOut:
     """Declares what a file says. Problems of the file are an answer (`ok` is False), a plan that moved is a refusal.
 
     What a policy leaves to a second person becomes a proposal, the whole file: nothing of it is declared yet.
     """
     judged = judge(services, order.text, file=order.file)
+    rights.trail.refused = judged.refusal
     done = Declared()
     proposal = ""
     if judged.ok and judged.reserved:

@@ -97,6 +97,8 @@ def _decided_once(
         proposal, rights = desk.get(number), request.state.rights
         if refused.code != DECIDED or not came_before(request) or proposal.decided_by != rights.subject:
             raise
+        if proposal.state is ProposalState.VOID:
+            rights.trail.refused = f"proposal {number} is void"
         return api.proposal_out(proposal)
 
 

@@ -27,8 +27,8 @@ def build(
     move_states: bool = False,
 ) -> Services:
     """Builds a server on its home and its database, migrated; starts nothing but thread pools. `listens_on` is the
-    address its socket is bound to, `states_on` that of Terraform's states. Raises MigrationError, RoleRefused,
-    HomeRefused, AuthorityRefused, StoreUnavailable, PositionGap, OSError.
+    address its socket is bound to, `states_on` that of Terraform's states. Raises MirrorRefused, MigrationError,
+    RoleRefused, HomeRefused, AuthorityRefused, StoreUnavailable, PositionGap, OSError.
     """
     address = listens_on or (settings.host, settings.port)
     ground = ground_of(settings, states_at=states_on or address, take_over_home=take_over_home, move_states=move_states)

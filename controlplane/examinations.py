@@ -13,6 +13,7 @@ from typing import Protocol
 from controlplane.clouds import settings_file_of
 from controlplane.places import places_of
 from controlplane.settings import Settings
+from controlplane.terraformruns import mirrored
 from controlplane.view import ClusterView
 from events.clock import Clock, utc_now
 from providers.base import CloudProvider
@@ -146,7 +147,7 @@ def _look(
     if file is not None and _is_newer(file, started_at):
         told = f"{file} was written after this server started, which may go by what was there before"
         yield Finding("settings of this server", None, told, "start the server anew for it to read them")
-    yield from examine(cloud, file, lambda: clouds(cloud))
+    yield from examine(cloud, file, lambda: clouds(cloud), mirrored=mirrored(settings))
 
 
 def _is_newer(file: Path, started_at: datetime) -> bool:

@@ -46,6 +46,7 @@ from controlplane.turns import shorten_turns
 from controlplane.view import ClusterView
 from controlplane.vmgateway import gateway_door
 from events.errors import EventsError
+from providers.tf.mirror import MirrorRefused
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ _HANDSHAKE_S = 10.0
 
 _REFUSALS = (
     *(CannotListen, AddressRefused, AuthorityRefused, MigrationError, RoleRefused, HomeRefused),
-    *(PeopleDoorRefused, OidcRefused, PortalRefused),
+    *(PeopleDoorRefused, OidcRefused, PortalRefused, MirrorRefused),
     *(EventsError, OSError),
 )
 
@@ -88,8 +89,8 @@ def run(settings: Settings, *, take_over_home: bool = False, move_states: bool =
 
 
 def serve(settings: Settings, *, assemble: Assemble = build) -> None:
-    """The same, raising: CannotListen, AddressRefused, AuthorityRefused, MigrationError, RoleRefused, HomeRefused,
-    PeopleDoorRefused, OidcRefused, StoreUnavailable, PositionGap, OSError.
+    """The same, raising: CannotListen, AddressRefused, AuthorityRefused, MirrorRefused, MigrationError, RoleRefused,
+    HomeRefused, PeopleDoorRefused, OidcRefused, StoreUnavailable, PositionGap, OSError.
     """
     with (
         _stopped_by_signals(),

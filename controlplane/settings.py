@@ -30,6 +30,7 @@ from controlplane.notices.binding import NotifierBinding
 from controlplane.portal.audit.binding import AuditTopicBinding
 from controlplane.portal.oidc.binding import OidcBinding
 from events.secrets import remember
+from providers.tf.mirror import ProviderMirror
 
 LONGEST_CALL_S = 10.0
 """No call to a broker or a cloud lasts longer; a lease term is at least three of them."""
@@ -84,6 +85,9 @@ class Settings(BaseSettings):
     )
     kafka_dir: Path = Field(default=Path(".cache/kafka"), description="Kafka images: <version>/libs/*.jar")
     terraform_modules: Path | None = Field(default=None, description="one folder per cloud; default: those shipped")
+    terraform_mirror: str = Field(
+        default="", description="folder, or https URL, that providers come from and nowhere else; empty: the registry"
+    )
     terraform_state: Literal["local", "http"] = Field(
         default="local", description="`local`: files of the home; `http`: in the database, served by Kedge to Terraform"
     )
@@ -183,6 +187,11 @@ class Settings(BaseSettings):
     @classmethod
     def _absolute_files(cls, path: Path | None) -> Path | None:
         return None if path is None else path.expanduser().absolute()
+
+    @field_validator("terraform_mirror")
+    @classmethod
+    def _a_mirror(cls, told: str) -> str:
+        return ProviderMirror.of(told).place if told else ""
 
     @field_validator("git_local_paths")
     @classmethod
@@ -336,6 +345,11 @@ class Settings(BaseSettings):
     def egress(self) -> Egress:
         """Where the server may call."""
         return Egress(tuple(Allowed.of(place) for place in self.egress_allow))
+
+    @property
+    def provider_mirror(self) -> ProviderMirror | None:
+        """Where Terraform's providers come from; None where its registry may be asked."""
+        return ProviderMirror(self.terraform_mirror) if self.terraform_mirror else None
 
     @property
     def uses_spark(self) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from controlplane.settings import Settings
 from controlplane.states.setup import Storage
 from providers.base import CloudProvider, TerraformRun
+from providers.doctor import Mirrored
 from providers.tf.execute import execute
 from providers.tf.modules import module_root as shipped_modules
 from providers.tf.progress import Progress
@@ -16,6 +17,12 @@ def module_root(settings: Settings) -> Path:
     """Where the Terraform modules are: the named folder if it is there, else those shipped with `providers`."""
     named = settings.terraform_modules
     return named if named is not None and named.is_dir() else shipped_modules()
+
+
+def mirrored(settings: Settings) -> Mirrored | None:
+    """Where providers come from, for whoever looks a cloud over; None where a registry may be asked."""
+    mirror = settings.provider_mirror
+    return Mirrored(mirror, module_root(settings)) if mirror is not None else None
 
 
 def run_terraform(

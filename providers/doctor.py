@@ -11,6 +11,8 @@ import yaml
 from providers.base import CloudProvider, Place
 from providers.errors import NotFound, ProviderError
 from providers.networks import MakesNetworks
+from providers.tf.mirror import MirrorRefused, ProviderMirror, own_platform
+from providers.tf.modules import pinned_providers
 from providers.traces import SeesStrangers
 
 
@@ -33,10 +35,24 @@ class ExaminesPlaces(Protocol):
         ...
 
 
-def examine(cloud: str, settings_file: Path | None, load: Callable[[], CloudProvider]) -> Iterator[Finding]:
+@dataclass(frozen=True, slots=True)
+class Mirrored:
+    """That Terraform's providers come from a mirror alone, and where the modules are that say which."""
+
+    mirror: ProviderMirror
+    modules: Path
+
+
+def examine(
+    cloud: str,
+    settings_file: Path | None,
+    load: Callable[[], CloudProvider],
+    *,
+    mirrored: Mirrored | None = None,
+) -> Iterator[Finding]:
     """All there is to say of a cloud, in the order it is to be mended. What cannot be asked hides what is behind it.
 
-    `settings_file` is None for a cloud without accounts.
+    `settings_file` is None for a cloud without accounts, `mirrored` where a registry may be asked for providers.
     """
     try:
         provider = load()
@@ -49,6 +65,8 @@ def examine(cloud: str, settings_file: Path | None, load: Callable[[], CloudProv
     places = places_in(cloud, settings_file)
     accounts = sorted({p.account for p in places})
     yield Finding("settings", True, f"{settings_file}: accounts {', '.join(accounts)}, {len(places)} regions")
+    if mirrored is not None:
+        yield _of_mirror(mirrored.mirror, mirrored.modules / cloud, _plugins(settings_file))
     for place in places:
         yield from _of_place(provider, place)
 
@@ -76,6 +94,25 @@ def places_in(cloud: str, settings_file: Path) -> tuple[Place, ...]:
 def _regions(about: Mapping[str, object]) -> list[str]:
     regions = about.get("regions")
     return [str(name) for name in regions] if isinstance(regions, Mapping) else []
+
+
+def _of_mirror(mirror: ProviderMirror, module: Path, plugins: str) -> Finding:
+    what, wanted = "Terraform's provider", ", ".join(map(str, pinned_providers(module)))
+    try:
+        mirror.refuse_unusable()
+    except MirrorRefused as refused:
+        return Finding(what, False, str(refused), "no server starts with it")
+    lacks = mirror.lacking(module, plugins)
+    if lacks is None:
+        return Finding(what, None, f"{wanted} comes from {mirror.place} alone", "it is asked at the first run")
+    if lacks:
+        return Finding(what, False, mirror.told_lacking(lacks), mirror.how_to_add(module))
+    return Finding(what, True, f"{wanted} for {own_platform()} is in the mirror {mirror.place}, or in `plugins`")
+
+
+def _plugins(settings_file: Path) -> str:
+    """As CloudSettings has it."""
+    return str(yaml.safe_load(settings_file.read_text()).get("plugins") or "")
 
 
 def _of_place(provider: CloudProvider, place: Place) -> Iterator[Finding]:

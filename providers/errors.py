@@ -138,6 +138,12 @@ class TerraformFailed(ProviderError):
         self.diagnostics = tuple(diagnostics)
 
 
+class ProviderNotMirrored(TerraformFailed):
+    """`init` failed, and only a mirror was asked for providers: it lacks one, or did not answer."""
+
+    what_next = "Add to the mirror what is named above; it is tried again by itself, with a growing pause."
+
+
 @dataclass(frozen=True, slots=True)
 class Offence:
     """One planned change the run does not allow, and why."""

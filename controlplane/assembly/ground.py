@@ -55,8 +55,11 @@ class Ground:
 def ground_of(settings: Settings, *, states_at: tuple[str, int], take_over_home: bool, move_states: bool) -> Ground:
     """The database migrated, the home claimed on it, the log verified. `states_at`: where Terraform reaches its states.
 
-    Raises MigrationError, RoleRefused, HomeRefused, AuthorityRefused, StoreUnavailable, PositionGap, OSError.
+    Raises MirrorRefused, MigrationError, RoleRefused, HomeRefused, AuthorityRefused, StoreUnavailable, PositionGap,
+    OSError.
     """
+    if settings.provider_mirror is not None:
+        settings.provider_mirror.refuse_unusable()  # now, rather than at the first run of a cluster
     home = Home(settings.home)
     installation = home.installation()
     authority = authority_of(settings, home)
@@ -113,4 +116,5 @@ def _storage(
         url=Address(*at).url,
         leading=Leading(candidate.owner, candidate.epoch, lambda epoch: candidate.held_epoch() == epoch),
         lease_term_s=settings.lease_term_s,
+        mirror=settings.provider_mirror,
     )

@@ -24,6 +24,7 @@ from events.clock import utc_now
 from events.errors import StoreUnavailable
 from providers.base import CloudProvider
 from providers.errors import PlaceUnknown, RunInterrupted, StateUnreadable
+from providers.tf.mirror import ProviderMirror
 from providers.tf.statefile import LocalStates
 from providers.tf.states import StateStorage
 
@@ -56,9 +57,10 @@ def storage_of(
     url: str,
     leading: Leading,
     lease_term_s: float,
+    mirror: ProviderMirror | None,
 ) -> Storage:
     """`server_key` is the home's, which seals rows; `url` is where this server listens, `root` the folder of states
-    and runs, `keep` how many versions stay."""
+    and runs, `keep` how many versions stay, `mirror` where runs get providers from, None where a registry is asked."""
     served = ServedStates(
         locks=SqlStateLocks(engine),
         versions=SqlStateVersions(engine, seal=StateSeal(server_key.get_secret_value()), keep=keep),
@@ -67,8 +69,9 @@ def storage_of(
         chosen=SqlChosenProviders(engine, LocalStates(root).chosen),
         leading=leading,
         lease_s=lease_term_s + ENDING_S,
+        mirror=mirror,
     )
-    return Storage(LocalStates(root), served, chosen)
+    return Storage(LocalStates(root, mirror), served, chosen)
 
 
 def first_state(storage: Storage) -> str:

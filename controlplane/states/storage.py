@@ -23,6 +23,7 @@ from controlplane.states.versions import SqlStateVersions
 from events.errors import StoreUnavailable
 from events.ids import Epoch
 from providers.errors import RunInProgress, RunInterrupted
+from providers.tf.mirror import ProviderMirror
 from providers.tf.runfolder import RunFolder, end_run, processes_of
 from providers.tf.states import Access, StateKey
 
@@ -60,6 +61,7 @@ class ServedStates:
     chosen: SqlChosenProviders
     leading: Leading
     lease_s: float
+    mirror: ProviderMirror | None = None
     passes: RunPasses = field(default_factory=RunPasses)
     process: ServerProcess = field(default_factory=this_process)
     renew_every_s: float = _RENEW_EVERY_S
@@ -96,6 +98,11 @@ class ServedState:
     def chosen(self) -> SqlChosenProviders:
         """See TerraformState."""
         return self._states.chosen
+
+    @property
+    def mirror(self) -> ProviderMirror | None:
+        """See TerraformState."""
+        return self._states.mirror
 
     @contextmanager
     def locked(self, run_id: str, *, on_lost: Callable[[], object]) -> Iterator[Access]:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from providers.errors import TerraformFailed
 from providers.tf.chosen import ChosenProviders
+from providers.tf.mirror import ProviderMirror
 from providers.tf.states import TerraformState
 from providers.tf.workspace import Workspace
 
@@ -57,26 +58,28 @@ class InUse:
 class Initialised:
     """`<directory>/<what it was made from>/<which try>/`, for all states of an installation on this machine.
 
-    `chosen` are Terraform's lock files, by the cloud's pins.
+    `chosen` are Terraform's lock files, by the cloud's pins, `mirror` where providers come from, if from one alone.
     """
 
     directory: Path
     chosen: ChosenProviders
+    mirror: ProviderMirror | None = None
 
     @classmethod
     def of(cls, state: TerraformState) -> "Initialised":
         """What is shared with all other states of that one's root."""
-        return cls(state.folder.initialised, state.chosen)
+        return cls(state.folder.initialised, state.chosen, state.mirror)
 
     @contextmanager
     def opened(self, workspace: Workspace, *, binary: str, plugins: str, init: Callable[[], object]) -> Iterator[InUse]:
         """The data directory for this workspace, until the end of the block. `init` makes it in the workspace.
 
         It is called where there is none that fits; two at once each make their own, and one is kept. `plugins` is
-        where Terraform finds providers: it makes links to there. Raises what `init` does.
+        where Terraform finds providers by itself: it makes links to there, and to a mirror. Raises what `init` does.
         """
         with ExitStack() as stack:
-            kept = self.directory / _made_from(workspace, binary, plugins)
+            sources = " ".join((plugins, self.mirror.place) if self.mirror else (plugins,))
+            kept = self.directory / _made_from(workspace, binary, sources)
             data = _newest(kept, stack)
             if data is None:
                 self._init(workspace, init)
@@ -172,8 +175,8 @@ def _lock(data: Path, stack: ExitStack, kind: int) -> bool:
         return False
 
 
-def _made_from(workspace: Workspace, binary: str, plugins: str) -> str:
+def _made_from(workspace: Workspace, binary: str, sources: str) -> str:
     program = os.path.realpath(shutil.which(binary) or binary)
     about = os.stat(program)
-    made_from = f"{workspace.fingerprint} {plugins} {program} {about.st_size} {about.st_mtime_ns}"
+    made_from = f"{workspace.fingerprint} {sources} {program} {about.st_size} {about.st_mtime_ns}"
     return hashlib.sha256(made_from.encode()).hexdigest()[:32]

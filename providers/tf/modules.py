@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import providers
@@ -9,6 +10,31 @@ import providers
 _RESOURCE = re.compile(r'^resource "(\w+)" "(\w+)" \{$(.*?)^\}$', re.MULTILINE | re.DOTALL)
 _DYNAMIC = re.compile(r'^  dynamic "(\w+)" \{$', re.MULTILINE)
 """As `terraform fmt` writes them: two signs more for a block within a block."""
+
+
+_PINNED = re.compile(r'source\s*=\s*"(?P<source>[\w.-]+/[\w.-]+)"\s*version\s*=\s*"(?P<version>[\w.-]+)"')
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedProvider:
+    """`source` is `<namespace>/<name>`, as the module spells it."""
+
+    source: str
+    version: str
+
+    @property
+    def name(self) -> str:
+        return self.source.partition("/")[2].lower()
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.version}"
+
+
+def pinned_providers(module: Path) -> tuple[PinnedProvider, ...]:
+    """What the module's `versions.tf` names; nothing for one that does with what is built into Terraform."""
+    versions = module / "versions.tf"
+    text = versions.read_text() if versions.exists() else ""
+    return tuple(PinnedProvider(found["source"], found["version"]) for found in _PINNED.finditer(text))
 
 
 def module_root() -> Path:

@@ -22,7 +22,7 @@ from python_terraform import IsFlagged, Terraform
 from providers.errors import RunInterrupted, TerraformFailed
 from providers.tf.initialised import Initialised
 from providers.tf.progress import OnProgress, ProgressKind, parse_line
-from providers.tf.workspace import Workspace
+from providers.tf.workspace import CLI_CONFIGURATION, Workspace
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -75,15 +75,24 @@ class TerraformRunner(Terraform):  # type: ignore[misc]  # python-terraform has 
     def prepared(self, initialised: Initialised) -> Iterator[None]:
         """The commands of a run go into this block: `init` was done, by this run or, where it still fits, another.
 
-        `init` is of backend and module, with no network for built-in providers. A run that fails before it has a plan
-        puts what it was given in doubt, and the next one begins with an `init`.
+        `init` is of backend and module, with no network for built-in providers, and none where there is a mirror in a
+        folder. A run that fails before it has a plan puts what it was given in doubt, and the next one begins with an
+        `init`. Raises `ProviderNotMirrored` where the mirror may be why `init` failed.
         """
-        opened = initialised.opened(
-            self.workspace,
-            binary=self.terraform_bin_path,
-            plugins=self._environment.get("XDG_DATA_DIRS", ""),
-            init=lambda: self.cmd("init", input=False, no_color=IsFlagged),
-        )
+        mirror, plugins = initialised.mirror, self._environment.get("XDG_DATA_DIRS", "")
+        if mirror is not None:
+            self.workspace.cli_config.write_text(CLI_CONFIGURATION + mirror.configuration(plugins))
+
+        def init() -> None:
+            try:
+                self.cmd("init", input=False, no_color=IsFlagged)
+            except TerraformFailed as error:
+                if mirror is None or self.workspace.module is None:
+                    raise
+                explained = mirror.explained(error, self.workspace.module, plugins)
+                raise explained from (None if explained is error else error)
+
+        opened = initialised.opened(self.workspace, binary=self.terraform_bin_path, plugins=plugins, init=init)
         with opened as given:
             self._data = given.data
             try:

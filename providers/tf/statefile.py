@@ -10,6 +10,7 @@ from pathlib import Path
 from providers.base import Place
 from providers.errors import StateUnreadable
 from providers.tf.chosen import ChosenInFiles
+from providers.tf.mirror import ProviderMirror
 from providers.tf.runfolder import RunFolder
 from providers.tf.statebody import (
     is_state,
@@ -29,6 +30,7 @@ class LocalStates:
     """States below a folder of the home. One host: the kernel's lock on a file is what keeps two runs apart."""
 
     root: Path
+    mirror: ProviderMirror | None = None
 
     @property
     def chosen(self) -> ChosenInFiles:
@@ -37,7 +39,7 @@ class LocalStates:
 
     def of(self, key: StateKey) -> "StateFile":
         """See StateStorage."""
-        return StateFile(self.root.absolute() / key.cluster_uid / key.place)
+        return StateFile(self.root.absolute() / key.cluster_uid / key.place, self.mirror)
 
     def keys(self) -> tuple[StateKey, ...]:
         """See StateStorage."""
@@ -49,6 +51,8 @@ class StateFile:
     """Paths below `<state root>/<cluster uid>/<cloud>.<account>.<region>/`."""
 
     directory: Path
+    mirror: ProviderMirror | None = None
+    """See TerraformState."""
 
     @property
     def folder(self) -> RunFolder:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from providers.base import Place
 from providers.tf.chosen import ChosenProviders
+from providers.tf.mirror import ProviderMirror
 from providers.tf.runfolder import RunFolder
 
 
@@ -52,6 +53,11 @@ class TerraformState(Protocol):
     @property
     def chosen(self) -> ChosenProviders:
         """Terraform's lock files, kept where the states are."""
+        ...
+
+    @property
+    def mirror(self) -> ProviderMirror | None:
+        """Where this machine's runs get providers from and nowhere else; None where a registry may be asked."""
         ...
 
     def locked(self, run_id: str, *, on_lost: Callable[[], object]) -> AbstractContextManager[Access]:

@@ -22,6 +22,8 @@ from providers.tf.states import STATE_PATH, Access
 _MODULE = "module"
 """The folder of the module in the folder of a run: `init` remembers where it was, and it is the same for all runs."""
 
+CLI_CONFIGURATION = "disable_checkpoint = true\n"
+
 _OUTPUTS = ("instances", "volumes", "addresses")
 
 
@@ -37,6 +39,8 @@ class Workspace:
     directory: Path
     fingerprint: str = ""
     pins: str = ""
+    module: Path | None = None
+    """Where its module came from, for people: what is here goes."""
 
     @property
     def plan(self) -> Path:
@@ -88,8 +92,8 @@ def open_workspace(
         # In a file of its own, and not in the fingerprint: `init` makes nothing of it.
         blocks = [_literal({"to": i.address, "id": i.id}) for i in imports]
         _write(directory / "imports.tf.json", {"import": blocks})
-    workspace = Workspace(directory, _fingerprint(configuration, module), _pins(module))
-    workspace.cli_config.write_text("disable_checkpoint = true\n")
+    workspace = Workspace(directory, _fingerprint(configuration, module), _pins(module), module.resolve())
+    workspace.cli_config.write_text(CLI_CONFIGURATION)
     return workspace
 
 

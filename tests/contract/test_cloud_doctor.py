@@ -17,6 +17,8 @@ from providers.base import Resources
 from providers.catalogfile import sold_by
 from providers.errors import CloudUnavailable, QuotaExceeded, RateLimited
 from providers.quota import TellsQuotas, check_room
+from providers.tf.mirror import own_platform
+from providers.tf.modules import module_root, pinned_providers
 from tests.contract.cloud_harnesses import HARNESSES, Harness
 from tests.fakes.clouds.digitalocean_shapes import VPC
 from tests.fakes.resources import instance, resources, volume
@@ -47,6 +49,10 @@ class Desk:
         told = json.loads(self.doctor("-o", "json").stdout)["findings"]
         place = f"{self.harness.place}: "
         return {f["what"].removeprefix(place): f for f in told if f["what"].startswith(place)}
+
+    def everything(self) -> dict[str, dict[str, Any]]:
+        """All that is told, by what it is about."""
+        return {found["what"]: found for found in json.loads(self.doctor("-o", "json").stdout)["findings"]}
 
     def edit(self, **changes: object) -> None:
         """Of the first region."""
@@ -98,6 +104,29 @@ def test_a_cloud_that_is_ready_says_so_line_by_line(desk: Desk) -> None:
     assert any("credentials: they are of this account" in line for line in lines)
     assert sum(line.startswith("ok") for line in lines) >= 8
     assert not any(secret in ran.output for secret in SECRETS)
+
+
+def test_a_mirror_that_terraforms_provider_is_to_come_from_alone_is_looked_into(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the settings of the home, as the server has them. Without the setting nothing is said of it."""
+    what, (pinned,) = "Terraform's provider", pinned_providers(module_root() / desk.cloud)
+    assert what not in desk.everything()
+    monkeypatch.setenv("KEDGE_TERRAFORM_MIRROR", str(tmp_path / "mirror"))
+    assert "is not there" in desk.everything()[what]["told"]
+
+    (tmp_path / "mirror").mkdir()
+    found = desk.everything()[what]
+    assert (found["well"], f"has no {pinned} for {own_platform()}" in found["told"]) == (False, True)
+    assert f"-chdir={module_root() / desk.cloud} providers mirror -platform={own_platform()}" in found["whatNext"]
+    assert desk.doctor().exit_code == 1
+
+    there = tmp_path / "mirror" / "registry.terraform.io" / pinned.source.lower()
+    there.mkdir(parents=True)
+    (there / f"terraform-provider-{pinned.name}_{pinned.version}_{own_platform()}.zip").touch()
+    assert desk.everything()[what]["well"] is True
+    monkeypatch.setenv("KEDGE_TERRAFORM_MIRROR", "https://mirror.example/")
+    assert desk.everything()[what]["well"] is None
 
 
 def test_what_nobody_can_tell_is_said_and_not_guessed(desk: Desk) -> None:

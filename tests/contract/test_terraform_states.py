@@ -2,12 +2,14 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from events.engine import build_engine
 from providers.errors import RunInProgress
+from providers.tf.mirror import ProviderMirror
 from providers.tf.statebody import StateRefused, serial_of, targets_in
 from providers.tf.statefile import LocalStates
 from providers.tf.states import StateStorage
@@ -38,6 +40,13 @@ def test_a_state_that_was_never_written_is_none_and_holds_nothing(storage: State
         assert state.repair() is False
         assert targets_in(state.read()) == frozenset()
     assert storage.keys() == ()
+
+
+def test_each_state_says_where_its_runs_get_providers_from(storage: StateStorage) -> None:
+    mirror = ProviderMirror("/srv/mirror")
+    assert storage.of(KEY).mirror is None
+    told = replace(storage, mirror=mirror)  # type: ignore[type-var]  # both are dataclasses
+    assert [told.of(key).mirror for key in (KEY, OTHER_KEY)] == [mirror, mirror]
 
 
 def test_what_is_written_is_read_by_whoever_comes_next(storage: StateStorage) -> None:

@@ -64,11 +64,13 @@ def doctor(
 def _from_here(home: Path | None, cloud: str) -> "list[Finding]":
     from controlplane.clouds import Clouds, settings_file_of
     from controlplane.home import Home
+    from controlplane.terraformruns import mirrored
     from providers.doctor import examine
 
     settings = settings_of(home=home, database_url=None)
     installation = Home(settings.home).installation_id() or "none-yet"
-    return list(examine(cloud, settings_file_of(settings, cloud), lambda: Clouds(settings, installation)(cloud)))
+    file = settings_file_of(settings, cloud)
+    return list(examine(cloud, file, lambda: Clouds(settings, installation)(cloud), mirrored=mirrored(settings)))
 
 
 def _by_server(session: Session, cloud: str) -> "list[Finding]":

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from benchmarks import __path__ as benchmark_folders
 from controlplane.cli.main import app
+from providers.tf.modules import pinned_providers
 from tests.stages import STAGES
 from tests.unit.docs.doc_pages import ROOT, blocks, text
 
@@ -66,6 +67,10 @@ def test_the_command_exists(page: str, command: str) -> None:
                 (ROOT / folder / file).exists()
                 for folder in benchmark_folders
                 for file in (f"{name}.py", f"{name}/__init__.py")
+            )
+        case ["terraform", chdir, "providers", "mirror", *_]:
+            assert pinned_providers(ROOT / chdir.removeprefix("-chdir=")), (
+                "a module without providers has none to mirror"
             )
         case [".venv/bin/python", "-"] | [".venv/bin/pre-commit", "install"]:
             pass

@@ -16,6 +16,7 @@ import pytest
 import uvicorn
 
 from agent.wire import BootData
+from controlplane.assembly.ground import ground_of
 from controlplane.bootstrap import build
 from controlplane.borndata import boot_data
 from controlplane.candidate import Candidate
@@ -35,6 +36,8 @@ from events import facts
 from events.clock import utc_now
 from events.ids import ClusterUid, IntentId
 from providers.errors import PlaceUnknown
+from providers.tf.mirror import ProviderMirror
+from providers.tf.states import StateKey
 from tests.unit.controlplane.portal.portal_house import House, broker, three_brokers
 
 UID = ClusterUid("ab" * 16)
@@ -165,6 +168,17 @@ def test_the_terraform_modules_of_a_checkout_are_found(tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
     assert module_root(load_settings(home=tmp_path, terraform_modules=mine)) == mine
+
+
+@pytest.mark.parametrize("storage", ["local", "http"])
+def test_every_run_of_a_server_gets_providers_from_the_mirror_of_its_settings(tmp_path: Path, storage: str) -> None:
+    """It goes with the states, which no run of Terraform does without."""
+    (tmp_path / "mirror").mkdir()
+    told = {"home": tmp_path / "home", "terraform_state": storage, "terraform_mirror": str(tmp_path / "mirror")}
+    ground = ground_of(load_settings(**told), states_at=("127.0.0.1", 1), take_over_home=False, move_states=False)
+    mirror = ground.storage.states.of(StateKey(UID, "aws.production.eu-west-1")).mirror
+    ground.dispose()
+    assert mirror == ProviderMirror(str(tmp_path / "mirror"))
 
 
 def test_a_server_is_put_together_and_taken_apart_without_starting_anything(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from agent.client import Refused, RetryLater, ServerClient
 from agent.durable import sync_directory, write_durably
+from agent.secretlog import remember_key
 from agent.trust import PinnedCa
 from agent.wire import BootData, CertificateRequest
 
@@ -74,7 +75,9 @@ class Certification:
         if not self.is_there and not self._is_settled():
             return None
         try:
-            return self._make()
+            made = self._make()
+            remember_key(made.key_pem)
+            return made
         except NoSigningRequest as error:
             _log.error("no certificate can be asked for, no key was made: %s", error)
             return None
@@ -114,6 +117,7 @@ class Certification:
 
     def _show_kept(self) -> bool:
         try:
+            remember_key(self._file.read_text(errors="replace"))
             self._trust.show(self._file)
         except FileNotFoundError:
             return False

@@ -1,6 +1,7 @@
 """The agent's own log, without its secrets: those it reads or makes are known here, others go by their shape."""
 
 import logging
+import re
 import sys
 import threading
 import traceback
@@ -9,14 +10,23 @@ from types import TracebackType
 
 from agent.masking import masked
 
-_KNOWN: deque[str] = deque(maxlen=16)
-"""A rotation adds one, and what it took the place of soon counts nowhere."""
+_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----(.*?)-----END", re.DOTALL)
+
+_KNOWN: deque[str] = deque(maxlen=32)
+"""A rotation adds one, a certificate the lines of its key, and what they took the place of soon counts nowhere."""
 
 
 def remember(text: str) -> None:
     """From here on no line of the log has it."""
     if text and text not in _KNOWN:
         _KNOWN.append(text)
+
+
+def remember_key(pem: str) -> None:
+    """The same for the private key of a PEM text, line by line: whole it goes by its shape, a line of it has none."""
+    for key in _KEY.findall(pem):
+        for line in key.split():
+            remember(line)
 
 
 def known_secrets() -> tuple[str, ...]:

@@ -5,21 +5,24 @@ import logging
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pydantic import SecretStr
 
 from agent import secretlog
+from agent.certification import Certification, signing_request
 from agent.credential import Credential
 from agent.layout import Layout
 from agent.masking import HIDDEN
 from agent.secretlog import MaskedLines, known_secrets, mask_tracebacks, remember
 from agent.wire import BootData
+from tests.unit.agent.wanted import boot_data
 
 
 @pytest.fixture(autouse=True)
 def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secretlog, "_KNOWN", type(secretlog._KNOWN)(maxlen=16))
+    monkeypatch.setattr(secretlog, "_KNOWN", type(secretlog._KNOWN)(maxlen=32))
 
 
 @pytest.fixture
@@ -48,6 +51,31 @@ def test_a_credential_is_in_no_line_from_its_first_moment_on_and_after_a_rotatio
     assert first not in written.getvalue()
     assert second not in written.getvalue()
     assert written.getvalue().count(HIDDEN) == 4
+
+
+def test_a_vms_own_key_is_in_no_line_whole_or_a_line_of_it(
+    tmp_path: Path, log: tuple[logging.Logger, io.StringIO]
+) -> None:
+    """From the moment it is made, and in an agent that starts again with the certificate it has."""
+    logger, written = log
+
+    def certification() -> Certification:
+        boot, trust = boot_data(), SimpleNamespace(show=lambda _: None)
+        client = SimpleNamespace(reconnect=lambda: None, certify=lambda asked: SimpleNamespace(certificate="signed"))
+        return Certification(boot, client=client, trust=trust, state=tmp_path, make=signing_request)  # type: ignore[arg-type]
+
+    assert certification().run()
+    key = (tmp_path / "certificate.pem").read_text().partition("signed")[0]
+    lines = key.splitlines()[1:-1]
+    assert len(lines) == 3
+    logger.warning("whole: %s", key)
+    for line in lines:
+        logger.warning("a line: %s", line)
+    secretlog._KNOWN.clear()
+    certification()
+    logger.warning("again: %s", lines[1])
+    assert [line for line in lines if line in written.getvalue()] == []
+    assert written.getvalue().count(HIDDEN) == 5
 
 
 def test_an_agent_that_starts_again_knows_the_credential_it_has(
@@ -95,7 +123,7 @@ def test_a_traceback_that_ends_the_agent_is_masked(
 
 
 def test_only_the_last_are_known() -> None:
-    for number in range(20):
+    for number in range(40):
         remember(f"credential-{number:02}")
-    assert len(known_secrets()) == 16
-    assert "credential-19" in known_secrets()
+    assert len(known_secrets()) == 32
+    assert "credential-39" in known_secrets()

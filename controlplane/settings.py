@@ -56,8 +56,8 @@ class Settings(BaseSettings):
     database_url: SecretStr = Field(
         default=SecretStr(""), description="`sqlite:///FILE` or `postgresql://...`; empty: SQLite in home"
     )
-    only: Literal["", "loop", "portal"] = Field(
-        default="", description="`loop` or `portal`: that part alone, as a process of its own, on PostgreSQL"
+    only: Literal["", "loop", "portal", "relay"] = Field(
+        default="", description="`loop`, `portal` or `relay`: that part alone, as a process of its own, on PostgreSQL"
     )
     host: str = Field(default="127.0.0.1", description="a loopback address: plain HTTP is spoken on no other")
     port: int = Field(default=8428, ge=0, le=65535, description="0 lets the system choose")
@@ -232,9 +232,20 @@ class Settings(BaseSettings):
     def _meets_in_a_database(self) -> "Settings":
         if self.only and not self.database.startswith("postgresql"):
             raise ValueError(
-                f"only = {self.only!r} needs PostgreSQL: loop and portal meet in the database, each by a role of its "
-                "own, and whoever may write a SQLite file may write all of it. Set database_url, or run `kedge server` "
-                "without --only"
+                f"only = {self.only!r} needs PostgreSQL: parts meet in the database, each by a role of its own, and "
+                "whoever may write a SQLite file may write all of it. Set database_url, or run `kedge server` without "
+                "--only"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _relays_to_a_topic(self) -> "Settings":
+        if self.only == "relay" and self.audit_topic is None:
+            raise ValueError("only = 'relay' needs [audit_topic]: it writes the audit there and does nothing else")
+        if self.audit_topic is not None and self.audit_topic.apart and not self.database.startswith("postgresql"):
+            raise ValueError(
+                "audit_topic.apart leaves the audit's topic to `kedge server --only relay`, which needs PostgreSQL: "
+                "set database_url, or take `apart` away, and this server writes the topic itself"
             )
         return self
 

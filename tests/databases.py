@@ -26,16 +26,16 @@ def sqlite_copy(template: Path, directory: Path) -> str:
     return f"sqlite:///{copy}"
 
 
-APP, READER, PORTAL = "kedge_app", "kedge_reader", "kedge_portal"
+APP, READER, PORTAL, RELAY = "kedge_app", "kedge_reader", "kedge_portal", "kedge_relay"
 
 
 def with_roles(url: str) -> None:
-    """Migrates a database as its owner and gives servers, readers and portals their rights, as people do."""
+    """Migrates a database as its owner and gives servers, readers, portals and relays their rights, as people do."""
     migrate.upgrade(url)
     with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
-        for role in (APP, READER, PORTAL):
+        for role in (APP, READER, PORTAL, RELAY):
             connection.execute(f"DO $$ BEGIN CREATE ROLE {role} LOGIN; EXCEPTION WHEN duplicate_object THEN END $$")
-        for statement in grants(APP, READER, portal=PORTAL):
+        for statement in grants(APP, READER, portal=PORTAL, relay=RELAY):
             connection.execute(statement.encode())
 
 

@@ -27,6 +27,7 @@ from controlplane.networks.desk import NetworkDesk
 from controlplane.pastplacement import past_placements_of
 from controlplane.portal.access.people import People
 from controlplane.portal.access.setup import oidc_of
+from controlplane.portal.audit.watch import found_by
 from controlplane.portal.auth import loopback_hosts, public_hosts
 from controlplane.portal.callkeys import SqlCallKeys
 from controlplane.portal.services import PortalServices
@@ -83,7 +84,7 @@ def api_of(
         placements=rooms.topics.placements,
         past_placements=past_placements_of(settings.metrics_lake),
         oidc=None if is_loop else oidc_of(settings, ground.engine, ground.installation),
-        part=settings.only,
+        part="loop" if is_loop else "",
         public_hosts=public_hosts(settings.portal_names, settings.portal_port),
         query_limit_s=settings.query_limit_s,
         prices=partial(read_price_book, settings.home),
@@ -94,7 +95,7 @@ def api_of(
         gate=asking.gate,
         loop=desk,
         examinations=examiner_of(settings, hands.clouds, converger.views),
-        database=partial(examined, ground.engine),
+        database=lambda: (*examined(ground.engine), *found_by(rooms.audit.watch)),
     )
 
 

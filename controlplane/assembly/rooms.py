@@ -15,7 +15,8 @@ from controlplane.games.referee import House
 from controlplane.games.setup import GamesRoom, games_of, may_harm_still
 from controlplane.groups.setup import GroupsRoom, groups_of
 from controlplane.poller import Poller
-from controlplane.portal.audit.relay import AuditRoom, audit_room_of
+from controlplane.portal.audit.relay import AuditRoom, audit_room_of, watch_of
+from controlplane.portal.audit.turn import turn_of
 from controlplane.topicroom import TopicRoom, topics_of
 from events.clock import utc_now
 
@@ -53,7 +54,13 @@ def rooms_of(ground: Ground, loop: Loop, asking: Asking) -> Rooms:
         anomalies=_anomalies(ground, loop, asking, groups),
         agents=_agents(ground, loop),
         games=_games(ground, loop, asking),
-        audit=audit_room_of(settings.audit_topic, asking.audit, candidate),
+        audit=audit_room_of(
+            settings.audit_topic,
+            asking.audit,
+            candidate,
+            turn=turn_of(ground.engine),
+            watch=watch_of(settings.audit_topic, asking.audit, ground.engine, utc_now),
+        ),
     )
 
 

@@ -1,5 +1,5 @@
 """What a server may do in PostgreSQL, and no more: one role owns the tables and migrates them, the server has another,
-and a portal that is a process of its own a third, which may do less.
+and a portal and a relay that are processes of their own a third and a fourth, which may do less.
 
 `RIGHTS` names every table. Of the two that only grow, the event log and the audit trail, a server reads and adds rows:
 their triggers refuse the rest too, but whoever owns a table may drop its triggers. SQLite has no roles: there the
@@ -17,6 +17,7 @@ from sqlmodel import SQLModel
 import controlplane.database.tables  # noqa: F401  (imported for its tables)
 from controlplane.split.moments import COLUMNS
 from controlplane.split.portalrights import EVENTS, LATEST, PORTAL_RIGHTS
+from controlplane.split.relayrights import RELAY_RIGHTS
 from events.engine import reading
 from providers.doctor import Finding
 
@@ -51,25 +52,32 @@ BY_ROW = {"event": ("type", EVENTS), "latest": ("kind", LATEST)}
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one kind of process may do: rights by table, `columns` it reads of tables it may not read as a whole, and
-    what it must not have. `by_row`: row security keeps it to its own rows. `option` of `kedge db grants` names it.
+    """What one kind of process may do, `name` for people: rights by table, `columns` it reads of tables it may not read
+    as a whole, and what it must not have. `by_row`: row security keeps it to its own rows. `nothing_else`: no column
+    of another table, no role beside its own. `option` of `kedge db grants` names it.
     """
 
+    name: str
     option: str
     rights: Mapping[str, str]
     refused: Sequence[tuple[str, str]]
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     by_row: bool = False
+    nothing_else: bool = False
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether it does not start where it may do more: it is nothing else than that."""
+        return self.by_row or self.nothing_else
 
 
-SERVER = Part("--app", RIGHTS, [(table, right) for table in APPEND_ONLY for right in _OVERMUCH])
-PORTAL = Part(
-    "--portal",
-    PORTAL_RIGHTS,
-    [(table, right) for table in RIGHTS for right in _EVERY if right not in PORTAL_RIGHTS.get(table, "").split(", ")],
-    {"agent_credential": COLUMNS},
-    by_row=True,
-)
+def _all_but(rights: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(table, right) for table in RIGHTS for right in _EVERY if right not in rights.get(table, "").split(", ")]
+
+
+SERVER = Part("server", "--app", RIGHTS, [(table, right) for table in APPEND_ONLY for right in _OVERMUCH])
+PORTAL = Part("portal", "--portal", PORTAL_RIGHTS, _all_but(PORTAL_RIGHTS), {"agent_credential": COLUMNS}, by_row=True)
+RELAY = Part("relay", "--relay", RELAY_RIGHTS, _all_but(RELAY_RIGHTS), nothing_else=True)
 
 _WHAT_NEXT = "give the server a role of its own: `kedge db grants`, docs/operating.md, Roles in PostgreSQL"
 
@@ -92,6 +100,24 @@ SELECT row_security_active(to_regclass(:name)) AS active,
                   AND pg_has_role(whose, 'USAGE')) AS of_servers
 """)
 _ROLE = text("SELECT rolname, rolsuper FROM pg_roles WHERE rolname = current_user")
+_COLUMNS_OF = text("""
+SELECT asked.name, asked.what
+  FROM unnest(CAST(:names AS text[]), CAST(:whats AS text[])) AS asked (name, what)
+ WHERE coalesce(has_any_column_privilege(to_regclass(asked.name), asked.what), false)
+   AND NOT has_table_privilege(to_regclass(asked.name), asked.what)
+""")
+_BESIDE = text("""
+SELECT 'it is a member of ' || whose.rolname FROM pg_auth_members JOIN pg_roles AS whose ON whose.oid = roleid
+ WHERE member = (SELECT oid FROM pg_roles WHERE rolname = current_user)
+UNION ALL
+SELECT told FROM pg_roles, LATERAL (VALUES (rolcreaterole, 'it makes roles'), (rolcreatedb, 'it makes databases'),
+       (rolreplication, 'it replicates'), (rolbypassrls, 'row security does not hold it')) AS may (is_so, told)
+ WHERE rolname = current_user AND is_so
+UNION ALL
+SELECT 'CREATE on schema ' || current_schema() WHERE has_schema_privilege(current_schema(), 'CREATE')
+UNION ALL
+SELECT 'CREATE on the database' WHERE has_database_privilege(current_database(), 'CREATE')
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +129,14 @@ class Standing:
     too_much: tuple[str, ...]
 
 
-def grants(app: str, reader: str = "", *, portal: str = "", schema: str = "public") -> Iterator[str]:
-    """The statements by which the owner of the tables gives a server's role its rights, and the role of a reader and of
-    a portal, if named.
+def grants(app: str, reader: str = "", *, portal: str = "", relay: str = "", schema: str = "public") -> Iterator[str]:
+    """The statements by which the owner of the tables gives a server's role its rights, and the role of a reader, of a
+    portal and of a relay, if named.
 
     They may be run again, and take away what these roles had beyond it. A release with a new table needs them anew.
     """
     everything = ", ".join(_in(schema, table) for table in sorted(RIGHTS))
-    for role in (r for r in (app, reader, portal) if r):
+    for role in (r for r in (app, reader, portal, relay) if r):
         yield f"REVOKE ALL ON {everything} FROM {_quoted(role)};"
         yield f"GRANT USAGE ON SCHEMA {_quoted(schema)} TO {_quoted(role)};"
     yield f"REVOKE ALL ON {everything} FROM PUBLIC;"
@@ -124,6 +150,8 @@ def grants(app: str, reader: str = "", *, portal: str = "", schema: str = "publi
         for table, columns in PORTAL.columns.items():
             named = ", ".join(_quoted(column) for column in columns)
             yield f"GRANT SELECT ({named}) ON {_in(schema, table)} TO {_quoted(portal)};"
+    if relay:
+        yield from _given(relay, RELAY_RIGHTS, schema)
     for table, (column, values) in BY_ROW.items():
         yield from _policies(_in(schema, table), column, values, app=app, reader=reader, portal=portal)
 
@@ -165,13 +193,16 @@ def standing(engine: Engine, part: Part = SERVER) -> Standing | None:
         role, is_superuser = connection.execute(_ROLE).one()
         told = connection.execute(_HELD, {"names": [t for t, _ in asked], "whats": [w for _, w in asked]})
         held = {(row.name, row.what) for row in told if row.held}
-        owned = connection.execute(_OWNED, {"names": list(APPEND_ONLY)}).scalars().all()
+        ownable = list(RIGHTS) if part.nothing_else else list(APPEND_ONLY)
+        owned = connection.execute(_OWNED, {"names": ownable}).scalars().all()
         columns = [(t, c) for t, names in part.columns.items() for c in names if not _reads(connection, t, c)]
         rows = {table: connection.execute(_ROWS, {"name": table}).one() for table in BY_ROW}
+        beside = list(_beside(connection, part)) if part.nothing_else else []
     lacks = [f"{right} on {table}" for table, right in needed if (table, right) not in held]
     lacks += [f"SELECT on {table}.{column}" for table, column in columns]
     if not part.by_row:
-        lacks += [f"a policy on {table}" for table, row in rows.items() if row.active and not row.of_servers]
+        seen = {table: row for table, row in rows.items() if table in part.rights}
+        lacks += [f"a policy on {table}" for table, row in seen.items() if row.active and not row.of_servers]
     if is_superuser:
         return Standing(role, tuple(lacks), ("it is a superuser",))
     if owned:
@@ -179,7 +210,15 @@ def standing(engine: Engine, part: Part = SERVER) -> Standing | None:
     overmuch = [f"{right} on {table}" for table, right in part.refused if (table, right) in held]
     if part.by_row:
         overmuch += [f"every row of {table}" for table, row in rows.items() if not row.active or row.of_servers]
-    return Standing(role, tuple(lacks), tuple(overmuch))
+    return Standing(role, tuple(lacks), (*overmuch, *beside))
+
+
+def _beside(connection: Connection, part: Part) -> Iterator[str]:
+    """What a role may do past tables as a whole: single columns, what it is, and what it may become."""
+    asked = [(table, right) for table, right in part.refused if right in ("SELECT", "INSERT", "UPDATE")]
+    found = connection.execute(_COLUMNS_OF, {"names": [t for t, _ in asked], "whats": [w for _, w in asked]})
+    yield from (f"{row.what} on columns of {row.name}" for row in found)
+    yield from connection.execute(_BESIDE).scalars()
 
 
 def _reads(connection: Connection, table: str, column: str) -> bool:
@@ -187,14 +226,14 @@ def _reads(connection: Connection, table: str, column: str) -> bool:
 
 
 class RoleRefused(Exception):
-    """The role in PostgreSQL lacks rights it needs, or a portal's has some it must not have. What now: the tables'
-    owner gives and takes them.
+    """The role in PostgreSQL lacks rights it needs, or that of a part apart has some it must not have. What now: the
+    tables' owner gives and takes them.
     """
 
 
 def check_role(engine: Engine, part: Part = SERVER) -> None:
-    """At a start: raises RoleRefused, naming the rights its role lacks. What a server's has too much is logged; a
-    portal's that has too much is refused, since a portal apart is nothing else than that.
+    """At a start: raises RoleRefused, naming the rights its role lacks. What a server's has too much is logged; that of
+    a portal or a relay with too much is refused, since a part apart is nothing else than that.
     """
     stands = standing(engine, part)
     if stands is None:
@@ -202,12 +241,14 @@ def check_role(engine: Engine, part: Part = SERVER) -> None:
     then = f"As the tables' owner: `kedge db grants {_option(part, stands.role)} | psql URL`; then start again."
     if stands.lacks:
         raise RoleRefused(f"role {stands.role} of the database lacks {', '.join(stands.lacks)}. {then}")
-    if stands.too_much and part.by_row:
-        raise RoleRefused(
-            f"role {stands.role} of the database may do more than a portal should: {', '.join(stands.too_much)}. {then}"
-        )
+    if stands.too_much and part.is_apart:
+        raise RoleRefused(f"{_more_than_it_should(stands, part, ' of the database')}. {then}")
     if stands.too_much:
         _log.warning("%s", " -> ".join((examined(engine)[0].told, _WHAT_NEXT)))
+
+
+def _more_than_it_should(stands: Standing, part: Part, where: str = "") -> str:
+    return f"role {stands.role}{where} may do more than a {part.name} should: {', '.join(stands.too_much)}"
 
 
 def _option(part: Part, role: str) -> str:
@@ -221,12 +262,14 @@ def examined(engine: Engine, part: Part = SERVER) -> tuple[Finding, ...]:
         return ()
     if stands.too_much:
         told = f"role {stands.role} could change or delete events and audit entries: {', '.join(stands.too_much)}"
-        if part.by_row:
-            told = f"role {stands.role} may do more than a portal should: {', '.join(stands.too_much)}"
+        if part.is_apart:
+            told = _more_than_it_should(stands, part)
         return (Finding("database", False, told, _WHAT_NEXT),)
     told = f"role {stands.role} may add events and audit entries, and change none"
     if part.by_row:
         told = f"role {stands.role} may add what people ask for, and sees no lease and none of Terraform's states"
+    elif part.nothing_else:
+        told = f"role {stands.role} may read the audit, and nothing else"
     return (Finding("database", True, told),)
 
 

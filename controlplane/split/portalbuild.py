@@ -49,7 +49,9 @@ from controlplane.policies.gate import PolicyGate
 from controlplane.policies.shelf import PolicyShelf
 from controlplane.poller import Poller
 from controlplane.portal.access.setup import oidc_of, people_of
+from controlplane.portal.audit.relay import watch_of
 from controlplane.portal.audit.store import SqlAuditStore
+from controlplane.portal.audit.watch import found_by
 from controlplane.portal.auth import loopback_hosts, public_hosts
 from controlplane.portal.callkeys import SqlCallKeys
 from controlplane.portal.services import PortalServices
@@ -140,7 +142,8 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
     hearing.poll()
     gate = PolicyGate(PolicyShelf(settings.home / "policies", partial(read_price_book, settings.home)), fleet)
     gate.policies.current()  # a broken file is told in the log at the start, not at the first change
-    files, lake = partial(files_alike, settings), settings.metrics_lake
+    files, lake, audit = partial(files_alike, settings), settings.metrics_lake, SqlAuditStore(engine)
+    watch = watch_of(settings.audit_topic, audit, engine, utc_now)
     handler = CommandHandler(
         store,
         last_snapshot=fleet.last_snapshot,
@@ -194,7 +197,7 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
         freezes=FreezeDesk(store, freezes, folded.views, folded.catch_up, utc_now),
         agents=PortalAgents(AgentDesk(agents, AgentSigner(SecretBytes(b"")))),
         people=people_of(settings, engine),
-        audit=SqlAuditStore(engine),
+        audit=audit,
         call_keys=SqlCallKeys(engine),
         groups=GroupDesk(latest, gateways.of, utc_now),
         group_offsets=GroupOffsetDesk(gateways.of),
@@ -213,7 +216,7 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
         gate=gate,
         loop=HeardLoop(hearing, store, jobs),
         examinations=AskedExaminations(hearing, latest, utc_now),
-        database=lambda: (*examined(engine, PORTAL), _loop_finding(hearing, files)),
+        database=lambda: (*examined(engine, PORTAL), _loop_finding(hearing, files), *found_by(watch)),
         part="portal",
         loop_notice=hearing.notice,
     )

@@ -62,6 +62,7 @@ def _serve(home: str, environ: dict[str, str], log: Connection, user: int | None
     from controlplane.serverlog import log_to_stderr
     from controlplane.serverparts import Services
     from controlplane.settings import Settings, load_settings
+    from controlplane.split.relay import serve_relay
 
     os.dup2(log.fileno(), sys.stderr.fileno())
     log.close()
@@ -80,6 +81,8 @@ def _serve(home: str, environ: dict[str, str], log: Connection, user: int | None
     settings = load_settings(home=home, port=0)
     if settings.only == "portal":
         serve_portal(settings)
+    elif settings.only == "relay":
+        serve_relay(settings)
     else:
         serve(settings, assemble=assemble)
 

@@ -69,6 +69,9 @@ def print_grants(
     portal: Annotated[
         str, typer.Option("--portal", metavar="ROLE", show_default="none", help="The role of portals apart.")
     ] = "",
+    relay: Annotated[
+        str, typer.Option("--relay", metavar="ROLE", show_default="none", help="The role of relays apart.")
+    ] = "",
     schema: Annotated[str, typer.Option("--schema", metavar="NAME", help="Where the tables are.")] = "public",
 ) -> None:
     """Print the SQL that gives a server's role the rights it needs, and no more.
@@ -76,14 +79,16 @@ def print_grants(
     The roles have to be there; the owner of the tables runs it, after each release that brought a table. Servers
     may then add events and audit entries, and neither change nor delete them. A reader sees no hash of a secret
     and no Terraform state. A portal that is a process of its own (`kedge server --only portal`) adds the events
-    people ask for and no others, and sees neither leases nor Terraform's states.
+    people ask for and no others, and sees neither leases nor Terraform's states. A relay that is one
+    (`kedge server --only relay`) reads the audit and nothing else.
 
     \b
     Examples:
       kedge db grants --app kedge_app | psql postgresql://kedge_owner@db/kedge
       kedge db grants --app kedge_app --portal kedge_portal | psql postgresql://kedge_owner@db/kedge
+      kedge db grants --app kedge_app --relay kedge_relay | psql postgresql://kedge_owner@db/kedge
       kedge db grants --app kedge_app --reader kedge_reader > grants.sql
     """
     from controlplane.database.roles import grants
 
-    session_of(context).write("\n".join(grants(app, reader, portal=portal, schema=schema)))
+    session_of(context).write("\n".join(grants(app, reader, portal=portal, relay=relay, schema=schema)))

@@ -24,6 +24,7 @@ class Only(StrEnum):
 
     LOOP = "loop"
     PORTAL = "portal"
+    RELAY = "relay"
 
 
 def server(
@@ -63,7 +64,7 @@ def server(
     ] = None,
     only: Annotated[
         Only | None,
-        typer.Option("--only", show_default="both", help="One part alone, as a process of its own: needs PostgreSQL."),
+        typer.Option("--only", show_default="all", help="One part alone, as a process of its own: needs PostgreSQL."),
     ] = None,
     take_over_home: Annotated[
         bool, typer.Option("--take-over-home", help="This once: the home the database knows is lost for good.")
@@ -86,13 +87,18 @@ def server(
       kedge server --home /var/lib/kedge --database-url postgresql://kedge@db/kedge
       kedge server --agent-host 10.0.0.5 --agent-name kedge.example.com
       kedge server --only portal --home /var/lib/kedge-portal
+      kedge server --only relay --home /etc/kedge-relay
     """
-    # Imported here, because the server is large and every other verb does without it.
-    from controlplane.server import run
-
     agents = {"agent_host": agent_host, "agent_port": agent_port, "agent_name": agent_name}
     part = only.value if only is not None else None
     settings = settings_of(home=home, host=host, port=port, database_url=database_url, only=part, **agents)
+    if settings.only == "relay":
+        from controlplane.split.relay import run_relay
+
+        raise typer.Exit(run_relay(settings))
+    # Imported here, because the server is large and every other verb, and a relay, does without it.
+    from controlplane.server import run
+
     raise typer.Exit(run(settings, take_over_home=take_over_home, move_states=move_terraform_state))
 
 

@@ -19,6 +19,9 @@ class AuditTopicBinding(BaseModel):
     properties_file: Path | None = Field(
         default=None, description="file of librdkafka properties, credentials among them, only yours"
     )
+    apart: bool = Field(
+        default=False, description="of a server: `kedge server --only relay` writes it; here only how that does is told"
+    )
 
     @field_validator("topic")
     @classmethod

@@ -21,7 +21,13 @@ _PARTITION = 0
 
 
 class AuditNotSent(EventsError):
-    """The topic did not take an entry, or nobody knows whether it did. What now: it is tried again by itself."""
+    """The topic did not take an entry, or nobody knows whether it did. What now: it is tried again by itself. `why` in
+    a few words, for where there is little room.
+    """
+
+    def __init__(self, message: str, why: str = "") -> None:
+        super().__init__(message)
+        self.why = why or "not sent"
 
 
 class AuditTopicForeign(EventsError):
@@ -128,7 +134,7 @@ class KafkaAuditTopic:
         try:
             yield
         except NotifierUnusable as error:
-            raise AuditNotSent(str(error)) from error
+            raise AuditNotSent(str(error), "its properties_file is unusable") from error
         except (KafkaException, BufferError) as error:
             why = error.args[0] if error.args else error
             raise self._not_sent(why.name() if isinstance(why, KafkaError) else type(error).__name__) from None
@@ -136,7 +142,8 @@ class KafkaAuditTopic:
     def _not_sent(self, why: str) -> AuditNotSent:
         return AuditNotSent(
             f"the audit does not reach {self._binding.where}: {why}. Nothing is lost: it goes on from there once the "
-            "topic is there and takes records"
+            "topic is there and takes records",
+            why,
         )
 
     def _made(self) -> Producer:

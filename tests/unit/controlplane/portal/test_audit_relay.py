@@ -14,6 +14,8 @@ from controlplane.portal.audit.entry import Entry, Outcome, kept
 from controlplane.portal.audit.relay import PAGE, AuditRelay, audit_room_of
 from controlplane.portal.audit.store import AuditFilter, MemoryAuditStore
 from controlplane.portal.audit.topic import AuditNotSent, AuditTopicForeign, KafkaAuditTopic, document_of
+from controlplane.portal.audit.turn import AuditTurnTaken, NobodyElse, Turn
+from controlplane.portal.audit.watch import RelayWatch
 from tests.fakes.audit_topic import FakeAuditTopic
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -39,8 +41,45 @@ def trail(count: int, who: str = "ada") -> MemoryAuditStore:
     return store
 
 
-def relay(store: MemoryAuditStore, topic: FakeAuditTopic, leads: Leads | None = None) -> AuditRelay:
-    return AuditRelay(store, topic, leads or Leads(), "audit at 10.0.0.7:9092")
+@dataclass
+class Turns:
+    """One turn for all that share it; what holds it says so by name."""
+
+    holder: str = ""
+    holds: int = 0
+
+    def of(self, name: str) -> "OneOf":
+        return OneOf(self, name)
+
+
+@dataclass
+class OneOf:
+    turns: Turns
+    name: str
+    lasts: int = 1000
+    """Records until it is lost."""
+
+    def take(self) -> int:
+        if self.turns.holder not in ("", self.name):
+            raise AuditTurnTaken(f"{self.turns.holder} writes")
+        self.turns.holder = self.name
+        self.turns.holds += 1
+        return self.turns.holds
+
+    def is_ours(self) -> bool:
+        self.lasts -= 1
+        return self.lasts >= 0
+
+    def pass_on(self) -> None:
+        self.turns.holder = ""
+
+    def close(self) -> None: ...
+
+
+def relay(
+    store: MemoryAuditStore, topic: FakeAuditTopic, leads: Leads | None = None, turn: Turn | None = None
+) -> AuditRelay:
+    return AuditRelay(store, topic, leads or Leads(), "audit at 10.0.0.7:9092", turn=turn)
 
 
 def test_every_entry_is_written_in_order_and_later_ones_after_them() -> None:
@@ -93,6 +132,47 @@ def test_who_stops_leading_writes_no_more_and_looks_again_when_it_leads() -> Non
     leads.may_act = True
     made.poll()
     assert topic.positions == [1, 2, 3]
+
+
+def test_two_that_take_turns_write_each_entry_once_and_ask_the_topic_only_for_what_is_new() -> None:
+    store, topic, turns = trail(2), FakeAuditTopic(), Turns()
+    one, other = relay(store, topic, turn=turns.of("one")), relay(store, topic, turn=turns.of("other"))
+    for made in (one, other, one, other, one):
+        made.poll()
+    assert (topic.positions, topic.asked) == ([1, 2], 2), "with nothing new neither asks again"
+    for made in (other, one, other, one):
+        store.append(entry())
+        made.poll()
+    assert topic.positions == [1, 2, 3, 4, 5, 6]
+
+
+def test_while_another_has_the_turn_nothing_is_written_and_then_only_what_that_one_left() -> None:
+    store, topic, turns = trail(2), FakeAuditTopic(), Turns()
+    one, other = relay(store, topic, turn=turns.of("one")), relay(store, topic, turn=turns.of("other"))
+    one.poll()
+    store.append(entry())
+    other.poll()
+    store.append(entry())
+    turns.holder = "other"
+    with pytest.raises(AuditTurnTaken):
+        one.poll()
+    assert topic.positions == [1, 2, 3]
+    turns.holder = ""
+    one.poll()
+    assert topic.positions == [1, 2, 3, 4]
+
+
+def test_a_turn_that_is_lost_in_between_ends_the_writing_and_is_passed_on_whatever_came_of_it() -> None:
+    store, topic, turns = trail(4), FakeAuditTopic(refuses={4}), Turns()
+    mine = turns.of("mine")
+    mine.lasts = 2
+    made = relay(store, topic, turn=mine)
+    made.poll()
+    assert (topic.positions, made.sent, turns.holder) == ([1, 2], None, "")
+    mine.lasts = 10
+    with pytest.raises(AuditNotSent):
+        made.poll()
+    assert (topic.positions, turns.holder) == ([1, 2, 3], "")
 
 
 @pytest.mark.parametrize("ours", [0, 2, 5])
@@ -157,7 +237,22 @@ def test_a_file_of_credentials_that_others_can_read_is_not_used(tmp_path: Path) 
 
 def test_without_the_setting_there_is_no_timer_and_with_it_there_is_one() -> None:
     store = MemoryAuditStore()
-    assert audit_room_of(None, store, Leads()).poller.looks() == []
-    room = audit_room_of(AuditTopicBinding(bootstrap=("127.0.0.1:9",), topic="audit"), store, Leads())
+    without = audit_room_of(None, store, Leads(), turn=NobodyElse(), watch=None)
+    assert (without.poller.looks(), without.relay) == ([], None)
+    binding = AuditTopicBinding(bootstrap=("127.0.0.1:9",), topic="audit")
+    room = audit_room_of(binding, store, Leads(), turn=NobodyElse(), watch=None)
     assert [look.name for look in room.poller.looks()] == ["audit topic"]
+    assert room.relay is not None
+    room.close()
+
+
+def test_where_a_relay_apart_writes_the_server_writes_nothing_and_the_same_timer_tells_how_that_does() -> None:
+    store = trail(3)
+    binding = AuditTopicBinding(bootstrap=("127.0.0.1:9",), topic="audit", apart=True)
+    watch = RelayWatch(lambda: None, store, binding.where, lambda: NOW)
+    room = audit_room_of(binding, store, Leads(), turn=NobodyElse(), watch=watch)
+    assert room.relay is None
+    room.poller.poll("audit topic")
+    (look,) = room.poller.looks()
+    assert (look.name, "no relay is at work" in look.problem) == ("audit topic", True)
     room.close()

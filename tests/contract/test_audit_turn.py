@@ -1,0 +1,187 @@
+"""Whose turn it is to write the audit's topic, on a real PostgreSQL: one at a time, by a role that may only read it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+from sqlalchemy import Engine, text
+
+from controlplane.portal.audit.holder import KEY, Holder, RelayWord, holder_of
+from controlplane.portal.audit.turn import AuditTurnTaken, NobodyElse, SqlTurn, turn_of
+from events.engine import build_engine, reading
+from tests.databases import APP, PORTAL, READER, RELAY, as_role, postgres_copy
+from tests.postgres_server import PostgresServer
+
+pytestmark = pytest.mark.postgres
+
+Connect = Callable[[str], Engine]
+Turns = Callable[..., SqlTurn]
+
+
+@pytest.fixture(scope="module")
+def own(postgres_server: PostgresServer) -> Iterator[str]:
+    """A migrated database of these tests' own, for its owner."""
+    url = postgres_copy(postgres_server)
+    yield url
+    postgres_server.drop_database(url)
+
+
+@pytest.fixture
+def connect(own: str) -> Iterator[Connect]:
+    """An engine by a role."""
+    made: list[Engine] = []
+
+    def by(role: str) -> Engine:
+        made.append(build_engine(as_role(own, role), pool_size=2))
+        return made[-1]
+
+    yield by
+    for engine in made:
+        engine.dispose()
+
+
+@pytest.fixture
+def turn(connect: Connect) -> Iterator[Turns]:
+    """A process's turn, by its role; given back, whatever came of the test."""
+    made: list[SqlTurn] = []
+
+    def of(role: str, *, keeps: bool = False) -> SqlTurn:
+        made.append(SqlTurn(connect(role), keeps=keeps))
+        return made[-1]
+
+    yield of
+    for one in made:
+        one.close()
+
+
+def test_a_relay_keeps_its_turn_and_another_waits_until_it_ends(connect: Connect, turn: Turns) -> None:
+    first, second = turn(RELAY, keeps=True), turn(RELAY, keeps=True)
+    number = first.take()
+    first.pass_on()
+    assert first.take() == number
+    with pytest.raises(AuditTurnTaken, match="role kedge_relay, writes the audit to its topic: this one waits"):
+        second.take()
+    assert not second.is_ours()
+    first.close()
+    second.take()
+    assert second.is_ours()
+
+
+def test_a_server_passes_its_turn_on_after_each_look_and_knows_that_others_may_have_had_it(
+    connect: Connect, turn: Turns
+) -> None:
+    one, other = turn(APP), turn(APP)
+    number = one.take()
+    with pytest.raises(AuditTurnTaken, match="role kedge_app"):
+        other.take()
+    one.pass_on()
+    other.take()
+    other.pass_on()
+    assert one.take() != number
+    one.close()
+    assert holder_of(connect(APP)) is None
+
+
+def test_a_server_beside_a_relay_waits_and_is_told_the_setting_that_is_meant(connect: Connect, turn: Turns) -> None:
+    relay, server = turn(RELAY, keeps=True), turn(APP)
+    relay.take()
+    relay.tell(RelayWord(7))
+    with pytest.raises(AuditTurnTaken, match=r"role kedge_relay.*`apart = true` in \[audit_topic\]"):
+        server.take()
+    relay.close()
+    server.take()
+
+
+def test_every_role_sees_who_has_it_and_what_a_relay_says(connect: Connect, turn: Turns) -> None:
+    looking = [connect(role) for role in (APP, PORTAL, READER, RELAY)]
+    assert {holder_of(engine) for engine in looking} == {None}
+    relay = turn(RELAY, keeps=True)
+    relay.take()
+    assert {holder_of(engine) for engine in looking} == {Holder(RELAY, False, RelayWord(None))}, "from the first moment"
+    said = RelayWord(41, "not sent: TOPIC_AUTHORIZATION_FAILED")
+    relay.tell(said)
+    assert {holder_of(engine) for engine in looking} == {Holder(RELAY, False, said)}
+    relay.close()
+    assert {holder_of(engine) for engine in looking} == {None}
+
+
+@pytest.mark.parametrize("role", [APP, PORTAL, READER])
+def test_a_role_that_may_more_passes_for_no_relay_whatever_it_says(connect: Connect, turn: Turns, role: str) -> None:
+    forged = turn(role, keeps=True)
+    forged.take()
+    forged.tell(RelayWord(41))
+    holder = holder_of(connect(APP))
+    assert holder is not None
+    assert (holder.role, holder.may_more, holder.is_relay) == (role, True, False)
+
+
+def test_a_turn_whose_session_is_lost_is_lost_and_taken_anew_under_another_number(own: str, turn: Turns) -> None:
+    mine = turn(RELAY, keeps=True)
+    number = mine.take()
+    with psycopg.connect(own.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'kedge_relay'")
+    assert not mine.is_ours()
+    mine.tell(RelayWord(1))
+    assert mine.take() != number
+    assert mine.is_ours()
+
+
+def test_a_host_that_is_gone_is_found_out_within_half_a_minute(turn: Turns) -> None:
+    mine = turn(RELAY, keeps=True)
+    mine.take()
+    assert mine._session is not None
+    shown = [mine._session.execute(text(f"SHOW tcp_keepalives_{name}")).scalar_one() for name in ("idle", "interval")]
+    assert shown == ["10", "5"]
+
+
+def test_what_a_pool_gets_back_is_neither_locked_nor_named(connect: Connect) -> None:
+    engine = connect(APP)
+    mine = SqlTurn(engine)
+    mine.take()
+    mine.pass_on()
+    with reading(engine) as connection:
+        assert connection.execute(text("SHOW application_name")).scalar_one() == "kedge"
+        assert connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": KEY}).scalar_one() is False
+
+
+_HOLDS = """
+import sys, time
+from controlplane.portal.audit.turn import SqlTurn
+from events.engine import build_engine
+turn = SqlTurn(build_engine(sys.argv[1]), keeps=True)
+turn.take()
+print("taken", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_process_that_is_killed_leaves_the_turn_at_once(own: str, turn: Turns) -> None:
+    command = [sys.executable, "-c", _HOLDS, as_role(own, RELAY)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": "."})
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "taken\n"
+        waiting = turn(RELAY, keeps=True)
+        with pytest.raises(AuditTurnTaken):
+            waiting.take()
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait(10)
+        process.stdout.close()
+    for _ in range(1000):
+        try:
+            waiting.take()
+            break
+        except AuditTurnTaken:
+            continue
+    assert waiting.is_ours()
+
+
+def test_on_sqlite_there_is_nobody_else() -> None:
+    mine = turn_of(build_engine("sqlite:////tmp/never-opened.db"))
+    assert isinstance(mine, NobodyElse)
+    assert (mine.take(), mine.take(), mine.is_ours()) == (0, 0, True)

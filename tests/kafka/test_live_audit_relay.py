@@ -173,6 +173,7 @@ def test_the_topic_is_the_audit_in_order_though_one_of_two_relays_is_killed(rela
     assert "Traceback" not in first.log + second.log + third.log + loop.log
 
 
+@pytest.mark.soak
 def test_a_server_that_writes_too_waits_for_the_relay_and_goes_on_where_that_was_killed(relayed: Relayed) -> None:
     loop = relayed.loop(apart=False)
     ask(loop, 3)

@@ -232,6 +232,10 @@ class KafkaSnapshot:
         """Whether its leader serves, from whom copies of it are fetched."""
         return partition.leader in self.live_brokers()
 
+    def may_have_only_copy(self, broker: int) -> bool:
+        """Whether something it hosts has no leader that serves: it may have the only copy in sync."""
+        return any(not self.has_source(p) for p in self.hosted_by(broker))
+
     def hosted_by(self, broker: int) -> tuple[PartitionSeen, ...]:
         """Partitions that name the broker, also while they are moving off it."""
         return tuple(p for p in self.partitions if broker in p.replicas or broker in p.adding or broker in p.removing)

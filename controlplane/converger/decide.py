@@ -241,7 +241,7 @@ def _has_no_source(situation: Situation, step: Step, verdict: Verdict) -> bool:
     drain, kafka = situation.view.drain, situation.seen.fresh_kafka(situation.now)
     if verdict.wait is None or drain is None or kafka is None or step not in (hung_step, drain_step):
         return False
-    return any(not kafka.has_source(p) for broker in drain.outgoing for p in kafka.hosted_by(broker))
+    return any(kafka.may_have_only_copy(broker) for broker in drain.outgoing)
 
 
 def _put_off(situation: Situation, verdict: Verdict) -> Verdict:
@@ -254,7 +254,6 @@ def _put_off(situation: Situation, verdict: Verdict) -> Verdict:
 
 
 _NOTHING_MOVES = frozenset({"DrainInfeasible", "DrainTarget", "MovesDeferred"})
-_A_CURE_MAY_END = frozenset({"DrainInfeasible", "DrainTarget", "MovesDeferred"})
 
 
 def _needs_the_sick(step: Step, verdict: Verdict) -> bool:
@@ -262,7 +261,7 @@ def _needs_the_sick(step: Step, verdict: Verdict) -> bool:
     drain for which no plan can be had."""
     if verdict.wait is None:
         return False
-    return step is handover_step or (step is drain_step and verdict.wait.reason in _A_CURE_MAY_END)
+    return step is handover_step or (step is drain_step and verdict.wait.reason in _NOTHING_MOVES)
 
 
 def _repair(situation: Situation, steps: Iterable[Step]) -> Verdict | None:

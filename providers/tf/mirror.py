@@ -72,8 +72,8 @@ class ProviderMirror:
     def configuration(self, data_folders: str) -> str:
         """The block for Terraform's CLI configuration. Below `data_folders` (XDG_DATA_DIRS) lie mirrors that it would
         find by itself without this block; they count as before, and first."""
-        implied = [Path(one) / IN_DATA_FOLDER for one in data_folders.split(os.pathsep) if one]
-        methods = [_method("filesystem_mirror", "path", str(found)) for found in implied if found.is_dir()]
+        implied = [found for found in _implied(data_folders) if found.is_dir()]
+        methods = [_method("filesystem_mirror", "path", str(found)) for found in implied]
         if self.folder is not None:
             methods.append(_method("filesystem_mirror", "path", self.place))
         else:
@@ -84,7 +84,7 @@ class ProviderMirror:
         """What the module needs and neither has for this machine's platform; None where only asking could tell."""
         if self.folder is None:
             return None
-        folders = [self.folder, *(Path(one) / IN_DATA_FOLDER for one in data_folders.split(os.pathsep) if one)]
+        folders = [self.folder, *_implied(data_folders)]
         return tuple(p for p in pinned_providers(module) if not any(_has(folder, p) for folder in folders))
 
     def explained(self, error: TerraformFailed, module: Path, data_folders: str) -> TerraformFailed:
@@ -115,6 +115,10 @@ def own_platform() -> str:
     """This machine's, as Terraform names it."""
     machine = platform.machine()
     return f"{platform.system().lower()}_{_MACHINES.get(machine, machine)}"
+
+
+def _implied(data_folders: str) -> list[Path]:
+    return [Path(one) / IN_DATA_FOLDER for one in data_folders.split(os.pathsep) if one]
 
 
 def _has(folder: Path, wanted: PinnedProvider) -> bool:

@@ -71,7 +71,7 @@ def waited_for(situation: Situation) -> Iterator[InstanceView]:
     for instance in view.in_phase(*_SERVES):
         if instance.lost:
             continue
-        if instance.phase is Phase.JOINED or (kafka is not None and _is_only_source(kafka, instance.service_id)):
+        if instance.phase is Phase.JOINED or (kafka is not None and kafka.may_have_only_copy(instance.service_id)):
             yield instance
 
 
@@ -101,10 +101,6 @@ def broker_away(situation: Situation) -> facts.ConditionChanged | None:
     told = "; ".join(f"{one.words}: {_what_is_done(situation, kafka, one, broken)}" for one in broken[:_NAMED])
     more = f"; and {len(broken) - _NAMED} more" if len(broken) > _NAMED else ""
     return facts.ConditionChanged(BROKER_AWAY, True, reasons.pop() if len(reasons) == 1 else "Several", f"{told}{more}")
-
-
-def _is_only_source(kafka: KafkaSnapshot, broker: int) -> bool:
-    return any(not kafka.has_source(p) for p in kafka.hosted_by(broker))
 
 
 def _astray(situation: Situation) -> Iterator[Ailment]:

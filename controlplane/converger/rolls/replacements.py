@@ -23,10 +23,9 @@ from controlplane.converger.rolls.nodevolumes import (
 from controlplane.converger.rolls.succession import (
     drain_lost,
     drain_replaced,
-    has_failed_disk,
-    is_ill_heir_of_lost,
     is_whole,
     superseded,
+    that_others_wait_for,
 )
 from controlplane.converger.running.toldsettings import config_to_make, needs_restart, settings_to_make
 from controlplane.converger.verdict import Situation, SurgeAsk, SurgeShare, Verdict, Wait, record, wait
@@ -59,7 +58,7 @@ def replacement_step(situation: Situation) -> Verdict | None:
     if situation.repairs_only:
         changes = tuple(c for c in changes if _is_repair(situation, c))
     mends = any(c.incumbent and c.incumbent.to_mend for c in changes)
-    ill = () if mends else _that_others_wait_for(situation, changes)
+    ill = () if mends else that_others_wait_for(situation, changes)
     work = _next(situation, ill or changes)
     pairs = superseded(situation.view)
     handed = drain_lost(situation, [p for p in pairs if p[0].lost], changes)
@@ -174,23 +173,6 @@ def _next(situation: Situation, changes: Sequence[NodeChange]) -> Work | None:
         return None
     leaders = who_leads(situation.seen.kafka)
     return next_work(changes, surge=max(1, document.spec.rollout.surge), leaders=leaders)
-
-
-def _that_others_wait_for(situation: Situation, changes: Sequence[NodeChange]) -> tuple[NodeChange, ...]:
-    """Brokers to be replaced for a disk that failed, or that do not serve: their copies are out of sync until they are,
-    so everything else that needs a whole cluster would wait for them. And heirs that are ill themselves, to whom what
-    a lost one had is not brought: it counts as down until the next heir has it."""
-    view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
-    if not view.to_replace:
-        return ()
-    serving = kafka.live_brokers() if kafka is not None else None
-
-    def is_waited_for(old: Incumbent) -> bool:
-        is_down = serving is not None and old.service == "broker" and old.service_id not in serving
-        is_ill = has_failed_disk(view, old.node, old.key) or is_ill_heir_of_lost(view, old.node, old.key)
-        return is_ill or (is_down and old.key in view.to_replace)
-
-    return tuple(c for c in changes if c.change is Change.REPLACE and c.incumbent and is_waited_for(c.incumbent))
 
 
 def _is_repair(situation: Situation, change: NodeChange) -> bool:

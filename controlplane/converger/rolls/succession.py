@@ -13,7 +13,7 @@ from controlplane.kafka.gates import Gate
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from planner.observed import KafkaSnapshot
-from planner.rollout.diff import Change, NodeChange
+from planner.rollout.diff import Change, Incumbent, NodeChange
 
 Pair: TypeAlias = tuple[InstanceView, InstanceView]
 """A broker, and the one that was made in its place."""
@@ -103,6 +103,23 @@ def _has_more_than(kafka: KafkaSnapshot, broker: int, lost: Collection[int]) -> 
     return any(set(lost).isdisjoint(p.replicas) for p in kafka.hosted_by(broker))
 
 
+def that_others_wait_for(situation: Situation, changes: Sequence[NodeChange]) -> tuple[NodeChange, ...]:
+    """Brokers to be replaced for a disk that failed, or that do not serve: their copies are out of sync until they are,
+    so everything else that needs a whole cluster would wait for them. And heirs that are ill themselves, to whom what
+    a lost one had is not brought: it counts as down until the next heir has it."""
+    view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
+    if not view.to_replace:
+        return ()
+    serving = kafka.live_brokers() if kafka is not None else None
+
+    def is_waited_for(old: Incumbent) -> bool:
+        is_down = serving is not None and old.service == "broker" and old.service_id not in serving
+        is_ill = has_failed_disk(view, old.node, old.key) or _is_ill_heir_of_lost(view, old.node, old.key)
+        return is_ill or (is_down and old.key in view.to_replace)
+
+    return tuple(c for c in changes if c.change is Change.REPLACE and c.incumbent and is_waited_for(c.incumbent))
+
+
 def is_whole(situation: Situation, excepted: Sequence[int]) -> Gate:
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
@@ -112,12 +129,12 @@ def is_whole(situation: Situation, excepted: Sequence[int]) -> Gate:
     )
 
 
-def is_ill_heir_of_lost(view: ClusterView, node: str, key: str) -> bool:
-    """Whether a broker of the node is lost, and what it had is not brought to this one, which is to be cured itself."""
-    elders = (i for i in view.of_node(node) if i.phase is Phase.JOINED and i.key != key)
-    return is_being_cured(view, node, key) and any(i.lost for i in elders)
-
-
 def has_failed_disk(view: ClusterView, node: str, key: str) -> bool:
     asked = view.to_replace.get(key)
     return asked is not None and (bool(asked.disks) or (asked.new_disk and is_being_cured(view, node, key)))
+
+
+def _is_ill_heir_of_lost(view: ClusterView, node: str, key: str) -> bool:
+    """Whether a broker of the node is lost, and what it had is not brought to this one, which is to be cured itself."""
+    elders = (i for i in view.of_node(node) if i.phase is Phase.JOINED and i.key != key)
+    return is_being_cured(view, node, key) and any(i.lost for i in elders)

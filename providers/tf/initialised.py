@@ -140,14 +140,16 @@ def _keep(kept: Path, workspace: Workspace, stack: ExitStack) -> Path:
     if (workspace.directory / _LOCK_FILE).exists():
         shutil.copy2(workspace.directory / _LOCK_FILE, made)
     (made / _IN_USE).touch()
-    if (another := _newest(kept, stack)) is not None:
-        return another
     _lock(made, stack, fcntl.LOCK_SH)
     while True:
+        # The number before the look: whoever keeps one after the look takes that number, and is seen the next time.
+        mine = kept / str(1 + max(_tries(kept), default=-1))
+        if (another := _newest(kept, stack)) is not None:
+            return another
         for folder in (kept.parent, kept):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
-            return made.rename(kept / str(1 + max(_tries(kept), default=-1)))
+            return made.rename(mine)
         except OSError as error:
             if error.errno not in _OVERTAKEN:
                 raise

@@ -5,6 +5,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -193,6 +194,26 @@ def test_of_two_that_initialise_at_once_one_is_kept_and_both_work(house: House) 
         assert (given.data / "modules" / "modules.json").exists(), "the second one's"
     assert house.run() == "made\nchosen\n"
     assert house.inits == 1
+
+
+def test_of_many_that_finish_their_init_at_the_same_moment_one_is_kept(house: House) -> None:
+    """Between the look at what others kept and the rename another may have been kept: two were, on a busy machine."""
+    for value in range(30):
+        workspaces = [house.workspace(**{f"round_{value}": 1}) for _ in range(4)]
+        together = threading.Barrier(len(workspaces))
+
+        def first_run(workspace: Workspace, together: threading.Barrier = together) -> None:
+            def init() -> None:
+                (workspace.directory / ".terraform").mkdir()
+                together.wait(timeout=20)
+
+            with house.kept.opened(workspace, binary="sh", plugins="", init=init):
+                together.wait(timeout=20)
+
+        with ThreadPoolExecutor(len(workspaces)) as pool:
+            for done in [pool.submit(first_run, workspace) for workspace in workspaces]:
+                done.result()
+        assert len(house.there()) == value + 1
 
 
 def test_what_a_run_that_never_had_a_plan_used_is_doubted_and_made_again(house: House) -> None:

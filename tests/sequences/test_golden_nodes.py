@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.converger.verdict import LOSS_GRACE_S
+from controlplane.folds.orders import HOLDS_FOR
 from events import facts
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded
@@ -109,6 +110,27 @@ def restart_is_heard_late_while_another_broker_is_down(world: World) -> None:
         late.deaf = deaf
         for _ in range(ticks):
             world.tick()
+    assert late.process is not None
+    assert late.process.document.start_id == f"{late.key}-1", "it is not started anew yet"
+    down.deaf = False
+    world.converge(ticks=300)
+
+
+def restart_is_heard_in_time_and_another_broker_is_down_by_then(world: World) -> None:
+    """Young as the order is, it waits until that one is back."""
+    _born(world)
+    late, down = world.machines.vms["brokers-b-0.g1"], world.machines.vms["brokers-c-0.g1"]
+    late.deaf = True
+    ask_for_restart(world)
+    world.run(until=lambda w: late.key in w.view().restarts, ticks=60)
+    asked_at = world.clock()
+    down.deaf = True
+    world.machines.stop_process(down.key)
+    for ticks, deaf in ((11, True), (15, False)):
+        late.deaf = deaf
+        for _ in range(ticks):
+            world.tick()
+    assert world.clock() - asked_at < HOLDS_FOR
     assert late.process is not None
     assert late.process.document.start_id == f"{late.key}-1", "it is not started anew yet"
     down.deaf = False
@@ -239,6 +261,7 @@ SCENARIOS: tuple[Callable[[World], None], ...] = (
     rolling_restart_waits_for_a_thin_topic,
     restarted_broker_does_not_come_back,
     restart_is_heard_late_while_another_broker_is_down,
+    restart_is_heard_in_time_and_another_broker_is_down_by_then,
     rolling_restart_meets_a_version_roll,
     broker_is_replaced_on_request,
     dead_broker_is_replaced_on_request,

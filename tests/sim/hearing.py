@@ -1,6 +1,7 @@
 """What the agent of a simulated VM is told when it asks, as the server answers it."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -34,7 +35,8 @@ def document_told(world: "World", uid: str, key: str) -> Document | None:
     """Its document; the one it had where the present one is kept back."""
     view = world.view()
     now = world.clock()
-    if may_be_kept_back(view, key, now) and is_kept_back(view, key, last_report(world.latest, view.uid, key), now):
+    last = partial(last_report, world.latest, view.uid)
+    if may_be_kept_back(view, key) and is_kept_back(view, key, last, now):
         return world.machines.vms[key].document
     known = _ANSWERS.get(world)
     if known is None:

@@ -1,8 +1,9 @@
 """Orders that were not heard in time: a stop, or another start, of a service that still serves as it did before.
 
 What its gate saw is old by then: another broker may have died, and an agent that hears again would obey all the same.
-So such a document is kept back until its gate is open once more (`lateorders`). Who does not run any more takes nothing
-from anybody, and is told at once. Pure.
+So such a document is kept back until its gate is open once more (`lateorders`); a younger one too, for as long as
+another service is seen to have gone since (`overtaken`). Who does not run any more takes nothing from anybody, and is
+told at once. Pure.
 """
 
 from collections.abc import Container, Iterator
@@ -11,6 +12,7 @@ from datetime import datetime, timedelta
 from controlplane.converger.documents import is_doomed
 from controlplane.converger.observation import ReportSeen
 from controlplane.converger.rolls.arrivals import start_id
+from controlplane.converger.rolls.overtaken import LastReport, gone_since
 from controlplane.converger.verdict import Situation
 from controlplane.folds.orders import HOLDS_FOR
 from controlplane.members import services_on, vm_of
@@ -25,16 +27,16 @@ ON_ITS_WAY = timedelta(seconds=45)
 is older than 10 s (`agent.talk`)."""
 
 
-def may_be_kept_back(view: ClusterView, key: str, now: datetime) -> bool:
-    """Whether the VM was given an order that is old: a cheap no, before anybody looks up its last report."""
-    if not view.orders:
-        return False
-    return any(now - at > HOLDS_FOR for name, at in view.orders.items() if vm_of(name) == key)
+def may_be_kept_back(view: ClusterView, key: str) -> bool:
+    """Whether the VM was given an order: a cheap no, before anybody looks up reports."""
+    return any(vm_of(name) == key for name in view.orders)
 
 
-def is_kept_back(view: ClusterView, key: str, seen: ReportSeen | None, now: datetime) -> bool:
-    """Whether the VM's document is not to be given now, by its last report."""
-    return any(True for _ in _late_on(view, key, seen, now))
+def is_kept_back(view: ClusterView, key: str, last: LastReport, now: datetime) -> bool:
+    """Whether the VM's document is not to be given now."""
+    return any(
+        now - at > HOLDS_FOR or gone_since(view, at, last, now, but=key) for _, at in _unheard_on(view, key, last(key))
+    )
 
 
 def late_orders(situation: Situation) -> tuple[InstanceView, ...]:
@@ -59,14 +61,19 @@ def on_its_way(situation: Situation, *, but: Container[str]) -> str:
 
 
 def _late_on(view: ClusterView, key: str, seen: ReportSeen | None, now: datetime) -> Iterator[InstanceView]:
+    return (service for service, at in _unheard_on(view, key, seen) if now - at > HOLDS_FOR)
+
+
+def _unheard_on(view: ClusterView, key: str, seen: ReportSeen | None) -> Iterator[tuple[InstanceView, datetime]]:
+    """Its services that run on though they were told otherwise, and when they were, by its last report."""
     instance = view.instances.get(key)
     if not view.orders or instance is None or instance.lost or seen is None or is_doomed(view):
         return
     for service in services_on(instance):
         asked_at = view.orders.get(service.service_key)
         told = seen.service(service.planned.service)
-        if asked_at is None or now - asked_at <= HOLDS_FOR or told is None or told.state not in _RUNS:
+        if asked_at is None or told is None or told.state not in _RUNS:
             continue
         stops = service.phase is Phase.FENCING or is_told_to_stop(view, service)
         if stops or told.start_id != start_id(service):
-            yield service
+            yield service, asked_at

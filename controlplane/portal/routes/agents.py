@@ -3,6 +3,7 @@
 import time
 import zlib
 from datetime import datetime, timedelta
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated
 
@@ -232,7 +233,8 @@ def _offer(services: PortalServices, vm: Vm) -> Offer:
     if _is_over(view, instance):
         raise _gone(vm)
     key, now = instance.key, services.clock()
-    if may_be_kept_back(view, key, now) and is_kept_back(view, key, last_report(services.latest, view.uid, key), now):
+    last = partial(last_report, services.latest, view.uid)
+    if may_be_kept_back(view, key) and is_kept_back(view, key, last, now):
         return kept_back(view)
     is_server = instance.planned.service == "zookeeper" or instance.planned.member is not None
     secret = services.installation.server_key.get_secret_value()

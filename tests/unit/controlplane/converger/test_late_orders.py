@@ -60,39 +60,43 @@ def _seen(view: ClusterView, key: str = A, **seen: Any) -> Situation:
 # --- what is kept back --------------------------------------------------------------------------------------------
 
 
+def _is_kept_back(view: ClusterView, key: str, seen: ReportSeen | None) -> bool:
+    return is_kept_back(view, key, {key: seen}.get, NOW)
+
+
 def test_what_a_serving_service_did_not_hear_within_30_s_is_kept_back() -> None:
     for asked in (_restarting, _stopping):
         view = asked(LATE)
-        assert may_be_kept_back(view, A, NOW)
-        assert is_kept_back(view, A, _as_before(view), NOW)
-        assert not may_be_kept_back(asked(IN_TIME), A, NOW)
-        assert not is_kept_back(asked(IN_TIME), A, _as_before(view), NOW)
+        assert may_be_kept_back(view, A)
+        assert _is_kept_back(view, A, _as_before(view))
+        assert not _is_kept_back(asked(IN_TIME), A, _as_before(view))
+    assert not may_be_kept_back(a_view(), A)
 
 
 @pytest.mark.parametrize("state", ["stopped", "failed", "stopping", "waiting"])
 def test_who_does_not_run_is_told_at_once(state: str) -> None:
     view = _restarting()
-    assert not is_kept_back(view, A, _as_before(view, state=state), NOW)
+    assert not _is_kept_back(view, A, _as_before(view, state=state))
 
 
 def test_who_has_obeyed_and_who_was_never_heard_is_told_as_always() -> None:
     view = _restarting()
-    assert not is_kept_back(view, A, a_report(view.instances[A]), NOW)
-    assert not is_kept_back(view, A, None, NOW)
-    assert not is_kept_back(view, B, a_report(view.instances[B]), NOW), "the order is another VM's"
+    assert not _is_kept_back(view, A, a_report(view.instances[A]))
+    assert not _is_kept_back(view, A, None)
+    assert not _is_kept_back(view, B, a_report(view.instances[B])), "the order is another VM's"
 
 
 def test_a_start_after_a_stop_that_was_taken_back_is_kept_back_from_who_never_stopped() -> None:
     view = _restarting(UNJUDGED, restarts={})
-    assert is_kept_back(view, A, _as_before(view), NOW)
-    assert not is_kept_back(view, A, _as_before(view, state="stopped"), NOW)
+    assert _is_kept_back(view, A, _as_before(view))
+    assert not _is_kept_back(view, A, _as_before(view, state="stopped"))
 
 
 def test_nothing_is_kept_back_of_a_cluster_that_is_destroyed() -> None:
     document = a_document()
     doomed = document.model_copy(update={"spec": document.spec.model_copy(update={"deletion_policy": "destroy"})})
     view = _restarting(tombstone="asked for", document=doomed)
-    assert not is_kept_back(view, A, _as_before(view), NOW)
+    assert not _is_kept_back(view, A, _as_before(view))
 
 
 # --- given again --------------------------------------------------------------------------------------------------

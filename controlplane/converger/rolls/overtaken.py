@@ -1,0 +1,49 @@
+"""Who has gone since an order was given: what its gate saw is not true any more, however young it is. Pure.
+
+    order given -> not heard -> another broker dies -> the agent hears again within the time an order counts
+
+What counts is what is known when the agent asks: VMs recorded as lost, and the last words of the other agents. One that
+has just fallen silent is unknown, not dead; the order waits for it all the same, and no longer than an order counts.
+"""
+
+from collections.abc import Callable, Container
+from datetime import datetime, timedelta
+
+from controlplane.converger.observation import ReportSeen
+from controlplane.members import services_on
+from controlplane.replacement import Phase
+from controlplane.view import ClusterView, InstanceView
+
+LastReport = Callable[[str], ReportSeen | None]
+"""The last report of an instance's agent, by its key; None where it never reported."""
+
+SILENT_AFTER = timedelta(seconds=10)
+"""An agent tells of itself every 3 s (`agent.settings`)."""
+
+
+def gone_since(view: ClusterView, asked_at: datetime, last: LastReport, now: datetime, *, but: str) -> str:
+    """The key of an instance that served when the order was given and may serve no more, "" where there is none. Its
+    own VM is left out (`but`), and so is who was told to stop or to start anew: that was with a gate of its own."""
+    others = (
+        i for i in view.instances.values() if i.key != but and i.phase is Phase.JOINED and i.key not in view.orders
+    )
+    return next((i.key for i in others if _has_gone(view, i, asked_at, last, now)), "")
+
+
+def _has_gone(view: ClusterView, instance: InstanceView, asked_at: datetime, last: LastReport, now: datetime) -> bool:
+    if instance.lost_at is not None:
+        return instance.lost_at > asked_at
+    seen = last(instance.key)
+    if seen is None:
+        return False
+    if now - seen.received_at > SILENT_AFTER:
+        return seen.received_at > asked_at - SILENT_AFTER
+    return any(_changed(seen, s, asked_at, view.orders) for s in services_on(instance))
+
+
+def _changed(seen: ReportSeen, service: InstanceView, asked_at: datetime, orders: Container[str]) -> bool:
+    """Whether its process ended or began since, by our clock: how long ago that was is by the VM's."""
+    told = seen.service(service.planned.service)
+    if told is None or service.service_key in orders:
+        return False
+    return seen.received_at - (seen.report.at - told.since) > asked_at

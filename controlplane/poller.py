@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
@@ -36,7 +36,9 @@ class Polled(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """One thing that is looked at: the last look of this server, None before the first, and when the next is due."""
+    """One thing that is looked at: the last look of this server, None before the first, and when the next is due. A
+    look that went well may have a `note` of what it saw.
+    """
 
     name: str
     every_s: float
@@ -44,10 +46,13 @@ class Looked:
     seconds: float = 0.0
     problem: str = ""
     next_at: datetime | None = None
+    note: str = ""
 
 
 class Poller:
-    """Polls things on threads between `start` and `stop`. `intervals_s` by their names."""
+    """Polls things on threads between `start` and `stop`. `intervals_s` by their names; `notes`, for some of them, what
+    their last look saw.
+    """
 
     def __init__(
         self,
@@ -56,8 +61,10 @@ class Poller:
         *,
         leadership: Leadership,
         stop: threading.Event,
+        notes: Mapping[str, Callable[[], str]] | None = None,
     ) -> None:
         self._polled = polled
+        self._notes = notes or {}
         self._intervals_s = intervals_s
         self._leadership = leadership
         self._stop = stop
@@ -111,16 +118,18 @@ class Poller:
         with self._locks[name]:
             if self._stop.is_set() or not self._leadership.may_act:
                 return
-            at, began_s, problem = datetime.now(UTC), time.monotonic(), ""
+            at, began_s, problem, note = datetime.now(UTC), time.monotonic(), "", ""
             try:
                 self._polled[name].poll()
+                note = self._notes[name]() if name in self._notes else ""
             except EventsError as error:
                 problem = str(error)
                 _log.warning("%s: %s", name, error)
             except Exception as error:  # noqa: BLE001 - one that is poisoned must not stop the others
                 problem = f"{type(error).__name__}: {error}"
                 _log.exception("%s: the look failed; the others go on", name)
-            self._looked[name] = Looked(name, self._intervals_s[name], at, time.monotonic() - began_s, problem)
+            took_s = time.monotonic() - began_s
+            self._looked[name] = Looked(name, self._intervals_s[name], at, took_s, problem, note=note)
 
     def _look_at(self, name: str) -> Looked:
         looked = self._looked.get(name) or Looked(name, self._intervals_s[name])

@@ -42,7 +42,7 @@ def loop_lines(told: LoopOut, *, now: datetime, everything: bool) -> Iterator[Re
         yield styled(f"{counted(ended, 'job')} that ended: --all", "dim")
     if told.timers:
         yield ""
-        yield listing(["TIMER", "NAME", "EVERY", "LAST LOOK", "TOOK", "NEXT", "PROBLEM"], _timers(told.timers, now))
+        yield listing(["TIMER", "NAME", "EVERY", "LAST LOOK", "TOOK", "NEXT", "IN WORDS"], _timers(told.timers, now))
     if told.beats:
         yield ""
         beats = told.beats if everything else told.beats[:SHOWN_BEATS]
@@ -97,8 +97,8 @@ def _took(job: JobOut, now: datetime) -> str:
 def _timers(timers: Sequence[TimerOut], now: datetime) -> Iterator[_Row]:
     for t in timers:
         took = f"{t.seconds:.3f} s" if t.last_at else "-"
-        problem = styled(t.problem, "red") if t.problem else "-"
-        yield [t.of, t.name, human_seconds(t.every_s), ago(t.last_at, now), took, _ahead(t.next_at, now), problem]
+        words = styled(t.problem, "red") if t.problem else t.note or "-"
+        yield [t.of, t.name, human_seconds(t.every_s), ago(t.last_at, now), took, _ahead(t.next_at, now), words]
 
 
 def _beats(beats: Sequence[BeatOut], now: datetime) -> Iterator[_Row]:

@@ -1,18 +1,22 @@
-"""Whose turn it is to write the audit's topic, on a real PostgreSQL: one at a time, by a role that may only read it."""
+"""Whose turn it is to write the audit's topic and who waits for it, on a real PostgreSQL: one at a time, by a role that
+may only read the audit.
+"""
 
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
-from controlplane.portal.audit.holder import KEY, Holder, RelayWord, holder_of
+from controlplane.portal.audit.holder import KEY, WAITS, Holder, RelayWord, relays_of
 from controlplane.portal.audit.turn import AuditTurnTaken, NobodyElse, SqlTurn, turn_of
 from events.engine import build_engine, reading
+from events.errors import StoreUnavailable
 from tests.databases import APP, PORTAL, READER, RELAY, as_role, postgres_copy
 from tests.postgres_server import PostgresServer
 
@@ -56,6 +60,33 @@ def turn(connect: Connect) -> Iterator[Turns]:
     yield of
     for one in made:
         one.close()
+
+
+def holder_of(engine: Engine) -> Holder | None:
+    return relays_of(engine).holder
+
+
+def waits(one: SqlTurn) -> SqlTurn:
+    with pytest.raises(AuditTurnTaken):
+        one.take()
+    return one
+
+
+@contextmanager
+def called(url: str, role: str, name: str) -> Iterator[psycopg.Connection]:
+    """A session of a role that calls itself so."""
+    address = as_role(url, role).replace("+psycopg", "")
+    with psycopg.connect(address, autocommit=True, application_name=name) as connection:
+        yield connection
+
+
+def sessions(url: str, name: str) -> list[int]:
+    """The ids of sessions with that name, as the owner sees them."""
+    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+        found = connection.execute(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s", [name]
+        )
+        return [pid for (pid,) in found.fetchall()]
 
 
 def test_a_relay_keeps_its_turn_and_another_waits_until_it_ends(connect: Connect, turn: Turns) -> None:
@@ -119,6 +150,88 @@ def test_a_role_that_may_more_passes_for_no_relay_whatever_it_says(connect: Conn
     assert (holder.role, holder.may_more, holder.is_relay) == (role, True, False)
 
 
+def test_every_role_sees_how_many_relays_wait_and_none_where_one_is_alone(connect: Connect, turn: Turns) -> None:
+    looking = [connect(role) for role in (APP, PORTAL, READER, RELAY)]
+    first = turn(RELAY, keeps=True)
+    first.take()
+    first.tell(RelayWord(41))
+    assert [relays_of(engine).waiting for engine in looking] == [{}] * 4
+    second, third = waits(turn(RELAY, keeps=True)), waits(turn(RELAY, keeps=True))
+    assert [relays_of(engine).waiting for engine in looking] == [{RELAY: 2}] * 4
+    assert {holder_of(engine) for engine in looking} == {Holder(RELAY, False, RelayWord(41))}, "still the same one"
+    second.tell(RelayWord(None, "waits"))
+    assert relays_of(looking[0]).waiting == {RELAY: 2}, "who waits says nothing else"
+    first.close()
+    second.take()
+    for engine in looking:
+        assert (holder_of(engine), relays_of(engine).waiting) == (Holder(RELAY, False, RelayWord(None)), {RELAY: 1})
+    third.close()
+    assert relays_of(looking[0]).waiting == {}, "one that stops waits no more"
+
+
+def test_who_waits_holds_one_session_however_often_it_tries_and_that_is_found_dead_soon(own: str, turn: Turns) -> None:
+    turn(RELAY, keeps=True).take()
+    waiting = waits(turn(RELAY, keeps=True))
+    before = sessions(own, WAITS)
+    for _ in range(5):
+        waits(waiting)
+    assert (len(before), sessions(own, WAITS)) == (1, before)
+    assert waiting._waiting is not None
+    shown = [
+        waiting._waiting.execute(text(f"SHOW tcp_keepalives_{name}")).scalar_one() for name in ("idle", "interval")
+    ]
+    assert shown == ["10", "5"]
+    assert waiting._engine.pool.checkedout() == 1  # type: ignore[attr-defined]
+
+
+def test_one_whose_session_is_lost_while_it_waits_says_so_and_waits_anew(
+    own: str, connect: Connect, turn: Turns
+) -> None:
+    turn(RELAY, keeps=True).take()
+    waiting = waits(turn(RELAY, keeps=True))
+    (lost,) = sessions(own, WAITS)
+    with psycopg.connect(own.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute("SELECT pg_terminate_backend(%s, 10000)", [lost])
+    assert relays_of(connect(APP)).waiting == {}
+    with pytest.raises(StoreUnavailable):
+        waiting.take()
+    waits(waiting)
+    assert relays_of(connect(APP)).waiting == {RELAY: 1}
+
+
+def test_a_server_that_waits_is_no_relay_that_does(connect: Connect, turn: Turns) -> None:
+    turn(RELAY, keeps=True).take()
+    waits(turn(APP))
+    assert relays_of(connect(APP)).waiting == {}
+
+
+@pytest.mark.parametrize("role", [APP, PORTAL, READER])
+def test_a_role_that_may_more_passes_for_no_relay_that_waits(own: str, connect: Connect, role: str) -> None:
+    with called(own, role, WAITS):
+        assert relays_of(connect(APP)).waiting == {}
+
+
+def test_whoever_only_says_that_they_wait_is_counted_and_is_in_nobodys_way(
+    own: str, connect: Connect, turn: Turns
+) -> None:
+    with called(own, RELAY, WAITS), called(own, RELAY, "kedge-relay 99"), called(own, RELAY, f"{WAITS} x"):
+        assert (relays_of(connect(APP)).waiting, holder_of(connect(APP))) == ({RELAY: 1}, None)
+        mine = turn(RELAY, keeps=True)
+        mine.take()
+        mine.tell(RelayWord(3))
+        assert holder_of(connect(APP)) == Holder(RELAY, False, RelayWord(3)), "99 was said without the turn"
+
+
+def test_strangers_who_share_the_turn_are_told_like_one(own: str, connect: Connect, turn: Turns) -> None:
+    with called(own, READER, "psql") as one, called(own, RELAY, "psql") as other:
+        for stranger in (one, other):
+            stranger.execute("SELECT pg_advisory_lock_shared(%s)", [KEY])
+        holder = holder_of(connect(APP))
+        assert holder is not None
+        assert (holder.role in (READER, RELAY), holder.is_relay) == (True, False)
+        waits(turn(RELAY, keeps=True))
+
+
 def test_a_turn_whose_session_is_lost_is_lost_and_taken_anew_under_another_number(own: str, turn: Turns) -> None:
     mine = turn(RELAY, keeps=True)
     number = mine.take()
@@ -159,19 +272,48 @@ time.sleep(600)
 """
 
 
-def test_a_process_that_is_killed_leaves_the_turn_at_once(own: str, turn: Turns) -> None:
-    command = [sys.executable, "-c", _HOLDS, as_role(own, RELAY)]
+_WAITS = """
+import sys, time
+from controlplane.portal.audit.turn import AuditTurnTaken, SqlTurn
+from events.engine import build_engine
+turn = SqlTurn(build_engine(sys.argv[1]), keeps=True)
+try:
+    turn.take()
+except AuditTurnTaken:
+    print("waits", flush=True)
+time.sleep(600)
+"""
+
+
+@contextmanager
+def killed_after(url: str, program: str, says: str) -> Iterator[None]:
+    """A relay's process in the block, once it says so."""
+    command = [sys.executable, "-c", program, as_role(url, RELAY)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": "."})
+    assert process.stdout is not None
     try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "taken\n"
-        waiting = turn(RELAY, keeps=True)
-        with pytest.raises(AuditTurnTaken):
-            waiting.take()
+        assert process.stdout.readline() == f"{says}\n"
+        yield
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait(10)
         process.stdout.close()
+
+
+def test_a_process_that_is_killed_while_it_waits_is_seen_no_more(own: str, connect: Connect, turn: Turns) -> None:
+    turn(RELAY, keeps=True).take()
+    with killed_after(own, _WAITS, "waits"):
+        assert relays_of(connect(APP)).waiting == {RELAY: 1}
+    engine = connect(APP)
+    for _ in range(1000):
+        if not relays_of(engine).waiting:
+            break
+    assert relays_of(engine).waiting == {}
+
+
+def test_a_process_that_is_killed_leaves_the_turn_at_once(own: str, turn: Turns) -> None:
+    with killed_after(own, _HOLDS, "taken"):
+        waiting = waits(turn(RELAY, keeps=True))
     for _ in range(1000):
         try:
             waiting.take()

@@ -90,6 +90,7 @@ def _timer_out(of: str, looked: Looked) -> api.TimerOut:
         last_at=looked.at,
         seconds=round(looked.seconds, 4),
         problem=looked.problem,
+        note=looked.note,
         next_at=looked.next_at,
     )
 

@@ -1,12 +1,16 @@
-"""Who has the turn to write the audit to its topic, and how a relay says it does: in the name of its session
-(`application_name`), which every role of PostgreSQL reads and which needs no right to a table.
+"""Who has the turn to write the audit to its topic, who waits for it, and how a relay says it does: in the name of its
+session (`application_name`), which every role of PostgreSQL reads and which needs no right to a table.
+
+Any session may call itself what it likes. What is read here is told to people and decides nothing.
 """
 
 import re
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final, Self
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 
 from events.engine import reading
 
@@ -15,13 +19,20 @@ KEY: Final = 5241960019
 another (`store`).
 """
 
-_HOLDER = text("""
-SELECT usename, application_name, coalesce(has_table_privilege(usesysid, to_regclass('event'), 'SELECT'), false) AS more
-  FROM pg_locks JOIN pg_stat_activity USING (pid)
- WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND classid = :high AND objid = :low
-   AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-""").bindparams(high=KEY >> 32, low=KEY & 0xFFFFFFFF)
-"""pg_locks(1) has the halves of a key of 64 bits apart."""
+WAITS: Final = "kedge-relay waits"
+"""What a relay calls the session by which it waits. No word of one at work: that has a number or a dash there."""
+
+_RELAYS = text("""
+SELECT usename, application_name, held.pid IS NOT NULL AS holds,
+       coalesce(has_table_privilege(usesysid, to_regclass('event'), 'SELECT'), false) AS more
+  FROM pg_stat_activity
+  LEFT JOIN (SELECT DISTINCT pid FROM pg_locks
+              WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND classid = :high AND objid = :low
+                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS held USING (pid)
+ WHERE datname = current_database() AND (held.pid IS NOT NULL OR application_name = :waits)
+ ORDER BY pid
+""").bindparams(high=KEY >> 32, low=KEY & 0xFFFFFFFF, waits=WAITS)
+"""pg_locks(1) has the halves of a key of 64 bits apart. Strangers could share the lock, so there may be several."""
 
 _LONGEST: Final = 63
 """Signs that PostgreSQL keeps of a session's name, and of them only ASCII."""
@@ -66,8 +77,30 @@ class Holder:
         return self.word is not None and not self.may_more
 
 
-def holder_of(engine: Engine) -> Holder | None:
-    """Who has the turn now, for whatever role asks; None where nobody has it. Raises StoreUnavailable."""
+@dataclass(frozen=True, slots=True)
+class Relays:
+    """Who has the turn, None where nobody has; and by role how many sessions say that they are relays which wait for
+    it. Roles that read events are left out: they are no role of a relay.
+    """
+
+    holder: Holder | None = None
+    waiting: Mapping[str, int] = field(default_factory=dict)
+
+
+def relays_of(engine: Engine) -> Relays:
+    """As it is now, for whatever role asks. Raises StoreUnavailable."""
     with reading(engine) as connection:
-        row = connection.execute(_HOLDER).one_or_none()
-    return None if row is None else Holder(row.usename, row.more, RelayWord.read(row.application_name))
+        return relays_by(connection)
+
+
+def relays_by(connection: Connection) -> Relays:
+    """The same by a connection that is there. Raises what the driver does."""
+    rows = connection.execute(_RELAYS).all()
+    holders = [Holder(row.usename, row.more, _word_of(row.application_name)) for row in rows if row.holds]
+    waiting = Counter(row.usename for row in rows if not row.holds and not row.more)
+    return Relays(holders[0] if holders else None, waiting)
+
+
+def _word_of(name: str) -> RelayWord | None:
+    """What the name of a session with the turn says: one that waited may have it for this very moment."""
+    return RelayWord(None) if name == WAITS else RelayWord.read(name)

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 
 from controlplane.poller import Leadership, Polled, Poller
 from controlplane.portal.audit.binding import AuditTopicBinding
-from controlplane.portal.audit.holder import holder_of
+from controlplane.portal.audit.holder import relays_of
 from controlplane.portal.audit.store import AuditFilter, AuditStore
 from controlplane.portal.audit.topic import AuditTopic, AuditTopicForeign, KafkaAuditTopic, Sent
 from controlplane.portal.audit.turn import NobodyElse, Turn
@@ -128,7 +128,13 @@ def audit_room_of(
         relay = AuditRelay(store, KafkaAuditTopic(binding), leadership, binding.where, turn=turn)
     look: Polled | None = watch or relay
     polled = {} if look is None else {RELAY: look}
-    poller = Poller(polled, dict.fromkeys(polled, RELAY_EVERY_S), leadership=leadership, stop=threading.Event())
+    poller = Poller(
+        polled,
+        dict.fromkeys(polled, RELAY_EVERY_S),
+        leadership=leadership,
+        stop=threading.Event(),
+        notes={} if watch is None else {RELAY: watch.note},
+    )
     return AuditRoom(poller, relay, watch)
 
 
@@ -136,4 +142,4 @@ def watch_of(binding: AuditTopicBinding | None, store: AuditStore, engine: Engin
     """The watch over a relay apart; None where there is to be none."""
     if binding is None or not binding.apart:
         return None
-    return RelayWatch(partial(holder_of, engine), store, binding.where, clock)
+    return RelayWatch(partial(relays_of, engine), store, binding.where, clock)

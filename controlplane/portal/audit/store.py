@@ -137,6 +137,12 @@ class SqlAuditStore:
             last = rows[-1].sha256
 
 
+def newest_of(store: AuditStore) -> int:
+    """The position of the newest entry, 0 where there is none. Raises StoreUnavailable."""
+    newest = store.page(AuditFilter(), 1)
+    return newest[0].position if newest else 0
+
+
 def _chained(rows: Sequence[Kept], last: str, count: int) -> int:
     for row in rows:
         right = kept(row.entry, count + 1, last)

@@ -9,13 +9,18 @@ from typing import Protocol
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from controlplane.portal.audit.holder import KEY, Holder, RelayWord, holder_of
+from controlplane.portal.audit.holder import KEY, WAITS, Holder, RelayWord, relays_by
 from events.engine import answering
 from events.errors import EventsError
 
 _log = logging.getLogger(__name__)
 
 _TRY = text("SELECT pg_try_advisory_lock(:key)").bindparams(key=KEY)
+_TRY_OR_WAIT = text("""
+SELECT set_config('application_name', CASE WHEN pg_try_advisory_lock(:key) THEN CAST(:works AS text) ELSE :waits END,
+                  false) = :works
+""").bindparams(key=KEY, works=RelayWord(None).spelled, waits=WAITS)
+"""Named as the lock is had or not, by one statement: whoever looks finds a relay at work or one that waits."""
 _GIVE_BACK = text("SELECT pg_advisory_unlock(:key)").bindparams(key=KEY)
 _STILL = text("SELECT 1")
 _NAMED = text("SELECT set_config('application_name', :name, false)")
@@ -23,7 +28,8 @@ _FOUND_DEAD_SOON = text("""
 SELECT set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
        set_config('tcp_keepalives_count', '3', false)
 """)
-"""A host that is gone says no goodbye: its lock would be over after two hours, with these after half a minute."""
+"""A host that is gone says no goodbye: its lock, and its name, would be over after two hours, with these after half a
+minute."""
 
 
 class AuditTurnTaken(EventsError):
@@ -72,12 +78,13 @@ class NobodyElse:
 
 class SqlTurn:
     """The turn on PostgreSQL. A server passes it on after each look, since one that no longer leads looks no more and
-    could not give it back; a relay `keeps` it, and another one waits for its end.
+    could not give it back; a relay `keeps` it, and another one waits for its end, by a session whose name says so.
     """
 
     def __init__(self, engine: Engine, *, keeps: bool = False) -> None:
         self._engine, self._keeps = engine, keeps
         self._session: Connection | None = None
+        self._waiting: Connection | None = None
         self._number = 0
 
     def take(self) -> int:
@@ -85,20 +92,17 @@ class SqlTurn:
         if self._session is not None and self.is_ours():
             return self._number
         with answering(self._engine):
-            session = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+            session, self._waiting = self._waiting or self._begun(), None
             try:
-                if self._keeps:
-                    session.execute(_FOUND_DEAD_SOON)
-                is_taken = not session.execute(_TRY).scalar_one()
+                is_ours = session.execute(_TRY_OR_WAIT if self._keeps else _TRY).scalar_one()
+                holder = None if is_ours else relays_by(session).holder
             except BaseException:
                 _forget(session)
                 raise
-        if is_taken:
-            session.close()
-            raise AuditTurnTaken(self._told(holder_of(self._engine)))
+        if not is_ours:
+            self._wait_by(session)
+            raise AuditTurnTaken(self._told(holder))
         self._session, self._number = session, self._number + 1
-        if self._keeps:
-            self.tell(RelayWord(None))  # before the first entry: who looks sees a relay at once
         return self._number
 
     def is_ours(self) -> bool:
@@ -129,6 +133,9 @@ class SqlTurn:
 
     def close(self) -> None:
         """See Turn."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            _forget(waiting)
         if self._session is None:
             return
         try:
@@ -139,6 +146,23 @@ class SqlTurn:
         except SQLAlchemyError:
             _log.info("the turn to write to the audit's topic ends with its session, which was lost")
         self._let_go()  # one that was kept has a name, which goes with it
+
+    def _begun(self) -> Connection:
+        session = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        if self._keeps:
+            try:
+                session.execute(_FOUND_DEAD_SOON)
+            except BaseException:
+                _forget(session)
+                raise
+        return session
+
+    def _wait_by(self, session: Connection) -> None:
+        """A relay keeps its session while it waits: others see it by that. A server waits without one."""
+        if self._keeps:
+            self._waiting = session
+        else:
+            session.close()
 
     def _let_go(self) -> None:
         session, self._session = self._session, None

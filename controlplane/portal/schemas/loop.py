@@ -46,6 +46,7 @@ class TimerOut(Message):
     last_at: datetime | None = Field(description="absent where this server has not looked yet")
     seconds: float
     problem: str
+    note: str = Field(default="", description="what a look that went well saw, where it has to say something")
     next_at: datetime | None
 
 

@@ -66,6 +66,16 @@ def told(**changes: Any) -> api.LoopOut:
                 next_at=START + timedelta(seconds=18),
             ),
             api.TimerOut(of="audit", name="drift", every_s=21600, last_at=None, seconds=0, problem="", next_at=None),
+            api.TimerOut(
+                of="audit",
+                name="audit topic",
+                every_s=5.0,
+                last_at=START - timedelta(seconds=1),
+                seconds=0.004,
+                problem="",
+                note="the relay has written entry 3 of 3",
+                next_at=None,
+            ),
         ],
         "jobs": [
             job("terraform-surge", "running", progress="creating brokers-a-0.g2"),

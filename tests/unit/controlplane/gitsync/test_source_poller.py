@@ -46,6 +46,23 @@ def test_an_error_of_one_look_ends_there() -> None:
     assert (broken.polls, dark.polls) == (2, 1)
 
 
+def test_a_look_has_a_note_of_what_it_saw_where_it_went_well_and_none_of_the_one_before_where_not() -> None:
+    source, sight = Source(), "3 of 3"
+    poller = Poller(
+        {"teams": source, "others": Source()},
+        {"teams": 3600.0, "others": 3600.0},
+        leadership=Lead(),
+        stop=threading.Event(),
+        notes={"teams": lambda: sight},
+    )
+    for name in ("teams", "others"):
+        poller.poll(name)
+    assert [look.note for look in poller.looks()] == ["3 of 3", ""]
+    source._error = StoreUnavailable("away")
+    poller.poll("teams")
+    assert [(look.problem, look.note) for look in poller.looks()] == [("away", ""), ("", "")]
+
+
 def test_a_ring_during_a_look_is_answered_by_another_one_after_it() -> None:
     go_on, begun = threading.Event(), threading.Semaphore(0)
 

@@ -159,7 +159,7 @@ def _with_desks(house: House, word: str) -> None:
         jobs=MemoryJobStore(lambda: house.now),
         ticked=SimpleNamespace(position=0, poisoned=list),  # type: ignore[arg-type]
         watch=watch,
-        timers={word: SimpleNamespace(looks=lambda: [looked])},  # type: ignore[dict-item]
+        timers={word: SimpleNamespace(looks=lambda: [looked, replace(looked, problem="", note=word)])},  # type: ignore[dict-item]
         progress={},
     )
     more: dict[str, object] = {

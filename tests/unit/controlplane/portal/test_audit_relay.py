@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from controlplane.portal.audit.binding import AuditTopicBinding
 from controlplane.portal.audit.entry import Entry, Outcome, kept
+from controlplane.portal.audit.holder import Holder, Relays, RelayWord
 from controlplane.portal.audit.relay import PAGE, AuditRelay, audit_room_of
 from controlplane.portal.audit.store import AuditFilter, MemoryAuditStore
 from controlplane.portal.audit.topic import AuditNotSent, AuditTopicForeign, KafkaAuditTopic, document_of
@@ -249,10 +250,16 @@ def test_without_the_setting_there_is_no_timer_and_with_it_there_is_one() -> Non
 def test_where_a_relay_apart_writes_the_server_writes_nothing_and_the_same_timer_tells_how_that_does() -> None:
     store = trail(3)
     binding = AuditTopicBinding(bootstrap=("127.0.0.1:9",), topic="audit", apart=True)
-    watch = RelayWatch(lambda: None, store, binding.where, lambda: NOW)
+    relays = Relays()
+    watch = RelayWatch(lambda: relays, store, binding.where, lambda: NOW)
     room = audit_room_of(binding, store, Leads(), turn=NobodyElse(), watch=watch)
     assert room.relay is None
     room.poller.poll("audit topic")
     (look,) = room.poller.looks()
-    assert (look.name, "no relay is at work" in look.problem) == ("audit topic", True)
+    assert (look.name, "no relay is at work" in look.problem, look.note) == ("audit topic", True, "")
+    relays = Relays(Holder("kedge_relay", False, RelayWord(3)), {"kedge_relay": 1})
+    room.poller.poll("audit topic")
+    (look,) = room.poller.looks()
+    assert (look.problem, "written entry 3 of 3" in look.note) == ("", True)
+    assert look.note.endswith("; relays that wait: 1 of role kedge_relay")
     room.close()

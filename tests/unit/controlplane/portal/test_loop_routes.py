@@ -63,11 +63,12 @@ def test_the_loop_tells_its_beats_lag_and_timers(house: House) -> None:
     with pytest.raises(RuntimeError), watch.beat({"a"}):
         raise RuntimeError("the database went away")
     looked = Looked("teams", 30.0, house.now, 0.25, "no such branch")
+    well = Looked("audit topic", 5.0, house.now, 0.25, note="entry 3 of 3")
     client = with_loop(
         house,
         watch=watch,
         ticked=SimpleNamespace(position=house.store.head() - 1, poisoned=list),
-        timers={"git source": SimpleNamespace(looks=lambda: [looked])},
+        timers={"git source": SimpleNamespace(looks=lambda: [looked]), "audit": SimpleNamespace(looks=lambda: [well])},
     )
     told = client.get("/v1/loop").json()
     assert (told["server"], told["leader"], told["epoch"], told["lag"]) == ("host-1:4711:ab", True, 3, 1)
@@ -75,11 +76,13 @@ def test_the_loop_tells_its_beats_lag_and_timers(house: House) -> None:
         (1, False, 0, "the database went away"),
         (None, True, 3, ""),
     ]
+    assert [(t["problem"], t["note"]) for t in told["timers"]] == [("no such branch", ""), ("", "entry 3 of 3")]
     timer = told["timers"][0]
     assert (timer["of"], timer["name"], timer["problem"]) == ("git source", "teams", "no such branch")
     page = client.get("/loop", headers={"Accept": "text/html"}).text
     assert "1 events" in page
     assert "no such branch" in page
+    assert "entry 3 of 3" in page
 
 
 @pytest.mark.parametrize(("silent_s", "is_late"), [(15, False), (16, True)])

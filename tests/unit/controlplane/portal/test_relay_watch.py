@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from controlplane.portal.audit.entry import Entry, Outcome
-from controlplane.portal.audit.holder import Holder, RelayWord
+from controlplane.portal.audit.holder import WAITS, Holder, Relays, RelayWord
 from controlplane.portal.audit.store import MemoryAuditStore
 from controlplane.portal.audit.watch import STANDS_AFTER, AuditRelayTrouble, RelayWatch, found_by
 
@@ -18,11 +18,15 @@ class Watched:
     """A watch over a relay that is as a test says."""
 
     holder: Holder | None = None
+    waiting: dict[str, int] = field(default_factory=dict)
     now: datetime = NOW
     store: MemoryAuditStore = field(default_factory=MemoryAuditStore)
 
+    where: str = "kedge-audit at 10.0.0.7:9092"
+
     def __post_init__(self) -> None:
-        self.watch = RelayWatch(lambda: self.holder, self.store, "kedge-audit at 10.0.0.7:9092", lambda: self.now)
+        relays = lambda: Relays(self.holder, self.waiting)  # noqa: E731
+        self.watch = RelayWatch(relays, self.store, self.where, lambda: self.now)
 
     def relay(self, position: int | None, problem: str = "") -> None:
         self.holder = Holder("kedge_relay", False, RelayWord(position, problem))
@@ -38,10 +42,12 @@ class Watched:
         finding = self.watch.finding()
         if finding.well:
             self.watch.poll()
+            assert self.watch.note() == finding.told
             return ""
         with pytest.raises(AuditRelayTrouble, match="Nothing is lost"):
             self.watch.poll()
         assert finding.what_next
+        assert self.watch.note() == ""
         return finding.told
 
 
@@ -106,6 +112,20 @@ def test_whoever_else_has_the_turn_is_no_relay_and_is_named(holder: Holder) -> N
     assert seen.told().startswith(f"role {holder.role} has the turn to write to kedge-audit")
 
 
+def test_relays_that_wait_are_told_by_role_and_are_neither_well_nor_ill() -> None:
+    seen = Watched(waiting={"kedge_relay": 2, "another": 1})
+    waiting = "; relays that wait: 1 of role another, 2 of role kedge_relay"
+    assert seen.told() == f"no relay is at work, and nothing of the audit goes to {seen.where}{waiting}"
+    seen.relay(0)
+    assert seen.told() == ""
+    assert (
+        seen.watch.finding().told == f"the relay (role kedge_relay) has written entry 0 of 0 to {seen.where}{waiting}"
+    )
+    seen.waiting = {}
+    assert seen.told() == ""
+    assert "wait" not in seen.watch.finding().told, "one relay is enough"
+
+
 def test_where_none_is_to_be_there_the_doctor_says_nothing() -> None:
     assert found_by(None) == ()
     assert [one.what for one in found_by(Watched().watch)] == ["the audit's topic"]
@@ -125,7 +145,7 @@ def test_a_word_fits_the_name_of_a_session_and_has_nothing_that_steers_a_termina
 
 
 @pytest.mark.parametrize(
-    "name", ["", "kedge", "psql", "kedge-relay", "kedge-relay x", "kedge-relay 1x", "kedge-relay -1"]
+    "name", ["", "kedge", "psql", "kedge-relay", "kedge-relay x", "kedge-relay 1x", "kedge-relay -1", WAITS]
 )
 def test_other_names_are_no_word(name: str) -> None:
     assert RelayWord.read(name) is None

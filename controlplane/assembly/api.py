@@ -96,6 +96,7 @@ def api_of(
         loop=desk,
         examinations=examiner_of(settings, hands.clouds, converger.views),
         database=lambda: (*examined(ground.engine), *found_by(rooms.audit.watch)),
+        audit_topic=rooms.audit.told,
     )
 
 

@@ -60,6 +60,7 @@ def rooms_of(ground: Ground, loop: Loop, asking: Asking) -> Rooms:
             candidate,
             turn=turn_of(ground.engine),
             watch=watch_of(settings.audit_topic, asking.audit, ground.engine, utc_now),
+            clock=utc_now,
         ),
     )
 

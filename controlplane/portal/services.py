@@ -38,6 +38,7 @@ from controlplane.pastplacement import NoPastPlacements, PastPlacements
 from controlplane.policies.gate import PolicyGate
 from controlplane.portal.access.people import People
 from controlplane.portal.access.rights import Rights
+from controlplane.portal.audit.standing import TopicTold
 from controlplane.portal.audit.store import AuditStore, MemoryAuditStore
 from controlplane.portal.callkeys import CallKeys, MemoryCallKeys
 from controlplane.portal.oidc.signin import OidcSignIn
@@ -233,6 +234,8 @@ class PortalServices:
     """Whether the clouds are ready, as this server reaches them."""
     database: Callable[[], Sequence[Finding]] = lambda: ()
     """Whether its role in the database may do what it should, and no more."""
+    audit_topic: Callable[[], TopicTold | None] = lambda: None
+    """How the audit's topic stood at the last look; None where there is none, and of a server that does not lead."""
     loop: LoopDesk = field(default_factory=NoLoop)
     """How the loop of this server does."""
     gate: PolicyGate = field(default_factory=PolicyGate)

@@ -125,7 +125,7 @@ class RelayDuty:
         except Exception as error:  # noqa: BLE001 - one look that is poisoned must not end the others
             short, told = f"failed: {type(error).__name__}", f"the look failed: {type(error).__name__}"
             _log.exception("the look failed")
-        self._position = self._relay.sent if self._relay.sent is not None else self._position
+        self._position = self._relay.reached
         self._log_change(told)
         self._tell(RelayWord(self._position, short))
         return not told and self._position is not None and self._position - (before or 0) >= PAGE

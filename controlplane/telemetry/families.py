@@ -12,6 +12,7 @@ from prometheus_client.metrics_core import Metric
 
 from agent.wire import ServiceReport
 from controlplane.telemetry.anomalyfamilies import anomaly_families, notifier_families
+from controlplane.telemetry.audittopicfamilies import audit_topic_families
 from controlplane.telemetry.driftfamilies import drift_families
 from controlplane.telemetry.groupfamilies import group_families
 from controlplane.telemetry.heartbeatfamilies import heartbeat_families
@@ -67,6 +68,7 @@ def families(sight: Sight) -> Iterator[Metric]:
     yield from notifier_families(sight.notifiers)
     yield from heartbeat_families(sight.clusters, sight.now)
     yield from drift_families(sight.clusters)
+    yield from audit_topic_families(sight.audit_topic, sight.now)
 
 
 def _of_clusters(clusters: Iterable[ClusterSight]) -> Iterator[Metric]:

@@ -56,6 +56,7 @@ def sight_of(services: PortalServices) -> Sight:
         planner=services.planner_state(),
         clusters=clusters,
         notifiers=_notifiers(services),
+        audit_topic=services.audit_topic(),
     )
 
 

@@ -10,6 +10,7 @@ from controlplane.converger.loop import Said
 from controlplane.drift.record import Noted
 from controlplane.groups.record import GroupsNoted
 from controlplane.notices.desk import NotifierTold
+from controlplane.portal.audit.standing import TopicTold
 from controlplane.view import ClusterView
 from planner.observed import KafkaSnapshot
 
@@ -46,3 +47,4 @@ class Sight:
     planner: str
     clusters: tuple[ClusterSight, ...]
     notifiers: Sequence[NotifierTold] = ()
+    audit_topic: TopicTold | None = None

@@ -96,10 +96,22 @@ def entries(loop: Part) -> list[dict[str, Any]]:
     return list(loop.client.get("/v1/audit?after=0&limit=1000").json()["entries"])
 
 
+def timer(loop: Part) -> dict[str, Any]:
+    """The timer, as the page *Loop* has it."""
+    (found,) = [one for one in loop.client.get("/v1/loop").json()["timers"] if one["of"] == "audit"]
+    return dict(found)
+
+
 def told(loop: Part) -> str:
-    """The problem of the timer, as the page *Loop* has it."""
-    (timer,) = [one for one in loop.client.get("/v1/loop").json()["timers"] if one["of"] == "audit"]
-    return str(timer["problem"])
+    """Its problem."""
+    return str(timer(loop)["problem"])
+
+
+def metrics(loop: Part) -> dict[str, float]:
+    """What Prometheus is told of the topic, by name and labels."""
+    lines = loop.client.get("/v1/metrics").text.splitlines()
+    found = (line.removeprefix("kedge_audit_topic_").rpartition(" ") for line in lines if "kedge_audit_topic_" in line)
+    return {name: float(value) for name, _, value in found if not name.startswith("#")}
 
 
 def doctor(loop: Part) -> tuple[bool, str]:
@@ -137,6 +149,7 @@ def test_the_topic_is_the_audit_in_order_though_one_of_two_relays_is_killed(rela
     ask(loop, 3)
     until(lambda: "no relay is at work" in told(loop), loop)
     assert doctor(loop)[0] is False
+    assert (metrics(loop)["problem"], metrics(loop)['state{by="relay",state="no_relay"}']) == (1, 1)
     assert relayed.positions() == [], "the server writes nothing"
 
     first = relayed.relay()
@@ -147,6 +160,10 @@ def test_the_topic_is_the_audit_in_order_though_one_of_two_relays_is_killed(rela
     well, words = doctor(loop)
     assert well
     assert "the relay (role kedge_relay) has written entry 3 of 3" in words
+    assert words.endswith("; relays that wait: 1 of role kedge_relay")
+    until(lambda: timer(loop)["note"] == words, loop)
+    assert metrics(loop)['waiting_relays{role="kedge_relay"}'] == 1
+    assert (metrics(loop)["problem"], metrics(loop)["newest_entry"], metrics(loop)["last_entry"]) == (0, 3, 3)
 
     # Killed with entries on their way: the other one goes on, from what the topic holds.
     ask(loop, 60)
@@ -159,6 +176,9 @@ def test_the_topic_is_the_audit_in_order_though_one_of_two_relays_is_killed(rela
     assert [one["position"] for one in found] == list(range(1, len(kept) + 1)), "each once, in order"
     assert [one["sha256"] for one in found] == [one["sha256"] for one in kept]
     until(lambda: told(loop) == "", loop)
+    until(lambda: metrics(loop)['waiting_relays{role="kedge_relay"}'] == 0, loop)
+    assert doctor(loop)[0], "a lone relay is well"
+    assert "wait" not in doctor(loop)[1]
 
     # Asked to stop, it stops; the next one goes on.
     assert second.end(signal.SIGTERM) == 0, second.log
@@ -178,9 +198,12 @@ def test_a_server_that_writes_too_waits_for_the_relay_and_goes_on_where_that_was
     loop = relayed.loop(apart=False)
     ask(loop, 3)
     relayed.until_written(3, loop)
+    until(lambda: metrics(loop).get("last_entry") == 3, loop)
+    assert metrics(loop)['state{by="server",state="reached"}'] == 1
     relay = relayed.relay()
     until(lambda: "role kedge_relay, writes the audit" in told(loop), loop)
     assert "`apart = true` in [audit_topic]" in told(loop)
+    assert metrics(loop)['state{by="server",state="turn_taken"}'] == 1
     ask(loop, 30)
     until(lambda: len(relayed.positions()) > 3, relay)
     relay.end(signal.SIGKILL)

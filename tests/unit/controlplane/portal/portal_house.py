@@ -31,6 +31,7 @@ from controlplane.portal.access.people import People
 from controlplane.portal.access.sessions import begin_session
 from controlplane.portal.access.users import User
 from controlplane.portal.app import create_app
+from controlplane.portal.audit.standing import TopicTold
 from controlplane.portal.audit.store import AuditStore, MemoryAuditStore
 from controlplane.portal.auth import cookie_name, loopback_hosts
 from controlplane.portal.oidc.signin import OidcSignIn
@@ -95,6 +96,7 @@ class House:
     policies: Policies = field(default_factory=NoPolicies)
     prices: Callable[[], PriceBook] = PriceBook
     console_page: ConsolePage = no_console_page
+    audit_topic: TopicTold | None = None
     filter_rules: str = ""
     """Of VMs that filter packets themselves."""
     request_id: Callable[[], str] = lambda: "0123456789abcdef"
@@ -146,6 +148,7 @@ class House:
             request_id=self.request_id,
             console_page=lambda view, instance: self.console_page(view, instance),
             packet_filter=lambda view, instance: self.filter_rules,
+            audit_topic=lambda: self.audit_topic,
         )
         self.app: FastAPI = create_app(self.services)
         self.services = self.app.state.services

@@ -76,6 +76,8 @@ GROUP = {**ORDERS, "group": "billing"}
 ANOMALY = {**ORDERS, "kind": "slow-broker"}
 NAME = {**ORDERS, "name": "orders.example.com"}
 SOURCE = "kedge_cluster_source"
+AUDIT, REACHED = "kedge_audit_topic_problem", "kedge_audit_topic_reached_timestamp_seconds"
+NEWEST, IN_TOPIC = "kedge_audit_topic_newest_entry", "kedge_audit_topic_last_entry"
 
 CASES = (
     case("NoLeader", "nobody leads", series("kedge_leader", {}, 0), FOLLOWS, within_s=150),
@@ -142,6 +144,28 @@ CASES = (
     case("NameNotKept", "it is kept", series("kedge_dns_name_problem", NAME, 0)),
     case("SourceNotSynced", "a file is wrong", series(SOURCE, {**ORDERS, "sync": "Refused"}, 1), within_s=930),
     case("SourceNotSynced", "it is in sync", series(SOURCE, {**ORDERS, "sync": "Synced"}, 1)),
+    case("AuditTopicNotReached", "it never was", series(AUDIT, {}, 1), within_s=330),
+    case("AuditTopicNotReached", "no more", series(AUDIT, {}, 1), series(REACHED, {}, 0), within_s=330),
+    case("AuditTopicNotReached", "a look never ends", series(REACHED, {}, 0), within_s=390),
+    case(
+        "AuditTopicNotReached",
+        "it fails, and then its look never ends",
+        series(AUDIT, {}, during(0, 180, 1, None)),
+        series(REACHED, {}, during(180, HOUR, 0, None)),
+        within_s=330,
+    ),
+    case("AuditTopicNotReached", "all is well", series(AUDIT, {}, 0), series(REACHED, {}, now_and_then(5))),
+    case(
+        "AuditTopicNotReached",
+        "brokers are restarted",
+        series(AUDIT, {}, during(600, 840)),
+        series(REACHED, {}, lambda t: 600.0 if 600 <= t < 840 else t),
+    ),
+    case("AuditTopicNotReached", "there is no such topic", LEADS),
+    case("AuditTopicBehind", "it falls back", series(NEWEST, {}, 5000), series(IN_TOPIC, {}, 3999), within_s=930),
+    case("AuditTopicBehind", "a burst", series(NEWEST, {}, during(600, 1440, 5000, 3000)), series(IN_TOPIC, {}, 3000)),
+    case("AuditTopicBehind", "some are on their way", series(NEWEST, {}, 5000), series(IN_TOPIC, {}, 4000)),
+    case("AuditTopicBehind", "what the topic has is not known", series(NEWEST, {}, 5000)),
     case("SourceNotSynced", "a push", series(SOURCE, {**ORDERS, "sync": "OutOfSync"}, during(600, 1200, 1, None))),
 )
 

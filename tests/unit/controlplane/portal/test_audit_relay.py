@@ -108,9 +108,9 @@ def test_nothing_after_an_entry_that_was_not_taken_is_written_before_it() -> Non
     made = relay(store, topic)
     with pytest.raises(AuditNotSent):
         made.poll()
-    assert topic.positions == [1, 2]
+    assert (topic.positions, made.sent, made.reached) == ([1, 2], None, 2)
     made.poll()
-    assert topic.positions == [1, 2, 3, 4]
+    assert (topic.positions, made.sent, made.reached) == ([1, 2, 3, 4], 4, 4)
 
 
 def test_a_lost_answer_and_a_server_that_died_write_nothing_twice() -> None:
@@ -238,10 +238,10 @@ def test_a_file_of_credentials_that_others_can_read_is_not_used(tmp_path: Path) 
 
 def test_without_the_setting_there_is_no_timer_and_with_it_there_is_one() -> None:
     store = MemoryAuditStore()
-    without = audit_room_of(None, store, Leads(), turn=NobodyElse(), watch=None)
-    assert (without.poller.looks(), without.relay) == ([], None)
+    without = audit_room_of(None, store, Leads(), turn=NobodyElse(), watch=None, clock=lambda: NOW)
+    assert (without.poller.looks(), without.relay, without.told()) == ([], None, None)
     binding = AuditTopicBinding(bootstrap=("127.0.0.1:9",), topic="audit")
-    room = audit_room_of(binding, store, Leads(), turn=NobodyElse(), watch=None)
+    room = audit_room_of(binding, store, Leads(), turn=NobodyElse(), watch=None, clock=lambda: NOW)
     assert [look.name for look in room.poller.looks()] == ["audit topic"]
     assert room.relay is not None
     room.close()
@@ -252,7 +252,7 @@ def test_where_a_relay_apart_writes_the_server_writes_nothing_and_the_same_timer
     binding = AuditTopicBinding(bootstrap=("127.0.0.1:9",), topic="audit", apart=True)
     relays = Relays()
     watch = RelayWatch(lambda: relays, store, binding.where, lambda: NOW)
-    room = audit_room_of(binding, store, Leads(), turn=NobodyElse(), watch=watch)
+    room = audit_room_of(binding, store, Leads(), turn=NobodyElse(), watch=watch, clock=lambda: NOW)
     assert room.relay is None
     room.poller.poll("audit topic")
     (look,) = room.poller.looks()

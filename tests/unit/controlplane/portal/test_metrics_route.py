@@ -20,6 +20,7 @@ from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.latest import Observation, Subject
 from controlplane.dns.keeper import DNS_NAME
 from controlplane.groups.record import GROUPS_NOTED, GroupNoted, GroupsNoted
+from controlplane.portal.audit.standing import TopicState, TopicTold
 from events import facts
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.portal.portal_house import START, House, three_brokers
@@ -63,6 +64,7 @@ def a_house() -> House:
     noted = GroupsNoted(START, START, groups)
     house.latest.put(Observation(Subject(GROUPS_NOTED, view.uid, "groups"), asdict(noted), "kafka", START))
     open_ = {"kind": "slow-broker", "subject": "b", "state": "waiting", "found_at": START.isoformat()}
+    house.audit_topic = TopicTold("relay", START, TopicState.REACHED, START, 41, 40, {"kedge_relay": 1})
     value = {"open_": [open_], "found": 1}
     house.latest.put(Observation(Subject(ANOMALIES_NOTED, view.uid, "anomalies"), value, "events", START))
     return house

@@ -65,7 +65,7 @@ def answer_problems(app: FastAPI) -> None:
 _NOT_FOUND: dict[type[Exception], tuple[str, str]] = {
     ClusterNotFound: ("cluster-not-found", "`kedge get` lists the clusters."),
     SourceNotFound: ("source-not-found", "`kedge sources` lists them."),
-    UserNotFound: ("user-not-found", "`kedge user list` lists them."),
+    UserNotFound: ("user-not-found", "`GET /v1/users` and the portal's page People list them."),
     ProposalNotFound: ("proposal-not-found", "kedge proposals"),
 }
 

@@ -14,6 +14,7 @@ from benchmarks import __path__ as benchmark_folders
 from controlplane.cli.main import app
 from providers.tf.modules import pinned_providers
 from tests.stages import STAGES
+from tests.unit.docs.doc_pages import PAGES as DOCUMENTS
 from tests.unit.docs.doc_pages import ROOT, blocks, text
 
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/operating.md", "docs/architecture.md", "docs/life-of-a-roll.md")
@@ -84,6 +85,24 @@ def _check_options(command: Any, rest: list[str]) -> None:
     known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     given = {word.partition("=")[0] for word in rest if word.startswith("-")}
     assert given <= known
+
+
+NAMED = re.compile(r"(?:`|<code>|^ *)kedge ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?", re.MULTILINE)
+"""A command as pages, messages and templates name it: the verb, and what may be one of a group."""
+
+
+def _speakers() -> list[str]:
+    """Whatever tells people what to type."""
+    sources = [*ROOT.glob("controlplane/**/*.py"), *ROOT.glob("planner/**/*.py"), *ROOT.glob("events/**/*.py")]
+    templates = ROOT.glob("controlplane/portal/templates/*.html")
+    return sorted(str(p.relative_to(ROOT)) for p in [*sources, *templates, *DOCUMENTS])
+
+
+@pytest.mark.parametrize("file", _speakers())
+def test_no_page_message_or_document_names_a_command_that_is_not_there(file: str) -> None:
+    for verb, sub in NAMED.findall(text(file)):
+        assert verb in VERBS, f"there is no `kedge {verb}`"
+        assert not sub or sub in getattr(VERBS[verb], "commands", {sub}), f"there is no `kedge {verb} {sub}`"
 
 
 def test_the_alias_runs_the_command_line() -> None:

@@ -34,7 +34,7 @@ def test_every_page_goes_out_under_a_strict_policy_and_is_kept_by_nobody(path: s
 
 def test_an_empty_fleet_says_what_to_do_next() -> None:
     text = House().browser("ada", ADMIN).get("/").text
-    assert "kedge init" in text
+    assert "cp examples/orders.yaml" in text
     assert "kedge apply" in text
 
 

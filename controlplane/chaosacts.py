@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from controlplane.commands import Command, InjectChaos
+from controlplane.commands import Command, EndFault, InjectChaos
 from controlplane.deciders.chaos import CutFrom, Fault
 from controlplane.handlers import Outcome
 from controlplane.places import place_of
-from controlplane.view import ChaosView, ClusterView
+from controlplane.view import ChaosView, ClusterView, InstanceView
 from events.ids import derived_id
 from providers.base import CloudProvider
 from providers.harm import CannotHarm, Harm, HarmsVms, Manner, Way
@@ -35,7 +35,8 @@ class BroughtAbout:
 
 
 def recorded_and_done(commands: Commands, harm: Harmer, command: InjectChaos) -> BroughtAbout:
-    """A fault: recorded, then done, once however often the command is sent.
+    """A fault: recorded, then done, once however often the command is sent. One that could not be begun is over at
+    once: nothing waits for it, and no other fault is refused for it.
 
     Raises ClusterNotFound, CommandRefused, StoreUnavailable, StreamConflict; CannotHarm, ProviderError once recorded.
     """
@@ -45,23 +46,42 @@ def recorded_and_done(commands: Commands, harm: Harmer, command: InjectChaos) ->
     view = commands.current(command.name)
     chaos = view.chaos.get(number)
     if chaos is not None and number not in before.chaos:  # a request that is sent again is done once
-        harm(view, chaos)
+        try:
+            harm(view, chaos)
+        except CannotHarm as error:
+            if not error.begun:
+                commands.handle(_not_begun(command, number, error))
+            raise
     return BroughtAbout(view, chaos, outcome.sentence)
+
+
+def _not_begun(command: InjectChaos, number: str, error: CannotHarm) -> EndFault:
+    outcome = f"it was not brought about: {error}"
+    key = f"{command.command_id}/not-begun"
+    return EndFault(name=command.name, actor=command.actor, command_id=key, chaos=number, outcome=outcome)
 
 
 def bring_about(clouds: Callable[[str], CloudProvider], view: ClusterView, chaos: ChaosView) -> None:
     """Harms each VM of the fault. Raises CannotHarm, ProviderError: what was done to others before stays done."""
+    for number, key in enumerate(chaos.keys):
+        try:
+            _harm_one(clouds, view, chaos, view.instances[key])
+        except CannotHarm as error:
+            raise CannotHarm(str(error), begun=error.begun or number > 0) from error
+
+
+def _harm_one(
+    clouds: Callable[[str], CloudProvider], view: ClusterView, chaos: ChaosView, instance: InstanceView
+) -> None:
     harm = Harm.KILL_VM if chaos.fault == Fault.KILL_RACK else Harm(chaos.fault)
-    for key in chaos.keys:
-        instance = view.instances[key]
-        place = place_of(view, instance)
-        provider = clouds(place.cloud)
-        if isinstance(provider, HarmsVms):
-            provider.harm(place, instance.cloud_id, harm, chaos.for_s, _manner(view, chaos))
-        elif harm is Harm.KILL_VM:
-            provider.terminate(place, instance.cloud_id)
-        else:
-            raise CannotHarm(f"{harm} needs hands on the VM, which {place.cloud} does not lend")
+    place = place_of(view, instance)
+    provider = clouds(place.cloud)
+    if isinstance(provider, HarmsVms):
+        provider.harm(place, instance.cloud_id, harm, chaos.for_s, _manner(view, chaos))
+    elif harm is Harm.KILL_VM:
+        provider.terminate(place, instance.cloud_id)
+    else:
+        raise CannotHarm(f"{harm} needs hands on the VM, which {place.cloud} does not lend")
 
 
 def _manner(view: ClusterView, chaos: ChaosView) -> Manner:

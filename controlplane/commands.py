@@ -178,6 +178,14 @@ class InjectChaos(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndFault(Command):
+    """A fault that is on record was not brought about: it is over. `outcome` says why in words."""
+
+    chaos: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GameCommand(Command):
     """What is asked about a game day; those below are."""
 

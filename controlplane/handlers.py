@@ -21,6 +21,7 @@ from controlplane.commands import (
     DeclareTopics,
     DeleteCluster,
     DeleteTopic,
+    EndFault,
     EndGame,
     EvacuateBrokers,
     GameCommand,
@@ -43,7 +44,7 @@ from controlplane.commands import (
 )
 from controlplane.commands import CommandRefused as CommandRefused
 from controlplane.converger.observation import ReportSeen
-from controlplane.deciders.chaos import chaos_asked
+from controlplane.deciders.chaos import chaos_asked, chaos_end_asked
 from controlplane.deciders.clusters import cluster_deleted, destroys, source_taken_over
 from controlplane.deciders.games import game_asked
 from controlplane.deciders.groups import group_asked
@@ -393,6 +394,10 @@ class CommandHandler:
         if not command.force:
             self._refuse_frozen(history.view, "Wait, or say --force.")
         return _asked(chaos_asked(history.view, command, self._last_snapshot(history.view.uid)))
+
+    @_decide.register
+    def _end_fault(self, command: EndFault, history: CommandHistory) -> _Decision:
+        return _asked(chaos_end_asked(history.view, command))
 
     @_decide.register
     def _game(self, command: GameCommand, history: CommandHistory) -> _Decision:

@@ -59,4 +59,11 @@ class HarmsVms(Protocol):
 
 
 class CannotHarm(Exception):
-    """This VM cannot be harmed like that. What now: give up, or choose another fault."""
+    """This VM cannot be harmed like that. What now: give up, or choose another fault.
+
+    `begun`: something of it may have been done all the same, here or to another VM of the same fault.
+    """
+
+    def __init__(self, message: str, *, begun: bool = False) -> None:
+        super().__init__(message)
+        self.begun = begun

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from controlplane.commands import CommandRefused, InjectChaos
+from controlplane.commands import CommandRefused, EndFault, InjectChaos
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.deciders.nodes import Asked, asked_by
 from controlplane.kafka.gates import is_following
@@ -88,6 +88,13 @@ def chaos_asked(view: ClusterView, command: InjectChaos, kafka: KafkaSnapshot | 
     fact = facts.ChaosInjected(chaos, str(fault), keys, command.for_s, reason, manner, command.game)
     lasting = f" for {command.for_s:g} s" if fault in LASTING else ""
     return Asked(fact, f"{fault} of {', '.join(keys)}{told_manner(fault, manner)}{lasting}")
+
+
+def chaos_end_asked(view: ClusterView, command: EndFault) -> Asked:
+    """The end of a fault that was not brought about; nothing where it is over already."""
+    if command.chaos not in view.chaos:
+        return Asked(None, "that fault is over")
+    return Asked(facts.ChaosEnded(command.chaos, command.outcome), f"the fault is over: {command.outcome}")
 
 
 def told_manner(fault: str, manner: facts.ChaosManner) -> str:

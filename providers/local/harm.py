@@ -102,7 +102,7 @@ def _last(vm_dir: Path, harm: Harm, manner: Manner, for_s: float) -> None:
         try:
             _begin(vm_dir, harm, manner, for_s)
         except OSError as error:
-            raise CannotHarm(f"{harm} of {vm_dir.name}: {error}") from error
+            raise CannotHarm(f"{harm} of {vm_dir.name}: {error}", begun=True) from error
 
 
 @contextmanager

@@ -3,11 +3,13 @@
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+import pytest
+
 from controlplane.chaosacts import bring_about
 from controlplane.view import ChaosView
 from events.facts import ChaosManner
 from providers.base import CloudProvider, Place
-from providers.harm import Harm, Manner, Way
+from providers.harm import CannotHarm, Harm, Manner, Way
 from tests.builders import BEFORE, a_view
 
 A, C = "brokers-a-0.g1", "brokers-c-0.g1"
@@ -18,18 +20,22 @@ class Hands:
     """A cloud that notes what it is to do."""
 
     done: list[tuple[str, Harm, float, Manner]] = field(default_factory=list)
+    spares: str = ""
+    """This one cannot be harmed."""
 
     def harm(self, place: Place, instance: str, harm: Harm, for_s: float, manner: Manner) -> None:
+        if instance == self.spares:
+            raise CannotHarm("no hands")
         self.done.append((instance, harm, for_s, manner))
 
 
-def done(fault: str, *keys: str, **manner: Any) -> list[tuple[str, Harm, float, Manner]]:
+def done(fault: str, *keys: str, spares: str = "", **manner: Any) -> list[tuple[str, Harm, float, Manner]]:
     view = a_view()
     placed = {
         k: replace(i, cloud_id=k, address=f"198.18.128.{n + 2}")
         for n, (k, i) in enumerate(sorted(view.instances.items()))
     }
-    hands = Hands()
+    hands = Hands(spares=spares)
     chaos = ChaosView("c", fault, keys, "game day", BEFORE, 60.0, ChaosManner(**manner))
     bring_about(lambda _: cast(CloudProvider, hands), replace(view, instances=placed), chaos)
     return hands.done
@@ -54,3 +60,10 @@ def test_percents_are_shares_and_mebibytes_are_bytes() -> None:
     assert lossy.loss == 0.2
     ((_, _, _, slow),) = done("slow-disk", A, mib_per_s=0.5)
     assert slow.bytes_per_s == 524288
+
+
+@pytest.mark.parametrize(("spares", "begun"), [(A, False), (C, True)])
+def test_a_fault_is_begun_once_it_was_done_to_one_of_its_vms(spares: str, begun: bool) -> None:
+    with pytest.raises(CannotHarm) as raised:
+        done("pause", A, C, spares=spares)
+    assert raised.value.begun is begun

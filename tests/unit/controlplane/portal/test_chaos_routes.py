@@ -4,12 +4,15 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from starlette.testclient import TestClient
 
+from controlplane.chaosacts import Harmer
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.latest import Observation, Subject
 from controlplane.portal.app import create_app
 from controlplane.view import ChaosView, ClusterView
 from events import facts
+from providers.harm import CannotHarm
 from tests.builders import a_partition, a_report, a_snapshot
 from tests.unit.controlplane.portal.portal_house import START, House, three_brokers
 
@@ -25,6 +28,12 @@ def house() -> House:
     return house
 
 
+def create_client(house: House, harm: Harmer) -> TestClient:
+    """Of a server whose faults are brought about so."""
+    house.app = create_app(replace(house.services, harm=harm))
+    return house.client_with(dict(house.client.headers))
+
+
 def _types(house: House) -> list[str]:
     events = house.client.get("/v1/clusters/orders/events", params={"limit": 1000}).json()["events"]
     return [e["type"] for e in events]
@@ -36,8 +45,7 @@ def test_a_fault_is_on_record_when_it_is_done(house: House) -> None:
     def harm(view: ClusterView, chaos: ChaosView) -> None:
         done.append((chaos.fault, "chaos.injected" in _types(house)))
 
-    house.app = create_app(replace(house.services, harm=harm))
-    client = house.client_with(dict(house.client.headers))
+    client = create_client(house, harm)
     answers = [client.post("/v1/clusters/orders/chaos", json=PAUSE, headers={"Idempotency-Key": "k"}) for _ in range(2)]
     assert [a.status_code for a in answers] == [200, 200], answers[0].text
     assert answers[0].json()["vms"] == ["brokers-a-0.g1"]
@@ -47,6 +55,26 @@ def test_a_fault_is_on_record_when_it_is_done(house: House) -> None:
 def test_where_no_hands_are_lent_it_says_so(house: House) -> None:
     answer = house.client.post("/v1/clusters/orders/chaos", json=PAUSE)
     assert (answer.status_code, answer.json()["code"]) == (409, "cannot-harm")
+
+
+def test_a_fault_that_was_not_brought_about_is_over_and_in_nobodys_way(house: House) -> None:
+    answer = house.client.post("/v1/clusters/orders/chaos", json=PAUSE)
+    assert answer.status_code == 409
+    events = house.client.get("/v1/clusters/orders/events", params={"limit": 1000}).json()["events"]
+    assert [e["type"] for e in events][-2:] == ["chaos.injected", "chaos.ended"]
+    assert events[-1]["data"]["outcome"].startswith("it was not brought about: this server has no hands")
+    assert not house.view().chaos
+    other = house.client.post("/v1/clusters/orders/chaos", json={**PAUSE, "vms": ["brokers-b-0"]})
+    assert other.json()["code"] == "cannot-harm", "no VM of another rack is hurt"
+
+
+def test_a_fault_that_may_have_been_begun_lasts_its_time(house: House) -> None:
+    def harm(view: ClusterView, chaos: ChaosView) -> None:
+        raise CannotHarm("the second VM is gone", begun=True)
+
+    client = create_client(house, harm)
+    assert client.post("/v1/clusters/orders/chaos", json=PAUSE).json()["code"] == "cannot-harm"
+    assert len(house.view().chaos) == 1
 
 
 def test_a_cluster_that_is_not_healthy_is_not_harmed(house: House) -> None:

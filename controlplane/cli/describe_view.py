@@ -76,6 +76,8 @@ def _facts(detail: ClusterDetailOut, now: datetime) -> Iterator[tuple[str, Text]
     yield "Status", status_text(detail.status)
     if detail.why:
         yield "Why", styled(detail.why, "yellow")
+    for fault in detail.faults:
+        yield "Fault", styled(f"on purpose: {fault}", "yellow")
     yield "Last tick", styled(f"{detail.sentence or 'none yet'}" + _aged(detail, now))
     seen = "reached" if detail.converged_generation == detail.generation else "not reached yet"
     yield "Generation", styled(f"{generation_words(detail)} ({seen}), declared {ago(detail.declared_at, now)}")

@@ -9,6 +9,12 @@ from controlplane.view import ClusterView, once
 @once
 def has_work(view: ClusterView) -> bool:
     """Whether anything is in hand or to be done: such a cluster is looked at closely and often."""
+    return is_worked_on(view) or (bool(view.chaos) and not view.deleted and view.document is not None)
+
+
+@once
+def is_worked_on(view: ClusterView) -> bool:
+    """The same, but for faults on purpose: while one lasts, what ails is as ill as if nobody had asked."""
     if view.deleted or view.document is None:
         return False
     if view.converged != view.generation or view.recycling or view.intents or view.drain or view.tombstone:
@@ -19,7 +25,7 @@ def has_work(view: ClusterView) -> bool:
         return True
     if view.rolling_restart is not None or view.to_replace or view.is_evacuating() or view.moves.cancelling:
         return True
-    if view.voter_change is not None or view.migration is not None or view.chaos or awaits_image(view):
+    if view.voter_change is not None or view.migration is not None or awaits_image(view):
         return True
     if any(b.stopped_at is not None for b in external_brokers(view).values()):
         return True

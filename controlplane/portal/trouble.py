@@ -92,7 +92,7 @@ def _reasons(detail: ClusterDetailOut) -> Iterator[str]:
     yield from (_said(c) for kind in GRAVE for c in ill if c.type == kind)
     yield from _by_name(there, away)
     yield from (_said(c) for c in sorted(ill, key=lambda c: (c.type != "Blocked", c.since, c.type)))
-    if detail.status == _AT_REST:
+    if _is_at_rest(detail):
         yield from _late(detail)
         if detail.under_replicated:
             yield f"{detail.under_replicated} partitions have replicas that are not in sync"
@@ -104,9 +104,14 @@ def _said(condition: ConditionOut) -> str:
     return f"{condition.type}: {message_of(condition) or condition.reason}"
 
 
+def _is_at_rest(detail: ClusterDetailOut) -> bool:
+    """Whether nothing of Kedge's is in hand. A fault on purpose explains nothing: what it harms is told."""
+    return detail.status == _AT_REST or (detail.status == "Working" and detail.faults_alone)
+
+
 def _nothing_on_purpose(detail: ClusterDetailOut) -> bool:
     """Whether a service that does not run is nobody's doing."""
-    if detail.status == _AT_REST:
+    if _is_at_rest(detail):
         return True
     return any(c.type == "Blocked" and c.status and c.reason in _SOMEBODY_IS_AWAY for c in detail.conditions)
 

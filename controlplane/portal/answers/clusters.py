@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from controlplane.converger.conditions.changes import BLOCKED
-from controlplane.converger.inhand import has_work
+from controlplane.converger.inhand import has_work, is_worked_on
 from controlplane.converger.observation import ReportSeen
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.rolls.externalbrokers import external_words
@@ -26,11 +26,12 @@ from controlplane.portal.trouble import why
 from controlplane.previews.plan import Preview, pending_rollout
 from controlplane.replacement import SERVING, Phase
 from controlplane.reports import reports_by_key
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ChaosView, ClusterView, InstanceView
 from events.envelope import Recorded
 from events.spec.conversion import to_data
 from events.spec.problems import Problem
 from planner.observed import KafkaSnapshot
+from planner.quantities import human_seconds
 from planner.rollout.steps import RolloutPlan, RolloutStep
 
 STALE = timedelta(seconds=180)
@@ -86,6 +87,8 @@ def cluster_detail(
     told = api.ClusterDetailOut(
         **_short(view, fleet, now, progress),
         source=source or api.SpecSourceOut(),
+        faults=[_fault_words(c, now) for c in view.chaos.values()],
+        faults_alone=bool(view.chaos) and not is_worked_on(view),
         conditions=conditions,
         instances=[instance_out(view, i, agents.get(i.key, AgentSeen()), now, snapshot) for i in view.alive()],
         externals=[
@@ -103,6 +106,12 @@ def cluster_detail(
         **_metadata(snapshot, now),
     )
     return told.model_copy(update={"why": why(told)})
+
+
+def _fault_words(chaos: ChaosView, now: datetime) -> str:
+    left = chaos.for_s - (now - chaos.since).total_seconds()
+    over = f"over in {human_seconds(left)}" if left > 0 else "over at the next tick"
+    return f"{chaos.fault} of {', '.join(chaos.keys)}, {chaos.reason}: {over}"
 
 
 def consoles_out(observations: Iterable[Observation], now: datetime) -> list[api.ConsoleOut]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from controlplane.converger.conditions.changes import BLOCKED
-from controlplane.converger.inhand import has_work
+from controlplane.converger.inhand import is_worked_on
 from controlplane.converger.pausing import hold_on
 from controlplane.portal.answers.clusters import STALE
 from controlplane.portal.trouble import GRAVE, needs_a_person
@@ -45,7 +45,7 @@ def health_word(view: ClusterView, snapshot: KafkaSnapshot | None, now: datetime
         return ill
     if view.held or hold_on(view, now) is not None:
         return Word("Suspended", "warn", view.held or view.paused or "the spec says pause")
-    if view.tombstone or has_work(view):
+    if view.tombstone or is_worked_on(view):
         return Word("Progressing", "busy", "there is work in hand")
     if not view.alive():
         return Word("Missing", "bad", "no VM of it is known")

@@ -321,6 +321,8 @@ class ClusterDetailOut(ClusterOut):
     """One cluster with all that is known of it."""
 
     why: str = Field(default="", description="why it is not well, the gravest in one sentence; empty where it is")
+    faults: list[str] = Field(default=[], description="brought about on purpose and not over, each in a sentence")
+    faults_alone: bool = Field(default=False, description="nothing else is in hand or to be done")
     conditions: list[ConditionOut]
     instances: list[InstanceOut]
     externals: list[ExternalBrokerOut] = Field(default=[], description="its brokers that others run, by id")

@@ -9,6 +9,8 @@ from starlette.testclient import TestClient
 from controlplane.chaosacts import Harmer
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.latest import Observation, Subject
+from controlplane.portal.access.bindings import Binding
+from controlplane.portal.access.roles import Role
 from controlplane.portal.app import create_app
 from controlplane.view import ChaosView, ClusterView
 from events import facts
@@ -75,6 +77,19 @@ def test_a_fault_that_may_have_been_begun_lasts_its_time(house: House) -> None:
     client = create_client(house, harm)
     assert client.post("/v1/clusters/orders/chaos", json=PAUSE).json()["code"] == "cannot-harm"
     assert len(house.view().chaos) == 1
+
+
+def test_a_cluster_tells_of_its_faults_until_they_are_over(house: House) -> None:
+    client = create_client(house, lambda view, chaos: None)
+    assert client.post("/v1/clusters/orders/chaos", json=PAUSE).status_code == 200
+    house.converger.catch_up()
+    told = client.get("/v1/clusters/orders").json()
+    assert told["faults"] == ["pause of brokers-a-0.g1, asked by local: game day: over in 30 s"]
+    assert not told["faults_alone"], "its first generation is not reached"
+    house.record(facts.RecycleCompleted(1))
+    assert client.get("/v1/clusters/orders").json()["faults_alone"]
+    page = house.browser("bo", Binding("", Role.VIEWER, "*")).get("/clusters/orders").text
+    assert "Fault on purpose</a>: pause of brokers-a-0.g1" in page
 
 
 def test_a_cluster_that_is_not_healthy_is_not_harmed(house: House) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from controlplane.portal.pages.words import health_word, sync_word
-from controlplane.view import ClusterView, ConditionView
+from controlplane.view import ChaosView, ClusterView, ConditionView
 from tests.builders import NOW, a_partition, a_snapshot, a_view
 
 WELL = a_snapshot(a_partition())
@@ -43,6 +43,7 @@ def lost() -> ClusterView:
     return replace(view, instances={**view.instances, first.key: replace(first, lost_at=NOW)})
 
 
+FAULT = {"c": ChaosView("c", "pause", ("brokers-a-0.g1",), "asked by ada", NOW, 60.0)}
 BLOCKED = {"Blocked": ConditionView(True, "MinIsrGate", "waits for orders-0", NOW)}
 
 
@@ -55,6 +56,8 @@ BLOCKED = {"Blocked": ConditionView(True, "MinIsrGate", "waits for orders-0", NO
         (a_view(), a_snapshot(a_partition(isr=(1000,))), "Degraded"),
         (a_view(), a_snapshot(a_partition(isr=(1000, 1001))), "Degraded"),
         (replace(a_view(), conditions=BLOCKED), WELL, "Degraded"),
+        (replace(a_view(), chaos=FAULT), a_snapshot(a_partition(isr=(1000, 1001))), "Degraded"),
+        (replace(a_view(), chaos=FAULT), WELL, "Healthy"),
         (replace(a_view(), paused="freeze"), WELL, "Suspended"),
         (replace(a_view(), held="adopted"), WELL, "Suspended"),
         (replace(a_view(), tombstone="asked for"), WELL, "Progressing"),

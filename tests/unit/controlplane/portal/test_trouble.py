@@ -25,8 +25,9 @@ ILLNESSES = [t for t in condition_types() if t != "Converged" and A_NOTE.get(t) 
 
 def one_is(**changes: Any) -> ClusterDetailOut:
     """At rest, but for the first VM."""
-    status = changes.pop("status", "Converged")
-    return detail(status=status, instances=[instance(KEYS[0], **changes), *(instance(k) for k in KEYS[1:])])
+    status, faults = changes.pop("status", "Converged"), changes.pop("faults", [])
+    others = [instance(key) for key in KEYS[1:]]
+    return detail(status=status, faults=faults, instances=[instance(KEYS[0], **changes), *others])
 
 
 def finding(name: str = "disk_full:data", minutes: int = 0) -> FindingOut:
@@ -110,6 +111,14 @@ def test_every_finding_of_an_agent_explains_a_cluster_that_nothing_else_is_said_
 )
 def test_whatever_makes_a_cluster_unhealthy_is_said(said: ClusterDetailOut, sentence: str) -> None:
     assert why(said) == sentence
+
+
+def test_a_fault_on_purpose_hides_nothing_of_what_it_harms() -> None:
+    fault = {"status": "Working", "faults": ["pause of brokers-a-0.g1, asked by ada: over in 1 min"]}
+    away = "broker 1000 (brokers-a-0.g1) is away: Kafka holds it fenced: it serves nobody; its agent says running"
+    assert why(one_is(kafka_state="fenced", status="Working")) == "", "a roll stops services on purpose"
+    assert why(one_is(kafka_state="fenced", **fault).model_copy(update={"faults_alone": True})) == away
+    assert why(detail(under_replicated=3, faults_alone=True, **fault)).startswith("3 partitions have replicas")
 
 
 @pytest.mark.parametrize("kind", ILLNESSES)

@@ -4,6 +4,7 @@ A rule speaks only when what it needs was told, and for as long as it says: a bu
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 from agent.health.trend import slope, thinned
 from agent.health.vitals import Finding, Vitals
@@ -140,13 +141,23 @@ def _disk(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float
         numbers = {"free_bytes": float(free), "total_bytes": float(total)}
         points = [(v.at_s, float(v.free_bytes[name])) for v in history if name in v.free_bytes]
         grows = -(slope(thinned(points, MOST_POINTS)) or 0.0)
-        is_long = points[-1][0] - points[0][0] >= FILLING_FOR_S
+        written = _written(history, name)
         if total and free < FULL_SHARE * total:
             yield f"disk_full:{name}", f"{name}: {_mib(free)} of {_mib(total)} MiB are free", numbers
-        elif is_long and grows > 0 and free / grows <= FILLING_FULL_IN_S:
+        elif min(grows, written) > 0 and free / min(grows, written) <= FILLING_FULL_IN_S:
             full_in_s = free / grows
             message = f"{name}: full in {full_in_s / 3600:.1f} h at {_mib(grows * 60):.1f} MiB a minute"
             yield f"disk_filling:{name}", message, {**numbers, "bytes_per_s": grows, "full_in_s": full_in_s}
+
+
+def _written(history: Sequence[Vitals], name: str) -> float:
+    """Bytes a second by which the disk filled in the last `FILLING_FOR_S`, deletions left out; 0 before there is so
+    much to look at. A disk that took a drain's copies, and rests since, is filling no more."""
+    stretch = [v for v in _last(history, FILLING_FOR_S) or () if name in v.free_bytes]
+    if len(stretch) < 2:
+        return 0.0
+    fell = sum(max(0, a.free_bytes[name] - b.free_bytes[name]) for a, b in pairwise(stretch))
+    return fell / (stretch[-1].at_s - stretch[0].at_s)
 
 
 def _metadata(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:

@@ -150,6 +150,16 @@ def test_a_disk_that_fills_in_weeks_or_empties_is_none() -> None:
     assert names(history(40, lambda k: {"free_bytes": {"data": (50_000 + 100 * k) * MIB}})) == []
 
 
+def test_a_disk_that_took_copies_and_rests_since_is_not_filling() -> None:
+    def free(k: int) -> int:
+        return (50_000 - 400 * min(k, 12)) * MIB
+
+    copied = history(60, lambda k: {"free_bytes": {"data": free(k)}})
+    assert names(copied[:12]) == ["disk_filling:data"], "while they come"
+    assert names(copied[:22]) == []
+    assert names(copied) == []
+
+
 def test_a_process_that_is_another_node_or_release_than_was_asked_for_is_told_by_its_second_sample() -> None:
     wanted = ("1000", "4.1.1")
     for identity in (("1001", "4.1.1"), ("1000", "4.2.0")):

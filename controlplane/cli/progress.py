@@ -162,7 +162,8 @@ def batch_words(drain: DrainOut) -> str:
     """`batch 2 of 5, 36 moves, 12.0 MiB, planned by spark`."""
     if not drain.engine:
         return f"being planned, round {drain.round}"
-    at = f"batch {drain.batch + 1} of {drain.batches}" if drain.batch >= 0 else f"{drain.batches} batches"
+    planned = "1 batch" if drain.batches == 1 else f"{drain.batches} batches"
+    at = f"batch {drain.batch + 1} of {drain.batches}" if drain.batch >= 0 else planned
     again = f", round {drain.round}" if drain.round > 1 else ""
     return f"{at}, {counted(drain.moves, 'move')}, {human_bytes(drain.bytes)}, {planned_by(drain.engine)}{again}"
 

@@ -10,6 +10,7 @@ from controlplane.forpeople import NEXT, is_for_a_person
 from controlplane.kafka.quorum import keeps_up, silence
 from controlplane.portal.schemas.clusters import BesideOut, ClusterDetailOut, ConditionOut, InstanceOut
 from controlplane.portal.schemas.quorum import QuorumMemberOut
+from events.spec.problems import counted
 
 GOOD_WHEN_TRUE = frozenset({"Converged", "Synced"})
 """Every other condition tells of something people should know."""
@@ -95,7 +96,8 @@ def _reasons(detail: ClusterDetailOut) -> Iterator[str]:
     if _is_at_rest(detail):
         yield from _late(detail)
         if detail.under_replicated:
-            yield f"{detail.under_replicated} partitions have replicas that are not in sync"
+            has = "has" if detail.under_replicated == 1 else "have"
+            yield f"{counted(detail.under_replicated, 'partition')} {has} replicas that are not in sync"
     else:
         yield from (_said(c) for kind in ITS_TURN for c in detail.conditions if c.type == kind and c.status)
 
@@ -120,9 +122,13 @@ def _partitions(detail: ClusterDetailOut, away: Sequence[InstanceOut]) -> Iterat
     names = ", ".join(_name(i) for i in away if i.service == "broker")
     who = f" ({names} away)" if names else ""
     if detail.leaderless:
-        yield f"{detail.leaderless} partitions have no leader: nobody can write to them or read them{who}"
+        has, them = ("has", "it") if detail.leaderless == 1 else ("have", "them")
+        many = counted(detail.leaderless, "partition")
+        yield f"{many} {has} no leader: nobody can write to {them} or read {them}{who}"
     if detail.under_min_isr:
-        yield f"{detail.under_min_isr} partitions are below their min ISR: they refuse writes of acks=all{who}"
+        is_below = "is below its" if detail.under_min_isr == 1 else "are below their"
+        refuses = "it refuses" if detail.under_min_isr == 1 else "they refuse"
+        yield f"{counted(detail.under_min_isr, 'partition')} {is_below} min ISR: {refuses} writes of acks=all{who}"
 
 
 def _by_name(there: Sequence[InstanceOut], away: Sequence[InstanceOut]) -> Iterator[str]:
@@ -136,12 +142,13 @@ def _by_name(there: Sequence[InstanceOut], away: Sequence[InstanceOut]) -> Itera
 
 def _others(there: Sequence[InstanceOut]) -> str:
     gone = sum(i.lost for i in there)
-    return f" (and {gone - 1} others' as well)" if gone > 1 else ""
+    whose = "other's" if gone == 2 else "others'"
+    return f" (and {gone - 1} {whose} as well)" if gone > 1 else ""
 
 
 def _findings(there: Sequence[InstanceOut]) -> Iterator[str]:
     found = sorted(((f.since, i.key, f) for i in there for f in i.findings), key=lambda one: one[:2])
-    more = f" (and {len(found) - 1} findings more)" if len(found) > 1 else ""
+    more = f" (and {counted(len(found) - 1, 'finding')} more)" if len(found) > 1 else ""
     yield from (f"{key}: {finding.name}: {finding.message}{more}" for _, key, finding in found[:1])
 
 

@@ -1,6 +1,7 @@
 """The rollout plan: what a spec would do to a running cluster, as phases and steps a person can read and refuse."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -249,5 +250,6 @@ def _how(change: NodeChange, *, handed: bool, founded: bool) -> tuple[str, ...]:
 
 def _title(change: Change, nodes: Sequence[NodeChange]) -> str:
     racks = sorted({n.rack for n in nodes})
-    services = sorted({n.service for n in nodes})
-    return f"{change} {len(nodes)} {'/'.join(services)}{'s' if len(nodes) > 1 else ''} in {', '.join(racks)}"
+    many = Counter(n.service for n in nodes)
+    told = " and ".join(f"{many[s]} {s}{'s' if many[s] > 1 else ''}" for s in sorted(many))
+    return f"{change} {told} in {', '.join(racks)}"

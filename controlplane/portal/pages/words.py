@@ -9,6 +9,7 @@ from controlplane.converger.pausing import hold_on
 from controlplane.portal.answers.clusters import STALE
 from controlplane.portal.trouble import GRAVE, needs_a_person
 from controlplane.view import ClusterView, ConditionView
+from events.spec.problems import counted
 from planner.observed import KafkaSnapshot
 
 
@@ -55,7 +56,7 @@ def health_word(view: ClusterView, snapshot: KafkaSnapshot | None, now: datetime
         return Word("Unknown", "mute", f"Kafka was last read {(now - snapshot.at).total_seconds():.0f} s ago")
     behind = len(snapshot.under_replicated())
     if behind:
-        return Word("Degraded", "warn", f"{behind} partitions have a replica out of sync")
+        return Word("Degraded", "warn", f"{counted(behind, 'partition')} {_has(behind)} a replica out of sync")
     return Word("Healthy", "good", f"all {len(snapshot.partitions)} partitions are in sync")
 
 
@@ -70,15 +71,19 @@ def _illness(view: ClusterView, snapshot: KafkaSnapshot | None) -> Word | None:
     for_a_person = blocked is not None and waits and needs_a_person(blocked.reason, blocked.message)
     grave = [f"{kind}: {told.message or told.reason}" for kind in GRAVE if (told := _true(view, kind)) is not None]
     found = (
-        f"{offline} partitions have no leader" if offline else "",
-        f"{below} partitions are below their min ISR" if below else "",
+        f"{counted(offline, 'partition')} {_has(offline)} no leader" if offline else "",
+        f"{counted(below, 'partition')} below min ISR" if below else "",
         _words(blocked) if for_a_person else "",
         *grave,
-        f"{lost} VMs are gone" if lost else "",
+        f"{counted(lost, 'VM')} {'is' if lost == 1 else 'are'} gone" if lost else "",
         _words(blocked) if waits else "",
     )
     why = next((words for words in found if words), "")
     return Word("Degraded", tone, why) if why else None
+
+
+def _has(count: int) -> str:
+    return "has" if count == 1 else "have"
 
 
 def _true(view: ClusterView, kind: str) -> ConditionView | None:

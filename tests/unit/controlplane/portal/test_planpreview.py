@@ -87,7 +87,7 @@ def titles(plan: Preview) -> list[str]:
 def test_a_new_cluster_is_created_at_once() -> None:
     plan = preview(empty_view(""), document(), snapshot=None)
     assert (plan.exists, plan.generation, plan.changes) == (False, 1, ())
-    assert titles(plan) == ["create 6 broker/controllers in a, b, c"]
+    assert titles(plan) == ["create 3 brokers and 3 controllers in a, b, c"]
     assert plan.rollout.phases[0].parallel
 
 

@@ -87,10 +87,12 @@ def test_every_finding_of_an_agent_explains_a_cluster_that_nothing_else_is_said_
             one_is(kafka_state="serves", report_age_s=400.0),
             "broker 1000 (brokers-a-0.g1): its agent has been silent for 400 s",
         ),
+        (detail(under_min_isr=1), "1 partition is below its min ISR: it refuses writes of acks=all"),
+        (detail(under_replicated=1), "1 partition has replicas that are not in sync"),
         (detail(under_min_isr=2), "2 partitions are below their min ISR: they refuse writes of acks=all"),
         (
             detail(under_min_isr=2, leaderless=1),
-            "1 partitions have no leader: nobody can write to them or read them",
+            "1 partition has no leader: nobody can write to it or read it",
         ),
         (
             one_is(lost=True).model_copy(update={"under_min_isr": 2}),
@@ -171,7 +173,7 @@ def test_of_two_grave_conditions_the_graver_is_told_whatever_is_older() -> None:
 def test_what_waits_for_a_person_goes_before_grave_conditions_and_after_refused_writes() -> None:
     told = [bad("Ailing"), condition("Blocked", reason="NoRoom", message="no room. Next: kedge apply -f orders.yaml")]
     assert why(with_conditions(*told)) == "Blocked: no room"
-    assert why(with_conditions(*told, under_min_isr=1)).startswith("1 partitions are below their min ISR")
+    assert why(with_conditions(*told, under_min_isr=1)).startswith("1 partition is below its min ISR")
 
 
 def test_what_ends_by_itself_goes_after_brokers_by_name() -> None:
@@ -210,7 +212,7 @@ def test_work_that_is_not_begun_is_explained_by_what_it_waits_for(kind: str) -> 
 
 def test_of_findings_the_oldest_is_told_with_how_many_more() -> None:
     two = one_is(findings=[finding("deadlock", 3), finding("heap_full", 1)])
-    assert why(two) == "brokers-a-0.g1: heap_full: its numbers (and 1 findings more)"
+    assert why(two) == "brokers-a-0.g1: heap_full: its numbers (and 1 finding more)"
 
 
 @pytest.mark.parametrize(

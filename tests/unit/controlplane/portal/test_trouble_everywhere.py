@@ -47,8 +47,8 @@ def test_a_condition_is_told_by_all_three_in_the_same_words_and_a_note_by_none(w
 @pytest.mark.parametrize(
     ("snapshot", "words"),
     [
-        (a_snapshot(a_partition("payments-0", isr=(1000,))), "1 partitions are below their min ISR"),
-        (a_snapshot(a_partition("payments-0", isr=(), leader=-1)), "1 partitions have no leader"),
+        (a_snapshot(a_partition("payments-0", isr=(1000,))), "1 partition is below its min ISR"),
+        (a_snapshot(a_partition("payments-0", isr=(), leader=-1)), "1 partition has no leader"),
     ],
     ids=["below min ISR", "no leader"],
 )

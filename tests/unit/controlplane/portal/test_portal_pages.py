@@ -44,6 +44,19 @@ def test_an_empty_fleet_shows_no_commands_to_somebody_who_may_not_declare() -> N
     assert "administrator" in text
 
 
+def test_a_replacement_that_waits_is_not_shown_as_the_roll_before_it() -> None:
+    house = House()
+    house.apply()
+    house.join(*three_brokers())
+    house.record(facts.RecycleStarted(1, (), (), ("brokers-d-0",), "1 node is not in the spec any more"))
+    house.record(facts.RecycleCompleted(1))
+    house.record(facts.InstanceLost("brokers-a-0.g1", "the cloud says it is gone"))
+    text = house.browser("ada", ADMIN).get("/clusters/orders/rollout").text
+    assert "What is to be done" in text
+    assert "the VM of brokers-a-0 is gone" in text
+    assert "not in the spec any more" not in text
+
+
 @pytest.mark.parametrize("path", ["/clusters/nobody", "/nothing", "/clusters/orders/brokers/9", "/clusters/orders/x"])
 def test_an_error_is_a_page_for_a_browser_and_a_problem_for_a_program(path: str) -> None:
     house = house_with_orders()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from controlplane.portal.pages.eventwords import WORDS, named
 from events.envelope import Recorded
 from planner.engines import planned_by
 from planner.quantities import human_bytes, human_seconds
@@ -57,10 +58,7 @@ def _sentence(kind: str, data: Mapping[str, Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, list):
-        named = ", ".join(str(v) for v in value[:3])
-        return f"{named} and {len(value) - 3} more" if len(value) > 3 else named
-    return str(value)
+    return named(value) if isinstance(value, list) else str(value)
 
 
 def _declared(data: Mapping[str, Any]) -> str:
@@ -109,6 +107,7 @@ def _scored(data: Mapping[str, Any]) -> str:
 
 
 _SENTENCES = {
+    **WORDS,
     "cluster.declared": _declared,
     "cluster.paused": _paused,
     "cluster.resumed": lambda d: f"resumed: {d['reason']}" if d["reason"] else "resumed",
@@ -126,6 +125,7 @@ _SENTENCES = {
     "surge.completed": _launched,
     "condition.changed": _condition,
     "drain.planned": _planned,
+    "rebalance.planned": _planned,
 }
 
 _TOLD = frozenset(

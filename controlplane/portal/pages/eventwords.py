@@ -1,0 +1,49 @@
+"""Events of rolls, drains and rebalances as sentences: what comes most in a history. Pure."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from events.spec.problems import counted
+from planner.quantities import human_bytes
+
+Said = Callable[[Mapping[str, Any]], str]
+
+
+def named(keys: list[Any]) -> str:
+    """The first three, and how many more there are."""
+    told = ", ".join(str(key) for key in keys[:3])
+    return f"{told} and {len(keys) - 3} more" if len(keys) > 3 else told
+
+
+def _moved(data: Mapping[str, Any]) -> str:
+    return f"{counted(data['moves'], 'move')}, {human_bytes(data['bytes'])}"
+
+
+def _batch(data: Mapping[str, Any]) -> str:
+    return f"batch {data['batch'] + 1} began: {_moved(data)}"
+
+
+WORDS: dict[str, Said] = {
+    "quorum.founded": lambda d: f"the quorum is founded by controllers {named([v['id'] for v in d['voters']])}",
+    "instance.joined": lambda d: f"{d['key']} has joined, its id is {d['service_id']}",
+    "instance.join_failed": lambda d: f"{d['key']} did not join: {d['reason']}",
+    "instance.lost": lambda d: f"{d['key']} is lost: {d['reason']}",
+    "instance.drained": lambda d: f"{named(d['keys'])} emptied: {_moved(d)}",
+    "instance.fence_requested": lambda d: f"{named(d['keys'])} to be stopped: {d['reason']}",
+    "instance.fenced": lambda d: f"{d['key']} has stopped, by the word of {d['proof']}",
+    "broker.unregistered": lambda d: f"broker {d['service_id']} ({d['key']}) is registered no more",
+    "release.requested": lambda d: f"disk and address of {d['key']} to be released",
+    "release.completed": lambda d: "disk and address are released",
+    "bind.requested": lambda d: f"disk and address to be given to {d['key']}",
+    "bind.completed": lambda d: "disk and address are given",
+    "retire.requested": lambda d: f"{named(d['keys'])} to be deleted: {d['reason']}",
+    "retire.completed": lambda d: "what was to be deleted is gone",
+    "replacement.completed": lambda d: f"{d['new']} has taken the place of {d['old']}",
+    "drain.requested": lambda d: f"{named(d['keys'])} to be emptied, round {d['round']}: {d['reason']}",
+    "drain.batch_started": _batch,
+    "finalisation.requested": lambda d: f"{d['feature']} to be raised to {d['level']}: {d['reason']}",
+    "feature.finalised": lambda d: f"{d['feature']} is {d['level']} for good",
+    "rebalance.requested": lambda d: f"a rebalance is asked for: {d['reason']}",
+    "rebalance.batch_started": _batch,
+    "rebalance.completed": lambda d: f"the rebalance is over: {_moved(d)}",
+}

@@ -52,11 +52,12 @@ def refusal(response: httpx.Response, address: Address) -> CliError:
     if response.status_code == httpx.codes.SERVICE_UNAVAILABLE:
         # It says itself that it will come back: for whoever waits this is the same as no answer.
         return Unreachable(said.title, where=address.url, why=said.detail, next_step=said.next)
+    code = f" [{said.code}]" if said.code else ""
     return Refused(
-        said.title,
+        said.title if said.detail else f"{said.title}{code}",
         status=response.status_code,
         code=said.code,
-        why=said.detail + (f" [{said.code}]" if said.code else ""),
+        why=f"{said.detail}{code}" if said.detail else "",
         next_step=said.next,
     )
 

@@ -86,7 +86,7 @@ def test_a_proposal_and_a_refusal_have_exit_codes_of_their_own(world: World) -> 
     world.server.on("POST", PATH, problem(404, "generation-not-found", "orders has no generation 9"))
     result = world.run("rollback", "orders", "--to", "9", "-y")
     assert result.exit_code == 1
-    assert "orders has no generation 9" in result.stderr
+    assert result.stderr == "error: orders has no generation 9 [generation-not-found]\n"
 
 
 def test_a_topic_goes_back_alone_and_its_change_is_shown_before(world: World) -> None:

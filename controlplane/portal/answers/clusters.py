@@ -285,13 +285,18 @@ def _short(view: ClusterView, fleet: Fleet, now: datetime, progress: str) -> dic
         "status": status_word(view, now),
         "sentence": f"{sentence}: {progress}" if progress and sentence else sentence,
         "sentence_at": said.at if said else None,
-        "brokers": sum(i.is_broker and i.phase is not Phase.LAUNCHED for i in present),
+        "brokers": sum(_is_up(i, fleet.last_snapshot(view.uid)) for i in present if i.is_broker),
         "controllers": sum(_has_voter(i) and i.phase is not Phase.LAUNCHED for i in present),
         "desired_brokers": sum(p.size for p in pools if p.is_broker),
         "desired_controllers": sum(p.size for p in pools if p.is_quorum),
         "paused": view.paused if hold_on(view, now) else "",
         "declared_at": view.declared_at,
     }
+
+
+def _is_up(broker: InstanceView, kafka: KafkaSnapshot | None) -> bool:
+    """Whether it has joined, and serves by Kafka's last word where there is one."""
+    return broker.phase is not Phase.LAUNCHED and (kafka is None or broker.service_id in kafka.live_brokers())
 
 
 def _has_voter(instance: InstanceView) -> bool:

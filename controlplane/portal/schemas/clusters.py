@@ -298,7 +298,7 @@ class ClusterOut(Message):
     status: str = Field(description="one word: Converged, Working, Blocked, Paused, Held, Deleting, Unreadable")
     sentence: str = Field(description="what the last tick said, with numbers")
     sentence_at: datetime | None
-    brokers: int
+    brokers: int = Field(description="that have joined, and serve by Kafka's last word where it was read")
     controllers: int
     desired_brokers: int
     desired_controllers: int

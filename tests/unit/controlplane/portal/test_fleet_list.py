@@ -8,8 +8,9 @@ import pytest
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from controlplane.portal.pages import fleet
+from tests.builders import a_snapshot
 from tests.unit.controlplane.gitsync.git_house import named
-from tests.unit.controlplane.portal.portal_house import House
+from tests.unit.controlplane.portal.portal_house import House, three_brokers
 from tests.unit.events.spec_texts import ORDERS
 
 VIEWER = Binding("", Role.VIEWER, "*")
@@ -38,6 +39,17 @@ def test_a_cluster_shows_the_environment_of_its_label_and_is_found_and_sorted_by
     assert "<td>dev</td>" not in row_of(shown, "orders")
     assert names_in(browser.get("/?q=PROD").text) == ["clicks"]
     assert names_in(browser.get("/?sort=env").text) == ["orders", "views", "clicks"]
+
+
+def test_a_broker_that_kafka_does_not_count_on_is_not_counted_as_up() -> None:
+    house = House()
+    house.apply()
+    house.join(*three_brokers())
+    browser = house.browser("ada", VIEWER)
+    assert '<td class="num">3 / 3</td>' in row_of(browser.get("/").text, "orders"), "as far as is known"
+    house.snapshots[house.view().uid] = a_snapshot(brokers=(1000, 1002), fenced=(1001,), at=house.now)
+    assert '<td class="num">2 / 3</td>' in row_of(browser.get("/").text, "orders")
+    assert house.client.get("/v1/clusters/orders").json()["brokers"] == 2
 
 
 def test_a_cluster_shows_when_its_spec_last_changed_and_the_newest_can_come_first() -> None:

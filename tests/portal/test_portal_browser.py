@@ -52,6 +52,30 @@ def test_no_page_of_a_roll_has_a_serious_violation_breaks_its_policy_or_is_wider
     assert not window.barriers()
 
 
+LOCAL_ID = "893e67dd8d73408494ea51b6204c7006/brokers-a-0.g2"
+"""As long as the local cloud makes them."""
+
+
+def test_the_table_of_brokers_needs_no_sideways_scrolling_at_1280_pixels(portal: LivingPortal, visit: Visit) -> None:
+    window = visit(portal)
+    window.go("/clusters/orders/brokers")
+    region = window.page.get_by_role("region", name="Brokers")
+    region.locator("td .id").evaluate_all(f"ids => ids.forEach(id => id.textContent = '{LOCAL_ID}')")
+    expect(region.locator("td .id").first).to_have_text(LOCAL_ID)
+    assert region.evaluate("it => it.scrollWidth - it.clientWidth") == 0
+
+
+def test_no_button_is_underlined_like_a_link(portal: LivingPortal, visit: Visit) -> None:
+    window = visit(portal)
+    window.go("/clusters/orders/diff")
+    style = """main => {
+      const link = main.appendChild(document.createElement("p")).appendChild(document.createElement("a"));
+      link.className = "button";
+      return getComputedStyle(link).textDecorationLine;
+    }"""
+    assert window.page.locator("main").evaluate(style) == "none"
+
+
 def test_what_bars_somebody_is_found_on_each_page_that_is_looked_at(portal: LivingPortal, visit: Visit) -> None:
     window = visit(portal)
     for path in ("/", "/clusters/orders"):

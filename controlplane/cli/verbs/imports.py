@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from controlplane.kafka.foreign import ForeignCluster
 
 
+_UNREAD = "the cluster could not be read"
+_ASK_AGAIN = "is a broker up, and can this machine reach its address? Nothing was changed: it may be run again"
+
+
 def import_cluster(
     context: typer.Context,
     bootstrap: Annotated[
@@ -81,7 +85,7 @@ def _addresses(bootstrap: str, client_config: Path | None) -> tuple[str, ...]:
 def _read(session: Session, addresses: tuple[str, ...]) -> "ForeignCluster":
     from controlplane.kafka.deadline import CALL_LIMIT_S, Deadline
     from controlplane.kafka.dialer import DirectDialer
-    from controlplane.kafka.errors import KafkaFault
+    from controlplane.kafka.errors import KafkaFault, KafkaUnavailable
     from controlplane.kafka.foreign import read_foreign
 
     dialer = DirectDialer()
@@ -89,6 +93,8 @@ def _read(session: Session, addresses: tuple[str, ...]) -> "ForeignCluster":
     try:
         with dialer.dial("import", addresses, deadline) as connection:
             return read_foreign(connection, deadline, session.around.utc_now)
+    except KafkaUnavailable as fault:
+        raise CliError(_UNREAD, where=",".join(addresses), why=fault.why, next_step=_ASK_AGAIN) from None
     except KafkaFault as fault:
         raise CliError(fault.what, where=fault.where, why=fault.why, next_step=fault.next_step) from None
     finally:

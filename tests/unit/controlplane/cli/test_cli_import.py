@@ -1,5 +1,6 @@
 """`kedge import`: what it asks, whose spec it prints, and what it refuses before anybody is dialled."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -27,3 +28,14 @@ def test_a_broker_has_to_be_named(world: World) -> None:
     ended = world.run("import")
     assert ended.exit_code == 1
     assert "kedge import --bootstrap HOST:PORT" in ended.stderr
+
+
+def test_a_cluster_that_does_not_answer_is_told_to_a_person_who_knows_no_ticks(world: World) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+    result = world.run("import", "--bootstrap", address)
+    assert result.exit_code == 1
+    assert "error: the cluster could not be read" in result.stderr
+    assert f"where: {address}" in result.stderr
+    assert "tick" not in result.stderr
+    assert "Nothing was changed" in result.stderr

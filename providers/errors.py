@@ -73,7 +73,7 @@ class CloudUnavailable(ProviderError):
 class PlaceUnknown(ProviderError):
     """The spec names a cloud, account or region that does not exist."""
 
-    what_next = "Correct `place` in the spec; the message lists what there is."
+    what_next = "Correct `place` in the spec, or the file of the cloud if the message names that."
 
 
 class ResourceConflict(ProviderError):

@@ -25,9 +25,10 @@ def tell_problems(session: Session, problems: Sequence[ProblemOut]) -> None:
         session.tell_all(*problem_lines(problem))
 
 
-def refuse_problems(session: Session, problems: Sequence[ProblemOut], *, file: str) -> CliError:
-    """Tells the problems; the error to raise then."""
+def refuse_problems(session: Session, problems: Sequence[ProblemOut], *, file: str, next_step: str = "") -> CliError:
+    """Tells the problems; the error to raise then. `next_step`: where `file` is no file to be mended."""
     tell_problems(session, problems)
     errors = sum(problem.severity == "error" for problem in problems)
     why = f"{counted(errors, 'error')}; nothing was changed, the last good spec stays in force"
-    return CliError("the spec is refused", where=file, why=why, next_step=f"mend it, then: kedge validate -f {file}")
+    then = next_step or f"mend it, then: kedge validate -f {file}"
+    return CliError("the spec is refused", where=file, why=why, next_step=then)

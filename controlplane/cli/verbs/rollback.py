@@ -61,7 +61,7 @@ def rollback(
     session = session_of(context)
     found = session.client.rollback(cluster, api.RollbackIn(to=to, reason=reason, dry_run=True), topic=topic)
     if not found.ok:
-        raise refuse_problems(session, found.problems, file=found.path or _subject(found))
+        raise _refused(session, found)
     tell_problems(session, found.problems)
     for plan in found.plans:
         session.tell_all(*plan_lines(plan))
@@ -91,7 +91,7 @@ def _to_commit(session: Session, found: api.RollbackOut, output: Format) -> CliE
 
 def _show(session: Session, done: api.RollbackOut, output: Format) -> None:
     if not done.ok:
-        raise refuse_problems(session, done.problems, file=done.path or _subject(done))
+        raise _refused(session, done)
     if output is not Format.TEXT:
         write_document(session, output, document("Rollback", done))
     elif not done.proposal:
@@ -102,6 +102,12 @@ def _show(session: Session, done: api.RollbackOut, output: Format) -> None:
     if done.changed:
         follow = f"kedge topic describe {done.cluster} {done.topic}"
         session.tell(f"to follow it: {follow if done.topic else f'kedge wait {done.cluster} --for=converged'}")
+
+
+def _refused(session: Session, found: api.RollbackOut) -> CliError:
+    """That spec is not accepted any more: there is no file to mend, but what was declared then may be declared anew."""
+    then = "go back to another generation, or declare what is to be: kedge apply -f FILE"
+    return refuse_problems(session, found.problems, file=found.path or _subject(found), next_step=then)
 
 
 def _subject(found: api.RollbackOut) -> str:

@@ -82,7 +82,10 @@ def test_a_proposal_and_a_refusal_have_exit_codes_of_their_own(world: World) -> 
     assert result.exit_code == 4
     assert "kedge proposal approve 0123456789ab" in result.stderr
     world.server.on("POST", PATH, told(ok=False, problems=[spec_problem()]))
-    assert world.run("rollback", "orders", "--to", "1", "-y").exit_code == 1
+    result = world.run("rollback", "orders", "--to", "1", "-y")
+    assert result.exit_code == 1
+    assert "validate -f orders" not in result.stderr, "there is no such file"
+    assert "go back to another generation, or declare what is to be: kedge apply -f FILE" in result.stderr
     world.server.on("POST", PATH, problem(404, "generation-not-found", "orders has no generation 9"))
     result = world.run("rollback", "orders", "--to", "9", "-y")
     assert result.exit_code == 1

@@ -119,7 +119,7 @@ def test_the_partitions_that_ail_are_told_a_line_each_with_who_is_missing_since_
 
 def test_no_partition_that_ails_and_none_that_is_known_are_told_apart(world: World) -> None:
     world.server.on("GET", "/clusters/orders/ailing-partitions", ailing())
-    assert "no such partition ails; metadata read 3 s ago" in world.run("topics", "orders", "--ailing").stdout
+    assert "no partition ails; metadata read 3 s ago" in world.run("topics", "orders", "--ailing").stdout
     world.server.on("GET", "/clusters/orders/ailing-partitions", ailing(age_s=None))
     result = world.run("topics", "orders", "--ailing")
     assert (result.stdout, "what ails is not known" in result.stderr) == ("", True)

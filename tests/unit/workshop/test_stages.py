@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stages import STAGES
+from tests.stages import BROKERS_ALONE, STAGES, narrowed
 
 TESTS = Path(__file__).parents[2]
 
@@ -31,3 +31,14 @@ def test_what_shuts_out_brokers_has_no_test_that_needs_them(folder: str) -> None
     for file in (TESTS / folder).rglob("*.py"):
         if file != Path(__file__):
             assert not re.search(r"mark\.kafka", file.read_text()), file.name
+
+
+def test_contract_tests_on_brokers_are_found_by_their_files() -> None:
+    """A mark that came from another module would hide its test from both calls."""
+    calls = [c for stage in STAGES for c in stage.commands if c[-1] == BROKERS_ALONE]
+    (call,) = calls
+    chosen = {TESTS.parent / word for word in narrowed(call) if word.startswith("tests/")}
+    assert chosen == {f for f in (TESTS / "contract").rglob("*.py") if "mark.kafka" in f.read_text()}
+    assert narrowed(STAGES[1].commands[1]) == STAGES[1].commands[1]
+    elsewhere = [f.name for f in TESTS.glob("*.py") if "mark.kafka" in f.read_text()]
+    assert elsewhere == [], "what is imported by tests marks none"

@@ -17,25 +17,35 @@ from agent.health.reading import read_vitals
 from agent.health.vitals import Finding, Vitals
 from agent.metrics import Jolokia, JolokiaSilent
 from tests.agent.agent_vm import KAFKA
+from tests.kafka_processes import wait_until
 
 pytestmark = pytest.mark.kafka
 
 SOURCE = Path(__file__).with_name("SickJvm.java")
+POLICY = "jolokia-access.xml"
 WITHIN_S = 40.0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With the compiled program and the policy of metrics ports: compiling takes longer than most illnesses."""
+    made = tmp_path_factory.mktemp("sick")
+    subprocess.run([shutil.which("javac") or "javac", "-d", str(made), str(SOURCE)], check=True)
+    (made / POLICY).write_bytes((resources.files("agent.services") / POLICY).read_bytes())
+    return made
 
 
 @contextmanager
 def running(folder: Path, *illness: str, limit: tuple[int, int] | None = None) -> Iterator[tuple[Jolokia, int]]:
     """A JVM with that illness, its metrics port and its pid. `limit` is one of its resource limits, (which, most)."""
-    policy = folder / "jolokia-access.xml"
-    policy.write_bytes((resources.files("agent.services") / "jolokia-access.xml").read_bytes())
     (jar,) = (KAFKA / "4.1.1" / "libs").glob("jolokia-agent-jvm-*javaagent.jar")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
     java = shutil.which("java") or "java"
-    agent = f"-javaagent:{jar}=host=127.0.0.1,port={port},discoveryEnabled=false,policyLocation=file:{policy}"
-    command = [java, "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", agent, str(SOURCE), *illness]
+    agent = f"-javaagent:{jar}=host=127.0.0.1,port={port},discoveryEnabled=false,policyLocation=file:{folder / POLICY}"
+    command = [java, "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", agent]
+    command += ["-cp", str(folder), "SickJvm", *illness]
 
     def limited() -> None:
         if limit is not None:
@@ -46,12 +56,19 @@ def running(folder: Path, *illness: str, limit: tuple[int, int] | None = None) -
     try:
         assert process.stdout is not None
         assert b"ill\n" in iter(process.stdout.readline, b""), "it ended before it was ill"
+        wait_until(lambda: answers(jolokia), "the metrics port to answer", timeout_s=WITHIN_S)
         yield jolokia, process.pid
     finally:
         jolokia.close()
         process.kill()
         process.wait()
         process.stdout.close() if process.stdout else None
+
+
+def answers(jolokia: Jolokia) -> bool:
+    with suppress(JolokiaSilent):
+        return bool(jolokia.ask([{"type": "version"}]))
+    return False
 
 
 def watched(
@@ -81,8 +98,8 @@ def is_a(name: str) -> Callable[[tuple[Finding, ...]], bool]:
     return lambda found: any(f.name == name for f in found)
 
 
-def test_a_well_process_has_all_vitals_and_no_findings(tmp_path: Path) -> None:
-    with running(tmp_path, "well") as (jolokia, pid):
+def test_a_well_process_has_all_vitals_and_no_findings(folder: Path) -> None:
+    with running(folder, "well") as (jolokia, pid):
         history = [read_vitals(jolokia, at_s=n * 15.0, pid=pid, log_dirs=(), proc=Path("/proc")) for n in range(20)]
     last = history[-1]
     assert judge(history) == ()
@@ -90,47 +107,47 @@ def test_a_well_process_has_all_vitals_and_no_findings(tmp_path: Path) -> None:
     assert last.offline_log_dirs is None, "it is no broker"
 
 
-def test_a_deadlock_is_found_with_the_names_of_its_threads(tmp_path: Path) -> None:
-    with running(tmp_path, "deadlock") as (jolokia, pid):
+def test_a_deadlock_is_found_with_the_names_of_its_threads(folder: Path) -> None:
+    with running(folder, "deadlock") as (jolokia, pid):
         found = watched(jolokia, pid, is_a("deadlock"))
     assert found.message == "2 threads wait for each other for ever: first-then-second, second-then-first"
 
 
-def test_threads_near_their_limit_are_found(tmp_path: Path) -> None:
-    with running(tmp_path, "threads", "380", limit=(resource.RLIMIT_NPROC, 420)) as (jolokia, pid):
+def test_threads_near_their_limit_are_found(folder: Path) -> None:
+    with running(folder, "threads", "380", limit=(resource.RLIMIT_NPROC, 420)) as (jolokia, pid):
         found = watched(jolokia, pid, is_a("threads_exhausted"))
     assert found.numbers["max"] == 420
 
 
-def test_files_near_their_limit_are_found(tmp_path: Path) -> None:
-    with running(tmp_path, "files", "420", limit=(resource.RLIMIT_NOFILE, 480)) as (jolokia, pid):
+def test_files_near_their_limit_are_found(folder: Path) -> None:
+    with running(folder, "files", "420", limit=(resource.RLIMIT_NOFILE, 480)) as (jolokia, pid):
         found = watched(jolokia, pid, is_a("descriptors_exhausted"))
     assert found.numbers["max"] == 480
 
 
-def test_a_leak_is_found_before_the_heap_is_full(tmp_path: Path) -> None:
+def test_a_leak_is_found_before_the_heap_is_full(folder: Path) -> None:
     # A hundred seconds of the samples' clock are one of the machine's: five minutes of growth take three seconds.
-    with running(tmp_path, "leak") as (jolokia, pid):
+    with running(folder, "leak") as (jolokia, pid):
         found = watched(jolokia, pid, is_a("memory_leak"), speed=100)
     assert found.numbers["bytes_per_s"] > 0
     assert found.numbers["used_bytes"] < 0.85 * found.numbers["max_bytes"]
 
 
-def test_a_heap_that_collections_cannot_free_is_found(tmp_path: Path) -> None:
-    with running(tmp_path, "full") as (jolokia, pid):
+def test_a_heap_that_collections_cannot_free_is_found(folder: Path) -> None:
+    with running(folder, "full") as (jolokia, pid):
         found = watched(jolokia, pid, is_a("heap_full"))
     assert found.numbers["used_bytes"] >= 0.85 * found.numbers["max_bytes"]
 
 
 @pytest.mark.soak
-def test_a_process_that_does_little_but_collect_garbage_is_found(tmp_path: Path) -> None:
-    with running(tmp_path, "thrash") as (jolokia, pid):
+def test_a_process_that_does_little_but_collect_garbage_is_found(folder: Path) -> None:
+    with running(folder, "thrash") as (jolokia, pid):
         found = watched(jolokia, pid, is_a("gc_thrashing"), within_s=90)
     assert 0.5 <= found.numbers["share"] <= 1.05
 
 
-def test_the_metrics_port_lets_nobody_change_anything(tmp_path: Path) -> None:
-    with running(tmp_path, "well") as (jolokia, _):
+def test_the_metrics_port_lets_nobody_change_anything(folder: Path) -> None:
+    with running(folder, "well") as (jolokia, _):
         refused = jolokia.ask(
             [
                 {"type": "exec", "mbean": "java.lang:type=Memory", "operation": "gc"},

@@ -63,7 +63,7 @@ class Installation:
             *_jvm(service.heap_mib),
             "-XX:+ExitOnOutOfMemoryError",
             "-XX:-UsePerfData",
-            *((f"-XX:SharedArchiveFile={archive}",) if archive else ()),
+            *_shared(archive),
             *marks,
             *self._metrics(service, directory / "jolokia-access.xml"),
             f"-Dlog4j2.configurationFile=file:{directory / 'log4j2.properties'}",
@@ -75,8 +75,10 @@ class Installation:
         self, service: ServiceDocument, properties: Path, arguments: tuple[str, ...]
     ) -> tuple[str, ...]:
         """`kafka.tools.StorageTool` (its class name in 4.1 and 4.2) with `-c properties` put after the verb."""
+        shared = _shared(self.class_archive(service.kafka_version, service.name))
         classpath = ("-cp", f"{self.libs(service.kafka_version)}/*", "kafka.tools.StorageTool")
-        return (self.java, "-Xmx128m", *_jvm(0), *classpath, arguments[0], "-c", str(properties), *arguments[1:])
+        tool = (*classpath, arguments[0], "-c", str(properties), *arguments[1:])
+        return (self.java, "-Xmx128m", *_jvm(0), *shared, *tool)
 
     def _metrics(self, service: ServiceDocument, policy: Path) -> tuple[str, ...]:
         """Jolokia, bound to the service's address. `nodelay`: without it an answer waits 40 ms for a delayed ACK."""
@@ -99,6 +101,11 @@ class Installation:
 def service_environment() -> dict[str, str]:
     """The environment of a service's process."""
     return {name: os.environ[name] for name in _ENV_PASSED if name in os.environ}
+
+
+def _shared(archive: Path | None) -> tuple[str, ...]:
+    """Classes that need not be read and checked anew; Java goes without where the archive does not fit."""
+    return (f"-XX:SharedArchiveFile={archive}",) if archive else ()
 
 
 def _jvm(heap_mib: int) -> tuple[str, ...]:

@@ -62,6 +62,20 @@ def test_the_command_line(service: ServiceDocument, tmp_path: Path) -> None:
     check(f"command-{service.name}.txt", "\n".join(command).replace(str(tmp_path), "/kafka") + "\n")
 
 
+def test_the_storage_tool_starts_with_the_classes_of_its_role(tmp_path: Path) -> None:
+    installation = Installation(tmp_path, "java")
+    arguments = ("format", "-t", "cluster")
+    without = installation.storage_tool_command(controller(), Path("/vm/server.properties"), arguments)
+    assert not any("SharedArchiveFile" in word for word in without)
+    archive = tmp_path / "4.1.1" / "cds" / "controller.jsa"
+    archive.parent.mkdir(parents=True)
+    archive.touch()
+    command = installation.storage_tool_command(controller(), Path("/vm/server.properties"), arguments)
+    assert set(command) - set(without) == {f"-XX:SharedArchiveFile={archive}"}
+    assert command.index(f"-XX:SharedArchiveFile={archive}") < command.index("kafka.tools.StorageTool")
+    assert command[-5:] == ("format", "-c", "/vm/server.properties", "-t", "cluster")
+
+
 def test_controllers_carry_the_cluster_wide_min_isr() -> None:
     assert "\nmin.insync.replicas=2\n" in server_properties(controller(), log_dirs=LOG_DIRS)
     assert "\ndefault.replication.factor=3\n" in server_properties(controller(), log_dirs=LOG_DIRS)

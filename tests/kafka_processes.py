@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 from events.ids import kafka_uuid
 
@@ -49,7 +50,10 @@ SMALL = {  # what lets several nodes share two cores; the default dedupe buffer 
     "controller.listener.names": "CONTROLLER",
 }
 
-SOON_FENCED = {"broker.session.timeout.ms": "4000", "broker.heartbeat.interval.ms": "1000"}
+QUICK = {"broker.heartbeat.interval.ms": "500"}
+"""A broker that starts or stops asks whether it may with its next heartbeat: 2 s by default, each time."""
+
+SOON_FENCED = {"broker.session.timeout.ms": "4000"}
 """A dead broker is fenced after 9 s by default."""
 
 
@@ -81,8 +85,7 @@ class Node:
 
 
 class KafkaProcesses:
-    """A small cluster. `close()` ends everything: brokers first (they hang when their controllers go
-    first)."""
+    """A small cluster. `close()` ends everything."""
 
     def __init__(
         self,
@@ -94,18 +97,19 @@ class KafkaProcesses:
         min_isr: int = 2,
         replication: int = 3,
         properties: Mapping[str, str] | None = None,
+        pace: Mapping[str, str] = QUICK,
         static: bool = False,
     ) -> None:
         """Format `controllers` (node ids) under `root`; nothing runs before `start()`. `static`: a quorum as before
         KIP-853, of `controller.quorum.voters`, at kraft.version 0.
 
         `min_isr` and `replication` become the cluster's defaults and those of its internal topics; `properties` are set
-        on every node.
+        on every node, and so is `pace`, without which everything is at Kafka's own.
         """
         self.cluster_id = kafka_uuid("test-cluster", str(root), uuid.uuid4().hex)
         self.nodes: dict[int, Node] = {}
         self._root, self._network, self._version = root, network, version
-        self._min_isr, self._replication, self._properties = min_isr, replication, properties or {}
+        self._min_isr, self._replication, self._properties = min_isr, replication, {**pace, **(properties or {})}
         self.static = static
         root.mkdir(parents=True, exist_ok=True)
         (root / "log4j2.properties").write_text(LOG4J)
@@ -120,10 +124,7 @@ class KafkaProcesses:
 
     def start_controllers(self, *, timeout_s: float = 40.0) -> None:
         """Start every controller and wait until each listens."""
-        for node in self._of("controller"):
-            self.start(node.id, wait=False)
-        for node in self._of("controller"):
-            self.await_listening(node.id, timeout_s=timeout_s)
+        self._start_all(self._of("controller"), timeout_s=timeout_s)
 
     def add_broker(
         self,
@@ -139,13 +140,18 @@ class KafkaProcesses:
         self._write_meta(node)
         return node
 
-    def start_brokers(self, racks: Mapping[int, str]) -> None:
-        """New brokers (id -> rack), all started at once; waits until each listens."""
+    def found(self, racks: Mapping[int, str] = MappingProxyType({}), *, timeout_s: float = 40.0) -> None:
+        """The controllers, then brokers that were added and new ones (id -> rack) at once; waits until each listens."""
         for broker, rack in racks.items():
             self.add_broker(broker, rack)
-            self.start(broker, wait=False)
-        for broker in racks:
-            self.await_listening(broker)
+        self.start_controllers(timeout_s=timeout_s)
+        self._start_all(self._of("broker"), timeout_s=timeout_s)
+
+    def _start_all(self, nodes: Sequence[Node], *, timeout_s: float) -> None:
+        for node in nodes:
+            self.start(node.id, wait=False)
+        for node in nodes:
+            self.await_listening(node.id, timeout_s=timeout_s)
 
     def add_controller(self, controller: int, *, version: str | None = None) -> Node:
         """A new controller with an empty disk: it starts as an observer, `add_voter` makes it a voter."""
@@ -205,14 +211,13 @@ class KafkaProcesses:
             process.wait(10)
 
     def close(self) -> None:
-        """End every process. Safe to call twice."""
-        for role in ("broker", "controller"):
-            running = [n for n in self._of(role) if n.is_running]
-            for node in running:
-                assert node.process is not None
-                node.process.send_signal(signal.SIGTERM)
-            for node in running:
-                self.stop(node.id, timeout_s=15)
+        """End every process, as a power cut does: in order, brokers would hand over for seconds what nobody wants any
+        more. Safe to call twice."""
+        running = [n.process for n in self.nodes.values() if n.process is not None]
+        for process in running:
+            process.kill()
+        for process in running:
+            process.wait(10)
         atexit.unregister(self.close)
 
     def _of(self, role: str) -> list[Node]:

@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import os
 import shutil
-import signal
 import socket
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -63,7 +62,7 @@ class JavaNode:
 
 
 class ZooKeeperProcesses:
-    """An ensemble and brokers. `close()` ends everything, brokers first: without ZooKeeper their stop hangs."""
+    """An ensemble and brokers. `close()` ends everything."""
 
     def __init__(self, root: Path, *, network: str = "127.0.50", version: str = "3.9.1", min_isr: int = 1) -> None:
         self.servers: dict[int, JavaNode] = {}
@@ -187,14 +186,12 @@ class ZooKeeperProcesses:
         shutil.rmtree(self.servers.pop(server).directory)
 
     def close(self) -> None:
-        """End every process. Safe to call twice."""
-        for nodes in (self.brokers, self.servers):
-            running = [n for n in nodes.values() if n.is_running]
-            for node in running:
-                assert node.process is not None
-                node.process.send_signal(signal.SIGTERM)
-            for node in running:
-                self.stop(node, timeout_s=15)
+        """End every process, as a power cut does. Safe to call twice."""
+        running = [n.process for n in (*self.brokers.values(), *self.servers.values()) if n.process is not None]
+        for process in running:
+            process.kill()
+        for process in running:
+            process.wait(10)
         atexit.unregister(self.close)
 
     def _new_server(self, server: int) -> JavaNode:

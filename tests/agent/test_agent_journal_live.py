@@ -29,9 +29,7 @@ BEGAN = datetime.now(UTC) - timedelta(hours=1)
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcesses]:
     kafka = KafkaProcesses(tmp_path_factory.mktemp("kafka"), network="127.0.62", min_isr=1, replication=1)
     try:
-        kafka.start_controllers()
-        kafka.add_broker(1, "a")
-        kafka.start(1)
+        kafka.found({1: "a"})
         create_topic(kafka.bootstrap, "orders", partitions=1, rf=1)
         yield kafka
     finally:

@@ -76,8 +76,7 @@ class RealWorld:
         self.processes.start(broker)
 
     def start(self) -> None:
-        self.processes.start_controllers()
-        self.processes.start_brokers(RACKS)
+        self.processes.found(RACKS)
         self.until(self._all_live, "three live brokers")
 
     def create_topic(

@@ -79,8 +79,7 @@ class RealWorld:
             self.processes.found([1])
             self.processes.start_broker(BROKER)
         else:
-            self.processes.start_controllers()
-            self.processes.start(BROKER)
+            self.processes.found()
         admin = AdminClient({"bootstrap.servers": ",".join(self.processes.bootstrap)})
 
         def is_led() -> bool:

@@ -26,16 +26,11 @@ PARTITION_BYTES = 2 * 1024 * 1024
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Imported]:
     root = tmp_path_factory.mktemp("import")
-    theirs = KafkaProcesses(root / "theirs", network="127.0.36")
+    theirs = KafkaProcesses(root / "theirs", network="127.0.36", pace={})
     allow = {"KEDGE_EXTERNAL_ALLOW": '["127.0.36.0/24"]'}
     kedge = LivingCluster(root / "home", spec=ClusterSpec(name=NAME), settings=allow)
     try:
-        theirs.start_controllers()
-        for broker, rack in THEIRS.items():
-            theirs.add_broker(broker, rack)
-            theirs.start(broker, wait=False)
-        for broker in THEIRS:
-            theirs.await_listening(broker)
+        theirs.found(THEIRS)
         create_topic(theirs.bootstrap, LEDGER, partitions=PARTITIONS, rf=3, bytes_per_partition=PARTITION_BYTES)
         kedge.start_server()
         yield Imported(theirs, kedge, NAME, {})

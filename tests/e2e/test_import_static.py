@@ -24,12 +24,11 @@ NAME = "static"
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Imported]:
     root = tmp_path_factory.mktemp("static")
-    theirs = KafkaProcesses(root / "theirs", controllers=VOTERS, network="127.0.69", static=True)
+    theirs = KafkaProcesses(root / "theirs", controllers=VOTERS, network="127.0.69", static=True, pace={})
     allow = {"KEDGE_EXTERNAL_ALLOW": '["127.0.69.0/24"]'}
     kedge = LivingCluster(root / "home", spec=ClusterSpec(name=NAME), settings=allow)
     try:
-        theirs.start_controllers(timeout_s=90)
-        theirs.start_brokers(THEIRS)
+        theirs.found(THEIRS, timeout_s=90)
         kedge.start_server()
         yield Imported(theirs, kedge, NAME, {})
     finally:

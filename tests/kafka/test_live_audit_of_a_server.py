@@ -105,8 +105,7 @@ class House:
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcesses]:
     processes = KafkaProcesses(tmp_path_factory.mktemp("kafka"), network="127.0.68", min_isr=1, replication=1)
     try:
-        processes.start_controllers()
-        processes.start_brokers({1000: "a"})
+        processes.found({1000: "a"})
         yield processes
     finally:
         processes.close()

@@ -32,8 +32,7 @@ class Leads:
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcesses]:
     processes = KafkaProcesses(tmp_path_factory.mktemp("audit"), network=NETWORK, min_isr=1, replication=1)
     try:
-        processes.start_controllers()
-        processes.start_brokers({BROKER: "a"})
+        processes.found({BROKER: "a"})
         yield processes
     finally:
         processes.close()

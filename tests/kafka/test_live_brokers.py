@@ -35,8 +35,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
         properties=SOON_FENCED,
     )
     try:
-        kafka.start_controllers()
-        kafka.start_brokers({1000: "az-1", 1001: "az-2"})
+        kafka.found({1000: "az-1", 1001: "az-2"})
         yield kafka
     finally:
         kafka.close()

@@ -45,8 +45,7 @@ NODES = {1000: "brokers-a-0", 1001: "brokers-b-0", 1002: "brokers-b-1"}
 def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcesses]:
     kafka = KafkaProcesses(tmp_path_factory.mktemp("conditions"), network="127.0.49", min_isr=1, replication=2)
     try:
-        kafka.start_controllers()
-        kafka.start_brokers(RACKS)
+        kafka.found(RACKS)
         yield kafka
     finally:
         kafka.close()

@@ -38,10 +38,9 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
     )
     kafka.nodes[100].version = "4.3.0"
     try:
-        kafka.start_controllers(timeout_s=90)
         for broker, version in ((1000, "4.3.0"), (1002, "4.3.0"), (DEAD, "4.1.1"), (STRANGER, "4.1.1")):
             kafka.add_broker(broker, "a", version=version)
-            kafka.start(broker, timeout_s=90)
+        kafka.found(timeout_s=90)
         yield kafka
     finally:
         kafka.close()

@@ -14,7 +14,7 @@ from tests.kafka_topics import create_topic
 from tests.live_drain import HEIR, OUTGOING, LiveDrain
 
 pytestmark = pytest.mark.kafka
-BROKERS = {1000: "a", 1001: "b", 1002: "c", 1010: "a"}
+BROKERS = {1000: "a", 1001: "b", 1002: "c"}
 MB = 10**6
 
 
@@ -22,13 +22,8 @@ MB = 10**6
 def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcesses]:
     kafka = KafkaProcesses(tmp_path_factory.mktemp("live-drain"), network="127.0.34")
     try:
-        kafka.start_controllers()
-        for broker, rack in BROKERS.items():
-            kafka.add_broker(broker, rack)
-        for broker in (1000, 1001, 1002):
-            kafka.start(broker, wait=False)
-        for broker in (1000, 1001, 1002):
-            kafka.await_listening(broker)
+        kafka.found(BROKERS)
+        kafka.add_broker(HEIR, "a")
         yield kafka
     finally:
         kafka.close()

@@ -44,8 +44,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
         tmp_path_factory.mktemp("elections"), network=NETWORK, min_isr=1, replication=2, properties=acls
     )
     try:
-        kafka.start_controllers()
-        kafka.start_brokers(RACKS)
+        kafka.found(RACKS)
         yield kafka
     finally:
         kafka.close()

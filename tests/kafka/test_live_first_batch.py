@@ -24,9 +24,8 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
     """One broker that tells everybody to come by the proxy."""
     kafka = KafkaProcesses(tmp_path_factory.mktemp("first-batch"), network="127.0.46", min_isr=1, replication=1)
     try:
-        kafka.start_controllers()
         kafka.add_broker(1000, "a", overrides={"advertised.listeners": f"PLAINTEXT://{SERVERS}"})
-        kafka.start(1000)
+        kafka.found()
         yield kafka
     finally:
         kafka.close()

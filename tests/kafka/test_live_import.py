@@ -29,13 +29,9 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
         properties={"log.retention.hours": "72", "message.max.bytes": "2000000"},
     )
     try:
-        kafka.start_controllers()
         kafka.add_broker(1, "a")
         kafka.add_broker(2, "b", overrides={"num.recovery.threads.per.data.dir": "2"})
-        for broker in (1, 2):
-            kafka.start(broker, wait=False)
-        for broker in (1, 2):
-            kafka.await_listening(broker)
+        kafka.found()
         yield kafka
     finally:
         kafka.close()

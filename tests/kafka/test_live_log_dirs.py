@@ -29,15 +29,12 @@ LARGE, SMALL = TopicPartition("large", 0), [TopicPartition("small", n) for n in 
 def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcesses]:
     kafka = KafkaProcesses(tmp_path_factory.mktemp("live-log-dirs"), network="127.0.37")
     try:
-        kafka.start_controllers()
         for broker, rack in BROKERS.items():
             node = kafka.add_broker(broker, rack)
             if broker == HEIR:
                 _format(node.directory / "data", node.directory / "more")
                 node.overrides = {"log.dirs": f"{node.directory}/data,{node.directory}/more"}
-            kafka.start(broker, wait=False)
-        for broker in BROKERS:
-            kafka.await_listening(broker)
+        kafka.found()
         yield kafka
     finally:
         kafka.close()

@@ -27,8 +27,7 @@ SETTLED_S = 6.0
 def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcesses]:
     kafka = KafkaProcesses(tmp_path_factory.mktemp("live-pacing"), network="127.0.36")
     try:
-        kafka.start_controllers()
-        kafka.start_brokers(BROKERS)
+        kafka.found(BROKERS)
         yield kafka
     finally:
         kafka.close()

@@ -32,8 +32,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
         properties=SOON_FENCED,
     )
     try:
-        kafka.start_controllers()
-        kafka.start_brokers({1000: "a", 1001: "b"})
+        kafka.found({1000: "a", 1001: "b"})
         yield kafka
     finally:
         kafka.close()

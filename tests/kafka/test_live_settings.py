@@ -36,16 +36,13 @@ def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         replication=1,
         version=version,
         properties={"log.retention.hours": "72"},
+        pace={},  # what is left alone is compared
     )
     dialer = DirectDialer()
     try:
-        kafka.start_controllers()
         kafka.add_broker(BROKER, "az-1")
         kafka.add_broker(OTHER, "az-2", overrides={"num.replica.fetchers": "8"})
-        for broker in (BROKER, OTHER):
-            kafka.start(broker, wait=False)
-        for broker in (BROKER, OTHER):
-            kafka.await_listening(broker)
+        kafka.found()
         wait_until(lambda: _answers(dialer, kafka.bootstrap), "both brokers to answer")
         with dialer.dial("settings", kafka.bootstrap, Deadline.after(8)) as connection:
             yield Live(version, connection, read_running(connection, BROKER, Deadline.after(8)))

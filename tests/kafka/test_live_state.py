@@ -32,8 +32,7 @@ BROKERS = {1000: "az-1", 1001: "az-1"}
 def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcesses]:
     kafka = KafkaProcesses(tmp_path_factory.mktemp("kafka-state"), network="127.0.34", min_isr=1, replication=1)
     try:
-        kafka.start_controllers()
-        kafka.start_brokers(BROKERS)
+        kafka.found(BROKERS)
         wait_until(lambda: _live(kafka) == set(BROKERS), "two live brokers")
         create_topic(kafka.bootstrap, "orders", partitions=6, rf=1, bytes_per_partition=2 * MB)
         yield kafka

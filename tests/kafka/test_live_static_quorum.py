@@ -20,9 +20,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcesses]:
         tmp_path_factory.mktemp("static"), controllers=(100, 101, 102), network="127.0.66", static=True
     )
     try:
-        processes.start_controllers(timeout_s=90)
-        processes.add_broker(1000, "a")
-        processes.start(1000, timeout_s=90)
+        processes.found({1000: "a"}, timeout_s=90)
         yield processes
     finally:
         processes.close()

@@ -93,15 +93,12 @@ class Steward:
 @pytest.fixture(scope="module")
 def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcesses]:
     root: Path = tmp_path_factory.mktemp("topics")
-    found = KafkaProcesses(root, controllers=(100,), network="127.0.47")
+    kafka = KafkaProcesses(root, controllers=(100,), network="127.0.47")
     try:
-        found.start_controllers()
-        for broker, rack in RACKS.items():
-            found.add_broker(broker, rack)
-            found.start(broker, wait=False)
-        yield found
+        kafka.found(RACKS)
+        yield kafka
     finally:
-        found.close()
+        kafka.close()
 
 
 @pytest.fixture

@@ -90,8 +90,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield made
     finally:
         made.dialer.close()
-        for node in processes.brokers.values():  # an orderly end would move leaders for seconds
-            processes.kill(node)
         processes.close()
 
 

@@ -41,9 +41,7 @@ DEATH = ("append_windows", "after")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     kafka = KafkaProcesses(tmp_path_factory.mktemp("kafka"), network="127.0.62", min_isr=1, replication=1)
     try:
-        kafka.start_controllers()
-        kafka.add_broker(1, "a")
-        kafka.start(1)
+        kafka.found({1: "a"})
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap[0], "log_level": 0})
         admin.create_topics([NewTopic(TOPIC, 2, 1, config=TOPIC_CONFIG)])[TOPIC].result(20)
         yield kafka.bootstrap[0]

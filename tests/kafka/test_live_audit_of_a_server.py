@@ -40,7 +40,7 @@ class House:
 
     def __init__(self, home: Home, kafka: KafkaProcesses) -> None:
         self._home, self._kafka = home, kafka
-        self.server = LivingServer(home.path, {"HCLOUD_TOKEN": CANARY})
+        self.server = LivingServer(home.path, {"HCLOUD_TOKEN": CANARY, "KEDGE_SPARK_MASTER": "off"})
 
     def start(self) -> None:
         self.server.start()
@@ -101,16 +101,6 @@ class House:
         return str(json.loads((self._home.path / "server.json").read_text())["url"])
 
 
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcesses]:
-    processes = KafkaProcesses(tmp_path_factory.mktemp("kafka"), network="127.0.68", min_isr=1, replication=1)
-    try:
-        processes.found({1000: "a"})
-        yield processes
-    finally:
-        processes.close()
-
-
 @pytest.fixture
 def hetzner() -> Iterator[FakeHetzner]:
     with fake_hetzner(CANARY) as fake:
@@ -118,7 +108,7 @@ def hetzner() -> Iterator[FakeHetzner]:
 
 
 @pytest.fixture
-def house(tmp_path: Path, kafka: KafkaProcesses, hetzner: FakeHetzner) -> Iterator[House]:
+def house(tmp_path: Path, one_broker: KafkaProcesses, hetzner: FakeHetzner) -> Iterator[House]:
     home = Home(tmp_path / "home")
     home.path.mkdir()
     write_settings(home.path / "hetzner.yaml", hetzner)
@@ -127,10 +117,10 @@ def house(tmp_path: Path, kafka: KafkaProcesses, hetzner: FakeHetzner) -> Iterat
     properties.chmod(0o600)
     (home.path / "kedge.toml").write_text(
         'agent_host = "127.0.0.1"\nagent_port = 0\n[audit_topic]\n'
-        f'bootstrap = {json.dumps(kafka.bootstrap)}\ntopic = "{TOPIC}"\nproperties_file = "{properties}"\n'
+        f'bootstrap = {json.dumps(one_broker.bootstrap)}\ntopic = "{TOPIC}"\nproperties_file = "{properties}"\n'
     )
-    create_topic(kafka.bootstrap, TOPIC, partitions=PARTITIONS, rf=1)
-    house = House(home, kafka)
+    create_topic(one_broker.bootstrap, TOPIC, partitions=PARTITIONS, rf=1)
+    house = House(home, one_broker)
     yield house
     house.server.stop()
 

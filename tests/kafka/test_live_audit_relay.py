@@ -119,26 +119,16 @@ def doctor(loop: Part) -> tuple[bool, str]:
     return found["the audit's topic"]["well"], found["the audit's topic"]["told"]
 
 
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcesses]:
-    processes = KafkaProcesses(tmp_path_factory.mktemp("kafka"), network="127.0.69", min_isr=1, replication=1)
-    try:
-        processes.found({1000: "a"})
-        yield processes
-    finally:
-        processes.close()
-
-
 @pytest.fixture
 def relayed(
-    postgres_server: PostgresServer, kafka: KafkaProcesses, request: pytest.FixtureRequest
+    postgres_server: PostgresServer, one_broker: KafkaProcesses, request: pytest.FixtureRequest
 ) -> Iterator[Relayed]:
     topic = str(request.node.name).replace("_", "-")[:60]
-    create_topic(kafka.bootstrap, topic, partitions=3, rf=1)
+    create_topic(one_broker.bootstrap, topic, partitions=3, rf=1)
     database = postgres_copy(postgres_server)
     try:
         with houses_on(database) as houses:
-            yield Relayed(houses, kafka, topic)
+            yield Relayed(houses, one_broker, topic)
     finally:
         postgres_server.drop_database(database)
 

@@ -1,7 +1,6 @@
 """The audit in a topic of a real broker: whole, in order, and resumed by what is there."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -20,22 +19,9 @@ from tests.kafka_topics import create_topic
 
 pytestmark = pytest.mark.kafka
 
-BROKER = 1000
-NETWORK = "127.0.67"
-
 
 class Leads:
     may_act = True
-
-
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcesses]:
-    processes = KafkaProcesses(tmp_path_factory.mktemp("audit"), network=NETWORK, min_isr=1, replication=1)
-    try:
-        processes.found({BROKER: "a"})
-        yield processes
-    finally:
-        processes.close()
 
 
 def a_trail(count: int, who: str = "ada") -> MemoryAuditStore:
@@ -50,9 +36,9 @@ def an_entry(who: str) -> Entry:
     return Entry(at, who, "session", "127.0.0.1", "POST /v1/clusters", "declare", "orders", Outcome.DONE, 200)
 
 
-def written(kafka: KafkaProcesses, topic: str) -> list[tuple[str, dict[str, Any]]]:
+def written(one_broker: KafkaProcesses, topic: str) -> list[tuple[str, dict[str, Any]]]:
     """Key and document of every record of its partition 0."""
-    consumer = Consumer({"bootstrap.servers": ",".join(kafka.bootstrap), "group.id": "test", "log_level": 0})
+    consumer = Consumer({"bootstrap.servers": ",".join(one_broker.bootstrap), "group.id": "test", "log_level": 0})
     try:
         at = TopicPartition(topic, 0, 0)
         _, end = consumer.get_watermark_offsets(at, 10)
@@ -63,46 +49,46 @@ def written(kafka: KafkaProcesses, topic: str) -> list[tuple[str, dict[str, Any]
         consumer.close()
 
 
-def a_relay(kafka: KafkaProcesses, store: MemoryAuditStore, topic: str) -> AuditRelay:
-    binding = AuditTopicBinding(bootstrap=tuple(kafka.bootstrap), topic=topic)
+def a_relay(one_broker: KafkaProcesses, store: MemoryAuditStore, topic: str) -> AuditRelay:
+    binding = AuditTopicBinding(bootstrap=tuple(one_broker.bootstrap), topic=topic)
     return AuditRelay(store, KafkaAuditTopic(binding), Leads(), binding.where)
 
 
-def test_the_audit_is_in_the_topic_in_order_and_another_server_goes_on_behind_it(kafka: KafkaProcesses) -> None:
-    create_topic(kafka.bootstrap, "audit", partitions=3, rf=1)
+def test_the_audit_is_in_the_topic_in_order_and_another_server_goes_on_behind_it(one_broker: KafkaProcesses) -> None:
+    create_topic(one_broker.bootstrap, "audit", partitions=3, rf=1)
     store = a_trail(40)
-    first = a_relay(kafka, store, "audit")
+    first = a_relay(one_broker, store, "audit")
     first.poll()
     first.close()
     store.append(an_entry("grace"))
-    second = a_relay(kafka, store, "audit")
+    second = a_relay(one_broker, store, "audit")
     second.poll()
     second.close()
-    found = written(kafka, "audit")
+    found = written(one_broker, "audit")
     assert [key for key, _ in found] == [str(n) for n in range(1, 42)]
     assert [told["position"] for _, told in found] == list(range(1, 42))
     assert found[-1][1]["who"] == "grace"
     assert all(b[1]["previous"] == a[1]["sha256"] for a, b in pairwise(found))
 
 
-def test_a_topic_of_another_audit_or_of_something_else_gets_nothing(kafka: KafkaProcesses) -> None:
-    create_topic(kafka.bootstrap, "another", partitions=1, rf=1)
-    a_relay(kafka, a_trail(3, who="others"), "another").poll()
+def test_a_topic_of_another_audit_or_of_something_else_gets_nothing(one_broker: KafkaProcesses) -> None:
+    create_topic(one_broker.bootstrap, "another", partitions=1, rf=1)
+    a_relay(one_broker, a_trail(3, who="others"), "another").poll()
     with pytest.raises(AuditTopicForeign, match="another installation"):
-        a_relay(kafka, a_trail(5), "another").poll()
-    assert len(written(kafka, "another")) == 3
-    create_topic(kafka.bootstrap, "orders", partitions=1, rf=1)
-    producer = Producer({"bootstrap.servers": ",".join(kafka.bootstrap), "log_level": 0})
+        a_relay(one_broker, a_trail(5), "another").poll()
+    assert len(written(one_broker, "another")) == 3
+    create_topic(one_broker.bootstrap, "orders", partitions=1, rf=1)
+    producer = Producer({"bootstrap.servers": ",".join(one_broker.bootstrap), "log_level": 0})
     producer.produce("orders", b"an order", partition=0)
     assert producer.flush(10) == 0
     with pytest.raises(AuditTopicForeign, match="no entry of an audit"):
-        a_relay(kafka, a_trail(1), "orders").poll()
+        a_relay(one_broker, a_trail(1), "orders").poll()
 
 
-def test_a_topic_that_is_not_there_is_not_made(kafka: KafkaProcesses) -> None:
-    relay = a_relay(kafka, a_trail(1), "absent")
+def test_a_topic_that_is_not_there_is_not_made(one_broker: KafkaProcesses) -> None:
+    relay = a_relay(one_broker, a_trail(1), "absent")
     with pytest.raises(AuditNotSent, match="absent at"):
         relay.poll()
     relay.close()
-    admin = AdminClient({"bootstrap.servers": ",".join(kafka.bootstrap), "log_level": 0})
+    admin = AdminClient({"bootstrap.servers": ",".join(one_broker.bootstrap), "log_level": 0})
     assert "absent" not in admin.list_topics(timeout=10).topics

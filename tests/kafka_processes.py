@@ -54,7 +54,7 @@ QUICK = {"broker.heartbeat.interval.ms": "500"}
 """A broker that starts or stops asks whether it may with its next heartbeat: 2 s by default, each time."""
 
 SOON_FENCED = {"broker.session.timeout.ms": "4000"}
-"""A dead broker is fenced after 9 s by default."""
+"""A dead broker is fenced after 9 s by default, and one that comes back is let in when its last life's 9 s are over."""
 
 
 @dataclass(slots=True)

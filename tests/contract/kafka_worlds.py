@@ -13,7 +13,7 @@ from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
 from tests.fakes.kafka import FakeKafka
-from tests.kafka_processes import KafkaProcesses, wait_until
+from tests.kafka_processes import SOON_FENCED, KafkaProcesses, wait_until
 from tests.kafka_topics import create_topic
 
 CONTROLLER = 100
@@ -67,7 +67,9 @@ class FakeWorld:
 
 class RealWorld:
     def __init__(self, root: Path, *, network: str, version: str = "4.1.1", patience_s: float = 40.0) -> None:
-        self.processes = KafkaProcesses(root, controllers=(CONTROLLER,), network=network, version=version)
+        self.processes = KafkaProcesses(
+            root, controllers=(CONTROLLER,), network=network, version=version, properties=SOON_FENCED
+        )
         self.patience_s = patience_s
         self.dialer = DirectDialer()
         self.gateway: KafkaGateway = AdminGateway(self.dialer, "contract", lambda: self.processes.bootstrap)

@@ -18,7 +18,7 @@ from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable
 from planner.observed import TopicPartition
-from tests.kafka_processes import KafkaProcesses, wait_until
+from tests.kafka_processes import SOON_FENCED, KafkaProcesses, wait_until
 from tests.kafka_topics import create_topic
 
 T = TypeVar("T")
@@ -30,7 +30,9 @@ BROKERS = {1000: "az-1", 1001: "az-1"}
 
 @pytest.fixture(scope="module")
 def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcesses]:
-    kafka = KafkaProcesses(tmp_path_factory.mktemp("kafka-state"), network="127.0.34", min_isr=1, replication=1)
+    kafka = KafkaProcesses(
+        tmp_path_factory.mktemp("kafka-state"), network="127.0.72", min_isr=1, replication=1, properties=SOON_FENCED
+    )
     try:
         kafka.found(BROKERS)
         wait_until(lambda: _live(kafka) == set(BROKERS), "two live brokers")
@@ -82,8 +84,8 @@ def test_bandwidth_nobody_gave_and_an_address_nobody_answers_are_told(processes:
     ran = kedge("state", "export", "--bootstrap", processes.bootstrap[0])
     assert (ran.exit_code, ran.stdout) == (exits.FAILED, "")
     assert "nobody knows ingress_bytes_per_s of brokers 1000, 1001" in ran.stderr
-    ran = kedge("state", "export", "--bootstrap", "127.0.34.99:9092", "--bandwidth", "50MB/s")
-    assert (ran.exit_code, "none of 127.0.34.99:9092 answered" in ran.stderr) == (exits.FAILED, True)
+    ran = kedge("state", "export", "--bootstrap", "127.0.72.99:9092", "--bandwidth", "50MB/s")
+    assert (ran.exit_code, "none of 127.0.72.99:9092 answered" in ran.stderr) == (exits.FAILED, True)
 
 
 def test_a_dead_broker_is_dead_in_the_state_and_needs_no_figures(processes: KafkaProcesses) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controlplane.converger.moves.traffic import TrafficWatch
+from controlplane.converger.moves.traffic import APART, TrafficWatch
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable
@@ -45,7 +45,7 @@ def test_a_drain_under_traffic_keeps_its_promise_by_a_corrected_throttle(
     processes: KafkaProcesses, gateway: AdminGateway
 ) -> None:
     wait_until(lambda: len(_live(gateway)) == 4, "four live brokers")
-    create_topic(processes.bootstrap, "orders", partitions=2, rf=3, bytes_per_partition=20 * MB)
+    create_topic(processes.bootstrap, "orders", partitions=2, rf=3, bytes_per_partition=16 * MB)
     _place(gateway)
     load = Workload(
         lambda: processes.bootstrap, "orders", records_per_s=RECORDS_PER_S, record_bytes=RECORD_BYTES, group="pacing"
@@ -53,9 +53,9 @@ def test_a_drain_under_traffic_keeps_its_promise_by_a_corrected_throttle(
     load.start()
     try:
         watch = TrafficWatch()
-        for _ in range(2):
-            watch.see(gateway.snapshot(), {})
-            time.sleep(5.5)
+        wait_until(lambda: load.acknowledged > RECORDS_PER_S, "traffic to flow")
+        watch.see(gateway.snapshot(), {})
+        time.sleep(APART.total_seconds() + 0.5)
         seen = gateway.snapshot()
         watch.see(seen, {})
         written = sum(w for n, w in watch.traffic(seen.at).write_bytes_per_s.items() if n.topic == "orders")

@@ -19,7 +19,7 @@ def test_the_shipped_packages_plan_on_their_own(tmp_path: Path) -> None:
     archive = package_archive(tmp_path)
     run = subprocess.run(
         [sys.executable, "-c", PLAN_FROM_ZIP],
-        env={"PYTHONPATH": str(archive), "NUMBA_CACHE_DIR": str(tmp_path / "numba")},
+        env={"PYTHONPATH": str(archive), "XDG_CACHE_HOME": str(tmp_path / "cache")},
         cwd=tmp_path,
         capture_output=True,
         text=True,

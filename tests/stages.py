@@ -47,7 +47,8 @@ STAGES = (
     Stage("simulator", 330, ((*PYTEST, "-n", "2", "tests/sequences", "tests/sim"),)),
     # By file: the tests of one share what `init` made.
     Stage("terraform", 390, ((*PYTEST, *BY_FILE, "tests/terraform"),)),
-    Stage("spark", 250, ((*PYTEST, "tests/spark"),)),
+    # By file: the tests of one share what a job wrote. A session for each of the two.
+    Stage("spark", 250, ((*PYTEST, *BY_FILE, "tests/spark"),)),
     Stage(
         "kafka",
         390,

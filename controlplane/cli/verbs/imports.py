@@ -1,5 +1,6 @@
 """The verb that writes the spec of a cluster that runs."""
 
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,8 @@ from controlplane.cli.session import Session, session_of
 if TYPE_CHECKING:
     from controlplane.kafka.foreign import ForeignCluster
 
-
+_ANSWERS_WITHIN_S = 1.0
+"""A connection. Whatever takes longer is asked by Kafka's client, which waits longer."""
 _UNREAD = "the cluster could not be read"
 _ASK_AGAIN = "is a broker up, and can this machine reach its address? Nothing was changed: it may be run again"
 
@@ -91,6 +93,7 @@ def _read(session: Session, addresses: tuple[str, ...]) -> "ForeignCluster":
     dialer = DirectDialer()
     deadline = Deadline.after(6 * CALL_LIMIT_S)  # every broker is asked for all it runs with
     try:
+        _refuse_silence(addresses)
         with dialer.dial("import", addresses, deadline) as connection:
             return read_foreign(connection, deadline, session.around.utc_now)
     except KafkaUnavailable as fault:
@@ -99,6 +102,24 @@ def _read(session: Session, addresses: tuple[str, ...]) -> "ForeignCluster":
         raise CliError(fault.what, where=fault.where, why=fault.why, next_step=fault.next_step) from None
     finally:
         dialer.close()
+
+
+def _refuse_silence(addresses: tuple[str, ...]) -> None:
+    """Where nobody listens at any of them that is told at once: Kafka's client would go on asking for 6 s. What it is
+    that does not refuse, that client says. Raises KafkaUnavailable.
+    """
+    from controlplane.kafka.errors import KafkaUnavailable
+
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _ANSWERS_WITHIN_S).close()
+        except ConnectionRefusedError:
+            continue
+        except (OSError, ValueError):
+            return
+        return
+    raise KafkaUnavailable(what="dialling", where="import", why=f"nobody listens at {', '.join(addresses)}")
 
 
 def _ours(session: Session, cluster_id: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 from controlplane.cli.clientconfig import bootstrap_in
 from controlplane.cli.errors import CliError
+from controlplane.cli.verbs.imports import _refuse_silence
 from tests.unit.controlplane.cli.cli_world import World
 
 
@@ -39,3 +40,24 @@ def test_a_cluster_that_does_not_answer_is_told_to_a_person_who_knows_no_ticks(w
     assert f"where: {address}" in result.stderr
     assert "tick" not in result.stderr
     assert "Nothing was changed" in result.stderr
+
+
+def test_where_nobody_listens_that_is_told_at_once(world: World) -> None:
+    """By Kafka's client it would take 6 s, and other words."""
+    silent = [nobody(), nobody()]
+    ended = world.run("import", "--bootstrap", ",".join(silent))
+    assert ended.exit_code == 1
+    assert f"nobody listens at {', '.join(silent)}" in ended.stderr
+
+
+def test_what_does_not_refuse_is_left_to_kafkas_client() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as somebody:
+        _refuse_silence((nobody(), f"127.0.0.1:{somebody.getsockname()[1]}"))
+    for unreadable in ("no-port", "[::1]:x", "nowhere.invalid:9092"):
+        _refuse_silence((nobody(), unreadable))
+
+
+def nobody() -> str:
+    """Where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return f"127.0.0.1:{free.getsockname()[1]}"

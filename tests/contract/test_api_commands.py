@@ -5,13 +5,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
 from controlplane.commands import AbortRecycle, DeclareCluster, DeleteCluster, PauseCluster, ResumeCluster
 from controlplane.converger.loop import new_events
-from controlplane.database.migrate import upgrade
 from controlplane.handlers import ClusterNotFound, CommandHandler, CommandRefused, Outcome, SpecRefused
 from controlplane.names import name_stream
 from controlplane.streams import cluster_stream
@@ -30,13 +28,11 @@ NAME = "orders"
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EventStore]:
+def store(request: pytest.FixtureRequest, wiped_database: Callable[[str], str]) -> Iterator[EventStore]:
     if request.param == "memory":
         yield MemoryEventStore()
         return
-    url = f"sqlite:///{tmp_path / 'events.db'}"
-    upgrade(url)
-    engine = build_engine(url)
+    engine = build_engine(wiped_database("sqlite"))
     yield SqlEventStore(engine)
     engine.dispose()
 

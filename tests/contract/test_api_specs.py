@@ -1,7 +1,7 @@
 """The HTTP API as its callers rely on it: validate, plan, apply and what follows, on every kind of store."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,6 @@ import httpx
 import pytest
 
 from controlplane.converger.loop import Said
-from controlplane.database.migrate import upgrade
 from controlplane.portal.schemas import clusters as api
 from events import facts
 from events.engine import build_engine
@@ -24,13 +23,11 @@ UNEVEN = edited({19: "      size: 4"})
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def house(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[House]:
+def house(request: pytest.FixtureRequest, wiped_database: Callable[[str], str]) -> Iterator[House]:
     if request.param == "memory":
         yield House()
         return
-    url = f"sqlite:///{tmp_path / 'events.db'}"
-    upgrade(url)
-    engine = build_engine(url)
+    engine = build_engine(wiped_database("sqlite"))
     yield House(store=SqlEventStore(engine))
     engine.dispose()
 

@@ -3,7 +3,7 @@
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -271,6 +271,18 @@ class LivingPortal:
         """So many ticks at once."""
         for _ in range(count):
             self._tick()
+
+    def ticks_until(self, happened: Callable[[], object], *, at_most: int = 400) -> None:
+        """As many ticks at once as it takes: a page has all the time it needs to show what it has come to."""
+        for _ in range(at_most):
+            if happened():
+                return
+            self._tick()
+        raise AssertionError(f"it has not happened within {at_most} ticks")
+
+    def has_recorded(self, kind: str) -> bool:
+        """Whether there is an event of that type of the cluster."""
+        return any(recorded.type == kind for recorded in self.world.store.read_stream(cluster_stream(UID)))
 
     def converge(self, **spec: Any) -> None:
         """Declares the cluster and lets it come to rest, with some topics in it."""

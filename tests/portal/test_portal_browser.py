@@ -115,16 +115,13 @@ def test_a_roll_is_watched_from_its_first_step_to_its_last_without_touching_anyt
     window = visit(portal)
     window.go("/clusters/orders/rollout")
     portal.roll(version="4.2.0")
-    portal.play()
+    portal.ticks_until(lambda: portal.has_recorded("drain.requested"))
     timeline = window.page.locator("#timeline")
     expect(timeline.locator("tr", has_text="brokers-a-0").locator("td.now")).to_be_visible()
     expect(window.page.get_by_text("Roll to generation 2")).to_be_visible()
-    expect(timeline.locator("tr.finished", has_text="brokers-a-0")).to_be_visible(timeout=30_000)
-    portal.hold()
-    for _ in range(40):
-        portal.ticks(10)
-        if portal.world.is_converged():
-            break
+    portal.ticks_until(lambda: portal.has_recorded("replacement.completed"))
+    expect(timeline.locator("tr.finished", has_text="brokers-a-0")).to_be_visible()
+    portal.ticks_until(portal.world.is_converged)
     expect(window.page.get_by_text("The last roll, to generation 2")).to_be_visible()
     expect(window.page.get_by_text("Synced")).to_be_visible()
     window.assert_content()

@@ -27,21 +27,18 @@ def test_a_broker_is_chosen_planned_and_emptied_while_the_page_counts(portal: Li
     assert not window.barriers()
     page.get_by_role("button", name="Yes, do it").click()
     expect(page.get_by_text("Kept empty: 1000")).to_be_visible()
-    until_moving(portal)
+    portal.ticks_until(lambda: is_moving(portal), at_most=20)
     expect(page.get_by_role("region", name="Moves that run")).to_be_visible()
     assert not window.barriers()
-    portal.play()
-    expect(page.get_by_role("region", name="Moves that run")).to_have_count(0, timeout=30_000)
+    portal.ticks_until(lambda: not is_moving(portal))
+    expect(page.get_by_role("region", name="Moves that run")).to_have_count(0)
     window.assert_content()
 
 
-def until_moving(portal: LivingPortal) -> None:
-    for _ in range(20):
-        portal.ticks(1)
-        seen = portal.services.fleet.last_snapshot(UID)
-        if seen is not None and seen.moving():
-            return
-    raise AssertionError("nothing moves")
+def is_moving(portal: LivingPortal) -> bool:
+    """As Kafka was read last."""
+    seen = portal.services.fleet.last_snapshot(UID)
+    return seen is not None and bool(seen.moving())
 
 
 def test_the_wizard_needs_no_script(portal: LivingPortal, visit: Visit) -> None:

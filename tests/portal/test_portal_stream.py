@@ -97,9 +97,8 @@ def test_an_open_page_of_a_cluster_at_rest_follows_what_kafka_says(empty_portal:
     asked: list[str] = []
     fleet.on("request", lambda request: asked.append(request.url))
     portal.world.kafka.write("payments", 120_000)
-    portal.play()
+    portal.ticks(70)
     expect(size).not_to_have_text(before)
-    portal.hold()
     assert portal.world.store.head() == head, "nothing was recorded"
     assert not asked, "the fleet's list shows nothing of what was read"
     assert listeners(portal) == 1

@@ -47,17 +47,18 @@ def empty_portal() -> Iterator[LivingPortal]:
 
 @pytest.fixture
 def visit(chromium: Browser) -> Iterator[Callable[..., Watched]]:
-    """Opens a browser window on a portal, signed in unless told otherwise; it keeps what the browser complains of."""
+    """Opens a browser window on a portal; it keeps what the browser complains of. It has the cookie of a session of
+    the first user unless told otherwise: two pages less for each test than by the form, which has tests of its own.
+    """
     contexts: list[BrowserContext] = []
 
     def open_window(portal: LivingPortal, *, scheme: str = "light", signed_in: bool = True, **more: object) -> Watched:
         context = chromium.new_context(viewport=WIDE, color_scheme=scheme, **more)  # type: ignore[arg-type]
         contexts.append(context)
-        page: Page = context.new_page()
-        watched = Watched(page, portal.url)
         if signed_in:
-            watched.sign_in(portal.password)
-        return watched
+            portal.sign_in(context)
+        page: Page = context.new_page()
+        return Watched(page, portal.url)
 
     yield open_window
     for context in contexts:

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from argon2 import PasswordHasher
@@ -34,9 +34,10 @@ from controlplane.pastplacement import NoPastPlacements, PastPlacements
 from controlplane.policies.gate import PolicyGate
 from controlplane.policies.shelf import NoPolicies, Policies
 from controlplane.portal.access.passwords import Passwords
-from controlplane.portal.access.people import People
+from controlplane.portal.access.people import FIRST_USER, People
+from controlplane.portal.access.sessions import begin_session
 from controlplane.portal.app import create_app
-from controlplane.portal.auth import loopback_hosts
+from controlplane.portal.auth import cookie_name, loopback_hosts
 from controlplane.portal.oidc.binding import OidcBinding
 from controlplane.portal.oidc.provider import Provider
 from controlplane.portal.oidc.signin import OidcSignIn
@@ -57,6 +58,9 @@ from tests.fakes.windows import KeptWindows
 from tests.sim.failpoints import CrashingStore
 from tests.sim.topics import declared, topic_text
 from tests.sim.world import UID, World
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext
 
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 START_WITHIN_S = 20.0
@@ -239,6 +243,12 @@ class LivingPortal:
         self._server.should_exit = True
         for thread in self._threads:
             thread.join(timeout=20)
+
+    def sign_in(self, context: "BrowserContext") -> None:
+        """As the first user, by the cookie of a session."""
+        cookie, _ = begin_session(self.people.sessions, FIRST_USER, self.services.clock())
+        name = cookie_name(self.services.installation.id)
+        context.add_cookies([{"name": name, "value": cookie, "url": self.url}])
 
     def wait_for_listener(self) -> None:
         """Until an open page has its live stream."""

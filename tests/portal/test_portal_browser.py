@@ -216,7 +216,8 @@ def test_a_session_that_is_over_leads_an_open_page_to_the_login_form(portal: Liv
 
 
 def test_everything_can_be_done_without_javascript(portal: LivingPortal, visit: Visit) -> None:
-    window = visit(portal, java_script_enabled=False)
+    window = visit(portal, signed_in=False, java_script_enabled=False)
+    window.sign_in(portal.password)
     page = window.page
     page.goto(f"{portal.url}/clusters/orders/brokers?q=1001&sort=leaders")
     assert page.get_by_role("region", name="Brokers").locator("tbody tr").count() == 1
@@ -232,7 +233,8 @@ def test_everything_can_be_done_without_javascript(portal: LivingPortal, visit: 
 def test_an_empty_fleet_says_what_to_do_next_and_shows_the_first_cluster_by_itself(
     empty_portal: LivingPortal, visit: Visit
 ) -> None:
-    window = visit(empty_portal)
+    window = visit(empty_portal, signed_in=False)
+    window.sign_in(empty_portal.password)
     expect(window.page.get_by_text("No cluster yet")).to_be_visible()
     expect(window.page.get_by_text("kedge apply -f orders.yaml")).to_be_visible()
     empty_portal.roll()

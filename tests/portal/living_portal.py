@@ -131,6 +131,8 @@ class LivingPortal:
     lake: PastPlacements = field(default_factory=NoPastPlacements)
     harm: Harmer = lambda view, chaos: None
     """Lends hands that do nothing."""
+    port: int = 0
+    """Of loopback; 0: any that is free."""
 
     def __post_init__(self) -> None:
         if self.empty:
@@ -143,7 +145,7 @@ class LivingPortal:
         self.windows = KeptWindows()
         self.watch = LoopWatch(self.world.clock)
         self._placements = MemoryPlacementStore()
-        self.door = listening("127.0.0.1", 0)
+        self.door = listening("127.0.0.1", self.port)
         port = self.door.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
         snapshot_of = self.world.converger.last_snapshot

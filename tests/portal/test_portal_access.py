@@ -17,32 +17,41 @@ from tests.portal.watched import Watched, serious
 
 Visit = Callable[..., Watched]
 
+PORT = free_port()
+"""Of the portals here, one after the other: the provider has to know where people come from."""
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[OidcServer]:
+    """A real one, which sends people back to a portal at one port."""
+    portal = f"http://127.0.0.1:{PORT}"
+    server = OidcServer(free_port(), [f"{portal}/oidc/callback"], [f"{portal}/login"])
+    with server.running():
+        yield server
+
 
 @pytest.fixture
-def provided(tmp_path: Path) -> Iterator[LivingPortal]:
-    """A portal that a real provider lets people into; whoever is of the group `platform` is an administrator."""
+def provided(provider: OidcServer, tmp_path: Path) -> Iterator[LivingPortal]:
+    """A portal that it lets people into; whoever is of the group `platform` is an administrator."""
     secret = tmp_path / "client-secret"
     secret.write_text(SECRET)
     secret.chmod(0o600)
-    server = OidcServer(free_port(), [], [])
     living = LivingPortal(
         empty=True,
         provider=OidcBinding(
-            issuer=server.issuer,
+            issuer=provider.issuer,
             client_id=CLIENT,
             client_secret_file=secret,
             label="Example ID",
             allowed_email_domains=("example.com",),
         ),
+        port=PORT,
     )
-    server.redirects.append(f"{living.url}/oidc/callback")
-    server.ways_out.append(f"{living.url}/login")
     living.people.users.bind(Binding("group:platform", Role.ADMIN, "*"))
-    with server.running():
-        living.converge()
-        living.start()
-        yield living
-        living.stop()
+    living.converge()
+    living.start()
+    yield living
+    living.stop()
 
 
 def come_in(page: Page, login: str) -> None:

@@ -34,6 +34,8 @@ UPDATE_MS, SLOW_FOR_S, UPDATES = 500.0, 60.0, 10
 """Half of what ZooKeeper warns of for writing its log alone (fsync.warningthresholdms): an election or a change of an
 ISR takes several updates. Fewer updates than that in the time say nothing."""
 FILLING_FOR_S, FILLING_FULL_IN_S = 120.0, 86_400.0
+COPIES_TAKE = 1.05
+"""Of a disk, for each byte that is copied: indexes and what the file system keeps come beside it."""
 FULL_SHARE = 0.05
 
 _Rule = Callable[[Sequence[Vitals]], Iterator[tuple[str, str, dict[str, float]]]]
@@ -140,24 +142,32 @@ def _disk(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float
         total = last.total_bytes.get(name, 0)
         numbers = {"free_bytes": float(free), "total_bytes": float(total)}
         points = [(v.at_s, float(v.free_bytes[name])) for v in history if name in v.free_bytes]
-        grows = -(slope(thinned(points, MOST_POINTS)) or 0.0)
-        written = _written(history, name)
+        fills = min(-(slope(thinned(points, MOST_POINTS)) or 0.0), _written(history, name))
         if total and free < FULL_SHARE * total:
             yield f"disk_full:{name}", f"{name}: {_mib(free)} of {_mib(total)} MiB are free", numbers
-        elif min(grows, written) > 0 and free / min(grows, written) <= FILLING_FULL_IN_S:
-            full_in_s = free / grows
-            message = f"{name}: full in {full_in_s / 3600:.1f} h at {_mib(grows * 60):.1f} MiB a minute"
-            yield f"disk_filling:{name}", message, {**numbers, "bytes_per_s": grows, "full_in_s": full_in_s}
+        elif fills > 0 and free / fills <= FILLING_FULL_IN_S:
+            full_in_s = free / fills
+            message = f"{name}: full in {full_in_s / 3600:.1f} h at {_mib(fills * 60):.1f} MiB a minute"
+            yield f"disk_filling:{name}", message, {**numbers, "bytes_per_s": fills, "full_in_s": full_in_s}
 
 
 def _written(history: Sequence[Vitals], name: str) -> float:
-    """Bytes a second by which the disk filled in the last `FILLING_FOR_S`, deletions left out; 0 before there is so
-    much to look at. A disk that took a drain's copies, and rests since, is filling no more."""
-    stretch = [v for v in _last(history, FILLING_FOR_S) or () if name in v.free_bytes]
-    if len(stretch) < 2:
+    """Bytes a second by which clients filled the disk in the last `FILLING_FOR_S`, deletions left out; 0 before there
+    is so much to look at. What a drain copies ends with it, and whoever planned it knows that there is room.
+    """
+    stretch = _last(history, FILLING_FOR_S)
+    if stretch is None:
         return 0.0
-    fell = sum(max(0, a.free_bytes[name] - b.free_bytes[name]) for a, b in pairwise(stretch))
-    return fell / (stretch[-1].at_s - stretch[0].at_s)
+    fell = {disk: _fell(stretch, disk) for disk in stretch[-1].free_bytes}
+    before, now = stretch[0].copied_total, stretch[-1].copied_total
+    copied = COPIES_TAKE * (now - before) if before is not None and now is not None else 0.0
+    clients = max(0.0, 1 - copied / sum(fell.values())) if any(fell.values()) else 0.0
+    return clients * fell.get(name, 0) / (stretch[-1].at_s - stretch[0].at_s)
+
+
+def _fell(stretch: Sequence[Vitals], disk: str) -> int:
+    free = [v.free_bytes[disk] for v in stretch if disk in v.free_bytes]
+    return sum(max(0, a - b) for a, b in pairwise(free))
 
 
 def _metadata(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:

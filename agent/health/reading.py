@@ -43,6 +43,11 @@ _REQUESTS: Mapping[str, Mapping[str, object]] = {
         "mbean": "kafka.log:type=LogManager,name=OfflineLogDirectoryCount",
         "attribute": "Value",
     },
+    "copied": {
+        "type": "read",
+        "mbean": "kafka.server:type=BrokerTopicMetrics,name=ReassignmentBytesInPerSec",
+        "attribute": "Count",
+    },
     "metadata_lag_ms": {
         "type": "read",
         "mbean": "kafka.server:type=broker-metadata-metrics",
@@ -98,6 +103,7 @@ def read_vitals(jolokia: Jolokia, *, at_s: float, pid: int, log_dirs: Sequence[L
         cleaner_dead_threads=whole(told["cleaner_dead_threads"]),
         uncleanable_partitions=_sum(told["uncleanable"], "Value"),
         offline_log_dirs=whole(told["offline_log_dirs"]),
+        copied_total=whole(told["copied"]),
         metadata_lag_ms=whole(told["metadata_lag_ms"]),
         zookeeper_session=told["zookeeper_session"] if isinstance(told["zookeeper_session"], str) else None,
         identity=_identity(told["app_info"]),

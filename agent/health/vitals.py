@@ -26,6 +26,8 @@ class Vitals:
     cleaner_dead_threads: int | None = None
     uncleanable_partitions: int | None = None
     offline_log_dirs: int | None = None
+    copied_total: int | None = None
+    """Bytes that moves brought: of partitions of which this broker is to be a new replica."""
     metadata_lag_ms: int | None = None
     metadata_errors: int | None = None
     is_active_controller: bool | None = None

@@ -151,6 +151,8 @@ def test_a_disk_that_fills_in_weeks_or_empties_is_none() -> None:
 
 
 def test_a_disk_that_took_copies_and_rests_since_is_not_filling() -> None:
+    """Of a broker that does not tell what was copied."""
+
     def free(k: int) -> int:
         return (50_000 - 400 * min(k, 12)) * MIB
 
@@ -158,6 +160,36 @@ def test_a_disk_that_took_copies_and_rests_since_is_not_filling() -> None:
     assert names(copied[:12]) == ["disk_filling:data"], "while they come"
     assert names(copied[:22]) == []
     assert names(copied) == []
+
+
+def test_a_disk_is_not_filling_while_it_takes_the_copies_of_a_drain() -> None:
+    def copies(k: int) -> int:
+        return 400 * max(0, min(k, 40) - 10) * MIB
+
+    def during(clients: int) -> list[Vitals]:
+        taken = (copies(k) * 1.03 + clients * k * MIB for k in range(80))
+        return history(
+            80, lambda k: {"free_bytes": {"data": int(50_000 * MIB - next(taken))}, "copied_total": copies(k)}
+        )
+
+    assert {name for n in range(1, 81) for name in names(during(0)[:n])} == set()
+    filled = during(100)
+    for n in (20, 40, 60, 80):
+        (found,) = judge(filled[:n])
+        assert found.name == "disk_filling:data", "clients fill it beside the drain"
+        assert found.numbers["bytes_per_s"] == pytest.approx(100 * MIB / EVERY_S, rel=0.1)
+
+
+def test_copies_are_counted_for_the_disks_that_fill() -> None:
+    """Kafka counts them for the broker, not for its directories."""
+
+    def sample(k: int) -> dict[str, object]:
+        free = {"data": (50_000 - 400 * k) * MIB, "more": 50_000 * MIB}
+        return {"free_bytes": free, "total_bytes": dict.fromkeys(free, 100_000 * MIB), "copied_total": 200 * k * MIB}
+
+    (found,) = judge(history(40, sample))
+    assert found.name == "disk_filling:data"
+    assert found.numbers["bytes_per_s"] == pytest.approx((400 - 1.05 * 200) * MIB / EVERY_S)
 
 
 def test_a_process_that_is_another_node_or_release_than_was_asked_for_is_told_by_its_second_sample() -> None:

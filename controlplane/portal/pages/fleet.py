@@ -15,6 +15,7 @@ from controlplane.portal.routes.clusters import source_of_cluster
 from controlplane.portal.schemas import clusters as api
 from controlplane.portal.search import search_all
 from controlplane.portal.services import PortalServices, Services
+from controlplane.reports import AGENT_FINDINGS, ailing
 from controlplane.view import ClusterView
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
@@ -105,7 +106,8 @@ def search(request: Request, services: Services, q: Annotated[str, Query(max_len
 
 def fleet_rows(services: PortalServices) -> list[FleetRow]:
     """A line for each living cluster, in no order."""
-    return [fleet_row(services, v) for v in services.fleet.views() if not v.deleted]
+    sick = ailing(services.latest.of_kind(AGENT_FINDINGS), services.clock())
+    return [_row(services, v, ails=v.uid in sick) for v in services.fleet.views() if not v.deleted]
 
 
 def rows_like(rows: Iterable[FleetRow], *, text: str, health: str) -> list[FleetRow]:
@@ -116,12 +118,17 @@ def rows_like(rows: Iterable[FleetRow], *, text: str, health: str) -> list[Fleet
 
 def fleet_row(services: PortalServices, view: ClusterView) -> FleetRow:
     """The line of one cluster."""
+    marks = services.latest.of_cluster(view.uid, AGENT_FINDINGS)
+    return _row(services, view, ails=bool(ailing(marks, services.clock())))
+
+
+def _row(services: PortalServices, view: ClusterView, *, ails: bool) -> FleetRow:
     snapshot, source, now = services.fleet.last_snapshot(view.uid), source_of_cluster(services, view), services.clock()
     return FleetRow(
         cluster=answers.cluster_out(view, services.fleet, now=now, progress=services.progress(view), source=source),
         team=view.document.metadata.owner if view.document else "",
         sync=sync_word(view, source.sync),
-        health=health_word(view, snapshot, now),
+        health=health_word(view, snapshot, now, ails=ails),
         under_replicated=len(snapshot.under_replicated()) if snapshot else None,
         offline=len(snapshot.leaderless()) if snapshot else None,
         environment=_environment(view),

@@ -38,8 +38,9 @@ def sync_word(view: ClusterView, source_sync: str = "") -> Word:
     return Word("Synced", "good", f"generation {view.generation} is in force")
 
 
-def health_word(view: ClusterView, snapshot: KafkaSnapshot | None, now: datetime) -> Word:
-    """Healthy, Progressing, Suspended, Degraded, Missing or Unknown; the worst that is known comes first."""
+def health_word(view: ClusterView, snapshot: KafkaSnapshot | None, now: datetime, *, ails: bool = False) -> Word:
+    """Healthy, Progressing, Suspended, Degraded, Missing or Unknown; the worst that is known comes first. `ails`: an
+    agent has told of a finding a moment ago."""
     if view.unreadable:
         return Word("Unknown", "mute", f"the history cannot be read: {view.unreadable}")
     if (ill := _illness(view, snapshot)) is not None:
@@ -57,6 +58,8 @@ def health_word(view: ClusterView, snapshot: KafkaSnapshot | None, now: datetime
     behind = len(snapshot.under_replicated())
     if behind:
         return Word("Degraded", "warn", f"{counted(behind, 'partition')} {_has(behind)} a replica out of sync")
+    if ails:
+        return Word("Degraded", "warn", "an agent finds something wrong, which the cluster's own page tells")
     return Word("Healthy", "good", f"all {len(snapshot.partitions)} partitions are in sync")
 
 

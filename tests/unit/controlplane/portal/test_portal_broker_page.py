@@ -1,5 +1,6 @@
 """The page of one broker: the gate's own answer to a restart, what is in its way, and what its agent found."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -8,6 +9,7 @@ from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.latest import Observation, Subject
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
+from controlplane.reports import keep_report
 from events import facts
 from planner.observed import PartitionSeen
 from tests.builders import a_partition, a_report, a_snapshot
@@ -97,3 +99,18 @@ def test_findings_of_the_agent_are_shown_with_their_numbers() -> None:
     assert "&lt;b&gt;grows&lt;/b&gt;" in text
     assert 'rss_bytes <span class="mono">2147483648</span>' in text
     assert "What its agent found" not in page_of(house_with(FINE))
+
+
+def test_a_cluster_in_which_an_agent_finds_something_is_healthy_on_no_page() -> None:
+    house = house_with(FINE)
+    house.record(facts.RecycleStarted(1, (), (), (), "born"), facts.RecycleCompleted(1))
+    view = house.view()
+    instance = next(i for i in view.brokers() if i.service_id == 1000)
+    finding = {"name": "memory_leak", "since": START, "message": "it grows", "numbers": {}}
+    for findings, word in (((), "Healthy"), ((finding,), "Degraded"), ((), "Healthy")):
+        report = a_report(instance, received_at=house.now, findings=findings).report
+        keep_report(house.latest, view.uid, instance.key, report, house.now)
+        browser = house.browser("ada", VIEWER)
+        for path in ("/", "/clusters/orders"):
+            assert set(re.findall(r"Healthy|Degraded|Progressing", browser.get(path).text)) == {word}
+        house.pass_time(seconds=31)

@@ -70,3 +70,8 @@ def test_what_is_wrong_with_a_cluster_is_its_word(view: ClusterView, snapshot, w
     found = health_word(view, snapshot, NOW)
     assert found.text == word
     assert found.why
+
+
+def test_a_cluster_in_which_an_agent_finds_something_is_not_healthy() -> None:
+    assert health_word(a_view(), WELL, NOW, ails=True).text == "Degraded"
+    assert health_word(replace(a_view(), paused="freeze"), WELL, NOW, ails=True).text == "Suspended"

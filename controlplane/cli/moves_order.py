@@ -7,8 +7,10 @@ from controlplane.cli.session import Session
 from controlplane.portal.schemas import moves as move_api
 
 
-def agreed_moves(session: Session, name: str, wanted: move_api.MovesPlanIn, *, yes: bool, aside: bool = False) -> str:
-    """The digest of the plan that was shown and agreed to; the server refuses the order once that has moved.
+def agreed_moves(
+    session: Session, name: str, wanted: move_api.MovesPlanIn, *, yes: bool, aside: bool = False
+) -> move_api.MovesPlanOut:
+    """The plan that was shown and agreed to; the server refuses an order with its digest once that has moved.
 
     Nobody is asked where nothing would be recorded. `aside`: the plan is shown on standard error, for machines read the
     answer. Raises CliError on a no, and Refused where nothing can be planned.
@@ -22,4 +24,4 @@ def agreed_moves(session: Session, name: str, wanted: move_api.MovesPlanIn, *, y
     question = f"Do this to {name}?"
     if found.changes and not yes and not confirm(session, question, unattended="add -y, or use a terminal"):
         raise CliError("not confirmed, nothing was changed")
-    return found.digest
+    return found

@@ -31,9 +31,11 @@ def order_rebalance(
         wanted = move_api.MovesPlanIn(
             kind="rebalance", targets=onto, per_day_gib=per_day_gib, throttle_mib_per_s=throttle
         )
-        digest = agreed_moves(session, name, wanted, yes=yes)
+        found = agreed_moves(session, name, wanted, yes=yes)
+        if not found.changes:
+            return  # nothing is recorded, and there is nothing to wait for
         order = node_api.RebalanceIn(
-            reason=reason, targets=onto, per_day_gib=per_day_gib, throttle_mib_per_s=throttle, digest=digest
+            reason=reason, targets=onto, per_day_gib=per_day_gib, throttle_mib_per_s=throttle, digest=found.digest
         )
         answer = session.client.rebalance(name, order)
     session.show(answer.sentence)

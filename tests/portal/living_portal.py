@@ -323,6 +323,14 @@ class LivingPortal:
                 )
             self.world.tick()
 
+    def crowd(self, topic: str, *brokers: int) -> None:
+        """All partitions of a topic on these brokers, led by the first of them: there is something to be spread."""
+        with self._turn:
+            kafka = self.world.kafka
+            there = [p.name for p in kafka.snapshot().partitions if p.name.topic == topic]
+            assert kafka.reassign(dict.fromkeys(there, brokers)) == {}
+        self.ticks_until(lambda: not kafka.snapshot().moving())
+
     def record(self) -> None:
         """What the server that reads Kafka writes down of where topics are."""
         with self._turn:

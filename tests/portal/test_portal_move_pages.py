@@ -42,6 +42,7 @@ def is_moving(portal: LivingPortal) -> bool:
 
 
 def test_the_wizard_needs_no_script(portal: LivingPortal, visit: Visit) -> None:
+    portal.crowd("orders", 1000, 1001, 1002)
     portal.ticks(70)
     window = visit(portal, java_script_enabled=False)
     page = window.page
@@ -75,6 +76,8 @@ def test_who_takes_it_is_chosen_and_the_form_is_for_everybodys_eyes(portal: Livi
 def test_a_rebalance_onto_chosen_brokers_is_planned_agreed_to_and_begun(portal: LivingPortal, visit: Visit) -> None:
     portal.converge(brokers=6)
     portal.fill("<b>x", "refunds")
+    portal.ticks_until(lambda: portal.has_recorded("rebalance.completed"))  # what the new brokers get by themselves
+    portal.crowd("refunds", 1000, 1001, 1002)
     portal.ticks(70)
     window = visit(portal)
     page = window.page

@@ -182,9 +182,9 @@ def evacuate(
     session = session_of(context)
     takers = targets or []
     wanted = move_api.MovesPlanIn(kind="drain", brokers=brokers, targets=takers, throttle_mib_per_s=throttle)
-    digest = agreed_moves(session, cluster, wanted, yes=yes, aside=output is not Format.TEXT)
+    found = agreed_moves(session, cluster, wanted, yes=yes, aside=output is not Format.TEXT)
     order = move_api.EvacuateIn(
-        brokers=brokers, reason=reason, targets=takers, throttle_mib_per_s=throttle, digest=digest
+        brokers=brokers, reason=reason, targets=takers, throttle_mib_per_s=throttle, digest=found.digest
     )
     _answer(session, session.client.evacuate(cluster, order), output)
     first = f"kedge readmit {cluster} --broker {brokers[0]}"

@@ -3,6 +3,7 @@
 import threading
 
 from controlplane.commands import EvacuateBrokers, RebalanceCluster
+from controlplane.converger.inhand import has_work
 from controlplane.deciders.nodes import Asked, evacuation_asked
 from controlplane.deciders.rebalances import rebalance_asked
 from controlplane.portal.schemas import moves as move_api
@@ -42,6 +43,15 @@ def moves_asked(view: ClusterView, command: Moves, kafka: KafkaSnapshot | None) 
     return evacuation_asked(view, command, kafka)
 
 
+def unless_even(view: ClusterView, command: Moves, asked: Asked, preview: Preview) -> Asked:
+    """What was asked for; nothing where it is a rebalance that no move would come of, and no work in hand may change
+    that before it begins."""
+    does_something = preview.course.total_moves or preview.shortfall or has_work(view)
+    if does_something or not isinstance(command, RebalanceCluster):
+        return asked
+    return Asked(None, f"no move would spread the replicas of {view.name} better")
+
+
 def plan_out(services: PortalServices, view: ClusterView, command: Moves, asked: Asked) -> move_api.MovesPlanOut:
     """The same for a program, with the digest a yes is bound to."""
     snapshot = services.fleet.last_snapshot(view.uid)
@@ -50,6 +60,7 @@ def plan_out(services: PortalServices, view: ClusterView, command: Moves, asked:
         preview = planned(services, view, command)
     except NoPreview as none:
         why = str(none)
+    asked = asked if preview is None else unless_even(view, command, asked, preview)
     return move_api.MovesPlanOut(
         cluster=view.name,
         changes=asked.fact is not None,

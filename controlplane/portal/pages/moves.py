@@ -13,7 +13,7 @@ from controlplane.commands import CancelRebalance, EvacuateBrokers, RebalanceClu
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
-from controlplane.portal.answers.moves import GIB, Moves, moves_asked, planned
+from controlplane.portal.answers.moves import GIB, Moves, moves_asked, planned, unless_even
 from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
 from controlplane.portal.pages.cluster import head_of
@@ -74,6 +74,7 @@ def plan(request: Request, name: str, services: Services, rights: Caller, form: 
     preview, why = None, ""
     try:
         preview = planned(services, view, command)
+        asked = unless_even(view, command, asked, preview)
     except NoPreview as none:
         why = str(none)
     return page(

@@ -67,6 +67,14 @@ def test_who_alone_receives_is_told_while_it_runs() -> None:
     assert told.startswith("rebalance (person) onto 1003, 1004: batch 2 of 7")
 
 
+def test_a_rebalance_that_no_move_would_come_of_is_not_asked_for(world: World) -> None:
+    sentence = "no move would spread the replicas of orders better"
+    world.server.on("POST", "/clusters/orders/moves/plan", planned(changes=False, sentence=sentence))
+    ran = world.run("rebalance", "orders", "--yes", "--wait")
+    assert (ran.exit_code, sent(world)) == (exits.OK, [])
+    assert sentence in ran.stdout
+
+
 def test_a_rebalance_is_cancelled(world: World) -> None:
     ran = world.run("rebalance", "orders", "--cancel", "--reason", "not now")
     assert (ran.exit_code, ran.stdout) == (exits.OK, "orders: rebalance/cancel recorded\n")

@@ -177,6 +177,8 @@ def test_a_demoted_broker_cannot_be_chosen_on_the_page(portal: LivingPortal, bro
 
 
 def test_a_rebalance_is_planned_recorded_once_and_cancelled(portal: LivingPortal, browser: TestClient) -> None:
+    portal.crowd("orders", 1000, 1001, 1002)
+    portal.ticks(70)
     plan = browser.post(f"{MOVES}/plan", data={"kind": "rebalance", "per_day_gib": "5"})
     key = re.search(r'name="key" value="([0-9a-f]{32})"', plan.text)
     assert key is not None
@@ -186,6 +188,25 @@ def test_a_rebalance_is_planned_recorded_once_and_cancelled(portal: LivingPortal
     assert "Cancel the rebalance" in browser.get(MOVES).text
     assert browser.post(f"{MOVES}/cancel").status_code == 303
     assert "rebalance.cancel_requested" in types(portal)
+
+
+def test_a_rebalance_that_no_move_would_come_of_asks_for_no_yes(portal: LivingPortal, browser: TestClient) -> None:
+    portal.crowd("orders", 1000, 1001, 1002)
+    portal.ticks(70)
+    home, wanted = "/v1/clusters/orders", {"kind": "rebalance"}
+    looked = browser.post(f"{home}/moves/plan", json=wanted).json()
+    assert looked["changes"]
+    assert looked["plan"]["total_moves"]
+    browser.post(f"{home}/rebalance", json={"reason": "even", "digest": looked["digest"]})
+    portal.ticks(600)
+    assert "rebalance.completed" in types(portal)
+    again = browser.post(f"{home}/moves/plan", json=wanted).json()
+    said = "no move would spread the replicas of orders better"
+    assert (again["changes"], again["plan"]["total_moves"], again["sentence"]) == (False, 0, said)
+    text = browser.post(f"{MOVES}/plan", data=wanted).text
+    assert "There is nothing to do." in text
+    assert said in text
+    assert "Yes, do it" not in text
 
 
 def test_a_rebalance_shows_every_goal_before_and_after_on_the_page_and_to_a_program(browser: TestClient) -> None:

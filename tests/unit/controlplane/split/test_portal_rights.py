@@ -19,6 +19,7 @@ PEOPLES = (
 
 NOT_A_PORTALS = {
     "AgentPublished": "signed by a key of the loop",
+    "ChaosEnded": "of a fault that hands on VMs could not begin",
     "ChaosInjected": "needs hands on VMs",
     "ConditionChanged": "what git sync found of a source",
     "DemoteRequested": "a cure",

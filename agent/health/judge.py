@@ -3,7 +3,7 @@
 A rule speaks only when what it needs was told, and for as long as it says: a busy second is no finding.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from agent.health.trend import slope, thinned
@@ -137,12 +137,12 @@ def _storage(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, fl
 
 
 def _disk(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
-    last = history[-1]
+    last, written = history[-1], _written(history)
     for name, free in sorted(last.free_bytes.items()):
         total = last.total_bytes.get(name, 0)
         numbers = {"free_bytes": float(free), "total_bytes": float(total)}
         points = [(v.at_s, float(v.free_bytes[name])) for v in history if name in v.free_bytes]
-        fills = min(-(slope(thinned(points, MOST_POINTS)) or 0.0), _written(history, name))
+        fills = min(-(slope(thinned(points, MOST_POINTS)) or 0.0), written.get(name, 0.0))
         if total and free < FULL_SHARE * total:
             yield f"disk_full:{name}", f"{name}: {_mib(free)} of {_mib(total)} MiB are free", numbers
         elif fills > 0 and free / fills <= FILLING_FULL_IN_S:
@@ -151,18 +151,20 @@ def _disk(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float
             yield f"disk_filling:{name}", message, {**numbers, "bytes_per_s": fills, "full_in_s": full_in_s}
 
 
-def _written(history: Sequence[Vitals], name: str) -> float:
-    """Bytes a second by which clients filled the disk in the last `FILLING_FOR_S`, deletions left out; 0 before there
-    is so much to look at. What a drain copies ends with it, and whoever planned it knows that there is room.
+def _written(history: Sequence[Vitals]) -> Mapping[str, float]:
+    """By disk, the bytes a second by which clients filled it in the last `FILLING_FOR_S`, deletions left out; empty
+    before there is so much to look at. What a drain copies ends with it, and whoever planned it knows that there is
+    room.
     """
     stretch = _last(history, FILLING_FOR_S)
     if stretch is None:
-        return 0.0
+        return {}
     fell = {disk: _fell(stretch, disk) for disk in stretch[-1].free_bytes}
     before, now = stretch[0].copied_total, stretch[-1].copied_total
     copied = COPIES_TAKE * (now - before) if before is not None and now is not None else 0.0
     clients = max(0.0, 1 - copied / sum(fell.values())) if any(fell.values()) else 0.0
-    return clients * fell.get(name, 0) / (stretch[-1].at_s - stretch[0].at_s)
+    over_s = stretch[-1].at_s - stretch[0].at_s
+    return {disk: clients * bytes_ / over_s for disk, bytes_ in fell.items()}
 
 
 def _fell(stretch: Sequence[Vitals], disk: str) -> int:

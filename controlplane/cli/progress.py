@@ -149,8 +149,7 @@ def rebalance_words(rebalance: RebalanceOut) -> str:
     if not rebalance.engine:
         why = f", {rebalance.failed}" if rebalance.failed else ""
         return f"{name}: being planned, {rebalance.reason}{why}"
-    begun, batches = rebalance.batch >= 0, rebalance.batches
-    at = f"batch {rebalance.batch + 1} of {batches}" if begun else f"{batches} batch{'es' * (batches != 1)}"
+    at = _at_batch(rebalance.batch, rebalance.batches)
     left = human_bytes(rebalance.bytes_left)
     size = f"{counted(rebalance.moves, 'move')}, {human_bytes(rebalance.bytes)}, {left} left"
     change = f"imbalance {rebalance.imbalance_before:.0f} % -> {rebalance.imbalance_after:.0f} %"
@@ -162,10 +161,14 @@ def batch_words(drain: DrainOut) -> str:
     """`batch 2 of 5, 36 moves, 12.0 MiB, planned by spark`."""
     if not drain.engine:
         return f"being planned, round {drain.round}"
-    planned = "1 batch" if drain.batches == 1 else f"{drain.batches} batches"
-    at = f"batch {drain.batch + 1} of {drain.batches}" if drain.batch >= 0 else planned
+    at = _at_batch(drain.batch, drain.batches)
     again = f", round {drain.round}" if drain.round > 1 else ""
     return f"{at}, {counted(drain.moves, 'move')}, {human_bytes(drain.bytes)}, {planned_by(drain.engine)}{again}"
+
+
+def _at_batch(batch: int, batches: int) -> str:
+    """`batch 2 of 5`; `5 batches` before the first. `batch` counts from 0 and is -1 then."""
+    return f"batch {batch + 1} of {batches}" if batch >= 0 else f"{batches} batch{'es' * (batches != 1)}"
 
 
 def _phase_news(before: dict[str, InstanceOut], now: ClusterDetailOut, *, is_first: bool) -> Iterator[str]:

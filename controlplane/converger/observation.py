@@ -107,6 +107,10 @@ class ReportSeen:
         """Whether anything may be done on it."""
         return now - self.received_at <= STALE_AFTER
 
+    def since(self, service: ServiceReport) -> datetime:
+        """When the service came to be as it is, by our clock: how long ago that was is by the VM's."""
+        return self.received_at - (self.report.at - service.since)
+
     def service(self, name: str) -> ServiceReport | None:
         for service in self.report.services:
             if service.name == name:

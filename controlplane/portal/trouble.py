@@ -81,6 +81,11 @@ def message_of(condition: ConditionOut) -> str:
     return condition.message.partition(NEXT)[0].rstrip(" .")
 
 
+def has_or_have(count: int) -> str:
+    """The verb behind so many of something."""
+    return "has" if count == 1 else "have"
+
+
 def _reasons(detail: ClusterDetailOut) -> Iterator[str]:
     """The gravest first."""
     if detail.status in _FROZEN:
@@ -96,8 +101,8 @@ def _reasons(detail: ClusterDetailOut) -> Iterator[str]:
     if _is_at_rest(detail):
         yield from _late(detail)
         if detail.under_replicated:
-            has = "has" if detail.under_replicated == 1 else "have"
-            yield f"{counted(detail.under_replicated, 'partition')} {has} replicas that are not in sync"
+            behind = detail.under_replicated
+            yield f"{counted(behind, 'partition')} {has_or_have(behind)} replicas that are not in sync"
     else:
         yield from (_said(c) for kind in ITS_TURN for c in detail.conditions if c.type == kind and c.status)
 
@@ -122,8 +127,8 @@ def _partitions(detail: ClusterDetailOut, away: Sequence[InstanceOut]) -> Iterat
     names = ", ".join(_name(i) for i in away if i.service == "broker")
     who = f" ({names} away)" if names else ""
     if detail.leaderless:
-        has, them = ("has", "it") if detail.leaderless == 1 else ("have", "them")
-        many = counted(detail.leaderless, "partition")
+        many, has = counted(detail.leaderless, "partition"), has_or_have(detail.leaderless)
+        them = "it" if detail.leaderless == 1 else "them"
         yield f"{many} {has} no leader: nobody can write to {them} or read {them}{who}"
     if detail.under_min_isr:
         is_below = "is below its" if detail.under_min_isr == 1 else "are below their"

@@ -17,6 +17,7 @@ from agent.health.reading import read_vitals
 from agent.health.vitals import Finding, Vitals
 from agent.metrics import Jolokia, JolokiaSilent
 from tests.agent.agent_vm import KAFKA
+from tests.jolokia_port import answers, java_agent
 from tests.kafka_processes import wait_until
 
 pytestmark = pytest.mark.kafka
@@ -38,12 +39,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @contextmanager
 def running(folder: Path, *illness: str, limit: tuple[int, int] | None = None) -> Iterator[tuple[Jolokia, int]]:
     """A JVM with that illness, its metrics port and its pid. `limit` is one of its resource limits, (which, most)."""
-    (jar,) = (KAFKA / "4.1.1" / "libs").glob("jolokia-agent-jvm-*javaagent.jar")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
     java = shutil.which("java") or "java"
-    agent = f"-javaagent:{jar}=host=127.0.0.1,port={port},discoveryEnabled=false,policyLocation=file:{folder / POLICY}"
+    agent = java_agent(KAFKA / "4.1.1" / "libs", host="127.0.0.1", port=port, policy=folder / POLICY)
     command = [java, "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", agent]
     command += ["-cp", str(folder), "SickJvm", *illness]
 
@@ -63,12 +63,6 @@ def running(folder: Path, *illness: str, limit: tuple[int, int] | None = None) -
         process.kill()
         process.wait()
         process.stdout.close() if process.stdout else None
-
-
-def answers(jolokia: Jolokia) -> bool:
-    with suppress(JolokiaSilent):
-        return bool(jolokia.ask([{"type": "version"}]))
-    return False
 
 
 def watched(

@@ -20,6 +20,7 @@ from agent.metrics_topic import TopicNotMade, ensure_topic
 from agent.sending import KafkaCarrier, Undelivered
 from agent.wire import MetricsTopic, ServiceDocument
 from spark.metrics.topic import TOPIC_CONFIG
+from tests.jolokia_port import java_agent
 from tests.kafka_processes import JARS, KafkaProcesses, wait_until
 from tests.kafka_topics import create_topic
 
@@ -32,13 +33,12 @@ POLICY = Path(__file__).resolve().parent.parent.parent / "agent" / "services" / 
 @pytest.fixture(scope="module")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     kafka = KafkaProcesses(tmp_path_factory.mktemp("kafka"), network="127.0.61", min_isr=1, replication=1)
-    (jar,) = (JARS / "4.1.1" / "libs").glob("jolokia-agent-jvm-*-javaagent.jar")
-    options = f"host={HOST},port={PORT},discoveryEnabled=false,policyLocation=file:{POLICY}"
+    port = java_agent(JARS / "4.1.1" / "libs", host=HOST, port=PORT, policy=POLICY)
     try:
         kafka.start_controllers()
         kafka.add_broker(1, "a")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("JAVA_TOOL_OPTIONS", f"-Dsun.net.httpserver.nodelay=true -javaagent:{jar}={options}")
+            patch.setenv("JAVA_TOOL_OPTIONS", f"-Dsun.net.httpserver.nodelay=true {port}")
             kafka.start(1)
         create_topic(kafka.bootstrap, "orders", partitions=2, rf=1)
         create_topic(kafka.bootstrap, "bills", partitions=1, rf=1)

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from agent.health.reading import read_vitals
-from agent.metrics import Jolokia, JolokiaSilent
+from agent.metrics import Jolokia
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from planner.observed import TopicPartition
+from tests.jolokia_port import answers, java_agent
 from tests.kafka_processes import JARS, KafkaProcesses, wait_until
 from tests.kafka_topics import create_topic
 
@@ -24,8 +25,7 @@ def kafka(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KafkaProc
     processes = KafkaProcesses(tmp_path, network=NETWORK, version=VERSION, min_isr=1, replication=1)
     try:
         processes.found({1000: "a"})
-        (jar,) = (JARS / VERSION / "libs").glob("jolokia-agent-jvm-*javaagent.jar")
-        monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"-javaagent:{jar}=host={HOST},port={PORT},discoveryEnabled=false")
+        monkeypatch.setenv("JAVA_TOOL_OPTIONS", java_agent(JARS / VERSION / "libs", host=HOST, port=PORT))
         processes.add_broker(1001, "b")
         processes.start(1001)
         yield processes
@@ -40,12 +40,10 @@ def test_bytes_that_a_move_brings_are_counted_and_what_clients_write_is_not(kafk
     moved = TopicPartition("orders", 0)
 
     def copied() -> int | None:
-        try:
-            return read_vitals(jolokia, at_s=0.0, pid=1, log_dirs=(), proc=Path("/proc")).copied_total
-        except JolokiaSilent:
-            return None
+        return read_vitals(jolokia, at_s=0.0, pid=1, log_dirs=(), proc=Path("/proc")).copied_total
 
     try:
+        wait_until(lambda: answers(jolokia), "the metrics port to answer")
         wait_until(lambda: len(gateway.snapshot().live_brokers()) == 2, "two live brokers")
         create_topic(kafka.bootstrap, "orders", partitions=1, rf=1, bytes_per_partition=8 * MB)
         create_topic(kafka.bootstrap, "written", partitions=2, rf=2, bytes_per_partition=2 * MB)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.metrics import Jolokia, JolokiaSilent
+from agent.metrics import Jolokia
 from agent.oldclients import old_clients
 from agent.wire import OldClientReport
+from tests.jolokia_port import answers, java_agent
 from tests.kafka_processes import JARS, wait_until
 from tests.zookeeper_processes import ZooKeeperProcesses
 
@@ -22,9 +23,7 @@ def broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[st
     kafka = ZooKeeperProcesses(tmp_path, network=NETWORK, version=VERSION)
     try:
         kafka.found([1])
-        (jar,) = (JARS / VERSION / "libs").glob("jolokia-agent-jvm-*javaagent.jar")
-        options = f"host={NETWORK}.1,port=8778,discoveryEnabled=false"
-        monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"-javaagent:{jar}={options}")
+        monkeypatch.setenv("JAVA_TOOL_OPTIONS", java_agent(JARS / VERSION / "libs", host=f"{NETWORK}.1", port=8778))
         node = kafka.add_broker(1000)
         kafka.start_broker(1000)
         yield node.host, node.port
@@ -47,13 +46,7 @@ def ask_for_offsets(address: tuple[str, int], *, version: int) -> None:
 def test_a_request_in_a_version_kafka_4_refuses_is_told_with_its_client(broker: tuple[str, int]) -> None:
     jolokia = Jolokia(f"http://{NETWORK}.1:8778", timeout_s=10.0)
 
-    def answers() -> bool:
-        try:
-            return bool(jolokia.ask([{"type": "version"}]))
-        except JolokiaSilent:
-            return False
-
-    wait_until(answers, "the metrics port to answer")
+    wait_until(lambda: answers(jolokia), "the metrics port to answer")
     assert old_clients(jolokia) == ()
     ask_for_offsets(broker, version=1)
     assert old_clients(jolokia) == (), "version 1 is spoken by Kafka 4, too"

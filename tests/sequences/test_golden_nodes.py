@@ -10,6 +10,7 @@ from events import facts
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded
 from tests.sim.asking import ask_for_evacuation, ask_for_replacement, ask_for_restart
+from tests.sim.vms import Vm
 from tests.sim.world import World
 
 
@@ -97,6 +98,19 @@ def restarted_broker_does_not_come_back(world: World) -> None:
     world.converge(ticks=300)
 
 
+def _is_heard_again_beside_one_down(world: World, late: Vm, down: Vm, *, deaf_ticks: int, heard_ticks: int) -> None:
+    """`down` ends while `late` hears nothing, which then hears again and is not started anew; `down` may begin then."""
+    down.deaf = True
+    world.machines.stop_process(down.key)
+    for ticks, deaf in ((deaf_ticks, True), (heard_ticks, False)):
+        late.deaf = deaf
+        for _ in range(ticks):
+            world.tick()
+    assert late.process is not None
+    assert late.process.document.start_id == f"{late.key}-1", "it is not started anew yet"
+    down.deaf = False
+
+
 def restart_is_heard_late_while_another_broker_is_down(world: World) -> None:
     """It serves on until that one is back, and is told again then."""
     _born(world)
@@ -104,15 +118,7 @@ def restart_is_heard_late_while_another_broker_is_down(world: World) -> None:
     late.deaf = True
     ask_for_restart(world)
     world.run(until=lambda w: "brokers-b-0.g1 did not hear of it within 30 s" in w.sentence(), ticks=60)
-    down.deaf = True
-    world.machines.stop_process(down.key)
-    for ticks, deaf in ((15, True), (30, False)):
-        late.deaf = deaf
-        for _ in range(ticks):
-            world.tick()
-    assert late.process is not None
-    assert late.process.document.start_id == f"{late.key}-1", "it is not started anew yet"
-    down.deaf = False
+    _is_heard_again_beside_one_down(world, late, down, deaf_ticks=15, heard_ticks=30)
     world.converge(ticks=300)
 
 
@@ -124,16 +130,8 @@ def restart_is_heard_in_time_and_another_broker_is_down_by_then(world: World) ->
     ask_for_restart(world)
     world.run(until=lambda w: late.key in w.view().restarts, ticks=60)
     asked_at = world.clock()
-    down.deaf = True
-    world.machines.stop_process(down.key)
-    for ticks, deaf in ((11, True), (15, False)):
-        late.deaf = deaf
-        for _ in range(ticks):
-            world.tick()
+    _is_heard_again_beside_one_down(world, late, down, deaf_ticks=11, heard_ticks=15)
     assert world.clock() - asked_at < HOLDS_FOR
-    assert late.process is not None
-    assert late.process.document.start_id == f"{late.key}-1", "it is not started anew yet"
-    down.deaf = False
     world.converge(ticks=300)
 
 

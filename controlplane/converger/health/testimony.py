@@ -87,8 +87,8 @@ def _runs_as(situation: Situation, instance: InstanceView) -> int:
 
 
 def _began_at(situation: Situation, instance: InstanceView) -> datetime | None:
-    """When the process came up that runs, by our clock: how long ago that was is by the VM's."""
+    """When the process came up that runs, by our clock."""
     seen, report = situation.seen.reports.get(instance.key), service_report(situation, instance)
     if seen is None or report is None or report.state != "running" or not _is_heard(situation, instance):
         return None
-    return seen.received_at - (seen.report.at - report.since)
+    return seen.since(report)

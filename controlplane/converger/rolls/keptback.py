@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from controlplane.converger.documents import is_doomed
 from controlplane.converger.observation import ReportSeen
 from controlplane.converger.rolls.arrivals import start_id
-from controlplane.converger.rolls.overtaken import LastReport, gone_since
+from controlplane.converger.rolls.overtaken import LastReport, somebody_has_gone
 from controlplane.converger.verdict import Situation
 from controlplane.folds.orders import HOLDS_FOR
 from controlplane.members import services_on, vm_of
@@ -35,7 +35,8 @@ def may_be_kept_back(view: ClusterView, key: str) -> bool:
 def is_kept_back(view: ClusterView, key: str, last: LastReport, now: datetime) -> bool:
     """Whether the VM's document is not to be given now."""
     return any(
-        now - at > HOLDS_FOR or gone_since(view, at, last, now, but=key) for _, at in _unheard_on(view, key, last(key))
+        now - at > HOLDS_FOR or somebody_has_gone(view, at, last, now, but=key)
+        for _, at in _unheard_on(view, key, last(key))
     )
 
 

@@ -21,13 +21,11 @@ SILENT_AFTER = timedelta(seconds=10)
 """An agent tells of itself every 3 s (`agent.settings`)."""
 
 
-def gone_since(view: ClusterView, asked_at: datetime, last: LastReport, now: datetime, *, but: str) -> str:
-    """The key of an instance that served when the order was given and may serve no more, "" where there is none. Its
-    own VM is left out (`but`), and so is who was told to stop or to start anew: that was with a gate of its own."""
-    others = (
-        i for i in view.instances.values() if i.key != but and i.phase is Phase.JOINED and i.key not in view.orders
-    )
-    return next((i.key for i in others if _has_gone(view, i, asked_at, last, now)), "")
+def somebody_has_gone(view: ClusterView, asked_at: datetime, last: LastReport, now: datetime, *, but: str) -> bool:
+    """Whether an instance that served when the order was given may serve no more. Its own VM is left out (`but`), and
+    so is who was told to stop or to start anew: that was with a gate of its own."""
+    others = (i for i in view.in_phase(Phase.JOINED) if i.key != but and i.key not in view.orders)
+    return any(_has_gone(view, i, asked_at, last, now) for i in others)
 
 
 def _has_gone(view: ClusterView, instance: InstanceView, asked_at: datetime, last: LastReport, now: datetime) -> bool:
@@ -42,8 +40,6 @@ def _has_gone(view: ClusterView, instance: InstanceView, asked_at: datetime, las
 
 
 def _changed(seen: ReportSeen, service: InstanceView, asked_at: datetime, orders: Container[str]) -> bool:
-    """Whether its process ended or began since, by our clock: how long ago that was is by the VM's."""
+    """Whether its process ended or began since."""
     told = seen.service(service.planned.service)
-    if told is None or service.service_key in orders:
-        return False
-    return seen.received_at - (seen.report.at - told.since) > asked_at
+    return told is not None and service.service_key not in orders and seen.since(told) > asked_at

@@ -276,6 +276,7 @@ def _short(view: ClusterView, fleet: Fleet, now: datetime, progress: str) -> dic
     sentence = said.sentence if said else ""
     pools = view.document.spec.pools if view.document else ()
     present = [i for i in view.alive() if i.phase in SERVING and not i.lost]
+    snapshot = fleet.last_snapshot(view.uid)
     return {
         "name": view.name,
         "uid": view.uid,
@@ -285,7 +286,7 @@ def _short(view: ClusterView, fleet: Fleet, now: datetime, progress: str) -> dic
         "status": status_word(view, now),
         "sentence": f"{sentence}: {progress}" if progress and sentence else sentence,
         "sentence_at": said.at if said else None,
-        "brokers": sum(_is_up(i, fleet.last_snapshot(view.uid)) for i in present if i.is_broker),
+        "brokers": _brokers_up(present, snapshot),
         "controllers": sum(_has_voter(i) and i.phase is not Phase.LAUNCHED for i in present),
         "desired_brokers": sum(p.size for p in pools if p.is_broker),
         "desired_controllers": sum(p.size for p in pools if p.is_quorum),
@@ -294,9 +295,11 @@ def _short(view: ClusterView, fleet: Fleet, now: datetime, progress: str) -> dic
     }
 
 
-def _is_up(broker: InstanceView, kafka: KafkaSnapshot | None) -> bool:
-    """Whether it has joined, and serves by Kafka's last word where there is one."""
-    return broker.phase is not Phase.LAUNCHED and (kafka is None or broker.service_id in kafka.live_brokers())
+def _brokers_up(present: Iterable[InstanceView], kafka: KafkaSnapshot | None) -> int:
+    """How many have joined, and serve by Kafka's last word where there is one."""
+    joined = [i.service_id for i in present if i.is_broker and i.phase is not Phase.LAUNCHED]
+    live = kafka.live_brokers() if kafka is not None else joined
+    return sum(broker in live for broker in joined)
 
 
 def _has_voter(instance: InstanceView) -> bool:

@@ -1,6 +1,7 @@
 """What emptying brokers, or a rebalance, would move: as a page shows it and as the API tells it."""
 
 import threading
+from dataclasses import dataclass
 
 from controlplane.commands import EvacuateBrokers, RebalanceCluster
 from controlplane.converger.inhand import has_work
@@ -43,7 +44,25 @@ def moves_asked(view: ClusterView, command: Moves, kafka: KafkaSnapshot | None) 
     return evacuation_asked(view, command, kafka)
 
 
-def unless_even(view: ClusterView, command: Moves, asked: Asked, preview: Preview) -> Asked:
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What would be recorded, and what would come of it: the plan, or why there is none to show."""
+
+    asked: Asked
+    preview: Preview | None
+    no_plan: str = ""
+
+
+def look_of(services: PortalServices, view: ClusterView, command: Moves, asked: Asked) -> Look:
+    """The plan for what was asked. Records nothing."""
+    try:
+        preview = planned(services, view, command)
+    except NoPreview as none:
+        return Look(asked, None, str(none))
+    return Look(_unless_even(view, command, asked, preview), preview)
+
+
+def _unless_even(view: ClusterView, command: Moves, asked: Asked, preview: Preview) -> Asked:
     """What was asked for; nothing where it is a rebalance that no move would come of, and no work in hand may change
     that before it begins."""
     does_something = preview.course.total_moves or preview.shortfall or has_work(view)
@@ -55,20 +74,15 @@ def unless_even(view: ClusterView, command: Moves, asked: Asked, preview: Previe
 def plan_out(services: PortalServices, view: ClusterView, command: Moves, asked: Asked) -> move_api.MovesPlanOut:
     """The same for a program, with the digest a yes is bound to."""
     snapshot = services.fleet.last_snapshot(view.uid)
-    preview, why = None, ""
-    try:
-        preview = planned(services, view, command)
-    except NoPreview as none:
-        why = str(none)
-    asked = asked if preview is None else unless_even(view, command, asked, preview)
+    look = look_of(services, view, command, asked)
     return move_api.MovesPlanOut(
         cluster=view.name,
-        changes=asked.fact is not None,
-        sentence=asked.sentence,
+        changes=look.asked.fact is not None,
+        sentence=look.asked.sentence,
         digest=placement_of(view, snapshot, command),
         metadata_at=snapshot.at if snapshot else None,
-        no_plan=why,
-        plan=_course_out(preview) if preview else None,
+        no_plan=look.no_plan,
+        plan=_course_out(look.preview) if look.preview else None,
     )
 
 

@@ -13,7 +13,7 @@ from controlplane.commands import CancelRebalance, EvacuateBrokers, RebalanceClu
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
-from controlplane.portal.answers.moves import GIB, Moves, moves_asked, planned, unless_even
+from controlplane.portal.answers.moves import GIB, Moves, look_of, moves_asked
 from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
 from controlplane.portal.pages.cluster import head_of
@@ -22,7 +22,7 @@ from controlplane.portal.pages.moverows import moves_in_hand
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import carry_out, living
 from controlplane.portal.services import Services
-from controlplane.previews.moves import NoPreview, placement_of
+from controlplane.previews.moves import placement_of
 from controlplane.replacement import Phase
 
 router = APIRouter(prefix="/clusters/{name}/moves", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
@@ -70,23 +70,17 @@ def plan(request: Request, name: str, services: Services, rights: Caller, form: 
     rights.require(Verb.STEER, traits_of(view.document), name)
     snapshot = services.fleet.last_snapshot(view.uid)
     command = _command(name, form, rights)
-    asked = moves_asked(view, command, snapshot)
-    preview, why = None, ""
-    try:
-        preview = planned(services, view, command)
-        asked = unless_even(view, command, asked, preview)
-    except NoPreview as none:
-        why = str(none)
+    look = look_of(services, view, command, moves_asked(view, command, snapshot))
     return page(
         request,
         "movesplan.html",
         cluster=name,
         form=form,
-        sentence=asked.sentence,
-        changes=asked.fact is not None,
-        preview=preview,
+        sentence=look.asked.sentence,
+        changes=look.asked.fact is not None,
+        preview=look.preview,
         read_at=snapshot.at if snapshot else None,
-        why=why,
+        why=look.no_plan,
         placement=placement_of(view, snapshot, command),
     )
 

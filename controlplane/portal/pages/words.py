@@ -7,7 +7,7 @@ from controlplane.converger.conditions.changes import BLOCKED
 from controlplane.converger.inhand import is_worked_on
 from controlplane.converger.pausing import hold_on
 from controlplane.portal.answers.clusters import STALE
-from controlplane.portal.trouble import GRAVE, needs_a_person
+from controlplane.portal.trouble import GRAVE, has_or_have, needs_a_person
 from controlplane.view import ClusterView, ConditionView
 from events.spec.problems import counted
 from planner.observed import KafkaSnapshot
@@ -57,7 +57,7 @@ def health_word(view: ClusterView, snapshot: KafkaSnapshot | None, now: datetime
         return Word("Unknown", "mute", f"Kafka was last read {(now - snapshot.at).total_seconds():.0f} s ago")
     behind = len(snapshot.under_replicated())
     if behind:
-        return Word("Degraded", "warn", f"{counted(behind, 'partition')} {_has(behind)} a replica out of sync")
+        return Word("Degraded", "warn", f"{counted(behind, 'partition')} {has_or_have(behind)} a replica out of sync")
     if ails:
         return Word("Degraded", "warn", "an agent finds something wrong, which the cluster's own page tells")
     return Word("Healthy", "good", f"all {len(snapshot.partitions)} partitions are in sync")
@@ -74,7 +74,7 @@ def _illness(view: ClusterView, snapshot: KafkaSnapshot | None) -> Word | None:
     for_a_person = blocked is not None and waits and needs_a_person(blocked.reason, blocked.message)
     grave = [f"{kind}: {told.message or told.reason}" for kind in GRAVE if (told := _true(view, kind)) is not None]
     found = (
-        f"{counted(offline, 'partition')} {_has(offline)} no leader" if offline else "",
+        f"{counted(offline, 'partition')} {has_or_have(offline)} no leader" if offline else "",
         f"{counted(below, 'partition')} below min ISR" if below else "",
         _words(blocked) if for_a_person else "",
         *grave,
@@ -83,10 +83,6 @@ def _illness(view: ClusterView, snapshot: KafkaSnapshot | None) -> Word | None:
     )
     why = next((words for words in found if words), "")
     return Word("Degraded", tone, why) if why else None
-
-
-def _has(count: int) -> str:
-    return "has" if count == 1 else "have"
 
 
 def _true(view: ClusterView, kind: str) -> ConditionView | None:

@@ -32,8 +32,10 @@ def egress_s(state: ClusterState, leaving: Leaving) -> float:
     tight = np.isin(np.arange(egress.size), sources)
     theta = _ratio(sets, size, egress, tight)
     parts = max(1, _PARTS // int(size.sum()))
+    # nobody gives more than everything: a broker with far more bandwidth than the others must not overflow
+    whole = float(size.sum()) * parts + 1
     while np.isfinite(theta):
-        capacity = np.ceil(theta * egress * parts * (1 + 1e-12)).astype(np.int64)
+        capacity = np.minimum(np.ceil(theta * egress * parts * (1 + 1e-12)), whole).astype(np.int64)
         fits, tight = unmet_classes(sources_from, sources, size * parts, capacity)
         larger = theta if fits else _ratio(sets, size, egress, tight)
         if larger <= theta * (1 + 1e-11):

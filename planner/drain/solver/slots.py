@@ -13,6 +13,9 @@ NEARLY = 1.03
 makespan, and longer than the targets need anyway."""
 
 CRITICAL_KEY = -1e8
+MOST = 2**20
+"""Slots of one broker at most: more than it has flows mean nothing, and the number has to stay a whole one."""
+
 WIDE = 1.5
 """Mean copies per entry above which entries wait for several targets at once and need slots to spare."""
 
@@ -45,12 +48,12 @@ class Slots:
 
 def least_slots(bytes_per_s: Floats, flow_bytes_per_s: float) -> Int32s:
     """Flows that each reach the limit of one fetch: floor(B / x), at least 1."""
-    return np.maximum(1, np.floor(bytes_per_s / flow_bytes_per_s + 1e-9)).astype(np.int32)
+    return np.clip(np.floor(bytes_per_s / flow_bytes_per_s + 1e-9), 1, MOST).astype(np.int32)
 
 
 def full_slots(bytes_per_s: Floats, flow_bytes_per_s: float) -> Int32s:
     """Flows that fill the broker: ceil(B / x), at least 1."""
-    return np.maximum(1, np.ceil(bytes_per_s / flow_bytes_per_s - 1e-9)).astype(np.int32)
+    return np.clip(np.ceil(bytes_per_s / flow_bytes_per_s - 1e-9), 1, MOST).astype(np.int32)
 
 
 def slots_for(
@@ -63,12 +66,16 @@ def slots_for(
     reading_is_scarce: bool,
     extra: "Extra",
 ) -> Slots:
-    """`extra` counts where reading is scarce or entries wait for several targets at once."""
+    """`extra` counts where reading is scarce or entries wait for several targets at once. The slowest flow is one
+    between brokers that may take and give: of a dead broker no bandwidth need be known, and none is looked at.
+    """
     into = full_slots(ingress, flow)
     out = full_slots(egress, flow) if reading_is_scarce else least_slots(egress, flow)
     if reading_is_scarce:
         into, out = np.maximum(1, into + extra.more_in), np.maximum(1, out + extra.more_out)
-    slowest = min(flow, float((ingress / into)[may_receive].min(initial=flow)), float((egress / out).min(initial=flow)))
+    may_give = np.isin(np.arange(egress.size), demand.sources)
+    taken, given = (ingress / into)[may_receive], (egress / out)[may_give]
+    slowest = min(flow, float(taken.min(initial=flow)), float(given.min(initial=flow)))
     into, out = into * extra.times_in, out * extra.times_out
     return Slots(into.astype(np.int32), out.astype(np.int32), slowest)
 

@@ -18,6 +18,7 @@ from controlplane.fleets import FreshFleet
 from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.images.choice import stage
 from controlplane.reports import reports_by_key
+from controlplane.rounds import Round
 from controlplane.streams import AGENTS, cluster_stream
 from controlplane.view import ClusterView
 from events import facts
@@ -63,27 +64,38 @@ class AgentKeeper:
         return self._ledger
 
     def poll(self) -> None:
-        """Raises EventsError."""
-        ledger, now = self.ledger(), self.clock()
+        """One look over the fleet. Raises EventsError, RoundIncomplete among them."""
+        ledger = self.ledger()
         if not ledger.releases:
             return
         self.fleet.catch_up()
+        this_round = Round("agents")
+        self._look(ledger, this_round)
+        this_round.close()
+
+    def _look(self, ledger: Ledger, this_round: Round) -> None:
+        now = self.clock()
         views = [v for v in self.fleet.views() if v.document is not None and not v.deleted and not v.tombstone]
         views.sort(key=lambda v: (stage(v), v.name))
-        heard = [self._hear(view, now) for view in views if _in_hand(view)]
-        if any(heard):
+        heard = False
+        for view in views:
+            if _in_hand(view):
+                with this_round.apart(view.name):
+                    heard = self._hear(view, now) or heard
+        if heard:
             return  # the next look goes by what was recorded
         release = ledger.wanted
         if release is None:
             self.asked = Asked({})
             return
-        members, seen = self._members(views, release, now)
+        members, seen = self._members(views, release, now, this_round)
         progress = _progress(views, release, ledger.resumed_at)
         self.asked = next_asks(members, progress, now, soak=self.soak, at_once=self.at_once)
         for view in views:
             if view.uid in self.asked.asks:
                 key = self.asked.asks[view.uid]
-                self._record(view, _request(view, key, release, seen[view.uid][key]))
+                with this_round.apart(view.name):
+                    self._record(view, _request(view, key, release, seen[view.uid][key]))
 
     def _hear(self, view: ClusterView, now: datetime) -> bool:
         reports = self._reports(view)
@@ -92,7 +104,7 @@ class AgentKeeper:
         return found is not None and self._record(view, found)
 
     def _members(
-        self, views: Iterable[ClusterView], release: Release, now: datetime
+        self, views: Iterable[ClusterView], release: Release, now: datetime, this_round: Round
     ) -> tuple[list[Member], dict[str, dict[str, ReportSeen]]]:
         """Those that are not through, as far as the first stage with any goes."""
         found: list[Member] = []
@@ -109,8 +121,13 @@ class AgentKeeper:
                 found.append(Member(view.uid, view.name, stage(view), in_hand=_in_hand(view), blocked=why))
                 continue
             looks += 1
-            seen[view.uid] = self._reports(view)
-            member = _member(view, seen[view.uid], release, now)
+            # Whether it is through is not known where its reports cannot be read: its stage is not left behind.
+            member: Member | None = Member(
+                view.uid, view.name, stage(view), blocked="what its agents said cannot be read"
+            )
+            with this_round.apart(view.name):
+                seen[view.uid] = self._reports(view)
+                member = _member(view, seen[view.uid], release, now)
             if member is not None:
                 found.append(member)
             elif not _soaks(view, release, now, self.soak):

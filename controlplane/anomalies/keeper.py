@@ -26,6 +26,7 @@ from controlplane.fleets import SeenFleet
 from controlplane.healingswitch import why_not
 from controlplane.hotnoted import HotNoted, keep_hot
 from controlplane.reports import AGENT_FINDINGS, ailing
+from controlplane.rounds import Round
 from controlplane.streams import anomalies_stream
 from controlplane.view import ClusterView
 from events import facts
@@ -121,19 +122,21 @@ class AnomalyKeeper:
         self._seen: _WindowsSeen | None = None
 
     def poll(self) -> None:
-        """A cluster that cannot be looked at is left for the next round. Raises StoreUnavailable."""
-        now = self._clock()
+        """A cluster that cannot be looked at is left for the next round. Raises StoreUnavailable, RoundIncomplete."""
+        now, this_round = self._clock(), Round("anomalies")
         sick = ailing(self._latest.of_kind(AGENT_FINDINGS), now)
         views = [v for v in self._fleet.views() if v.document is not None and not v.unreadable]
-        outliers = self._outliers(views, now)
+        outliers = self._outliers(views, now, this_round)
         recorded = 0
         for view in views:
-            try:
-                recorded += self._look(view, sick, outliers.get(view.uid, _NO_OUTLIERS), now)
-            except StreamConflict:
-                self._known.pop(view.uid, None)  # somebody else led meanwhile: read anew at the next look
+            with this_round.apart(view.name):
+                try:
+                    recorded += self._look(view, sick, outliers.get(view.uid, _NO_OUTLIERS), now)
+                except StreamConflict:
+                    self._known.pop(view.uid, None)  # somebody else led meanwhile: read anew at the next look
         if recorded:
             self._wake()
+        this_round.close()
 
     def _look(self, view: ClusterView, sick: frozenset[ClusterUid], outliers: _Outliers, now: datetime) -> int:
         known = self._known.get(view.uid)
@@ -217,10 +220,17 @@ class AnomalyKeeper:
             found += [DiskFailure(instance.node, reason) for reason in _failed_dirs(row.value)]
         return tuple(found) if waited & view.nodes().keys() <= heard else None
 
-    def _outliers(self, views: Sequence[ClusterView], now: datetime) -> Mapping[ClusterUid, _Outliers]:
+    def _outliers(
+        self, views: Sequence[ClusterView], now: datetime, this_round: Round
+    ) -> Mapping[ClusterUid, _Outliers]:
+        """Of a cluster whose windows make no sense nothing is known: it is left out."""
         if self._seen is None or now - self._seen.at >= WINDOWS_EVERY:
             recent = self._windows.recent(now)
-            found = {v.uid: self._outliers_in(v, recent[v.uid], now) for v in views if v.uid in recent}
+            found: dict[ClusterUid, _Outliers] = {}
+            for view in views:
+                if view.uid in recent:
+                    with this_round.apart(view.name):
+                        found[view.uid] = self._outliers_in(view, recent[view.uid], now)
             self._seen = _WindowsSeen(now, found)
         return self._seen.by_cluster
 

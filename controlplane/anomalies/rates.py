@@ -15,6 +15,7 @@ from controlplane.anomalies.ratelearning import RateLearning
 from controlplane.fleets import SeenFleet
 from controlplane.kafka.errors import KafkaFault
 from controlplane.kafka.gateway import KafkaGateway
+from controlplane.rounds import Round
 from controlplane.view import ClusterView, once
 from events.clock import Clock
 from events.ids import ClusterUid
@@ -71,26 +72,31 @@ class RateWatch:
         self._fleet, self._kafka, self._clock, self._learning = fleet, kafka, clock, learning
         self._looks: dict[ClusterUid, dict[str, TopicLogs]] = {}
         self._rates: dict[ClusterUid, Rates] = {}
+        self._tried: dict[ClusterUid, datetime] = {}
 
     def of(self, uid: ClusterUid) -> Rates:
         """See TopicRates."""
         return self._rates.get(uid, NO_RATES)
 
     def poll(self) -> None:
-        """A cluster whose brokers do not answer is left for the next round. Raises StoreUnavailable."""
-        began = self._clock()
+        """A cluster that cannot be looked at is left for the next round. Raises StoreUnavailable, and RoundIncomplete
+        where one was left out for another reason than that its brokers did not answer."""
+        began, this_round = self._clock(), Round("rates of topics")
         views = [v for v in self._fleet.views() if v.document is not None]
         with_bands = [v for v in views if not v.deleted and bands(v)]
         readable = [v for v in views if not v.unreadable]
         self._learning.begin(readable, {v.uid: learning(v) for v in readable if not v.deleted and learning(v)}, began)
         self._forget({v.uid for v in with_bands})
         for view in sorted(with_bands, key=self._looked_at):
-            try:
-                self._look(view, began)
-            except KafkaFault as fault:
-                _log.info("rates of topics of %s: %s", view.name, fault)
+            with this_round.apart(view.name):
+                try:
+                    self._look(view, began)
+                except KafkaFault as fault:
+                    _log.info("rates of topics of %s: %s", view.name, fault)
+            self._tried[view.uid] = self._clock()
             if self._clock() - began >= _ROUND:
-                return
+                break
+        this_round.close()
 
     def _look(self, view: ClusterView, began: datetime) -> None:
         declared, looks = bands(view), self._looks.setdefault(view.uid, {})
@@ -113,12 +119,15 @@ class RateWatch:
                 self._rates[view.uid] = {**known, name: (*known.get(name, ()), rate)[-AGREEING:]}
 
     def _looked_at(self, view: ClusterView) -> datetime:
-        """When the topic was looked at that waits longest; those never looked at first."""
-        looks = self._looks.get(view.uid, {})
+        """When the topic was looked at that waits longest, or a look at the cluster was tried; those never looked at
+        first."""
+        looks, never = self._looks.get(view.uid, {}), datetime.min.replace(tzinfo=self._clock().tzinfo)
         known = [looks[n].at for n in bands(view) if n in looks]
-        return min(known) if len(known) == len(bands(view)) else datetime.min.replace(tzinfo=self._clock().tzinfo)
+        waits_since = min(known) if len(known) == len(bands(view)) else never
+        return max(waits_since, self._tried.get(view.uid, never))
 
     def _forget(self, kept: set[ClusterUid]) -> None:
+        self._tried = {uid: at for uid, at in self._tried.items() if uid in kept}
         for uid in self._looks.keys() - kept:
             del self._looks[uid]
             self._rates.pop(uid, None)

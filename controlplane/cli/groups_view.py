@@ -20,6 +20,7 @@ WORD_STYLE = {
     "Rebalancing": "cyan",
     "NoMembers": "yellow",
     "NoOffset": "dim",
+    "Unknown": "yellow",
     "NotSubscribed": "dim",
     "Unread": "red",
     "Stuck": "red",
@@ -48,7 +49,7 @@ def group_lines(found: GroupDetailOut, *, now: datetime) -> Iterator[RenderableT
         return
     yield listing(
         ["MEMBER", "CLIENT", "HOST", "GIVEN"],
-        [[m.id, m.client, m.host, counted(m.partitions, "partition")] for m in found.members],
+        [[m.id, m.client, m.host, m.unreadable or counted(m.partitions, "partition")] for m in found.members],
     )
 
 

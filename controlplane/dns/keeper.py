@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from controlplane.database.latest import LatestStore, Observation, Subject
 from controlplane.dns.wanted import Names, bootstrap_name, wanted_names
 from controlplane.fleets import FoldedFleet
+from controlplane.rounds import Round
 from controlplane.view import ClusterView
 from providers.dns.zone import NOTHING, DnsZone, Held
 from providers.errors import ProviderError, ResourceConflict
@@ -49,10 +50,16 @@ class NameKeeper:
     """Zones that did not answer during this look: nobody waits for them a second time."""
 
     def poll(self) -> None:
-        """Looks at every cluster that has a name or had one. The deleted go first: another may want their names."""
+        """Looks at every cluster that has a name or had one. The deleted go first: another may want their names.
+
+        Raises StoreUnavailable, RoundIncomplete.
+        """
         self._failing.clear()
+        this_round = Round("names in DNS")
         for view in sorted(self.fleet.views(), key=lambda v: (not v.deleted, v.name, v.uid)):
-            self._keep(view)
+            with this_round.apart(view.name):
+                self._keep(view)
+        this_round.close()
 
     def _keep(self, view: ClusterView) -> None:
         wanted = self._wanted(view)

@@ -18,6 +18,7 @@ from controlplane.drift.schedule import is_due
 from controlplane.fleets import FoldedFleet
 from controlplane.job import Job, JobState
 from controlplane.places import places_of
+from controlplane.rounds import Round
 from controlplane.view import ClusterView
 from events.clock import Clock
 from events.ids import ClusterUid, Epoch, IntentId, derived_id
@@ -93,19 +94,21 @@ class DriftKeeper:
         return {**own, **shared} if shared else own
 
     def poll(self) -> None:
-        """Keeps what has ended, starts what is due. Raises LostLeadership, StoreUnavailable."""
-        memory, now = self._remembered(), self._ports.clock()
+        """Keeps what has ended, starts what is due. Raises LostLeadership, StoreUnavailable, RoundIncomplete."""
+        memory, now, this_round = self._remembered(), self._ports.clock(), Round("audits")
         in_hand = self._ports.jobs.open_jobs()
-        self._harvest(memory, {str(job.intent_id) for job in in_hand})
+        self._harvest(memory, {str(job.intent_id) for job in in_hand}, this_round)
         room = self._at_once - sum(job.kind == AUDIT for job in in_hand)
         busy = {job.cluster_uid for job in in_hand}
         asked = asked_audits(self._ports.latest)
         for due in self._due(memory, asked, now):
             if room <= 0:
-                return
-            if due.uid not in busy and due.is_free():
-                busy.add(due.uid)
-                room -= self._start(memory, due)
+                break
+            with this_round.apart(f"{due.uid} ({due.place})"):
+                if due.uid not in busy and due.is_free():
+                    busy.add(due.uid)
+                    room -= self._start(memory, due)
+        this_round.close()
 
     def _remembered(self) -> _Memory:
         epoch = self._ports.epoch()
@@ -156,13 +159,15 @@ class DriftKeeper:
         self._ports.runner.audit(job_id, due.audit(job_id), epoch=self._ports.epoch())
         return True
 
-    def _harvest(self, memory: _Memory, in_hand: set[str]) -> None:
+    def _harvest(self, memory: _Memory, in_hand: set[str], this_round: Round) -> None:
         for job_id in [one for one in memory.started if one not in in_hand]:
-            job = self._ports.jobs.get(IntentId(job_id))
-            if job is None:
-                del memory.started[job_id]
-            elif job.ended_at is not None:
-                self._keep(memory, job)
+            uid, place = memory.started[job_id]
+            with this_round.apart(f"{uid} ({place})"):
+                job = self._ports.jobs.get(IntentId(job_id))
+                if job is None:
+                    del memory.started[job_id]
+                elif job.ended_at is not None:
+                    self._keep(memory, job)
 
     def _keep(self, memory: _Memory, job: Job) -> None:
         """The row first, then the job goes: whatever is killed in between, it is kept twice and lost never."""

@@ -19,6 +19,7 @@ from controlplane.database.latest import LatestStore
 from controlplane.fullhealth import FullHealth, full_health
 from controlplane.games.play import LOOK_EVERY_S, NotYet, Over, play
 from controlplane.handlers import ClusterNotFound
+from controlplane.rounds import Round
 from controlplane.view import ClusterView
 from controlplane.views.games import GameView
 from events import facts
@@ -98,13 +99,17 @@ class Referee:
     _players: dict[str, Player] = field(default_factory=dict)
 
     def poll(self) -> None:
-        """Begins what was asked for, and ends what another server left behind. Raises StoreUnavailable."""
+        """Begins what was asked for, and ends what another server left behind. Raises StoreUnavailable,
+        RoundIncomplete."""
+        this_round = Round("game days")
         in_hand = [v for v in self.house.fleet.views() if v.game is not None and not v.deleted]
         known = {view.game.id for view in in_hand if view.game is not None}
         self._players = {g: player for g, player in self._players.items() if player.is_alive() or g in known}
         for view in in_hand:
             if view.game is not None:
-                self._look_after(view, view.game)
+                with this_round.apart(view.name):
+                    self._look_after(view, view.game)
+        this_round.close()
 
     def close(self) -> None:
         """Ends the games in hand: it is recorded. No fault begins after this."""

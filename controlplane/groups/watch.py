@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Literal
 
 from controlplane.database.latest import LatestStore
@@ -10,6 +11,7 @@ from controlplane.fleets import FreshFleet
 from controlplane.groups.desk import GroupDesk
 from controlplane.groups.record import GROUPS_NOTED, GroupsNoted, notes_of
 from controlplane.kafka.errors import KafkaFault
+from controlplane.rounds import Round
 from controlplane.view import ClusterView
 from events.clock import Clock
 from events.ids import ClusterUid
@@ -21,6 +23,7 @@ ASKED_FOR = timedelta(minutes=15)
 """How long groups are watched after a person asked for them."""
 _ROUND = timedelta(seconds=45)
 """A round ends after this time; those it did not come to are the first of the next one."""
+_REMEMBERED = timedelta(hours=1)
 
 _log = logging.getLogger(__name__)
 
@@ -32,30 +35,46 @@ class GroupWatch:
         self, desk: GroupDesk, fleet: FreshFleet, latest: LatestStore, clock: Clock, which: WatchGroups
     ) -> None:
         self._desk, self._fleet, self._latest, self._clock, self._which = desk, fleet, latest, clock, which
+        self._tried: dict[ClusterUid, datetime] = {}
 
     def poll(self) -> None:
-        """A cluster whose brokers do not answer is left for the next round. Raises StoreUnavailable."""
-        began = self._clock()
+        """A cluster that cannot be looked at is left for the next round. Raises StoreUnavailable, and RoundIncomplete
+        where one was left out for another reason than that its brokers did not answer."""
+        began, this_round = self._clock(), Round("groups")
         notes = notes_of(self._latest.of_kind(GROUPS_NOTED))
-        for view in watched(self._fleet.views(), notes, self._which, began):
+        for view in watched(self._fleet.views(), notes, self._which, began, self._tried):
             if self._clock() - began >= _ROUND:
-                return
-            try:
-                self._desk.watch(view)
-            except KafkaFault as fault:
-                _log.info("groups of %s: %s", view.name, fault)
+                break
+            with this_round.apart(view.name):
+                self._look(view)
+            self._tried[view.uid] = self._clock()
+        self._tried = {uid: at for uid, at in self._tried.items() if at > began - _REMEMBERED}
+        this_round.close()
+
+    def _look(self, view: ClusterView) -> None:
+        try:
+            self._desk.watch(view)
+        except KafkaFault as fault:
+            _log.info("groups of %s: %s", view.name, fault)
 
 
 def watched(
-    views: Iterable[ClusterView], notes: Mapping[ClusterUid, GroupsNoted], which: WatchGroups, now: datetime
+    views: Iterable[ClusterView],
+    notes: Mapping[ClusterUid, GroupsNoted],
+    which: WatchGroups,
+    now: datetime,
+    tried: Mapping[ClusterUid, datetime] = MappingProxyType({}),
 ) -> list[ClusterView]:
-    """Those to look at, the one that was looked at longest ago first. Where something was found it is watched until
+    """Those to look at, the one that was looked at longest ago first, and those that never were before it. A look that
+    was `tried` and failed counts: it may take the time of the others. Where something was found it is watched until
     that is over, whoever asked."""
     if which == "off":
         return []
     living = [v for v in views if not v.deleted and v.founding is not None and any(i.address for i in v.brokers())]
     chosen = [v for v in living if which == "always" or _is_of_interest(notes.get(v.uid), now)]
-    return sorted(chosen, key=lambda v: (v.uid in notes, notes[v.uid].at if v.uid in notes else now, v.uid))
+    looked = {uid: noted.at for uid, noted in notes.items()}
+    last = {v.uid: max((at[v.uid] for at in (looked, tried) if v.uid in at), default=None) for v in chosen}
+    return sorted(chosen, key=lambda v: (last[v.uid] is not None, last[v.uid] or now, v.uid))
 
 
 def _is_of_interest(noted: GroupsNoted | None, now: datetime) -> bool:

@@ -10,18 +10,15 @@ from datetime import datetime
 from typing import Any
 
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
-from kafka.protocol.consumer import (
-    ConsumerProtocolAssignment,
-    ConsumerProtocolSubscription,
-    OffsetFetchRequest,
-)
+from kafka.protocol.consumer import OffsetFetchRequest
 
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
 from controlplane.kafka.errors import KafkaUnavailable
+from controlplane.kafka.groupmembers import classic_member, modern_member
 from controlplane.kafka.groupmessages import ConsumerGroupDescribeRequest
 from controlplane.kafka.offsets import LATEST, ask_each, leaders_of, log_offsets
-from planner.consumers.seen import GroupSeen, GroupsSeen, MemberSeen
+from planner.consumers.seen import GroupSeen, GroupsSeen
 from planner.observed import TopicPartition
 
 MOST_GROUPS = 500
@@ -127,30 +124,14 @@ def _describe(
     for node, answer in told.items():
         for g in answer.groups:
             if g.error_code == 0 and g.group_state != "Dead":
-                members = tuple(_classic_member(m) for m in g.members)
+                members = tuple(classic_member(m) for m in g.members)
                 found[g.group_id] = GroupSeen(g.group_id, g.group_state, "classic", node, members)
     for node, answer in told_modern.items():
         for g in answer.groups:
             if g.error_code == 0:
-                members = tuple(_member(m) for m in g.members)
+                members = tuple(modern_member(m) for m in g.members)
                 found[g.group_id] = GroupSeen(g.group_id, g.group_state, _CONSUMER, node, members)
     return found, (set(classic) - set(told)) | (set(modern) - set(told_modern))
-
-
-def _classic_member(member: Any) -> MemberSeen:
-    """Its metadata and assignment are bytes in the consumers' own protocol, empty while the group rebalances."""
-    topics = ConsumerProtocolSubscription.decode(member.member_metadata).topics if member.member_metadata else ()
-    given = ConsumerProtocolAssignment.decode(member.member_assignment) if member.member_assignment else None
-    partitions = tuple(TopicPartition(p.topic, p.partition) for p in given.partitions()) if given else ()
-    return MemberSeen(member.member_id, member.client_id, member.client_host.lstrip("/"), tuple(topics), partitions)
-
-
-def _member(member: Any) -> MemberSeen:
-    partitions = tuple(
-        TopicPartition(t.topic_name, n) for t in member.assignment.topic_partitions for n in t.partitions
-    )
-    topics = tuple(member.subscribed_topic_names)
-    return MemberSeen(member.member_id, member.client_id, member.client_host.lstrip("/"), topics, partitions)
 
 
 def _committed(

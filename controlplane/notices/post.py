@@ -13,6 +13,7 @@ from controlplane.notices.binding import NotifierBinding
 from controlplane.notices.notice import Notice
 from controlplane.notices.notifier import Notifier, NotTold
 from controlplane.notices.outbox import Outbox, Waiting
+from controlplane.rounds import Round
 from controlplane.streams import anomalies_stream, anomalies_uid_of
 from events import facts
 from events.clock import Clock
@@ -45,17 +46,19 @@ class NoticeSpreader:
         self._read: dict[str, int] = {}
 
     def poll(self) -> None:
-        """Raises StoreUnavailable; the next poll goes on where this one was."""
-        head = self._store.head()
+        """Raises StoreUnavailable; the next poll goes on where this one was. RoundIncomplete where events of a cluster
+        cannot be read: what they would have told is left out, and nobody else's."""
+        head, this_round = self._store.head(), Round("notices")
         for binding in self._bindings:
             self._read[binding.name] = self._outbox.begin(binding.name, head).position
         position = min(self._read.values(), default=head)
         while position < head:
             page = self._store.read_all(position, limit=PAGE)
             if not page:
-                return
+                break
             position = page[-1].position
-            self._spread(self._told(page), position)
+            self._spread(self._told(page, this_round), position)
+        this_round.close()
 
     def _spread(self, told: Sequence[Waiting], upto: int) -> None:
         for binding in self._bindings:
@@ -67,13 +70,16 @@ class NoticeSpreader:
             if mine and binding.name in self._rings:
                 self._rings[binding.name]()
 
-    def _told(self, page: Sequence[Recorded]) -> list[Waiting]:
+    def _told(self, page: Sequence[Recorded], this_round: Round) -> list[Waiting]:
         found = []
         for recorded in page:
             uid = anomalies_uid_of(recorded.stream)
-            notice = self._notice(uid, recorded) if uid is not None else None
-            if notice is not None:
-                found.append(Waiting(recorded.position, notice))
+            if uid is None:
+                continue
+            with this_round.apart(self._names.get(uid) or uid):
+                notice = self._notice(uid, recorded)
+                if notice is not None:
+                    found.append(Waiting(recorded.position, notice))
         return found
 
     def _notice(self, uid: ClusterUid, recorded: Recorded) -> Notice | None:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from controlplane.database.latest import LatestStore
 from controlplane.fleets import SeenFleet
+from controlplane.rounds import Round
 from controlplane.topicnames.record import hash_of, keep_names, kept_hashes, kept_names
 from controlplane.topicnames.shelf import Shelf, TopicsFound, topics_found
 from controlplane.view import ClusterView
@@ -65,17 +66,21 @@ class TopicIndex:
         return Searched(found, recorded, len(asked) - len(held))
 
     def poll(self) -> None:
-        """One round over the fleet, by the leader: names that have changed are recorded. Raises StoreUnavailable."""
+        """One round over the fleet, by the leader: names that have changed are recorded. Raises StoreUnavailable,
+        RoundIncomplete."""
+        this_round = Round("names of topics")
         living = [v for v in self._fleet.views() if not v.deleted]
         known = self._taken(living)
         kept = kept_hashes(self._latest)
         for view in living:
             one = known.get(view.uid)
             if one is not None and one.seen is not None and kept.get(view.uid) != one.sha256:
-                keep_names(self._latest, view.uid, one.shelf.names, one.seen.at)
+                with this_round.apart(view.name):
+                    keep_names(self._latest, view.uid, one.shelf.names, one.seen.at)
         with self._lock:
             for gone in self._known.keys() - {v.uid for v in living}:
                 del self._known[gone]
+        this_round.close()
 
     def _at_hand(self, views: list[ClusterView]) -> dict[ClusterUid, _Known]:
         """For whoever searches: nobody waits for names that are read again while there are older ones of each cluster,

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from controlplane.database.latest import LatestStore, Observation, Subject
 from controlplane.fleets import SeenFleet
+from controlplane.rounds import Round
 from controlplane.topicplacement.packed import hash_of, packed, packed_sizes, shape_of, text_of
 from controlplane.topicplacement.store import PlacementStore, TopicRecord
 from events.ids import ClusterUid, Epoch
@@ -47,8 +48,9 @@ class PlacementKeeper:
         self._known_in: Epoch | None = None
 
     def poll(self) -> None:
-        """One round over the fleet: a cluster that was not looked at since costs nothing. Raises StoreUnavailable."""
-        epoch = self._epoch()
+        """One round over the fleet: a cluster that was not looked at since costs nothing. Raises StoreUnavailable,
+        RoundIncomplete."""
+        epoch, this_round = self._epoch(), Round("placements of topics")
         if epoch is None:
             return
         views = [v for v in self._fleet.views() if not v.deleted]
@@ -56,10 +58,15 @@ class PlacementKeeper:
             self._known, self._known_in = {}, epoch
             for gone in self._store.clusters() - {v.uid for v in views}:
                 self._store.drop(gone)
-        self._latest.put_all([row for view in views for row in self._look(view.uid)])
+        rows: list[Observation] = []
+        for view in views:
+            with this_round.apart(view.name):
+                rows += self._look(view.uid)
+        self._latest.put_all(rows)
         for gone in self._known.keys() - {v.uid for v in views}:
             self._store.drop(gone)
             del self._known[gone]
+        this_round.close()
 
     def _look(self, uid: ClusterUid) -> Iterator[Observation]:
         snapshot, known = self._fleet.last_snapshot(uid), self._known.get(uid)

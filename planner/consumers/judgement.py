@@ -17,6 +17,7 @@ from planner.consumers.told import (
     REBALANCING,
     STUCK,
     STUCK_AFTER_S,
+    UNKNOWN,
     UNREAD,
     UNSETTLED,
     WAITING,
@@ -53,7 +54,8 @@ def _group(group: GroupSeen, seen: GroupsSeen, before: GroupTold | None) -> Grou
         for name in sorted(group.every_partition(seen.partitions))
     )
     members = tuple(
-        MemberTold(m.id, m.client, m.host, len(m.partitions)) for m in sorted(group.members, key=lambda m: m.id)
+        MemberTold(m.id, m.client, m.host, len(m.partitions), m.unreadable)
+        for m in sorted(group.members, key=lambda m: m.id)
     )
     base_lag, base_at = _base(before, seen.at)
     return GroupTold(
@@ -112,6 +114,8 @@ def _state(group: GroupSeen, owner: MemberSeen | None, topic: str, before: Parti
     if group.state in UNSETTLED:
         # Classic groups tell neither subscriptions nor assignments until they have settled.
         return LEFT if before is not None and before.state == LEFT else REBALANCING
+    if any(m.unreadable for m in group.members):
+        return UNKNOWN  # that member may read it, or have left it: either would be a guess
     return UNREAD if topic in group.topics else LEFT
 
 

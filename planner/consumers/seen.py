@@ -9,13 +9,15 @@ from planner.observed import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class MemberSeen:
-    """One member. `topics`: what it subscribes to; `partitions`: what it was given to read."""
+    """One member. `topics`: what it subscribes to; `partitions`: what it was given to read. `unreadable`: why one of
+    the two is not known, "" where both are."""
 
     id: str
     client: str
     host: str
     topics: tuple[str, ...] = ()
     partitions: tuple[TopicPartition, ...] = ()
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)

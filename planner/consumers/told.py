@@ -5,7 +5,9 @@ from datetime import datetime
 
 READING, WAITING, STUCK = "Reading", "NoOffset", "Stuck"
 UNREAD, REBALANCING, NO_MEMBERS, LEFT = "Unread", "Rebalancing", "NoMembers", "NotSubscribed"
-"""States of a partition. `NotSubscribed`: read once, and no member subscribes to its topic any more."""
+UNKNOWN = "Unknown"
+"""States of a partition. `NotSubscribed`: read once, and no member subscribes to its topic any more. `Unknown`: it is
+given to no member that can be read, and there is one that cannot."""
 
 STUCK_AFTER_S = 300.0
 """How long an offset stands still while its log grows, or a partition is given to nobody, before it is called so.
@@ -43,12 +45,14 @@ class PartitionTold:
 
 @dataclass(frozen=True, slots=True)
 class MemberTold:
-    """One member, and how many partitions it was given."""
+    """One member, and how many partitions it was given. `unreadable`: why that, or what it subscribes to, is not
+    known."""
 
     id: str
     client: str
     host: str
     partitions: int
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,9 @@ class GroupTold:
             return UNREAD
         if not self.members:
             return NO_MEMBERS
-        return REBALANCING if self.is_rebalancing else READING
+        if self.is_rebalancing:
+            return REBALANCING
+        return UNKNOWN if any(m.unreadable for m in self.members) else READING
 
     @property
     def is_rebalancing(self) -> bool:

@@ -23,7 +23,8 @@ def groups(
     """Show the consumer groups of a cluster, with lag.
 
     STATE: Stuck (offsets stand still while logs grow), Unread (partitions given to no member), NoMembers, Rebalancing,
-    Reading. Brokers are asked; what stands still shows from the second look on.
+    Unknown (a member's client sent what cannot be read), Reading. Brokers are asked; what stands still shows from the
+    second look on.
 
     \b
     Examples:

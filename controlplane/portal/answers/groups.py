@@ -7,9 +7,19 @@ from controlplane.groups.resets import reset_words
 from controlplane.portal.schemas import groups as group_api
 from controlplane.views.resets import ResetView
 from planner.consumers.history import LagPoint
-from planner.consumers.told import NO_MEMBERS, READING, REBALANCING, STUCK, UNREAD, GroupsTold, GroupTold, PartitionTold
+from planner.consumers.told import (
+    NO_MEMBERS,
+    READING,
+    REBALANCING,
+    STUCK,
+    UNKNOWN,
+    UNREAD,
+    GroupsTold,
+    GroupTold,
+    PartitionTold,
+)
 
-TONES = {STUCK: "bad", UNREAD: "bad", NO_MEMBERS: "warn", REBALANCING: "busy", READING: "good"}
+TONES = {STUCK: "bad", UNREAD: "bad", NO_MEMBERS: "warn", UNKNOWN: "warn", REBALANCING: "busy", READING: "good"}
 """The colour of a word; others have none."""
 
 SORTS: dict[str, Callable[[GroupTold], tuple[float, str]]] = {

@@ -14,10 +14,14 @@ class GroupMemberOut(Message):
     client: str
     host: str
     partitions: int
+    unreadable: str = Field(
+        "", description="why what it reads is not known: its client sent bytes that are none of the consumer protocol"
+    )
 
 
 class GroupPartitionOut(Message):
-    """One partition of a group. `state`: Reading, NoOffset, Stuck, Unread, Rebalancing, NoMembers or NotSubscribed."""
+    """One partition of a group. `state`: Reading, NoOffset, Stuck, Unread, Rebalancing, NoMembers, NotSubscribed
+    or Unknown."""
 
     topic: str
     partition: int
@@ -31,7 +35,7 @@ class GroupPartitionOut(Message):
 
 
 class GroupOut(Message):
-    """One group in short. `word`: the worst of it: Stuck, Unread, NoMembers, Rebalancing or Reading."""
+    """One group in short. `word`: the worst of it: Stuck, Unread, NoMembers, Rebalancing, Unknown or Reading."""
 
     cluster: str
     name: str

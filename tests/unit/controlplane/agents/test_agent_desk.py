@@ -14,6 +14,7 @@ from controlplane.agents.signing import AgentSigner, SigningKeyRefused
 from controlplane.agents.standing import ANSWERS_WITHIN
 from controlplane.commands import CommandRefused
 from controlplane.converger.documents import document_for
+from controlplane.rounds import RoundIncomplete
 from controlplane.streams import AGENTS
 from events import facts
 from tests.sim.agentfleet import AgentFleet, SimAgent, paused
@@ -138,7 +139,7 @@ def test_clusters_that_are_through_are_not_read_again_until_something_changes() 
     fleet.append("shop", facts.WindowWaived(1, "anna"))
     fleet.keeper.latest = None  # type: ignore[assignment]
     fleet.catch_up()
-    with pytest.raises(AttributeError):
+    with pytest.raises(RoundIncomplete, match="shop: AttributeError"):
         fleet.keeper.poll()
 
 

@@ -44,7 +44,9 @@ def test_groups_come_with_their_lag_and_page_by_page(house: House) -> None:
 
 def test_one_group_comes_with_its_members_and_partitions(house: House) -> None:
     told = house.client.get("/v1/clusters/orders/groups/billing").json()
-    assert told["members"] == [{"id": "member-1", "client": "client-1", "host": "127.0.0.1", "partitions": 1}]
+    assert told["members"] == [
+        {"id": "member-1", "client": "client-1", "host": "127.0.0.1", "partitions": 1, "unreadable": ""}
+    ]
     (p,) = told["partitions"]
     assert (p["topic"], p["partition"], p["state"], p["member"]) == ("clicks", 0, "Reading", "client-1 at 127.0.0.1")
     assert (p["committed"], p["end"], p["lag"]) == (7, 10, 3)

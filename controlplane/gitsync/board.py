@@ -12,6 +12,7 @@ from events.spec.problems import Problem
 SYNCED, OUT_OF_SYNC, REFUSED, UNKNOWN = "Synced", "OutOfSync", "Refused", "Unknown"
 NOT_POLLED = "NotPolledYet"
 HELD_BY_LEADER = "PolledByLeader"
+LOOK_FAILED = "LookFailed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ files are read out of git's own objects.
 import re
 import shutil
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from controlplane.egress import Egress
@@ -16,6 +15,7 @@ from controlplane.gitsync.binding import GitBinding, is_under
 from controlplane.gitsync.child import Answer, Child, Limits, bytes_in, refusal
 from controlplane.gitsync.environment import CONFIG, base_environment, fetch_environment
 from controlplane.gitsync.faults import SourceFault
+from controlplane.gitsync.gitfaults import fault_of
 from controlplane.gitsync.openpgp import GPG, pgp_signature
 from controlplane.gitsync.repository import Entry, Tip
 from controlplane.gitsync.signing import (
@@ -35,6 +35,7 @@ from events.spec.problems import shorten
 _TIP = "refs/kedge/tip"
 _FIRST_STEP = 64
 _MOST_PACKS = 100
+_SHA256 = 64
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 
 
@@ -65,8 +66,8 @@ class Clone:
     def tip(self, since: str | None) -> Tip:
         """One listing of the branch; a fetch only where it has moved."""
         self._refuse_outside()
-        self._make()
         newest = self._listed()
+        self._make(newest)
         if newest != self._known():
             self._fetch("--depth=1")
         descends = self._descends(since)
@@ -104,16 +105,23 @@ class Clone:
 
     # --- the clone ----------------------------------------------------------------------------------------------
 
-    def _make(self) -> None:
+    def _make(self, newest: str) -> None:
+        """A clone that can hold that commit: ids of 64 characters are those of a repository of SHA-256 (git 2.29), and
+        no clone holds both kinds."""
+        kind = "sha256" if len(newest) == _SHA256 else "sha1"
         packs = self._git_dir / "objects" / "pack"
         is_worn = packs.is_dir() and len(list(packs.glob("*.pack"))) > _MOST_PACKS
         if is_worn or bytes_in(self._folder) > self._limits.clone_bytes:
             self._forget()
-        if (self._git_dir / "HEAD").is_file():
+        if (self._git_dir / "HEAD").is_file() and self._kind() == kind:
             return
         self._forget()
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._local("init", "--quiet", "--bare", "--template=", str(self._git_dir), at_clone=False)
+        made = ("init", "--quiet", "--bare", "--template=", f"--object-format={kind}", str(self._git_dir))
+        self._local(*made, at_clone=False)
+
+    def _kind(self) -> str:
+        return self._local("rev-parse", "--show-object-format").output.decode("ascii", "replace").strip()
 
     def _forget(self) -> None:
         if self._folder.exists():
@@ -218,7 +226,7 @@ class Clone:
         environ, secrets = fetch_environment(self._binding, self._folder, self._egress)
         answer = self._child.run([*self._leading(), *arguments], environ)
         if answer.code != 0:
-            raise _fault(answer, secrets.values)
+            raise fault_of(answer, self._binding, secrets.values)
         return answer
 
     def _local(self, *arguments: str, given: bytes = b"", at_clone: bool = True) -> Answer:
@@ -236,22 +244,6 @@ class Clone:
 
 
 _BRANCH = "Push the branch, or name another one in the binding. Clusters stay as they were declared."
-
-_BY_SSH = re.compile(r"Host key verification failed|: Permission denied \(")
-_SAYINGS = (
-    ("AuthenticationFailed", ("Authentication failed", "could not read Username", "Permission denied", "error: 403")),
-    ("HostKeyRefused", ("Host key verification failed",)),
-    ("Refused", ("unsafe", "dubious ownership", "not allowed", "fsck", "error: object ")),
-)
-
-
-def _fault(answer: Answer, secrets: Sequence[str]) -> SourceFault:
-    """What keeps the repository from being read. Of a refusal by ssh, git only says that it could not read."""
-    by_ssh = [line for line in answer.errors.splitlines() if _BY_SSH.search(line) and not line.startswith("remote:")]
-    said = refusal(replace(answer, errors=by_ssh[0]) if by_ssh else answer, secrets=secrets)
-    reason = next((word for word, signs in _SAYINGS if any(sign in said for sign in signs)), "Unreachable")
-    then = "Look at the address and the credentials of the binding. It is tried again; clusters stay as they are."
-    return SourceFault(reason, f"git: {said}", then)
 
 
 def _configured() -> list[str]:

@@ -14,7 +14,7 @@ from controlplane.deciders.topics import topics_declared
 from controlplane.fleets import FreshFleet
 from controlplane.gitsync import problems as g
 from controlplane.gitsync.binding import GitBinding
-from controlplane.gitsync.board import OUT_OF_SYNC, REFUSED, Board, Standing
+from controlplane.gitsync.board import LOOK_FAILED, OUT_OF_SYNC, REFUSED, Board, Standing
 from controlplane.gitsync.board import SYNCED as IN_SYNC
 from controlplane.gitsync.faults import SourceFault, Stopped
 from controlplane.gitsync.ledger import Ledger, read_ledger, record
@@ -43,9 +43,9 @@ from controlplane.specsource import (
 from controlplane.view import ClusterView
 from events import facts
 from events.clock import Clock
-from events.errors import StreamConflict
+from events.errors import EventsError, StreamConflict
 from events.ids import derived_id
-from events.spec.problems import Problem, counted, has_errors
+from events.spec.problems import Problem, counted, has_errors, shorten
 from events.store import EventStore
 
 _log = logging.getLogger(__name__)
@@ -92,7 +92,8 @@ class SourceSync:
         self._rolling = 0
 
     def poll(self) -> None:
-        """Looks once. Raises StoreUnavailable; what the repository does is never raised but put on the board."""
+        """Looks once. Raises StoreUnavailable; what the repository does is never raised but put on the board. What
+        nobody foresaw is put there, too, and raised."""
         try:
             self._look()
         except Stopped:
@@ -102,6 +103,13 @@ class SourceSync:
         except SourceFault as fault:
             _log.warning("source %s: %s: %s", self._source, fault.reason, fault.message)
             self._put(OUT_OF_SYNC, fault.reason, fault.message, fault.next_step, is_reached=False)
+        except EventsError:
+            raise
+        except Exception as error:
+            # Else the source would stand there as it was found last, synced perhaps.
+            message = f"the look failed: {shorten(f'{type(error).__name__}: {error}', 200)}"
+            self._put(OUT_OF_SYNC, LOOK_FAILED, message, "The server's log says where. It is tried again.")
+            raise
 
     def _look(self) -> None:
         self._ledger = read_ledger(self._parts.store, self._ledger)

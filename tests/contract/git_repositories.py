@@ -22,14 +22,15 @@ _ENVIRON = {
 
 
 class Upstream:
-    """A bare repository and the working copy somebody pushes from."""
+    """A bare repository and the working copy somebody pushes from. `ids` as git names them: `sha1` or `sha256`."""
 
-    def __init__(self, folder: Path, *, branch: str = "main") -> None:
+    def __init__(self, folder: Path, *, branch: str = "main", ids: str = "sha1") -> None:
         self.bare = folder / "specs.git"
         self.work = folder / "work"
         self.branch = branch
-        git("init", "--quiet", "--bare", f"--initial-branch={branch}", str(self.bare))
-        git("init", "--quiet", f"--initial-branch={branch}", str(self.work))
+        made = ("init", "--quiet", f"--initial-branch={branch}", f"--object-format={ids}")
+        git(*made, "--bare", str(self.bare))
+        git(*made, str(self.work))
 
     def push(self, files: Mapping[str, str | bytes | None], *, message: str = "change") -> str:
         """Writes files (None removes one), commits, pushes; returns the commit's id."""

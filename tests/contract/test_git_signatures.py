@@ -19,9 +19,9 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 class Desk:
     """A repository, keys of two people, and the list of those that count."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, ids: str = "sha1") -> None:
         self.folder = folder
-        self.upstream = Upstream(folder)
+        self.upstream = Upstream(folder, ids=ids)
         self.signers = folder / "signers"
         self.keys = {name: self._made(name) for name in ("ada", "bob")}
 
@@ -70,6 +70,14 @@ def test_the_author_is_signed_for_where_their_listed_key_signed_the_commit(desk:
         ["ssh-keygen", "-lf", str(desk.keys["ada"])], capture_output=True, text=True, check=True, timeout=30
     ).stdout
     assert desk.signature() == Signature(by=shown.split()[1])
+
+
+def test_a_signed_commit_of_a_sha256_repository_is_read_like_any_other(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ids="sha256")
+    desk.list(f"ada@example.org {desk.public('ada')}")
+    commit = desk.push(key="ada")
+    assert len(commit) == 64
+    assert desk.signature().by.startswith("SHA256:")
 
 
 def test_a_commit_nobody_signed_is_claimed_with_the_reason(desk: Desk) -> None:

@@ -36,18 +36,18 @@ def test_every_reason_is_explained_and_none_that_is_gone() -> None:
 
 def _reasons() -> set[str]:
     """First arguments of faults, those a message of git is sorted under, and the words of the board."""
-    found = {"Unreachable", "NoBinding"}
+    found = {"NoBinding"}
     for file in sorted((ROOT / "controlplane" / "gitsync").glob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "SourceFault":
                 first = node.args[0]
                 found |= {first.value} if isinstance(first, ast.Constant) else set()
     from controlplane import specsource
-    from controlplane.gitsync import board, clone
+    from controlplane.gitsync import board, gitfaults
 
-    found |= {word for word, _ in clone._SAYINGS}
+    found |= gitfaults.REASONS
     found |= {specsource.NOT_DECLARED, specsource.SPEC_REFUSED, specsource.HISTORY_REWRITTEN}
-    return found | {board.NOT_POLLED, board.HELD_BY_LEADER, "NothingFound"}
+    return found | {board.NOT_POLLED, board.HELD_BY_LEADER, board.LOOK_FAILED, "NothingFound"}
 
 
 def test_the_limits_are_those_of_the_code() -> None:

@@ -7,7 +7,8 @@ files are read out of git's own objects.
 import re
 import shutil
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from controlplane.egress import Egress
@@ -17,7 +18,7 @@ from controlplane.gitsync.environment import CONFIG, base_environment, fetch_env
 from controlplane.gitsync.faults import SourceFault
 from controlplane.gitsync.gitfaults import fault_of
 from controlplane.gitsync.openpgp import GPG, pgp_signature
-from controlplane.gitsync.repository import Entry, Tip
+from controlplane.gitsync.repository import LINK, Entry, Tip
 from controlplane.gitsync.signing import (
     CLAIMED,
     NO_PGP_KEYS,
@@ -36,6 +37,8 @@ _TIP = "refs/kedge/tip"
 _FIRST_STEP = 64
 _MOST_PACKS = 100
 _SHA256 = 64
+_NO_END = (b"symlink", b"dangling", b"loop", b"notdir")
+"""How git begins where a link ends at nothing of the commit."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 
 
@@ -84,7 +87,9 @@ class Clone:
         if len(found) > self._limits.files:
             message = f"{len(found)} files lie under `{self._binding.path or '.'}`, {self._limits.files} are read"
             raise SourceFault("TooLarge", message, "Name the folder of the specs in the binding's `path`.")
-        return sorted(found, key=lambda entry: entry.path)
+        ends = self._ends_of(commit, [entry.path for entry in found if entry.mode == LINK])
+        told_of = (replace(e, leads_to=ends[e.path]) if e.path in ends else e for e in found)
+        return sorted(told_of, key=lambda entry: entry.path)
 
     def contents(self, blobs: Iterable[str]) -> Mapping[str, bytes]:
         """One process for all of them."""
@@ -101,6 +106,25 @@ class Clone:
             size = int(head[2])
             found[blob] = told[end + 1 : end + 1 + size]
             at = end + 1 + size + 1
+        return found
+
+    def _ends_of(self, commit: str, links: Sequence[str]) -> Mapping[str, str]:
+        """What links end at inside the commit, `blob` or `tree`. Git follows them in its own objects; no file of this
+        machine is ever looked at."""
+        asked = [path for path in links if path.isprintable()]
+        if not asked:
+            return {}
+        given = "".join(f"{commit}:{path}\n" for path in asked).encode()
+        told = self._local("cat-file", "--batch-check", "--follow-symlinks", given=given).output
+        found, at = {}, 0
+        for path in asked:
+            end = told.index(b"\n", at)
+            word, _, size = told[at:end].partition(b" ")
+            at = end + 1
+            if word in _NO_END:
+                at += int(size) + 1  # that many bytes of where it leads follow
+            elif (kind := size.partition(b" ")[0].decode("ascii", "replace")) in ("blob", "tree"):
+                found[path] = kind
         return found
 
     # --- the clone ----------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ REFUSED = ProblemKind("KEDGE-GIT-008", "refused by what is in force", "The same 
 ODD_NAME = ProblemKind("KEDGE-GIT-009", "odd file name", "People read it in terminals and on pages.")
 SECOND_PERSON = ProblemKind("KEDGE-GIT-010", "somebody has to agree", "A policy leaves it to a second person.")
 ACCOUNT = ProblemKind("KEDGE-GIT-011", "account not of this binding", "Whoever can merge would spend another's money.")
+LINKED_FOLDER = ProblemKind("KEDGE-GIT-012", "link to a folder", "Specs behind it are not read.", "warning")
 
 KINDS = (
     LINK,
@@ -27,6 +28,7 @@ KINDS = (
     ODD_NAME,
     SECOND_PERSON,
     ACCOUNT,
+    LINKED_FOLDER,
 )
 
 NAME: Path = ("metadata", "name")

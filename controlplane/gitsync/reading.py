@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from controlplane.commands import TopicDeclared
 from controlplane.gitsync import problems as g
-from controlplane.gitsync.repository import Entry
+from controlplane.gitsync.repository import LINK, Entry
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
@@ -13,7 +13,7 @@ from events.spec.problems import Problem, has_errors, shorten
 from events.spec.yamltree import MAX_BYTES
 from planner.rollout.fleetorder import PRODUCTION, stage_of
 
-_LINK, _SUBMODULE = "120000", "160000"
+_SUBMODULE = "160000"
 _ENDINGS = (".yaml", ".yml")
 
 MAX_PATH = 200
@@ -168,14 +168,25 @@ def _without_taken(file: SpecFile, first: Mapping[str, str]) -> SpecFile:
 
 
 def _is_spec(entry: Entry) -> bool:
-    return entry.mode not in (_LINK, _SUBMODULE) and entry.path.lower().endswith(_ENDINGS)
+    return entry.mode not in (LINK, _SUBMODULE) and entry.path.lower().endswith(_ENDINGS)
+
+
+def _why_no_link(entry: Entry) -> Problem | None:
+    """A link whose own name is no spec's, as README.md, and that leads to a file hides nothing."""
+    if entry.path.lower().endswith(_ENDINGS):
+        message = "this is a symbolic link: links are never followed"
+        return g.of_file(g.LINK, entry.path, message, "Commit the file itself.")
+    if entry.leads_to == "blob":
+        return None
+    where = "a folder" if entry.leads_to == "tree" else "nothing of this commit"
+    message = f"this symbolic link leads to {where}: links are never followed, specs behind it are not read"
+    return g.of_file(g.LINKED_FOLDER, entry.path, message, "Nothing, if no spec lies behind it; else commit the files.")
 
 
 def _why_not(entry: Entry) -> Problem | None:
     """What is said of an entry that is not read; None where it is none of our business."""
-    if entry.mode == _LINK:
-        message = "this is a symbolic link: links are never followed"
-        return g.of_file(g.LINK, entry.path, message, "Commit the file itself.")
+    if entry.mode == LINK:
+        return _why_no_link(entry)
     if entry.mode == _SUBMODULE:
         message = "this is a submodule: its files are not read"
         return g.of_file(g.SUBMODULE, entry.path, message, "Commit the files here, or bind that repository.")

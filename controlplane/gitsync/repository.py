@@ -6,6 +6,9 @@ from typing import Protocol
 
 from controlplane.gitsync.signing import CLAIMED, Signature
 
+LINK = "120000"
+"""The mode of a symbolic link."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tip:
@@ -22,12 +25,17 @@ class Tip:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of a commit's tree. `mode` as git has it: 100644, 100755, 120000 (link), 160000 (submodule)."""
+    """One entry of a commit's tree. `mode` as git has it: 100644, 100755, 120000 (link), 160000 (submodule).
+
+    `leads_to`: what a link ends at inside the commit, `blob` (a file) or `tree` (a folder); "" where it leads out of
+    it, to nothing, or nobody looked.
+    """
 
     path: str
     mode: str
     blob: str
     size: int
+    leads_to: str = ""
 
 
 class Repository(Protocol):

@@ -113,6 +113,33 @@ def test_case_10_the_owner_is_named_as_the_folder_has_it(tmp_path: Path) -> None
     assert a_clone(upstream).tip(None).commit == git("-C", str(upstream.bare), "rev-parse", "main")
 
 
+def test_case_15_what_links_lead_to_is_told_by_the_commit_itself(tmp_path: Path) -> None:
+    upstream = Upstream(tmp_path)
+    upstream.write("docs/README.md", "read me")
+    upstream.write("kafka/orders.yaml", ORDERS)
+    links = {
+        "README.md": "../docs/README.md",
+        "again": "README.md",
+        "folder": "../docs",
+        "gone": "nowhere",
+        "loop": "loop",
+        "out": "/etc/passwd",
+        "beyond": "../../x",
+        "notdir": "orders.yaml/x",
+        "two words": "orders.yaml",
+        "naïve": "../docs",
+        "new\nline": "orders.yaml",
+    }
+    for name, target in links.items():
+        (upstream.work / "kafka" / name).symlink_to(target)
+    commit = upstream.commit()
+    clone = a_clone(upstream, path="kafka")
+    clone.tip(None)
+    told = {e.path.removeprefix("kafka/"): e.leads_to for e in clone.entries(commit)}
+    ends = {"README.md": "blob", "again": "blob", "folder": "tree", "two words": "blob", "naïve": "tree"}
+    assert told == {**dict.fromkeys([*links, "orders.yaml"], ""), **ends}
+
+
 HTTPS = GitBinding(name="teams", repository="https://git.example.com/proxy/certificate.git", token_env="TEAMS_TOKEN")
 BARE = GitBinding(name="teams", repository="https://git.example.com/specs.git")
 SSH = GitBinding(

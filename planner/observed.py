@@ -7,6 +7,8 @@ from datetime import datetime
 from functools import cached_property, wraps
 from typing import Literal, TypeVar
 
+from events.spec.topic_names import owner_of
+
 Mode = Literal["kraft", "zookeeper"]
 """Where a cluster keeps its metadata: in its own controllers' log, or in ZooKeeper (Kafka up to 3.9)."""
 
@@ -198,6 +200,8 @@ class KafkaSnapshot:
     """Live brokers all of whose log directories are cordoned by `*`: they get no new replica (Kafka 4.3, KIP-1066)."""
     failed_dirs: Mapping[int, FailedDirsSeen] = field(default_factory=dict)
     """By broker. Those are missing from `log_dirs`: what a directory nobody can read holds is not known."""
+    internal: frozenset[str] = frozenset()
+    """Topics that brokers say are Kafka's own (`is_internal` of their metadata); of a recorded snapshot it is empty."""
     sizes_at: datetime | None = None
     """Of what was recorded, to be shown: when its sizes were read, None where none are known. None of a reading."""
 
@@ -219,6 +223,10 @@ class KafkaSnapshot:
         """Partitions with a replica missing, where writes are refused once another one is. Those that have no more
         replicas than their min ISR are always there and not counted. Worked out once: every tick at rest asks."""
         return tuple(p for p in self.partitions if len(p.isr) == p.min_isr < len(p.target))
+
+    def owner_of(self, topic: str) -> str:
+        """`Kafka` or `Kedge` where the topic is its own, by what brokers say and by the names known; "" for another."""
+        return "Kafka" if topic in self.internal else owner_of(topic)
 
     def bytes_of(self, partition: PartitionSeen) -> int | None:
         """Bytes of one copy. `size_bytes` is 0 of an empty log, and of one no broker told of: that one is None here."""

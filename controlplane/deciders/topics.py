@@ -174,8 +174,9 @@ def _as_found(view: ClusterView, name: str, snapshot: KafkaSnapshot | None) -> f
     parts = [p for p in snapshot.partitions if p.name.topic == name]
     if not parts:
         raise CommandRefused("topic-not-found", f"{view.name} has no topic called {name}", f"kedge topics {view.name}")
-    if name.startswith("__"):
-        raise CommandRefused("internal-topic", f"{name} is a topic of Kafka itself", "Kafka keeps its own topics.")
+    if owner := snapshot.owner_of(name):
+        message = f"{name} is a topic of {owner} itself"
+        raise CommandRefused("internal-topic", message, f"{owner} keeps its own topics.")
     replicas = {len(p.target) for p in parts}
     if len(replicas) > 1:
         message = f"partitions of {name} have {' and '.join(map(str, sorted(replicas)))} replicas"

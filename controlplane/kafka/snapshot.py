@@ -131,6 +131,7 @@ def _read(
         mode=mode,
         controller=node if mode == "zookeeper" else -1,
         failed_dirs=disks.failed,
+        internal=frozenset(t.name for t in topics if t.is_internal),
     )
 
 

@@ -144,6 +144,6 @@ def _partitions_beside(view: ClusterView, names: set[str], snapshot: KafkaSnapsh
     seen: dict[str, int] = {}
     for partition in snapshot.partitions:
         topic = partition.name.topic
-        if topic not in names and not topic.startswith("__"):
+        if topic not in names and not snapshot.owner_of(topic):
             seen[topic] = seen.get(topic, 0) + 1
     return sum(max(seen.get(n, 0), declared.get(n, 0)) for n in {*seen, *declared})

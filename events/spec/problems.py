@@ -188,7 +188,7 @@ SPOT = _kind(85, "pre-emptible VMs not possible", "A cloud takes them back when 
 SPOT_RISK = _kind(86, "data on pre-emptible VMs alone", "The cloud may take all of them back at one time.", "warning")
 
 # Topics.
-INTERNAL_TOPIC = _kind(90, "topic of Kafka itself", "Kafka makes its own topics and depends on how they are.")
+INTERNAL_TOPIC = _kind(90, "topic of Kafka or Kedge itself", "They make their own topics and depend on how they are.")
 TOPIC_COLLISION = _kind(91, "topics differ in `.` and `_` only", "Kafka's metrics could not tell them apart.")
 PARTITIONS_SHRINK = _kind(92, "fewer partitions", "Kafka takes no partition away; its records would be lost.")
 TOPIC_MIN_ISR = _kind(93, "no replica of a topic may be away", "Each roll stops the topic's writes.", "warning")

@@ -11,6 +11,7 @@ from events.spec.setting_values import unreadable_because
 from events.spec.settings import as_integer, broker_count, zone_count
 from events.spec.suggestions import did_you_mean
 from events.spec.topic_model import KafkaTopicDocument
+from events.spec.topic_names import owner_of
 from events.spec.topic_table import EXECUTOR_KEYS, every_topic_key, topic_keys_of
 from events.spec.topic_tiers import MIN_ISR, effective_config, effective_min_isr, effective_replicas, said_replicas
 
@@ -95,9 +96,9 @@ def _name_path(document: KafkaTopicDocument) -> Path:
 
 def _name(document: KafkaTopicDocument, where: Positions) -> Iterator[Problem]:
     name = document.topic
-    if name.startswith("__"):
-        message = f"`{shorten(name)}` is a topic of Kafka itself"
-        fix = "Leave it out: Kafka makes and keeps its own topics."
+    if owner := owner_of(name):
+        message = f"`{shorten(name)}` is a topic of {owner} itself"
+        fix = f"Leave it out: {owner} makes and keeps its own topics."
         yield where.problem(p.INTERNAL_TOPIC, _name_path(document), message, fix)
     if name in (".", ".."):
         message = f"`{name}` is no name Kafka takes for a topic"

@@ -21,7 +21,7 @@ Topic = Annotated[str, typer.Argument(metavar="TOPIC", show_default=False, help=
 def topics(
     context: typer.Context,
     cluster: Cluster,
-    internal: Annotated[bool, typer.Option("--internal", help="Kafka's own topics too.")] = False,
+    internal: Annotated[bool, typer.Option("--internal", help="Kafka's and Kedge's own topics too.")] = False,
     ailing: Annotated[
         bool, typer.Option("--ailing", help="The partitions that are not in sync instead, of all topics.")
     ] = False,

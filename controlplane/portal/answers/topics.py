@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from controlplane.anomalies.ratelearning import learned_now
 from controlplane.database.latest import LatestStore
 from controlplane.portal.pages.ailingrows import Chosen, id_of
-from controlplane.portal.pages.topicrows import BELOW, NO_LEADER, OUT_OF_SYNC, PartitionRow, TopicRow, is_internal
+from controlplane.portal.pages.topicrows import BELOW, NO_LEADER, OUT_OF_SYNC, PartitionRow, TopicRow
 from controlplane.portal.schemas import topics as topic_api
 from controlplane.view import ClusterView
 from controlplane.views.topics import TopicView
 from events.ids import ClusterUid
+from events.spec.topic_names import owner_of
 from planner.observed import KafkaSnapshot
 
 OBSERVED, DECLARED, IN_SYNC = "Observed", "Declared", "InSync"
@@ -66,7 +67,7 @@ def topic_out(view: ClusterView, name: str, row: TopicRow | None) -> topic_api.T
         state=state,
         reason=reason,
         message=message,
-        internal=is_internal(name),
+        internal=row.internal if row else bool(owner_of(name)),
         declared=_declared(known) if known else None,
         observed=_observed(row) if row else None,
     )

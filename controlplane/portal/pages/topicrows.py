@@ -42,6 +42,8 @@ class TopicRow:
     """One copy of each partition, the largest log of its replicas; None where the size of one is not known."""
     write_bytes_per_s: float | None = None
     """What producers write to it, of one copy; None until Kafka was read twice."""
+    internal: bool = False
+    """Kafka's own, or Kedge's."""
 
 
 SORTS = (
@@ -105,6 +107,7 @@ def topic_rows(snapshot: KafkaSnapshot) -> Sequence[TopicRow]:
             preferred_share=sum(p.leader == p.replicas[0] for p in parts if p.replicas) / len(parts),
             **_placed(parts, brokers),
             size_bytes=_sum(snapshot.bytes_of(p) for p in parts),
+            internal=bool(snapshot.owner_of(name)),
         )
         for name, parts in sorted(snapshot.by_topic.items())
     )
@@ -115,20 +118,15 @@ def chosen_topics(
 ) -> list[TopicRow]:
     """Topics with the text in their name, in the order asked for. A figure that is not known comes last.
 
-    `internal`: those of Kafka itself, too.
+    `internal`: those of Kafka and Kedge themselves, too.
     """
     wanted = text.strip().lower()
-    found = [r for r in rows if wanted in r.name.lower() and (internal or not is_internal(r.name))]
+    found = [r for r in rows if wanted in r.name.lower() and (internal or not r.internal)]
     by = sort if sort in SORTS else "name"
     known = [r for r in found if getattr(r, by) is not None]
     unknown = [r for r in found if getattr(r, by) is None]
     known.sort(key=lambda r: r.name)
     return [*sorted(known, key=lambda r: getattr(r, by), reverse=down), *unknown]
-
-
-def is_internal(topic: str) -> bool:
-    """Whether Kafka made it for itself."""
-    return topic.startswith("__")
 
 
 def partition_rows(

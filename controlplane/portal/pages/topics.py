@@ -17,7 +17,6 @@ from controlplane.portal.pages.topicrows import (
     SORTS,
     TopicRow,
     chosen_topics,
-    is_internal,
     partition_rows,
     rows_in_order,
 )
@@ -51,7 +50,7 @@ def topics(
     state: Text = "",
     skip: Annotated[int, Query(ge=0, le=MOST_SKIPPED)] = 0,
 ) -> Response:
-    """The table. Topics of Kafka itself are there where they are asked for, or searched by their name.
+    """The table. Topics of Kafka and Kedge themselves are there where they are asked for, or searched by their name.
 
     With `skip`, those after so many of them; the first ones where there are no more than that. With `ailing` the
     partitions that ail in their place, of every topic, those of Kafka itself too; `state`: those alone of one word.
@@ -77,7 +76,7 @@ def topics(
         most_rows=MOST_ROWS,
         total=len(every),
         internal=internal,
-        kafkas_own=sum(is_internal(r.name) for r in every),
+        kafkas_own=sum(r.internal for r in every),
         ails=len(ailing_of(snapshot)) if snapshot is not None else 0,
         snapshot=snapshot,
         recorded=is_recorded(services, view.uid),
@@ -167,6 +166,7 @@ def topic_detail(
         recorded=is_recorded(services, view.uid),
         ailing=ailing,
         is_dying=known is not None and bool(known.tombstone),
-        is_adoptable=not is_internal(topic) and (known is None or not (known.owned or known.tombstone)),
+        is_adoptable=not (snapshot and snapshot.owner_of(topic))
+        and (known is None or not (known.owned or known.tombstone)),
         ours=frozenset(i.service_id for i in view.brokers()),
     )

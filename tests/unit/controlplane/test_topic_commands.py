@@ -156,7 +156,7 @@ def test_an_adopted_topic_is_kept_as_it_was_found() -> None:
     snapshot = a_snapshot(
         a_partition("a-0"),
         a_partition("a-1"),
-        a_partition("__x-0"),
+        a_partition("__consumer_offsets-0"),
         a_partition("u-0"),
         a_partition("u-1", (1000, 1001)),
     )
@@ -165,9 +165,20 @@ def test_an_adopted_topic_is_kept_as_it_was_found() -> None:
     view = _after(a_view(), fact)
     assert view.topics.by_name["a"].owned
     assert _adopt(view, "a", snapshot) is None
-    for topic, code in (("z", "topic-not-found"), ("__x", "internal-topic"), ("u", "uneven-replicas")):
+    for topic, code in (("z", "topic-not-found"), ("__consumer_offsets", "internal-topic"), ("u", "uneven-replicas")):
         with pytest.raises(CommandRefused) as refused:
             _adopt(view, topic, snapshot)
         assert refused.value.code == code
     with pytest.raises(CommandRefused, match="was not read yet"):
         _adopt(view, "a2", None)
+
+
+def test_case_07_a_topic_of_another_program_is_adopted_whatever_its_name_begins_with() -> None:
+    name = "__debezium-heartbeat.shop"
+    snapshot = a_snapshot(a_partition(f"{name}-0"), a_partition("__newer_than_this-0"), a_partition("__kedge_logs-0"))
+    assert _adopt(a_view(), name, snapshot).topics[0].name == name
+    # What brokers call internal is believed, also where this release knows nothing of it.
+    told = replace(snapshot, internal=frozenset({"__newer_than_this"}))
+    for topic, owner in (("__newer_than_this", "Kafka"), ("__kedge_logs", "Kedge")):
+        with pytest.raises(CommandRefused, match=f"is a topic of {owner} itself"):
+            _adopt(a_view(), topic, told)

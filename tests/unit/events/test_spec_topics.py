@@ -47,8 +47,34 @@ def test_a_slip_in_a_topic_is_told_with_the_keys_of_topics() -> None:
     assert "Did you mean `partitions`?" in found.problems[0].fix
 
 
-def test_kafkas_own_topics_are_refused() -> None:
-    assert (3, "KEDGE-SPEC-090") in _codes(_text(name="__consumer_offsets"))
+@pytest.mark.parametrize(
+    ("name", "owner"),
+    [
+        ("__consumer_offsets", "Kafka"),
+        ("__transaction_state", "Kafka"),
+        ("__share_group_state", "Kafka"),
+        ("__cluster_metadata", "Kafka"),
+        ("__kedge_metrics", "Kedge"),
+    ],
+)
+def test_topics_kafka_and_kedge_make_for_themselves_are_refused(name: str, owner: str) -> None:
+    (problem,) = _load(_text(name=name)).problems
+    assert (problem.line, problem.code) == (3, "KEDGE-SPEC-090")
+    assert problem.message == f"`{name}` is a topic of {owner} itself"
+
+
+CASE_07 = """\
+apiVersion: kedge/v1alpha1
+kind: KafkaTopic
+metadata: {name: __debezium-heartbeat.shop}
+spec: {cluster: orders, partitions: 1, replicas: 3}
+"""
+
+
+def test_case_07_topics_of_other_programs_with_two_underscores_may_be_declared() -> None:
+    assert [t.topic for t in _load(CASE_07).topics] == ["__debezium-heartbeat.shop"]
+    for name in ("__kedgelike", "__confluent.support.metrics", "__amazon_msk_canary", "__consumer_offsets_copy"):
+        assert _codes(_text(name=name)) == []
 
 
 def test_names_that_differ_in_dots_and_underscores_only_are_refused() -> None:

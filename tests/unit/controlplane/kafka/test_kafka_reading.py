@@ -41,7 +41,7 @@ class Scripted:
         self.behind = behind or {}
         self.silent_disks = silent_disks
         self.log_dirs = log_dirs
-        self.closed = False
+        self.closed, self.is_internal = False, False
         self.asked: list[int | None] = []
 
     def refresh_nodes(self, deadline: Deadline) -> frozenset[int]:
@@ -85,7 +85,7 @@ class Scripted:
     def Metadata(self, _: Any) -> Any:
         replicas = _next(self.replicas)
         p = Answer(partition_index=0, leader_id=replicas[0], replica_nodes=list(replicas), isr_nodes=[replicas[0]])
-        return Answer(topics=[Answer(error_code=0, name="t", partitions=[p])])
+        return Answer(topics=[Answer(error_code=0, name="t", is_internal=self.is_internal, partitions=[p])])
 
     def DescribeConfigs(self, request: Any) -> Any:
         if request.resources[0].resource_type == 4:
@@ -143,6 +143,14 @@ def deadline() -> Deadline:
 
 def now() -> datetime:
     return datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("is_internal", [False, True])
+def test_whether_a_topic_is_kafkas_own_is_what_brokers_say(is_internal: bool) -> None:
+    connection = Scripted()
+    connection.is_internal = is_internal
+    seen = read_snapshot(connection, Deadline.after(5), lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    assert (seen.internal, seen.owner_of("t")) == ((frozenset("t"), "Kafka") if is_internal else (frozenset(), ""))
 
 
 def test_a_broker_that_does_not_answer_for_its_disks_is_missing_not_guessed() -> None:

@@ -286,3 +286,12 @@ def test_a_topic_that_learns_nothing_says_nothing_of_it() -> None:
     text = house.browser("ada", VIEWER).get("/clusters/orders/topics/payments").text
     assert "rate 7 to any records/s" in text
     assert "learned" not in text
+
+
+def test_case_07_topics_of_other_programs_are_shown_and_those_of_kafka_and_kedge_on_request() -> None:
+    names = ("__debezium-heartbeat.shop", "__consumer_offsets", "__kedge_logs", "__newer_than_this", "payments")
+    snapshot = a_snapshot(*(a_partition(f"{n}-0") for n in names), internal=frozenset({"__newer_than_this"}))
+    rows = topic_rows(snapshot)
+    shown = chosen_topics(rows, text="", sort="name", down=False, internal=False)
+    assert [r.name for r in shown] == ["__debezium-heartbeat.shop", "payments"]
+    assert len(chosen_topics(rows, text="", sort="name", down=False)) == 5

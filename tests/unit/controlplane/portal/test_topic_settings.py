@@ -131,6 +131,6 @@ def test_topics_of_kafka_itself_are_apart(house: House, ada: TestClient) -> None
     )
     topics = "/clusters/orders/topics"
     assert "__consumer_offsets" not in ada.get(topics).text
-    assert "with 1 of Kafka itself" in ada.get(topics).text
+    assert "with 1 of Kafka and Kedge themselves" in ada.get(topics).text
     assert "__consumer_offsets" in ada.get(f"{topics}?internal=true").text
     assert "__consumer_offsets" in ada.get(f"{topics}?q=__con").text

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from planner.observed import SettingSeen, SettingsSeen
 from planner.rollout.live_step import Deviation, LiveStep, deviations, own_step
-from planner.rollout.setting_class import GUARDED, HALF_TO_DOUBLE, live_steps
+from planner.rollout.setting_class import GUARDED, value_steps
 
 
 def values_to_try(live: Mapping[str, str]) -> dict[str, str]:
@@ -70,7 +70,7 @@ def _without(name: str, seen: SettingsSeen, tried: Collection[int]) -> str | Non
 
 
 def _towards(name: str, there: SettingSeen, before: str | None) -> str | None:
-    if name in HALF_TO_DOUBLE and there.value is not None and before is not None:
-        steps = live_steps(int(there.value), int(before))
-        return str(steps[0]) if len(steps) > 1 else None
-    return None
+    if before is None:
+        return None
+    first, *more = value_steps(name, there.value, before)
+    return first if more else None

@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from events.spec.setting_table import newest_known
-from events.spec.setting_values import as_kafka_reads
+from events.spec.setting_values import reads_alike
 from planner.observed import SettingSeen, SettingsSeen
-from planner.rollout.setting_class import HALF_TO_DOUBLE, live_steps
+from planner.rollout.setting_class import thread_count, value_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,8 @@ def next_live_step(found: Sequence[Deviation], seen: SettingsSeen) -> LiveStep:
 
 def own_step(d: Deviation, *, may_delete: bool) -> str | None:
     """Towards the wanted value by the broker's own; the last step takes that away, once the default is right."""
-    if d.name in HALF_TO_DOUBLE and d.value is not None:
-        steps = live_steps(int(d.value), int(d.wanted))
-        if len(steps) > 1 or not may_delete:
-            return str(steps[0])
-    return None if may_delete else d.wanted
+    first, *more = value_steps(d.name, d.value, d.wanted)
+    return first if more or not may_delete else None
 
 
 def _right(name: str, there: SettingSeen, wanted: str, unset_is_right: bool) -> bool:
@@ -90,15 +87,15 @@ def _right(name: str, there: SettingSeen, wanted: str, unset_is_right: bool) -> 
 
 
 def _alike(name: str, left: str, right: str) -> bool:
-    setting = newest_known(name)
-    return left == right if setting is None else as_kafka_reads(setting, left) == as_kafka_reads(setting, right)
+    return reads_alike(newest_known(name), left, right)
 
 
 def _common_step(name: str, seen: SettingsSeen, wanted: str) -> str | None:
     """A default that each broker without a value of its own takes in one step; None where they are too far apart."""
     there = [settings[name] for settings in seen.brokers.values() if name in settings]
-    counts = [int(s.value) for s in there if s.value is not None and not s.is_own]
-    if name not in HALF_TO_DOUBLE or not counts:
+    counts = [n for s in there if not s.is_own and (n := thread_count(name, s.value)) is not None]
+    aim = thread_count(name, wanted)
+    if aim is None or not counts:
         return wanted
     lowest, highest = max(c // 2 for c in counts), min(2 * c for c in counts)
-    return str(min(max(int(wanted), lowest), highest)) if lowest <= highest else None
+    return str(min(max(aim, lowest), highest)) if lowest <= highest else None

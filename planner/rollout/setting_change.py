@@ -6,13 +6,14 @@ from types import MappingProxyType
 
 from events.spec.setting_synonyms import TimeSetting, time_setting
 from events.spec.setting_table import Setting, settings_of
-from events.spec.setting_values import as_kafka_reads
+from events.spec.setting_values import reads_alike
 from planner.rollout.setting_class import (
     HALF_TO_DOUBLE,
     ClassedSetting,
     SettingClass,
-    live_steps,
     setting_class,
+    thread_count,
+    value_steps,
 )
 
 _NOTHING_ELSE: Mapping[str, str] = MappingProxyType({})
@@ -20,7 +21,7 @@ _NOTHING_ELSE: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class LiveValue:
-    """A value that Kafka is to hold as a live one. Pools of threads go there by `live_steps`."""
+    """A value that Kafka is to hold as a live one. Pools of threads go there by `value_steps`."""
 
     name: str
     value: str
@@ -57,7 +58,7 @@ def setting_changes(
     would bring back the one in the file the process was started with. Live values go first, then the restarts: a live
     value wins over the file, so one that is out of date would outlive the restart.
 
-    Raises `LookupError` for a version without a table, `ValueError` for a number that is none.
+    Raises `LookupError` for a version without a table, `ValueError` for a length of time that is no whole number.
     """
     changed = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
     before, after = {**where_silent, **old}, {**where_silent, **new}
@@ -87,14 +88,15 @@ def _change(
     value = after.get(classed.name, setting.default)
     if value is None:
         return _by_restart(change, "Kafka has no default that could be set live")
-    if classed.name in HALF_TO_DOUBLE and int(value) < 1:
-        return _by_restart(change, "Kafka works the number of threads out when it starts")
-    effect = _live_effect(classed, change, before.get(classed.name), value)
+    began = before.get(classed.name)
+    if classed.name in HALF_TO_DOUBLE and None in {thread_count(classed.name, n) for n in (began or value, value)}:
+        return _by_restart(change, "Kafka makes a pool of threads, and gives one up, only when it starts")
+    effect = _live_effect(classed, change, began, value)
     return replace(change, live=LiveValue(classed.name, value), effect=effect)
 
 
 def _reads_alike(setting: Setting, old: str | None, new: str | None) -> bool:
-    return old is not None and new is not None and as_kafka_reads(setting, old) == as_kafka_reads(setting, new)
+    return old is not None and new is not None and reads_alike(setting, old, new)
 
 
 def _time_change(
@@ -111,18 +113,18 @@ def _time_change(
 def _live_effect(classed: ClassedSetting, change: SettingChange, before: str | None, value: str) -> str:
     words = "set live on every broker" if change.new is not None else f"set live to {value}, which holds without it"
     if classed.name in HALF_TO_DOUBLE:
-        words += f", {_steps(before, value)}"
+        words += f", {_steps(classed.name, before, value)}"
     elif classed.condition:
         words += f"; {classed.condition}"
     return f"{words}: {classed.reason}" if classed.setting_class is SettingClass.GUARDED else words
 
 
-def _steps(before: str | None, value: str) -> str:
+def _steps(name: str, before: str | None, value: str) -> str:
     """How many steps is known only with the number before: where nobody said one, the service decided."""
     if before is None:
         return "at most doubled or halved at a time"
-    steps = live_steps(int(before), int(value))
-    return "in one step" if len(steps) < 2 else f"in {len(steps)} steps ({', '.join(map(str, steps))})"
+    steps = value_steps(name, before, value)
+    return "in one step" if len(steps) < 2 else f"in {len(steps)} steps ({', '.join(steps)})"
 
 
 def _by_restart(change: SettingChange, why: str) -> SettingChange:

@@ -21,6 +21,7 @@ from types import MappingProxyType
 from events.spec.properties import SAFE_VALUES, owned_because, unsafe_because
 from events.spec.setting_synonyms import time_setting
 from events.spec.setting_table import Setting, UpdateMode, lines_with, release_line, settings_of
+from events.spec.settings import as_integer
 
 
 class SettingClass(StrEnum):
@@ -151,6 +152,22 @@ def live_steps(current: int, wanted: int) -> tuple[int, ...]:
         current = min(wanted, 2 * current) if wanted > current else max(wanted, current // 2)
         steps.append(current)
     return tuple(steps)
+
+
+def thread_count(name: str, value: str | None) -> int | None:
+    """How many threads a pool of `HALF_TO_DOUBLE` has by this value. None of any other setting, whatever it holds (a
+    word, a fraction, nothing), and of a pool without a thread, which Kafka does not change live."""
+    count = as_integer(value or "") if name in HALF_TO_DOUBLE else None
+    return count if count is not None and count > 0 else None
+
+
+def value_steps(name: str, current: str | None, wanted: str) -> tuple[str, ...]:
+    """The values to set one after the other where a broker runs with `current`; the last is `wanted`, and of all but
+    pools of threads the only one."""
+    before, after = thread_count(name, current), thread_count(name, wanted)
+    if before is None or after is None:
+        return (wanted,)
+    return tuple(map(str, live_steps(before, after))) or (wanted,)
 
 
 def _unknown(name: str, version: str) -> ClassedSetting:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from controlplane.kafka.errors import KafkaRefused
 from events.spec.setting_table import Setting, UpdateMode, settings_of
-from events.spec.setting_values import unreadable_because
+from events.spec.setting_values import as_kafka_reads, unreadable_because
 from planner.observed import SettingSeen, SettingsSeen
 from planner.rollout.live_step import LiveStep
 from planner.rollout.setting_class import HALF_TO_DOUBLE
@@ -87,11 +87,15 @@ class FakeSettings:
         return self._seen(broker, name).value
 
     def _seen(self, broker: FakeBroker, name: str) -> SettingSeen:
-        own = self.own.get(broker.id, {})
+        own, file, setting = (
+            self.own.get(broker.id, {}),
+            self.files.get(broker.id, {}),
+            settings_of(broker.version)[name],
+        )
         if name in own:
-            return SettingSeen(own[name], is_own=True)
-        file = self.files.get(broker.id, {})
-        return SettingSeen(self.defaults.get(name, file.get(name, settings_of(broker.version)[name].default)))
+            return SettingSeen(as_kafka_prints(setting, own[name]), is_own=True)
+        value = self.defaults.get(name, file.get(name, setting.default))
+        return SettingSeen(None if value is None else as_kafka_prints(setting, value))
 
     def _refusal(self, broker: FakeBroker, step: LiveStep) -> str | None:
         own = self.own.get(broker.id, {})
@@ -116,13 +120,31 @@ class FakeSettings:
         problem = unreadable_because(setting, after)
         if problem is not None:
             return f"Invalid value {after} for configuration {setting.name}: {problem.why}"
-        return _pool_words(setting.name, int(self.value(broker, setting.name) or 0), after)
+        return _pool_words(setting.name, self.value(broker, setting.name), after)
 
 
-def _pool_words(name: str, now: int, after: str) -> str | None:
+def as_kafka_prints(setting: Setting, value: str) -> str:
+    """A value as a broker tells what it runs with (`ConfigDef.convertToString` of what it parsed), which is not how it
+    was written: `TRUE` is `true`, `0.50` is `0.5`, `007` is `7`, `a, b` is `a,b`."""
+    return _as_java_prints(float(value)) if setting.type == "double" else as_kafka_reads(setting, value)
+
+
+def _as_java_prints(number: float) -> str:
+    """`Double.toString`: with an exponent below a thousandth and from ten million on."""
+    if number == 0 or 1e-3 <= abs(number) < 1e7:
+        return repr(number)
+    digits, exponent = f"{number:.16e}".split("e")
+    shortest = next(d for n in range(1, 17) if float(f"{(d := f'{float(digits):.{n}f}')}e{exponent}") == number)
+    return f"{shortest}E{int(exponent)}"
+
+
+def _pool_words(name: str, before: str | None, after: str) -> str | None:
     if name not in HALF_TO_DOUBLE:
         return None
+    now = int(before or 0)
     told = f"Dynamic thread count update validation failed for {name}: value should be"
+    if int(after) < 1:
+        return f"{told} at least 1"
     if int(after) > 2 * now:
         return f"{told} not greater than double the current value {now}"
     return f"{told} at least half the current value {now}" if int(after) < now // 2 else None

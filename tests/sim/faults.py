@@ -19,6 +19,15 @@ SPECS: tuple[dict[str, object], ...] = (
     {"version": "4.2.0", "machine": "medium"},
 )
 
+OTHER_TYPES: dict[str, tuple[str, ...]] = {
+    "compression.type": ("producer", "lz4", "zstd"),
+    "log.cleaner.io.max.bytes.per.second": ("1.7976931348623157E308", "1000000", "2e7"),
+    "log.cleaner.min.cleanable.ratio": ("0.5", "0.50", "0.25"),
+    "log.cleanup.policy": ("delete", "compact, delete"),
+    "unclean.leader.election.enable": ("false", "TRUE"),
+}
+"""Live settings that are no whole numbers."""
+
 
 class Trouble:
     """Draws faults from the world's own seed. At most one VM is lost at a time: two racks down is another story."""
@@ -30,6 +39,7 @@ class Trouble:
         chance: float = 0.08,
         rivals: bool = False,
         settings: bool = False,
+        all_types: bool = False,
         asking: bool = False,
         ailing: bool = False,
         hanging: bool = False,
@@ -41,7 +51,8 @@ class Trouble:
         **spec: Any,
     ) -> None:
         """`spec` overrides every document that is declared meanwhile; with `rivals` other servers take over at times,
-        with `settings` those of the spec change, and people set others by hand; with `asking` people ask for restarts
+        with `settings` those of the spec change, and people set others by hand (with `all_types` such as are no whole
+        numbers, too); with `asking` people ask for restarts
         and for single VMs to be replaced; with `ailing` agents find things wrong in services that run; with
         `hanging` moves and elections stand still for a while; with `voting` the number of controllers changes, and one
         loses its disk; with `heaps` those of the spec change, now and then to more than the VMs have; with `sharing`
@@ -51,6 +62,7 @@ class Trouble:
         What is drawn for a seed must not change: seeds that once failed are kept as tests.
         """
         self._spec = spec
+        self._all_types = all_types
         self._world = world
         self._random = world.random
         self._chance = chance
@@ -246,7 +258,7 @@ class Trouble:
             self._random.choice((1, 2)),
         )
         some = (f"num.io.threads: {threads}", f"num.partitions: {partitions}", f"min.insync.replicas: {isr}")
-        config = ", ".join(s for s in some if self._random.random() < 0.7)
+        config = ", ".join(s for s in (*some, *self._values_of_other_types()) if self._random.random() < 0.7)
         self._spec = {**self._spec, "config": f", config: {{{config}}}"}
         self._world.declare(a_document(**{**self._last, **self._spec}))
         return True
@@ -265,7 +277,17 @@ class Trouble:
             return False
         value = self._random.choice(("3", "8", "12"))
         self._world.kafka.settings.by_hand(self._random.choice(brokers), "num.io.threads", value)
+        if self._all_types:
+            name = self._random.choice(sorted(OTHER_TYPES))
+            self._world.kafka.settings.by_hand(
+                self._random.choice(brokers), name, self._random.choice(OTHER_TYPES[name])
+            )
         return True
+
+    def _values_of_other_types(self) -> tuple[str, ...]:
+        if not self._all_types:
+            return ()
+        return tuple(f'{name}: "{self._random.choice(values)}"' for name, values in OTHER_TYPES.items())
 
     def _somebody_asks(self) -> bool:
         return try_to_ask(self._world)

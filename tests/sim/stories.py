@@ -96,6 +96,7 @@ def troubled_roll(
     chance: float = 0.08,
     rivals: bool = False,
     settings: bool = False,
+    all_types: bool = False,
     asking: bool = False,
     ailing: bool = False,
     hanging: bool = False,
@@ -119,7 +120,14 @@ def troubled_roll(
     world.declare(a_document(**{**spec, "version": becomes}))
     if becomes != "4.2.0":
         spec = {**spec, "version": becomes}  # of every document that is declared meanwhile, too
-    kinds = {"rivals": rivals, "settings": settings, "asking": asking, "ailing": ailing, "hanging": hanging}
+    kinds = {
+        "rivals": rivals,
+        "settings": settings,
+        "all_types": all_types,
+        "asking": asking,
+        "ailing": ailing,
+        "hanging": hanging,
+    }
     trouble = Trouble(
         world, chance=chance, voting=voting, sharing=sharing, lagging=lagging, breaking=breaking, **kinds, **spec
     )

@@ -40,6 +40,8 @@ from events.ids import ClusterUid, Epoch
 from events.memory import MemoryEventStore
 from events.spec.conversion import to_data
 from events.spec.model import KafkaClusterDocument
+from events.spec.setting_table import newest_known
+from events.spec.setting_values import reads_alike
 from planner.rollout.windows import Freeze
 from providers.base import TerraformRun
 from providers.errors import ProviderError
@@ -364,7 +366,9 @@ class World:
         view, settings = self.view(), self.kafka.settings
         wanted = {**(view.document.spec.kafka.config if view.document else {}), **view.live}
         there = ((b, name) for b, name in settings.by_strangers if self.kafka.serves(b) and name in wanted)
-        return any(settings.own.get(b, {}).get(name) not in (None, wanted[name]) for b, name in there)
+        return any(
+            not reads_alike(newest_known(n), settings.own.get(b, {}).get(n, wanted[n]), wanted[n]) for b, n in there
+        )
 
     def hold(self, *, ticks: int = 300) -> None:
         """Ticks until an aborted cluster rests in what it is, then makes sure that it really rests."""

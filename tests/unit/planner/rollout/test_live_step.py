@@ -49,6 +49,41 @@ def test_brokers_too_far_apart_for_one_default_go_by_values_of_their_own() -> No
     assert _step(THREADS, "8", seen) == LiveStep({}, {1000: {THREADS: "2"}, 1001: {THREADS: "8"}})
 
 
+@pytest.mark.parametrize(
+    ("name", "now", "wanted"),
+    [
+        ("compression.type", "producer", "lz4"),
+        ("log.cleanup.policy", "delete", "compact,delete"),
+        ("log.preallocate", "false", "true"),
+        ("unclean.leader.election.enable", "false", "true"),
+        ("log.cleaner.min.cleanable.ratio", "0.5", "0.25"),
+        ("log.cleaner.io.max.bytes.per.second", "1.7976931348623157E308", "1000000"),
+        ("max.connections.per.ip.overrides", "", "10.0.0.1:5"),
+        ("compression.gzip.level", "-1", "3"),
+        ("log.flush.interval.ms", None, "1000"),
+    ],
+)
+def test_case_1_a_live_word_a_boolean_or_a_fraction_is_set_in_one_step(name: str, now: str | None, wanted: str) -> None:
+    assert _step(name, wanted, _seen(name, now, now)) == LiveStep({name: wanted})
+    assert _step(name, wanted, _seen(name, now, now, own=(1000,), default=wanted)) == LiveStep(
+        {name: wanted}, {1000: {name: None}}
+    )
+
+
+def test_a_value_that_kafka_prints_in_another_form_is_the_one_that_was_set() -> None:
+    assert not _step("log.cleaner.min.cleanable.ratio", "0.50", _seen("log.cleaner.min.cleanable.ratio", "0.5"))
+    assert not _step("log.preallocate", "TRUE", _seen("log.preallocate", "true"))
+    assert not _step("log.cleanup.policy", "compact, delete", _seen("log.cleanup.policy", "compact,delete"))
+
+
+@pytest.mark.parametrize("now", ["0", "many", "-1"])
+def test_a_pool_of_threads_without_a_number_to_step_from_is_sent_what_it_should_have(now: str) -> None:
+    """Kafka says what it does not take: a person hears that, and the cluster goes on."""
+    assert _step(THREADS, "4", _seen(THREADS, now)) == LiveStep({THREADS: "4"})
+    own = _seen(THREADS, now, own=(1000,), default="4")
+    assert _step(THREADS, "4", own) == LiveStep({}, {1000: {THREADS: None}})
+
+
 def test_an_own_value_is_taken_away_once_the_default_is_right() -> None:
     alone = _seen(BYTES, "5", "7", own=(1001,))
     assert _step(BYTES, "5", alone) == LiveStep({BYTES: "5"})

@@ -50,6 +50,23 @@ def test_the_steps_of_a_pool_are_told_where_the_number_before_is_known() -> None
     )
 
 
+def test_a_pool_that_has_or_is_to_have_no_thread_goes_by_a_restart() -> None:
+    """Kafka refuses to start the first thread of a pool live, and to end the last one."""
+    for old, new in (("0", "2"), ("2", "0")):
+        found = one({"log.cleaner.threads": old}, {"log.cleaner.threads": new})
+        assert (found.live, found.needs_restart) == (None, True)
+
+
+def test_words_booleans_and_fractions_are_set_live_as_they_are_written() -> None:
+    for name, value in (
+        ("compression.type", "lz4"),
+        ("unclean.leader.election.enable", "true"),
+        ("log.cleaner.min.cleanable.ratio", "0.25"),
+        ("log.cleanup.policy", "compact,delete"),
+    ):
+        assert one({}, {name: value}).live == LiveValue(name, value)
+
+
 def test_a_setting_that_leaves_gets_the_value_that_holds_without_it() -> None:
     kafkas = one({"num.io.threads": "4"}, {})
     assert (kafkas.live, kafkas.effect) == (

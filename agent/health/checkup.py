@@ -5,7 +5,7 @@ from collections.abc import Callable
 from agent.health.judge import judge
 from agent.health.vitals import Finding, Vitals
 
-HISTORY_S = 1800.0
+HISTORY_S = 3600.0
 FORGET_S = 120.0
 """A service that has not answered for so long is not judged by what it said before: unknown is not ill, nor well."""
 

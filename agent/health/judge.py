@@ -34,6 +34,11 @@ UPDATE_MS, SLOW_FOR_S, UPDATES = 500.0, 60.0, 10
 """Half of what ZooKeeper warns of for writing its log alone (fsync.warningthresholdms): an election or a change of an
 ISR takes several updates. Fewer updates than that in the time say nothing."""
 FILLING_FOR_S, FILLING_FULL_IN_S = 120.0, 86_400.0
+FILLING_TELLS_OF = 24
+"""How far ahead a trend is believed, in times of how long it was seen: an hour tells of a day. Two minutes of a load
+that has just begun said of every young broker that its disk is full within hours."""
+RECENT_S = 1800.0
+"""What rules other than that of disks look back at: a heap of an hour ago says nothing of the leak of today."""
 COPIES_TAKE = 1.05
 """Of a disk, for each byte that is copied: indexes and what the file system keeps come beside it."""
 FULL_SHARE = 0.05
@@ -50,8 +55,9 @@ def judge(history: Sequence[Vitals], before: Sequence[Finding] = ()) -> tuple[Fi
     now_s = history[-1].at_s
     found = [
         Finding(name, message, began.get(name, now_s), numbers)
-        for rule in _RULES
-        for name, message, numbers in rule(history)
+        for rules, seen in ((_RULES, _since(history, now_s - RECENT_S)), (_LONG_RULES, history))
+        for rule in rules
+        for name, message, numbers in rule(seen)
     ]
     return tuple(sorted(found, key=lambda f: f.name))
 
@@ -145,8 +151,7 @@ def _disk(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float
         fills = min(-(slope(thinned(points, MOST_POINTS)) or 0.0), written.get(name, 0.0))
         if total and free < FULL_SHARE * total:
             yield f"disk_full:{name}", f"{name}: {_mib(free)} of {_mib(total)} MiB are free", numbers
-        elif fills > 0 and free / fills <= FILLING_FULL_IN_S:
-            full_in_s = free / fills
+        elif fills > 0 and (full_in_s := free / fills) <= min(FILLING_FULL_IN_S, FILLING_TELLS_OF * _span_s(points)):
             message = f"{name}: full in {full_in_s / 3600:.1f} h at {_mib(fills * 60):.1f} MiB a minute"
             yield f"disk_filling:{name}", message, {**numbers, "bytes_per_s": fills, "full_in_s": full_in_s}
 
@@ -252,7 +257,6 @@ _RULES: tuple[_Rule, ...] = (
     _limits,
     _busy,
     _storage,
-    _disk,
     _metadata,
     _controller,
     _identity,
@@ -260,6 +264,15 @@ _RULES: tuple[_Rule, ...] = (
     _overloaded,
     _slow,
 )
+_LONG_RULES: tuple[_Rule, ...] = (_disk,)
+
+
+def _since(history: Sequence[Vitals], at_s: float) -> Sequence[Vitals]:
+    return [vitals for vitals in history if vitals.at_s >= at_s]
+
+
+def _span_s(points: Sequence[tuple[float, float]]) -> float:
+    return points[-1][0] - points[0][0] if points else 0.0
 
 
 def _after_collections(history: Sequence[Vitals]) -> list[tuple[float, float]]:

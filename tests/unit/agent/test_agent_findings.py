@@ -150,6 +150,31 @@ def test_a_disk_that_fills_in_weeks_or_empties_is_none() -> None:
     assert names(history(40, lambda k: {"free_bytes": {"data": (50_000 + 100 * k) * MIB}})) == []
 
 
+def test_a_load_that_has_just_begun_does_not_tell_of_the_day() -> None:
+    """The demo ended "Degraded: full in 2.5 h": brokers of four minutes with a load of four minutes."""
+
+    def seen_for(seconds: float) -> list[str]:
+        samples = int(seconds / EVERY_S) + 1
+
+        def sample(k: int) -> dict[str, object]:
+            return {
+                "free_bytes": {"data": int((4096 - 25.5 / 60 * EVERY_S * k) * MIB)},
+                "total_bytes": {"data": 4096 * MIB},
+            }
+
+        return names(history(samples, sample))
+
+    assert seen_for(270) == []
+    assert seen_for(600) == ["disk_filling:data"], "ten minutes of it tell of four hours"
+
+
+def test_an_hour_of_filling_tells_of_a_day() -> None:
+    """Slower than half an hour could tell of."""
+    filling = history(int(3600 / EVERY_S) + 1, lambda k: {"free_bytes": {"data": int(90_000 - 15.5 * k) * MIB}})
+    assert names(filling) == ["disk_filling:data"]
+    assert names(filling[-120:]) == []
+
+
 def test_a_disk_that_took_copies_and_rests_since_is_not_filling() -> None:
     """Of a broker that does not tell what was copied."""
 
@@ -173,11 +198,11 @@ def test_a_disk_is_not_filling_while_it_takes_the_copies_of_a_drain() -> None:
         )
 
     assert {name for n in range(1, 81) for name in names(during(0)[:n])} == set()
-    filled = during(100)
+    filled = during(200)
     for n in (20, 40, 60, 80):
         (found,) = judge(filled[:n])
         assert found.name == "disk_filling:data", "clients fill it beside the drain"
-        assert found.numbers["bytes_per_s"] == pytest.approx(100 * MIB / EVERY_S, rel=0.1)
+        assert found.numbers["bytes_per_s"] == pytest.approx(200 * MIB / EVERY_S, rel=0.1)
 
 
 def test_copies_are_counted_for_the_disks_that_fill() -> None:

@@ -116,7 +116,7 @@ class Observer:
         return Observation(
             inventory=inventory,
             reports=reports,
-            kafka=kafka and with_volume_sizes(kafka, view, reports),
+            kafka=kafka,
             jobs=jobs,
             plan=self._drain_plans.of(view.uid, drain_sha256),
             plan_sha256=drain_sha256,
@@ -287,10 +287,12 @@ class Observer:
         if known is not None and not self._must_dial(view, known):
             return known
         try:
-            fresh = self._ports.kafka(view).snapshot()
+            read = self._ports.kafka(view).snapshot()
         except KafkaFault as error:
             missing["kafka"] = str(error)
             return None
+        # Whoever shows it later has no reports at hand, and at rest none are read here but at such a look.
+        fresh = with_volume_sizes(read, view, self._all_reports(view))
         self._snapshots[view.uid] = fresh
         self._acted.discard(view.uid)
         return fresh

@@ -9,6 +9,7 @@ from agent.wire import Report
 from controlplane.admissions.spec import admission_problems
 from controlplane.callfaults import CallFault
 from controlplane.commands import DeclareCluster, DeclareTopics, TopicDeclared
+from controlplane.converger.moves.disks import with_volume_sizes
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.deciders.topics import by_cluster, topic_problems
 from controlplane.handlers import CommandRefused, Outcome
@@ -18,6 +19,7 @@ from controlplane.portal.services import PortalServices
 from controlplane.previews.oldclients import old_clients_told
 from controlplane.previews.plan import Preview, combined_digest, preview
 from controlplane.previews.topics import topic_lines, topics_digest
+from controlplane.reports import reports_by_key
 from controlplane.specsource import API
 from controlplane.view import ClusterView
 from events.ids import derived_id
@@ -161,7 +163,8 @@ def _planned(
     if not plan.copies or (plan.sizes_age_s is not None and plan.sizes_age_s <= _JUST_NOW_S):
         return plan, known
     try:
-        now = services.kafka_looks.snapshot(view)
+        reports = reports_by_key(services.latest.of_cluster(view.uid, AGENT_REPORT))
+        now = with_volume_sizes(services.kafka_looks.snapshot(view), view, reports)
     except CallFault:
         return plan, known  # the answer says how old its sizes are
     anew = plan_by(now)

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from controlplane.converger.health.behind import BehindWatch, Replica
 from controlplane.converger.inhand import has_work
+from controlplane.converger.moves.disks import with_volume_sizes
 from controlplane.converger.moves.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
 from controlplane.converger.moves.watch import Known, MoveWatch
 from controlplane.converger.observe import has_brokers
@@ -76,7 +77,7 @@ class KafkaSight:
             self._watches.setdefault(view.uid, TrafficWatch()).see(snapshot, sent)
             self._behind.see(view.uid, snapshot)
             self._moves.see(view.uid, snapshot, leaders_away=bool(displaced_leaders(snapshot)))
-            self._snapshots[view.uid] = snapshot
+            self._snapshots[view.uid] = with_volume_sizes(snapshot, view, reports)
 
     def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None:
         """Kafka's metadata as it was last read here, however old; None before the first look."""

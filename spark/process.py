@@ -130,6 +130,10 @@ class WorkerProcess:
         """
         return [pid for pid in psutil.pids() if _session_of(pid) == self.pid and not _is_dead(pid)]
 
+    def cpu_s(self) -> float:
+        """Processor seconds that its living processes have taken so far."""
+        return sum(_cpu_of(pid) for pid in self.members())
+
     def _listen(self) -> None:
         try:
             while True:
@@ -169,6 +173,14 @@ def _session_of(pid: int) -> int | None:
         return os.getsid(pid)
     except (ProcessLookupError, PermissionError):
         return None
+
+
+def _cpu_of(pid: int) -> float:
+    try:
+        taken = psutil.Process(pid).cpu_times()
+    except psutil.Error:
+        return 0.0
+    return taken.user + taken.system
 
 
 def _is_dead(pid: int) -> bool:

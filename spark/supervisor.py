@@ -27,6 +27,8 @@ from spark.process import WorkerLaunch, WorkerProcess
 from spark.workerlog import Redact
 
 _LOOK_EVERY_S = 0.25
+_PROGRESS_EVERY_S, _PROGRESS_CPU_S = 1.0, 0.1
+"""A start gets on where it took so much processor time between two looks. A JVM at rest takes a tenth of that."""
 _SCRATCH_PREFIX = "kedge-planner-"
 
 
@@ -39,14 +41,16 @@ class WorkerSettings:
     """How the worker is run. `scratch` takes its files (default: the system's temporary directory), `log` its
     output.
 
-    `plan_timeout_s` is for one job of many clusters. A worker silent for `silence_timeout_s` is taken for
-    hung.
+    A start is given up `start_timeout_s` after its processes last got on (they take processor time: a JVM on a busy
+    machine starts slowly), and after `longest_start_s` in any case. `plan_timeout_s` is for one job of many clusters.
+    A worker silent for `silence_timeout_s` is taken for hung.
     """
 
     master: str = "local[*]"
     driver_memory: str = "1g"
     conf: Mapping[str, str] = field(default_factory=dict)
     start_timeout_s: float = 180.0
+    longest_start_s: float = 900.0
     plan_timeout_s: float = 180.0
     silence_timeout_s: float = 30.0
     first_backoff_s: float = 1.0
@@ -181,7 +185,7 @@ class WorkerSupervisor:
     def _await_ready(self, worker: WorkerProcess) -> bool:
         """False when the supervisor was stopped before."""
         self._say("starting", "", worker.pid)
-        deadline = time.monotonic() + self._settings.start_timeout_s
+        start = _Start(self._settings, worker)
         while not self._stopping.is_set():
             frame = worker.next_frame(_LOOK_EVERY_S)
             if frame is not None and frame.kind == "ready":
@@ -189,8 +193,7 @@ class WorkerSupervisor:
                 return True
             if frame is not None and frame.kind == "failed":
                 raise NotOnSpark(f"the Spark session could not be started: {frame.head.get('error')}")
-            if time.monotonic() > deadline:
-                raise NotOnSpark(f"no Spark session within {self._settings.start_timeout_s:.0f} s")
+            start.refuse_standstill()
         return False
 
     def _serve(self, worker: WorkerProcess) -> None:
@@ -296,6 +299,28 @@ class WorkerSupervisor:
 
     def _scratch(self) -> Path:
         return self._settings.scratch or Path(tempfile.gettempdir())
+
+
+class _Start:
+    """A worker that is not ready yet, and whether it still gets on."""
+
+    def __init__(self, settings: WorkerSettings, worker: WorkerProcess) -> None:
+        self._settings, self._worker = settings, worker
+        self._began = self._looked = self._got_on = time.monotonic()
+        self._cpu_s = 0.0
+
+    def refuse_standstill(self) -> None:
+        """Raises NotOnSpark where it has stood still, or has started, for too long."""
+        now = time.monotonic()
+        if now - self._looked >= _PROGRESS_EVERY_S:
+            self._looked, cpu_s = now, self._worker.cpu_s()
+            if cpu_s - self._cpu_s >= _PROGRESS_CPU_S:
+                self._got_on, self._cpu_s = now, cpu_s
+        if now - self._got_on > self._settings.start_timeout_s:
+            stood_s = self._settings.start_timeout_s
+            raise NotOnSpark(f"no Spark session: its start has not got on for {stood_s:.0f} s")
+        if now - self._began > self._settings.longest_start_s:
+            raise NotOnSpark(f"no Spark session within {self._settings.longest_start_s:.0f} s")
 
 
 def _clear_old_scratch(root: Path) -> None:

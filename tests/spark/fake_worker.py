@@ -32,6 +32,10 @@ def main() -> None:
 def behave(behaviour: str, life: int, link: FrameSocket, state: Path) -> None:
     if behaviour == "never ready":
         time.sleep(600)
+    if behaviour == "starts slowly":
+        began_s = time.monotonic()
+        while time.monotonic() - began_s < 5:
+            sum(range(10_000))
     if behaviour == "no session":
         link.send(Frame("failed", {"job": None, "error": "JavaGatewayExited: no Java"}))
         sys.exit(1)

@@ -229,6 +229,35 @@ def test_a_worker_that_is_still_starting_is_not_asked_to_stop_and_waited_for(
     assert not any(is_running(pid) for pid in lives(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("behaviour", "longest_s", "status"),
+    [
+        ("never ready", 60.0, "backing off: no Spark session: its start has not got on for 2 s"),
+        ("starts slowly", 3.0, "backing off: no Spark session within 3 s"),
+        ("starts slowly", 60.0, "ready"),
+    ],
+)
+def test_a_start_is_given_up_once_it_stands_still_and_not_because_the_machine_is_busy(
+    tmp_path: Path, behaviour: str, longest_s: float, status: str
+) -> None:
+    """A demo gave up at load 40: "Spark is not up after 180 s"."""
+    (tmp_path / "state").mkdir()
+    command = (sys.executable, str(FAKE), behaviour, str(tmp_path / "state"))
+    settings = WorkerSettings(
+        scratch=tmp_path / "scratch",
+        command=command,
+        start_timeout_s=2.0,
+        longest_start_s=longest_s,
+        first_backoff_s=60.0,
+    )
+    supervisor = WorkerSupervisor(settings)
+    supervisor.start()
+    try:
+        assert until(lambda: str(supervisor.status()) == status, within_s=30)
+    finally:
+        supervisor.stop()
+
+
 def test_a_dead_worker_leaves_no_children_behind(start: Start, tmp_path: Path) -> None:
     service = start("children")
     worker, child = lives(tmp_path)[0], int((tmp_path / "state" / "child").read_text())

@@ -11,6 +11,7 @@ from rich.rule import Rule
 from controlplane.cli.demo.certificates import certificate_line
 from controlplane.cli.demo.house import DemoFailed, House
 from controlplane.cli.demo.report import planned
+from controlplane.cli.demo.spark_wait import SparkWait
 from controlplane.cli.demo.traffic import Traffic
 from controlplane.cli.plan_view import plan_lines
 from controlplane.cli.progress import RollProgress
@@ -25,7 +26,6 @@ from controlplane.portal.schemas import clusters as api
 FILL_MIB = 96
 SECOND_FILL_MIB = 48
 ROLL_WITHIN_S = 600.0
-SPARK_WITHIN_S = 180.0
 HEALTHY_WITHIN_S = 60.0
 
 
@@ -120,10 +120,10 @@ class Story:
 
     def wait_for_spark(self) -> None:
         """The planning worker's session takes some seconds to come up; the demo is to show Spark."""
-        deadline = time.monotonic() + SPARK_WITHIN_S
+        waiting = SparkWait(time.monotonic())
         while (planner := self._house.client.version().planner) != "spark":
-            if time.monotonic() > deadline:
-                raise DemoFailed(f"Spark is not up after {SPARK_WITHIN_S:.0f} s ({planner}):\n{self._house.tail()}")
+            if reason := waiting.given_up(planner, time.monotonic()):
+                raise DemoFailed(f"Spark is not up: {reason}\n{self._house.tail()}")
             time.sleep(0.5)
 
     def events(self) -> list[api.EventOut]:

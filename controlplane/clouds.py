@@ -6,15 +6,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from controlplane.places import place_of, places_of
+from controlplane.portal.placeoffers import PlaceOffer, PlacesOffered
 from controlplane.settings import Settings
 from controlplane.view import ClusterView, InstanceView
-from providers.base import CloudProvider, Place
+from providers.base import CloudProvider, ListsRegions, Place
 from providers.bootable import TellsBootable
 from providers.consolepage import HasConsolePages
 from providers.errors import ProviderError
 from providers.networks import MadeNetworks, none_made
 from providers.packetfilter import FiltersPackets
-from providers.registry import load
+from providers.registry import load, names
 
 
 class Clouds:
@@ -89,6 +90,21 @@ def packet_filter_in(
         return provider.packet_filter(place, [cidr for p in places_of(view) if p != place and (cidr := made(p))])
     except (ProviderError, LookupError):
         return ""
+
+
+def places_in(clouds: Callable[[str], CloudProvider], settings: Settings) -> PlacesOffered:
+    """Every region this installation has an account in, real clouds first: `local` is for trying things."""
+    told = [n for n in names() if (file := settings_file_of(settings, n)) is None or file.exists()]
+    places: list[PlaceOffer] = []
+    problems: list[str] = []
+    for cloud in sorted(told, key=lambda name: (name == "local", name)):
+        try:
+            provider = clouds(cloud)
+            regions = provider.regions() if isinstance(provider, ListsRegions) else ()
+            places += [PlaceOffer(cloud, region, provider.zones(region)) for region in regions]
+        except ProviderError as error:
+            problems.append(str(error))
+    return PlacesOffered(tuple(places), tuple(problems))
 
 
 def settings_file_of(settings: Settings, cloud: str) -> Path | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from providers.madefrom import MadeFrom
 from providers.state import InstanceState as InstanceState
@@ -203,6 +203,15 @@ class TerraformRun:
     """`volume/<key>` -> GiB: what a grow run makes larger. A volume that has the size already counts as done."""
     adopts: Resources | None = None
     """What stands before the run, where the state may know less of it than the cloud: see `providers.tf.adoption`."""
+
+
+@runtime_checkable
+class ListsRegions(Protocol):
+    """Knows where this installation has accounts."""
+
+    def regions(self) -> tuple[str, ...]:
+        """Names of those regions, in a stable order."""
+        ...
 
 
 class CloudProvider(Protocol):

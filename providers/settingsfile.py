@@ -89,6 +89,11 @@ class CloudSettings(BaseModel, Generic[AccountT]):
         regions: Mapping[str, BaseModel] = getattr(account, "regions", {})
         return dict(getattr(regions[place.region], "images", {}))
 
+    def regions(self) -> tuple[str, ...]:
+        """Regions some account tells of, whoever makes their networks, sorted."""
+        accounts = self.accounts.values()
+        return tuple(sorted({name for account in accounts for name in {*account.regions, *account.left_to_kedge}}))
+
     def account(self, place: Place) -> AccountT:
         """Raises `PlaceUnknown` naming the accounts there are."""
         if place.account not in self.accounts:
@@ -130,6 +135,6 @@ def zones_of(
     accounts = settings.accounts.values()
     found = {zone for account in accounts if region in account.regions for zone in zones(account.regions[region])}
     if not found and not any(region in account.left_to_kedge for account in accounts):
-        there = ", ".join(sorted({name for account in accounts for name in {*account.regions, *account.left_to_kedge}}))
+        there = ", ".join(settings.regions())
         raise PlaceUnknown(f"no region {region!r} in {cloud}.yaml; it has {there}")
     return tuple(sorted(found))

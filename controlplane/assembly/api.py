@@ -9,7 +9,7 @@ from controlplane.assembly.ground import Ground
 from controlplane.assembly.loop import Loop
 from controlplane.assembly.rooms import Rooms
 from controlplane.chaosacts import bring_about
-from controlplane.clouds import console_page_in, packet_filter_in, unbootable_in
+from controlplane.clouds import console_page_in, packet_filter_in, places_in, unbootable_in
 from controlplane.credentials import SqlCredentialStore
 from controlplane.database.backup import backup
 from controlplane.database.roles import examined
@@ -91,6 +91,7 @@ def api_of(
         unbootable=partial(unbootable_in, hands.clouds),
         packet_filter=partial(packet_filter_in, hands.clouds, networks.cidr_at),
         console_page=partial(console_page_in, hands.clouds),
+        places_offered=partial(places_in, hands.clouds, settings),
         harm=partial(bring_about, hands.clouds),
         gate=asking.gate,
         loop=desk,

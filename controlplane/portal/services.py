@@ -42,6 +42,7 @@ from controlplane.portal.audit.standing import TopicTold
 from controlplane.portal.audit.store import AuditStore, MemoryAuditStore
 from controlplane.portal.callkeys import CallKeys, MemoryCallKeys
 from controlplane.portal.oidc.signin import OidcSignIn
+from controlplane.portal.placeoffers import NO_PLACES, PlacesOffered
 from controlplane.portal.requestids import new_request_id
 from controlplane.proposals.view import ProposalView
 from controlplane.states.storage import ServedStates
@@ -206,6 +207,8 @@ class PortalServices:
     """The rules of a VM that filters packets itself, "" of any other."""
     console_page: ConsolePage = no_console_page
     """The page of a VM in its cloud's console, "" where it has none."""
+    places_offered: Callable[[], PlacesOffered] = lambda: NO_PLACES
+    """Where clusters can be made."""
     harm: Harmer = nothing_to_harm
     """Brings about a fault that a person asked for and that is recorded."""
     audit: AuditStore = field(default_factory=MemoryAuditStore)

@@ -17,7 +17,7 @@ from controlplane.agents.desk import AgentDesk
 from controlplane.agents.keeper import AgentKeeper
 from controlplane.agents.signing import AgentSigner
 from controlplane.anomalies.windows import LakeWindows, NoWindows
-from controlplane.clouds import Clouds, console_page_in, unbootable_in
+from controlplane.clouds import Clouds, console_page_in, places_in, unbootable_in
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.loop import Converger
 from controlplane.converger.windows import frozen_words
@@ -213,6 +213,7 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
         prices=partial(read_price_book, settings.home),
         unbootable=partial(unbootable_in, clouds),
         console_page=partial(console_page_in, clouds),
+        places_offered=partial(places_in, clouds, settings),
         gate=gate,
         loop=HeardLoop(hearing, store, jobs),
         examinations=AskedExaminations(hearing, latest, utc_now),

@@ -79,6 +79,10 @@ class AwsCloud:
         """See `HoldsMounted`: EC2 answers with 200 and keeps the volume `busy` (EC2 API Reference, DetachVolume)."""
         return True
 
+    def regions(self) -> tuple[str, ...]:
+        """See `ListsRegions`."""
+        return self._settings.regions()
+
     def zones(self, region: str) -> tuple[str, ...]:
         """Zones of a region that have a subnet in some account; names mean what that account's names mean."""
         return zones_of(self._settings, self.name, region, lambda told: told.subnets)

@@ -69,6 +69,10 @@ class AzureCloud:
         """See `DeclaresHandover`: a network interface goes on a VM when that is made, or while it is deallocated."""
         return Handover.DELETE_FIRST
 
+    def regions(self) -> tuple[str, ...]:
+        """See `ListsRegions`."""
+        return self._settings.regions()
+
     def zones(self, region: str) -> tuple[str, ...]:
         """Zones of a region in some account's settings; names mean what that account's names mean."""
         return zones_of(self._settings, self.name, region, lambda told: told.zones)

@@ -67,6 +67,10 @@ class DigitaloceanCloud:
         """See `ListsLate`: names of Droplets may be there twice."""
         return UNLISTED_S
 
+    def regions(self) -> tuple[str, ...]:
+        """See `ListsRegions`."""
+        return self._settings.regions()
+
     def zones(self, region: str) -> tuple[str, ...]:
         """Labels of racks in that region in some account. They promise nothing: DigitalOcean has no zones."""
         return zones_of(self._settings, self.name, region, lambda told: told.racks)

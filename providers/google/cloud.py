@@ -77,6 +77,10 @@ class GoogleCloud:
         """See `DeclaresHandover`: an address of a VM's first interface is there from its birth to its end."""
         return Handover.DELETE_FIRST
 
+    def regions(self) -> tuple[str, ...]:
+        """See `ListsRegions`."""
+        return self._settings.regions()
+
     def zones(self, region: str) -> tuple[str, ...]:
         """Zones of a region that have a subnetwork in some account."""
         return zones_of(self._settings, self.name, region, lambda told: told.subnetworks)

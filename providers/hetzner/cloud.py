@@ -67,6 +67,10 @@ class HetznerCloud:
     def name(self) -> str:
         return "hetzner"
 
+    def regions(self) -> tuple[str, ...]:
+        """See `ListsRegions`."""
+        return self._settings.regions()
+
     def zones(self, region: str) -> tuple[str, ...]:
         """Zones of a region that have a subnet in some account."""
         return zones_of(self._settings, self.name, region, lambda told: told.subnets)

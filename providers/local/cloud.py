@@ -58,6 +58,10 @@ class LocalCloud:
         """The fault switches, for tests."""
         return Faults(self.root)
 
+    def regions(self) -> tuple[str, ...]:
+        """See `ListsRegions`."""
+        return tuple(REGIONS)
+
     def zones(self, region: str) -> tuple[str, ...]:
         """Zones of a region, which serve as racks. Raises `PlaceUnknown`."""
         return REGIONS[Layout(self.root, region).region]

@@ -70,6 +70,10 @@ class UpcloudCloud:
         """See `ListsLate`: titles of servers may be there twice."""
         return UNLISTED_S
 
+    def regions(self) -> tuple[str, ...]:
+        """See `ListsRegions`."""
+        return self._settings.regions()
+
     def zones(self, region: str) -> tuple[str, ...]:
         """Racks of a region in some account. They are labels: UpCloud has nothing below its own zone."""
         return zones_of(self._settings, self.name, region, lambda told: told.zones)

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
+from controlplane.portal.costs import book_of
 from controlplane.portal.pages.declaring import declared_or_proposed, taken_along
 from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
 from controlplane.portal.pages.proposals import words_of
@@ -20,6 +21,7 @@ from controlplane.portal.pages.specform import (
     teams_of,
     topic_text,
 )
+from controlplane.portal.placeoffers import PlaceOffer, machine_choices, version_choices, zone_choices
 from controlplane.portal.pullrequests import Asked, doors_for, request_new
 from controlplane.portal.schemas.sources import PullRequestOut
 from controlplane.portal.services import PortalServices, Services
@@ -27,6 +29,9 @@ from controlplane.portal.specs import Judged, judge
 from events.spec.problems import Problem
 
 router = APIRouter(prefix="/new", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
+
+_MOST_RACKS = 3
+"""Zones a form starts with: three replicas of a partition have no use for a fourth."""
 
 Kind = Literal["cluster", "topic"]
 Tier = Literal["scratch", "standard", "critical"]
@@ -41,10 +46,11 @@ class SpecForm(BaseModel):
     tier: Tier = "standard"
     name: Short = ""
     owner: Short = ""
-    version: Short = "4.1.1"
-    cloud: Short = "local"
-    region: Short = "local-1"
-    zones: Short = ""
+    version: Short = Field(default_factory=lambda: version_choices()[0])
+    cloud: Short = ""
+    region: Short = ""
+    zones: list[Short] = Field(default_factory=list, max_length=50)
+    """As they were ticked; what was typed is one of them, with its commas."""
     machine: Short = ""
     controllers: Short = ""
     brokers: Short = ""
@@ -57,6 +63,10 @@ class SpecForm(BaseModel):
     digest: Short = ""
     key: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern="^[0-9a-f]{32}$")
 
+    def fields(self) -> dict[str, str]:
+        """Each field as one text."""
+        return self.model_dump() | {"zones": " ".join(self.zones)}
+
 
 @router.get("")
 def new(
@@ -66,18 +76,24 @@ def new(
     kind: Kind = "cluster",
     tier: Tier = "standard",
     cluster: Annotated[str, Query(max_length=100)] = "",
+    place: Annotated[str, Query(max_length=300)] = "",
 ) -> Response:
-    """The empty form, with what a tier starts from."""
+    """The empty form, with what a tier starts from in a place, `CLOUD/REGION`; the first there is without one."""
     preset = (TOPIC_PRESETS if kind == "topic" else CLUSTER_PRESETS)[tier]
     teams, _ = teams_of(rights)
     form = SpecForm(kind=kind, tier=tier, cluster=cluster, owner=teams[0] if teams else "", **preset)
+    cloud, _, region = place.partition("/")
+    offer = services.places_offered().find(cloud, region)
+    if offer is not None:
+        zones = list(offer.zones[: 1 if tier == "scratch" else _MOST_RACKS])
+        form = form.model_copy(update={"cloud": offer.cloud, "region": offer.region, "zones": zones})
     return _page(request, services, rights, form)
 
 
 @router.post("")
 def filled(request: Request, services: Services, rights: Caller, form: Annotated[SpecForm, Form()]) -> Response:
     """What the fields come to. Nothing is recorded before the second button, and only what was shown then."""
-    text = topic_text(form.model_dump()) if form.kind == "topic" else cluster_text(form.model_dump())
+    text = topic_text(form.fields()) if form.kind == "topic" else cluster_text(form.fields())
     file = f"{form.name or 'new'}.yaml"
     if form.do == "download":
         return taken_along(text, form.name)
@@ -113,6 +129,10 @@ def _page(
     if judged is not None:
         problems, others = on_fields(judged.problems, is_topic=form.kind == "topic")
     teams, is_free = teams_of(rights)
+    offered = services.places_offered()
+    here = PlaceOffer(form.cloud, form.region)
+    place = next((p for p in offered.places if (p.cloud, p.region) == (form.cloud, form.region)), here)
+    machines = machine_choices(place, book_of(services)[0], form.machine)
     return page(
         request,
         "newspec.html",
@@ -122,6 +142,10 @@ def _page(
         teams=teams,
         is_free=is_free,
         clusters=[view.name for view in services.fleet.views() if view.name and not view.deleted],
+        offered=offered,
+        zones=zone_choices(place, form.zones),
+        machines=machines,
+        versions=version_choices(form.version),
         text=text,
         judged=judged,
         plan=words_of(judged) if judged is not None and judged.ok else [],

@@ -14,9 +14,9 @@ from events.spec.topic_model import TOPIC_KIND
 _TEAM = "team:"
 
 CLUSTER_PRESETS: Mapping[str, Mapping[str, str]] = {
-    "scratch": {"controllers": "1", "brokers": "1", "machine": "small", "disk": "20", "zones": "a"},
-    "standard": {"controllers": "3", "brokers": "3", "machine": "medium", "disk": "100", "zones": "a, b, c"},
-    "critical": {"controllers": "3", "brokers": "6", "machine": "large", "disk": "500", "zones": "a, b, c"},
+    "scratch": {"controllers": "1", "brokers": "1", "machine": "small", "disk": "20"},
+    "standard": {"controllers": "3", "brokers": "3", "machine": "medium", "disk": "100"},
+    "critical": {"controllers": "3", "brokers": "6", "machine": "large", "disk": "500"},
 }
 TOPIC_PRESETS: Mapping[str, Mapping[str, str]] = {
     "scratch": {"partitions": "1", "retention": "24"},

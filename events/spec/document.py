@@ -13,6 +13,7 @@ from events.spec.fields import fields_of
 from events.spec.model import KIND, ClusterSpec, KafkaClusterDocument, Pool
 from events.spec.positions import Mark, Positions
 from events.spec.problems import Problem, Severity, has_errors, shorten
+from events.spec.recognition import recognised_bytes
 from events.spec.rules import check, check_sections
 from events.spec.suggestions import did_you_mean
 from events.spec.topic_file import topics_together
@@ -90,6 +91,9 @@ def _decode(text: str | bytes, file: str) -> str | Problem:
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError as error:
+        other = recognised_bytes(text)
+        if other is not None:
+            return Problem(file, other.line, other.column, p.NOT_TEXT.code, other.what, other.fix)
         before = text[: error.start]
         line, column = before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1
         message = f"byte 0x{text[error.start]:02X} is not UTF-8 text"

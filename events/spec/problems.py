@@ -105,6 +105,8 @@ API_VERSION = _kind(12, "unknown apiVersion", "It says how the rest is to be rea
 DOCUMENT_KIND = _kind(13, "unknown kind", "Only KafkaCluster and KafkaTopic documents are declared here.")
 SAME_NAME = _kind(14, "cluster named twice", "Two documents would fight over one cluster.")
 TOO_MANY = _kind(15, "more problems than shown", "Later problems are mostly caused by earlier ones.")
+NOT_A_SPEC = _kind(16, "something else than a spec", "A pointer, a conflict or a page stands where the file should be.")
+TYPED_QUOTES = _kind(17, "typographic quotes", "YAML takes them for a part of the text.", "warning")
 
 # One field.
 UNKNOWN_KEY = _kind(20, "unknown key", "A misspelt key that is ignored is a setting that silently has no effect.")

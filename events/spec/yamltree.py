@@ -5,7 +5,7 @@ Why not `yaml.safe_load`: it keeps the last of two equal keys, guesses types by 
 was not quoted), and whatever is refused is reported with its place while reading goes on.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
@@ -14,7 +14,14 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 
 from events.spec import problems as p
 from events.spec.positions import Mark, Positions
-from events.spec.problems import Path, Problem, ProblemKind, shorten
+from events.spec.problems import Path, Problem, ProblemKind, has_errors, shorten
+from events.spec.recognition import (
+    Recognised,
+    recognised_text,
+    typographic_quotes,
+    why_not_printable,
+    why_not_yaml,
+)
 from events.spec.scalars import PlainText
 
 MAX_BYTES = 256 * 1024
@@ -51,6 +58,10 @@ def read_yaml(text: str, *, file: str) -> RawFile:
         message = f"the file has {size} bytes; at most {MAX_BYTES} ({MAX_BYTES // 1024} KiB) are read"
         raw.problems.append(_problem(p.TOO_LARGE, file, Mark(1, 1), message, "Split it: one file per cluster."))
         return raw
+    other = recognised_text(text)
+    if other is not None:
+        raw.problems.append(_recognised(p.NOT_A_SPEC, other, file))
+        return raw
     composer: _Composer | None = None
     try:
         composer = _Composer(text, file, raw.problems)
@@ -59,13 +70,13 @@ def read_yaml(text: str, *, file: str) -> RawFile:
             node = composer.get_node()
             if node is not None and not _is_null(node):
                 value, positions = _Reader(file, raw.problems).document(node)
-                raw.documents.append(RawDocument(value, positions, len(raw.problems) > before))
+                raw.documents.append(RawDocument(value, positions, has_errors(raw.problems[before:])))
     except _TooDeep:
         pass  # reported where it was met; what follows in the file has no known structure
     except yaml.reader.ReaderError as error:
         raw.problems.append(_unprintable(text, error.position, file))
     except yaml.MarkedYAMLError as error:
-        raw.problems.append(_syntax(error, file))
+        raw.problems.append(_syntax(error, text, file))
     except (ValueError, OverflowError):
         # PyYAML passes on what chr() and int() say of escapes such as "\UFFFFFFFF"
         mark = _mark(composer.get_mark()) if composer is not None else Mark(1, 1)
@@ -176,9 +187,13 @@ class _Reader:
         """The characters of a scalar. A line break in a value could smuggle in a second Kafka property."""
         text: str = node.value
         if not text.isprintable():
-            message = "the text holds a line break or another invisible character"
-            self._refuse(p.NOT_TEXT, node, message, "Write it on one line, without escapes.")
+            message, fix = why_not_printable(text)
+            self._refuse(p.NOT_TEXT, node, message, fix)
             text = "".join(c if c.isprintable() else " " for c in text)
+        quotes = typographic_quotes(text) if node.style is None else None
+        if quotes is not None:
+            message = f"typographic quotes ({quotes}) stand around this text, and are a part of it"
+            self._refuse(p.TYPED_QUOTES, node, message, """Write " in their place, or none.""")
         return PlainText(text) if node.style is None else text
 
     def _refuse(self, kind: ProblemKind, node: Node, message: str, fix: str) -> None:
@@ -204,8 +219,15 @@ def _unprintable(text: str, position: int, file: str) -> Problem:
     return _problem(p.NOT_TEXT, file, mark, message, "Save the file as plain UTF-8 text and remove it.")
 
 
-def _syntax(error: yaml.MarkedYAMLError, file: str) -> Problem:
+def _recognised(kind: ProblemKind, found: Recognised, file: str) -> Problem:
+    return _problem(kind, file, Mark(found.line, found.column), found.what, found.fix)
+
+
+def _syntax(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
     mark = error.problem_mark or error.context_mark
+    cause = why_not_yaml(text, mark.line + 1) if mark is not None else None
+    if cause is not None:
+        return _recognised(p.NOT_YAML, replace(cause, what=f"this is not YAML: {cause.what}"), file)
     said = "; ".join(part for part in (_context(error), error.problem) if part)
     return _problem(
         p.NOT_YAML,

@@ -6,8 +6,8 @@ metadata over writes itself into `/controller`, and how far it has come into `/m
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
@@ -23,7 +23,7 @@ from kazoo.exceptions import (
 from controlplane.zookeeper.ensemble import utc_now
 from controlplane.zookeeper.errors import ZooKeeperRefused
 from controlplane.zookeeper.registered import RegisteredBroker, RegisteredPartition, RegistrySeen
-from controlplane.zookeeper.sessions import session
+from controlplane.zookeeper.sessions import session, understood
 from planner.observed import TopicPartition
 
 _CLUSTER, _BROKERS, _CONTROLLER, _EPOCH = "/cluster/id", "/brokers/ids", "/controller", "/controller_epoch"
@@ -70,7 +70,7 @@ class KazooRegistry:
 
     def look(self) -> RegistrySeen:
         at, what = self._now(), "reading who is registered"
-        with session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
+        with self._reading(what) as client:
             client.sync("/")
             brokers = {}
             for name in _children(client, _BROKERS):
@@ -91,7 +91,7 @@ class KazooRegistry:
 
     def partitions(self) -> Mapping[TopicPartition, RegisteredPartition]:
         what = "reading who leads the partitions"
-        with session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
+        with self._reading(what) as client:
             client.sync("/")
             topics = _each(client, {t: f"{_TOPICS}/{t}" for t in _children(client, _TOPICS)})
             names = [TopicPartition(t, int(p)) for t, told in topics.items() for p in told["partitions"]]
@@ -117,7 +117,7 @@ class KazooRegistry:
         """In one transaction with a check of `/controller_epoch`, as Kafka itself does it (3.9, `KafkaZkClient`,
         `deleteController`): each election writes both in one, so no newer controller can be met."""
         what = f"electing another controller than broker {broker}"
-        with session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
+        with self._reading(what) as client:
             client.sync("/")
             try:
                 reign, reign_stat = client.get(_EPOCH)
@@ -150,6 +150,15 @@ class KazooRegistry:
                     client.delete(_CONTROLLER, version=stat.version)
             with suppress(NoNodeError):
                 client.delete(_MIGRATION)
+
+    @contextmanager
+    def _reading(self, what: str) -> Iterator[KazooClient]:
+        """A session in which what others wrote is read."""
+        with (
+            session(self._endpoints(), self._password, what=what, where=self._cluster) as client,
+            understood(what=what, where=self._cluster),
+        ):
+            yield client
 
 
 def _broker(broker: int, told: Mapping[str, object], owner: int) -> RegisteredBroker:

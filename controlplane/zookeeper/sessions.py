@@ -85,5 +85,16 @@ def faults(*, what: str, where: str) -> Iterator[None]:
         raise ZooKeeperRefused(what=what, where=where, why=_words(error)) from error
 
 
+@contextlib.contextmanager
+def understood(*, what: str, where: str) -> Iterator[None]:
+    """For reading what others wrote into ZooKeeper: what is not as Kafka writes it is ZooKeeperRefused, not a fault of
+    the reader's own that nobody expects."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        why = f"what is there is not as Kafka writes it: {type(error).__name__}: {error}"
+        raise ZooKeeperRefused(what=what, where=where, why=why) from error
+
+
 def _words(error: BaseException) -> str:
     return f"{type(error).__name__} {error}".strip()

@@ -1,6 +1,7 @@
 """ZooKeeper's four-letter words over a socket: how a server stands, also one that serves nobody."""
 
 import socket
+from collections.abc import Mapping
 
 from controlplane.zookeeper.members import Member, MemberHealth
 
@@ -14,9 +15,17 @@ def health_of(member: Member, *, timeout_s: float) -> MemberHealth:
     except OSError as error:
         return MemberHealth(member.id, problem=f"{member.endpoint} does not answer: {error}")
     told = dict(line.split(": ", 1) for line in answer.splitlines() if ": " in line)
-    if "Mode" not in told:
-        return MemberHealth(member.id, problem=f'{member.endpoint} says "{answer.strip() or "nothing"}"')
-    return MemberHealth(member.id, mode=told["Mode"], zxid=int(told.get("Zxid", "0"), 16))
+    return _health(member, told) or MemberHealth(
+        member.id, problem=f'{member.endpoint} says "{answer.strip() or "nothing"}"'
+    )
+
+
+def _health(member: Member, told: Mapping[str, str]) -> MemberHealth | None:
+    """None where it is not what a server says."""
+    try:
+        return MemberHealth(member.id, mode=told["Mode"], zxid=int(told.get("Zxid", "0"), 16))
+    except (KeyError, ValueError):
+        return None
 
 
 def _ask(member: Member, word: bytes, timeout_s: float) -> str:

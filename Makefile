@@ -116,8 +116,8 @@ test: setup ## all tests, with their time budget at the end
 	@$(BIN)/python -m tests.stages
 
 .PHONY: soak
-soak: setup ## the long ones: every crash point, hundreds of seeds; each that fails is told at once
-	@$(BIN)/python -m pytest -m soak -q -s tests
+soak: setup ## the long ones: every crash point, hundreds of seeds; killed, it goes on where it stopped; writes docs/soak.md
+	@$(BIN)/python -m tests.soak
 
 .PHONY: lint
 lint: $(VENV)/.locked ## style, types and import contracts

@@ -1,22 +1,29 @@
 """`make test`: the stages one after the other, each with its time budget; at the end what they and the areas took.
 
-`python -m tests.stages [NAME ...]` runs only those named. A stage that fails does not hide the ones after it.
+`python -m tests.stages [NAME ...]` runs only those named. A stage that fails does not hide the ones after it. A failed
+test is run once more, alone (`tests/tries.py`): what passed then is told at the end, under "second tries".
 """
 
-import os
 import re
-import subprocess
 import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.environment import kept_bytecode
+from tests.recorder import Result, Selection
 from tests.shares import durations_by_area, split, table
+from tests.soak.commit import SLICE, chosen
+from tests.soak.durations import ROOT, all_pieces, all_slices, read
+from tests.soak.lanes import calls
+from tests.tries import Ran, ran
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-m", "not soak")
 BROKERS_ALONE = "not soak and kafka"
+SOAK_SLICE = "soak slice"
 BY_FILE = ("-n", "2", "--dist", "loadfile")
 
 
@@ -63,39 +70,75 @@ STAGES = (
     Stage("portal", 150, ((*PYTEST, *BY_FILE, "tests/portal"),)),
     # One cluster at a time: two of them, with their Spark, are more than 2 cores can keep to deadlines.
     Stage("end to end", 660, ((*PYTEST, "tests/e2e"),)),
+    # What it runs is the commit's own: see `tests/soak`.
+    Stage(SOAK_SLICE, 420, ()),
 )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a stage."""
+
+    stage: Stage
+    took_s: float
+    ok: bool
+    second: tuple[Result, ...] = ()
 
 
 def main(names: list[str]) -> int:
     """Runs the stages and prints the tables. Exit status 1 when any failed."""
-    chosen = [s for s in STAGES if not names or s.name in names]
+    unknown = set(names) - {s.name for s in STAGES}
+    if unknown:
+        print(f"no stage {', '.join(sorted(unknown))}; there are: {', '.join(s.name for s in STAGES)}")
+        return 2
+    chosen_ones = [s for s in STAGES if not names or s.name in names]
     shares: dict[str, float] = defaultdict(float)
-    results = [(stage, *_run(stage, shares)) for stage in chosen]
-    print(f"\n{'stage':12} {'took':>8} {'budget':>8}")
-    for stage, took_s, ok in results:
-        print(f"{stage.name:12} {took_s:6.0f} s {stage.budget_s:6} s{'' if ok else '  FAILED'}")
-    total, budget = sum(r[1] for r in results), sum(r[0].budget_s for r in results)
-    print(f"{'all':12} {total:6.0f} s {budget:6} s\n\n{table(shares)}")
-    return 0 if all(ok for _, _, ok in results) else 1
+    outcomes = [_run(stage, shares) for stage in chosen_ones]
+    print("\n".join(summary(outcomes, shares)))
+    return 0 if all(o.ok for o in outcomes) else 1
 
 
-def _run(stage: Stage, shares: dict[str, float]) -> tuple[float, bool]:
-    """What the stage took and whether it passed; adds to `shares` what each area took of it."""
+def summary(outcomes: Sequence[Outcome], shares: Mapping[str, float]) -> list[str]:
+    """The tables at the end, and what needed its second try."""
+    lines = ["", f"{'stage':12} {'took':>8} {'budget':>8}"]
+    lines += [
+        f"{o.stage.name:12} {o.took_s:6.0f} s {o.stage.budget_s:6} s{'' if o.ok else '  FAILED'}" for o in outcomes
+    ]
+    total, budget = sum(o.took_s for o in outcomes), sum(o.stage.budget_s for o in outcomes)
+    lines += [f"{'all':12} {total:6.0f} s {budget:6} s", "", table(shares), ""]
+    second = [r for o in outcomes for r in o.second]
+    return [*lines, f"second tries: {len(second)}", *(f"  {r.test}: {r.why}" for r in second)]
+
+
+def _run(stage: Stage, shares: dict[str, float]) -> Outcome:
+    """Runs a stage; adds to `shares` what each area took of it."""
     print(f"\n== {stage.name}", flush=True)
-    began = time.monotonic()
-    codes = [_share(command, shares) for command in stage.commands]
-    return time.monotonic() - began, not any(codes)
+    began, ok, second = time.monotonic(), True, []
+    for command, selection in _commands(stage):
+        came = _share(command, selection, shares)
+        ok, second = ok and came.code == 0, [*second, *came.second]
+    return Outcome(stage, time.monotonic() - began, ok, tuple(second))
 
 
-def _share(command: tuple[str, ...], shares: dict[str, float]) -> int:
-    began = time.monotonic()
+def _commands(stage: Stage) -> list[tuple[tuple[str, ...], Selection | None]]:
+    if stage.name != SOAK_SLICE:
+        return [(narrowed(command), None) for command in stage.commands]
+    known = read()
+    slices = all_slices(known)
+    number, why = chosen(len(slices), ROOT)
+    there = slices[number]
+    print(f"slice {number + 1} of {len(slices)} ({why}), about {there.took_s:.0f} s; {SLICE}={number + 1} names it")
+    return [(call.command, call.selection) for call in calls(there.pieces, all_pieces(known))]
+
+
+def _share(command: tuple[str, ...], selection: Selection | None, shares: dict[str, float]) -> Ran:
     with tempfile.TemporaryDirectory(prefix="kedge-shares-") as directory:
         report = Path(directory) / "report.xml"
         told = ("-o", "junit_family=xunit1", f"--junit-xml={report}") if "pytest" in command else ()
-        code = subprocess.run(_located((*narrowed(command), *told)), check=False, env=_environment()).returncode
-        for area, took_s in split(time.monotonic() - began, durations_by_area(report)).items():
+        came = ran(_located((*command, *told)), kept_bytecode(), selection=selection)
+        for area, took_s in split(came.took_s, durations_by_area(report)).items():
             shares[area] += took_s
-    return code
+    return came
 
 
 def narrowed(command: tuple[str, ...]) -> tuple[str, ...]:
@@ -110,16 +153,6 @@ def _naming_brokers(folder: str) -> list[str]:
     root = Path(__file__).parents[1]
     files = sorted((root / folder).rglob("test_*.py"))
     return [str(file.relative_to(root)) for file in files if re.search(r"mark\.kafka", file.read_text())]
-
-
-def _environment() -> dict[str, str]:
-    """Ours, but that what Python compiles is kept in any case: else each process of a stage reads and rewrites its test
-    modules anew, 5 s for those of Terraform. Where files are not to be written beside the code, below `.cache`.
-    """
-    if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
-        return dict(os.environ)
-    kept = Path(__file__).parents[1] / ".cache" / "bytecode"
-    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(kept)}
 
 
 def _located(command: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,18 +1,50 @@
-"""Many cases one after the other: each that fails is told at once, by what it takes to run it again."""
+"""Many cases one after the other: each that fails is told at once, by what it takes to run it again.
+
+A sweep that is longer than a slice of soak is cut: the same test runs in several slices, each time with the cases of
+some parts of it (`tests/soak/slices.py`).
+"""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 Case = TypeVar("Case")
 
+
+@dataclass
+class Cut:
+    """Of `of` parts, those that run. `swept` says how many sweeps were cut so."""
+
+    parts: frozenset[int]
+    of: int
+    swept: int = field(default=0, compare=False)
+
+
+_CUTS: list[Cut] = []
+
+
+@contextmanager
+def cut_to(cut: Cut) -> Iterator[Cut]:
+    """Sweeps in this block run the cases of these parts only: every `of`th one, so that parts take the same time."""
+    _CUTS.append(cut)
+    try:
+        yield cut
+    finally:
+        _CUTS.pop()
+
+
 TELL_EVERY = 50
 
 
-def sweep(what: str, cases: Iterable[Case], run: Callable[[Case], object]) -> None:
-    """Runs every case, whatever the others do. Prints the figures; fails in the end with all that failed."""
+def sweep(what: str, cases: Iterable[Case], run: Callable[[Case], object]) -> int:
+    """Runs every case, whatever the others do. Prints the figures; fails in the end with all that failed.
+
+    Returns how many cases that were.
+    """
     began, count, failed = time.monotonic(), 0, []
-    for case in cases:
+    for case in _chosen(cases):
         count += 1
         try:
             run(case)
@@ -25,3 +57,12 @@ def sweep(what: str, cases: Iterable[Case], run: Callable[[Case], object]) -> No
     seconds = time.monotonic() - began
     print(f"\n{what}: {count} cases, {len(failed)} failed, {seconds:.0f} s", flush=True)
     assert not failed, f"{len(failed)} of {count} failed:\n" + "\n".join(failed)
+    return count
+
+
+def _chosen(cases: Iterable[Case]) -> Iterable[Case]:
+    if not _CUTS:
+        return cases
+    cut = _CUTS[-1]
+    cut.swept += 1
+    return (case for at, case in enumerate(cases) if at % cut.of in cut.parts)

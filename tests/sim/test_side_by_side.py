@@ -103,5 +103,5 @@ def test_two_installations_share_an_account_through_many_more_kills(cloud: str, 
         kills += pair.first.machines.kills + pair.second.machines.kills
         assert not pair.first.machines.twins | pair.second.machines.twins
 
-    sweep(f"troubled_lives on {cloud}, seed", range(700, 700 + 10 * SEEDS_A_CLOUD, 10), run)
-    assert kills >= SEEDS_A_CLOUD
+    cases = sweep(f"troubled_lives on {cloud}, seed", range(700, 700 + 10 * SEEDS_A_CLOUD, 10), run)
+    assert kills >= cases

@@ -1,0 +1,33 @@
+"""The calls of pytest for pieces of soak: one for each lane, after each other."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tests.recorder import Selection
+from tests.soak.slices import Piece, selection_of
+
+PYTEST = (sys.executable, "-m", "pytest", "-q", "-m", "soak")
+LANES: Mapping[str, tuple[str, ...]] = {
+    "paired": ("-n", "2"),
+    "by file": ("-n", "2", "--dist", "loadfile"),
+    "alone": (),
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    command: tuple[str, ...]
+    selection: Selection
+
+
+def calls(pieces: Sequence[Piece], everything: Iterable[Piece]) -> list[Call]:
+    """What runs these pieces; `everything`: all there are, so that a new test runs in one place only."""
+    others = list(everything)
+    found = []
+    for lane, beside in LANES.items():
+        there = [p for p in pieces if p.lane == lane]
+        if there:
+            files = tuple(dict.fromkeys(p.file for p in there))
+            found.append(Call((*PYTEST, *beside, *files), selection_of(there, others)))
+    return found

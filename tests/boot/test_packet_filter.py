@@ -34,7 +34,7 @@ from tests.marks import A_NETWORK_FOR_EACH_VM
 
 pytestmark = [
     A_NETWORK_FOR_EACH_VM,
-    pytest.mark.skipif(shutil.which("nft") is None, reason="loading a packet filter needs `nft` (nftables)"),
+    pytest.mark.skipif(shutil.which("nft") is None, reason="loading a packet filter needs `nft`: install nftables"),
 ]
 
 HETZNER = HetznerRegion.model_validate(

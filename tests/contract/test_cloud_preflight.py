@@ -73,7 +73,7 @@ def test_a_surge_nothing_is_in_the_way_of_asks_thrice_at_most_and_changes_nothin
 def test_addresses_that_are_not_there_are_told_with_the_numbers(harness: Any) -> None:
     name = harness.cloud.name
     if name == "google":
-        pytest.skip("Google tells nobody how many addresses of a subnetwork are free")
+        pytest.skip("does not apply: Google tells nobody how many addresses of a subnetwork are free")
     with pytest.raises(QuotaExceeded, match=rf"nothing was made\. .*: {TOO_MANY[name]} addresses are needed, \d+ are"):
         ahead(harness, wanted(harness, TOO_MANY[name]))
 

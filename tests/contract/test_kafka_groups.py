@@ -146,7 +146,7 @@ def kind(request: pytest.FixtureRequest, world: World) -> str:
     """The protocol of a group."""
     protocol: str = request.param
     if protocol == "consumer" and isinstance(world, RealWorld) and isinstance(world.processes, ZooKeeperProcesses):
-        pytest.skip("brokers in ZooKeeper mode have the classic protocol alone (KIP-848 is of KRaft)")
+        pytest.skip("does not apply: brokers in ZooKeeper mode have the classic protocol alone (KIP-848 is of KRaft)")
     return protocol
 
 

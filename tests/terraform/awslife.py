@@ -93,7 +93,11 @@ def terraform(directory: Path, *arguments: str, **more: str) -> subprocess.Compl
 def _mirror_or_skip() -> Path:
     mirror = aws_mirror()
     if mirror is None:
-        pytest.skip(f"no folder of this machine has Terraform's AWS provider {VERSION}")
+        pytest.skip(
+            f"no folder of this machine has Terraform's AWS provider {VERSION}: unpack its release below "
+            f"~/.terraform.d/plugins/registry.terraform.io/hashicorp/aws/{VERSION}/linux_amd64 (or your platform), "
+            "or name the folder that takes the place of ~/.terraform.d/plugins in KEDGE_TEST_TERRAFORM_PLUGINS"
+        )
     return mirror
 
 

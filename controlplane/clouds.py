@@ -2,9 +2,10 @@
 
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from controlplane.networks.serveraddresses import server_network
 from controlplane.places import place_of, places_of
 from controlplane.portal.placeoffers import PlaceOffer, PlacesOffered
 from controlplane.settings import Settings
@@ -77,17 +78,22 @@ def packet_filter_in(
     made: Callable[[Place], str],
     view: ClusterView,
     instance: InstanceView,
+    declared: Sequence[str] = (),
 ) -> str:
     """See `FiltersPackets`. "" where nobody filters so, or it cannot be told now: the VM keeps the rules it has.
 
     `made`: the addresses of a network Kedge made, by CIDR. VMs of the cluster's other places are members as well.
+    `declared` are the servers' addresses in the settings: a network Kedge made has on record whom it lets in, and
+    servers that were found let nobody else's network change with every one that leads.
     """
     try:
         place = place_of(view, instance)
         provider = clouds(place.cloud)
         if not isinstance(provider, FiltersPackets):
             return ""
-        return provider.packet_filter(place, [cidr for p in places_of(view) if p != place and (cidr := made(p))])
+        servers = () if made(place) else tuple(server_network(one) for one in declared)
+        others = [cidr for p in places_of(view) if p != place and (cidr := made(p))]
+        return provider.packet_filter(place, others, servers)
     except (ProviderError, LookupError):
         return ""
 

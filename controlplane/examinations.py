@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Protocol
 
 from controlplane.clouds import settings_file_of
-from controlplane.places import places_of
+from controlplane.places import place_of, places_of
+from controlplane.replacement import Phase
 from controlplane.settings import Settings
 from controlplane.terraformruns import mirrored
 from controlplane.view import ClusterView
 from events.clock import Clock, utc_now
-from providers.base import CloudProvider
+from providers.base import CloudProvider, Place
 from providers.doctor import Finding, examine
+from providers.reach import Endpoint, Reach
 from providers.registry import names
 
 Begin = Callable[[Callable[[], None]], None]
@@ -137,17 +139,29 @@ def examiner_of(
             if cloud in lived_in or (file is not None and file.exists()):
                 yield cloud
 
-    return Examiner(in_use, partial(_look, settings, clouds, utc_now()), utc_now, begin)
+    reach = Reach(known=lambda place: brokers_at(views(), place))
+    return Examiner(in_use, partial(_look, settings, clouds, utc_now(), reach), utc_now, begin)
+
+
+def brokers_at(views: Iterable[ClusterView], place: Place) -> tuple[Endpoint, ...]:
+    """Brokers that joined their clusters, in that account and region: whom the server dials."""
+    return tuple(
+        Endpoint(view.name, i.node, view.address_of(i), view.port_of(i))
+        for view in views
+        if not view.deleted
+        for i in view.brokers()
+        if i.phase is Phase.JOINED and not i.lost and str(place_of(view, i)) == str(place) and view.address_of(i)
+    )
 
 
 def _look(
-    settings: Settings, clouds: Callable[[str], CloudProvider], started_at: datetime, cloud: str
+    settings: Settings, clouds: Callable[[str], CloudProvider], started_at: datetime, reach: Reach, cloud: str
 ) -> Iterator[Finding]:
     file = settings_file_of(settings, cloud)
     if file is not None and _is_newer(file, started_at):
         told = f"{file} was written after this server started, which may go by what was there before"
         yield Finding("settings of this server", None, told, "start the server anew for it to read them")
-    yield from examine(cloud, file, lambda: clouds(cloud), mirrored=mirrored(settings))
+    yield from examine(cloud, file, lambda: clouds(cloud), mirrored=mirrored(settings), reach=reach)
 
 
 def _is_newer(file: Path, started_at: datetime) -> bool:

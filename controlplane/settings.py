@@ -25,6 +25,7 @@ from controlplane.freezing import FreezeBinding
 from controlplane.gitsync.binding import GitBinding, is_under
 from controlplane.groups.watch import WatchGroups
 from controlplane.loopback import is_loopback
+from controlplane.networks.serveraddresses import server_network
 from controlplane.networks.settings import NetworkSettings
 from controlplane.notices.binding import NotifierBinding
 from controlplane.portal.audit.binding import AuditTopicBinding
@@ -67,6 +68,10 @@ class Settings(BaseSettings):
     agent_port: int = Field(default=8443, ge=0, le=65535, description="the port for it; 0 lets the system choose")
     agent_name: str = Field(
         default="", description="host name or address VMs are told and the certificate names; empty: agent_host"
+    )
+    server_addresses: tuple[str, ...] = Field(
+        default=(),
+        description="where servers dial brokers from, addresses or networks: firewalls let them in; empty: found",
     )
     portal_host: str = Field(
         default="", description="an address of this machine to serve the portal and the API at, over TLS"
@@ -203,6 +208,13 @@ class Settings(BaseSettings):
     def _places_to_call(cls, places: tuple[str, ...]) -> tuple[str, ...]:
         for place in places:
             Allowed.of(place)
+        return places
+
+    @field_validator("server_addresses")
+    @classmethod
+    def _dials_from_there(cls, places: tuple[str, ...]) -> tuple[str, ...]:
+        for place in places:
+            server_network(place)
         return places
 
     @field_validator("log_level")

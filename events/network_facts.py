@@ -31,6 +31,8 @@ class NetworkRequested:
     """What it is called in the account; "" of one that was asked for while no name told installations apart."""
     peers: tuple[str, ...] = ()
     """Networks of members in other places, by CIDR: let in at all of those ports."""
+    servers: tuple[str, ...] = ()
+    """Where servers of Kedge dial from, by CIDR; none of one that was asked for before they were let in."""
 
 
 @fact("network.zones_requested", schema=1)
@@ -56,7 +58,7 @@ class NetworkMade:
 @dataclass(frozen=True, slots=True)
 class NetworkChangeRequested:
     """Intent: others are to be let in: clients by CIDR, ports and peers as in `network.requested`, each the union over
-    the clusters in the network."""
+    the clusters in the network; `servers` as there."""
 
     id: str
     clients: tuple[str, ...]
@@ -64,6 +66,7 @@ class NetworkChangeRequested:
     broker_ports: tuple[int, ...] = (9092,)
     member_ports: tuple[int, ...] = (9093,)
     peers: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
 
 
 @fact("network.changed", schema=1)

@@ -8,9 +8,10 @@ from typing import Protocol, runtime_checkable
 
 import yaml
 
-from providers.base import CloudProvider, Place
+from providers.base import CloudProvider, Listing, Place
 from providers.errors import NotFound, ProviderError
 from providers.networks import MakesNetworks
+from providers.reach import Reach, in_words, of_listing, reached
 from providers.tf.mirror import MirrorRefused, ProviderMirror, own_platform
 from providers.tf.modules import pinned_providers
 from providers.traces import SeesStrangers
@@ -49,10 +50,12 @@ def examine(
     load: Callable[[], CloudProvider],
     *,
     mirrored: Mirrored | None = None,
+    reach: Reach | None = None,
 ) -> Iterator[Finding]:
     """All there is to say of a cloud, in the order it is to be mended. What cannot be asked hides what is behind it.
 
-    `settings_file` is None for a cloud without accounts, `mirrored` where a registry may be asked for providers.
+    `settings_file` is None for a cloud without accounts, `mirrored` where a registry may be asked for providers,
+    `reach` where brokers that run are not to be tried.
     """
     try:
         provider = load()
@@ -68,7 +71,7 @@ def examine(
     if mirrored is not None:
         yield _of_mirror(mirrored.mirror, mirrored.modules / cloud, _plugins(settings_file))
     for place in places:
-        yield from _of_place(provider, place)
+        yield from _of_place(provider, place, reach)
 
 
 def looked_at(what: str, look: Callable[[], tuple[bool | None, str]], what_next: str) -> Finding:
@@ -110,12 +113,19 @@ def _of_mirror(mirror: ProviderMirror, module: Path, plugins: str) -> Finding:
     return Finding(what, True, f"{wanted} for {own_platform()} is in the mirror {mirror.place}, or in `plugins`")
 
 
+def _reached(place: Place, reach: Reach, listing: Listing) -> Iterator[Finding]:
+    endpoints = reach.known(place) if reach.known is not None else of_listing(listing.instances)
+    for found in reached(endpoints, reach.knock):
+        well, told, what_next = in_words(found)
+        yield Finding(f"{place}: brokers of {found.cluster} from here", well, told, what_next)
+
+
 def _plugins(settings_file: Path) -> str:
     """As CloudSettings has it."""
     return str(yaml.safe_load(settings_file.read_text()).get("plugins") or "")
 
 
-def _of_place(provider: CloudProvider, place: Place) -> Iterator[Finding]:
+def _of_place(provider: CloudProvider, place: Place, reach: Reach | None) -> Iterator[Finding]:
     try:
         listing = provider.list_place(place)
         others = provider.strangers(place) if isinstance(provider, SeesStrangers) else {}
@@ -130,6 +140,8 @@ def _of_place(provider: CloudProvider, place: Place) -> Iterator[Finding]:
         told = ", ".join(f"{count} of {name or 'a cluster'} ({uid})" for (name, uid), count in sorted(whose.items()))
         told = f"VMs by their tags: {told}; `kedge loop` tells which the server lacks"
         yield Finding(f"{place}: clusters", True, told)
+    if reach is not None:
+        yield from _reached(place, reach, listing)
     if isinstance(provider, MakesNetworks) and provider.makes_network(place):
         told = f"its network is Kedge's to make; {len(listing.instances)} VMs of this installation"
         yield Finding(f"{place}: credentials", True, told)

@@ -57,6 +57,13 @@ class Ports:
         brokers = {*self.brokers, *other.brokers} - members
         return Ports(tuple(sorted(brokers)) or Ports().brokers, tuple(sorted(members)))
 
+    @property
+    def of_server(self) -> tuple[int, ...]:
+        """Those the server of Kedge dials: brokers, and while a cluster of the network has a ZooKeeper ensemble its
+        port for clients, and that of controllers, which a migration asks for the quorum by themselves."""
+        beside = {2181, 9093} & {*self.members} if 2181 in self.members else set()
+        return tuple(sorted({*self.brokers, *beside}))
+
     def without(self, other: "Ports") -> tuple[int, ...]:
         """Those it has and the other has not, in order."""
         return tuple(sorted({*self.brokers, *self.members} - {*other.brokers, *other.members}))
@@ -84,6 +91,8 @@ class NetworkRun:
     ports: Ports = USUAL_PORTS
     peers: tuple[str, ...] = ()
     """Networks of members in other places, by CIDR: let in as members are, at all ports."""
+    servers: tuple[str, ...] = ()
+    """Where the servers of this installation dial from, by CIDR: let in at `Ports.of_server`."""
     called: str = ""
     """What it is called in the account, as recorded when it was asked for (`name_in_account`); "" for one of before."""
 
@@ -159,13 +168,15 @@ class FindsNetworks(Protocol):
 def network_variables(run: NetworkRun, cloud: Mapping[str, str]) -> dict[str, object]:
     """Variables of `terraform/modules/<cloud>-network`; the shape is terraform/README.md's. JSON-safe.
 
-    Ports and peers are told where they are not the module's own default.
+    Ports, peers and servers are told where they are not the module's own default.
     """
     more: dict[str, object] = {}
     if run.ports != USUAL_PORTS:
         more |= {"broker_ports": list(run.ports.brokers), "member_ports": list(run.ports.members)}
     if run.peers:
         more["peers"] = sorted(run.peers)
+    if run.servers:
+        more |= {"servers": sorted(run.servers), "server_ports": list(run.ports.of_server)}
     return {
         "installation_id": run.installation_id,
         "name": run.cloud_name,

@@ -33,6 +33,8 @@ class FilteredRegion(BaseModel):
     """Networks clients of Kafka come from."""
     broker_ports: tuple[_Port, ...] = Field(default=USUAL_PORTS.brokers, min_length=1)
     """Where clients are let in, and members."""
+    servers: tuple[Cidr, ...] = ()
+    """Where the servers of Kedge dial from: they reach brokers, and ZooKeeper and controllers where they have to."""
     member_ports: tuple[_Port, ...] = Field(default=USUAL_PORTS.members, min_length=1)
     """Where only members are: 9093, and 2181, 2888 and 3888 for clusters in ZooKeeper mode."""
 
@@ -41,10 +43,13 @@ class FilteredRegion(BaseModel):
         """All networks its VMs are in, by CIDR; none where nobody told them: then nothing is filtered."""
         return ()
 
-    def packet_filter(self, others: Sequence[str] = ()) -> str:
-        """The rules of a VM there, "" where nothing is filtered. `others` are networks of members elsewhere. Pure."""
+    def packet_filter(self, others: Sequence[str] = (), servers: Sequence[str] = ()) -> str:
+        """The rules of a VM there, "" where nothing is filtered. `others` are networks of members elsewhere, `servers`
+        where servers of Kedge dial from beside those told here. Pure."""
         ports = Ports(self.broker_ports, self.member_ports)
-        return rules([*self.members, *others], self.clients, ports) if self.members else ""
+        if not self.members:
+            return ""
+        return rules([*self.members, *others], self.clients, ports, [*self.servers, *servers])
 
 
 FILTER_FIELDS = frozenset(FilteredRegion.model_fields)
@@ -55,29 +60,33 @@ FILTER_FIELDS = frozenset(FilteredRegion.model_fields)
 class FiltersPackets(Protocol):
     """A provider whose VMs guard themselves, as nothing of their cloud filters private traffic."""
 
-    def packet_filter(self, place: Place, others: Sequence[str] = ()) -> str:
+    def packet_filter(self, place: Place, others: Sequence[str] = (), servers: Sequence[str] = ()) -> str:
         """The rules for `nft -f` of all VMs there as of now, "" where the network is somebody's who filters himself.
 
-        `others`: networks of members in other places, by CIDR. Asks nobody. Raises `PlaceUnknown`, and `NetworkMissing`
-        before there is such a network.
+        `others`: networks of members in other places, `servers`: where Kedge's dial from, by CIDR. Asks nobody. Raises
+        `PlaceUnknown`, and `NetworkMissing` before there is such a network.
         """
         ...
 
 
-def rules(members: Sequence[str], clients: Sequence[str] = (), ports: Ports = USUAL_PORTS) -> str:
-    """A ruleset for `nft -f`: `members` reach all `ports`, `clients` those of brokers, and nobody anything else.
+def rules(
+    members: Sequence[str], clients: Sequence[str] = (), ports: Ports = USUAL_PORTS, servers: Sequence[str] = ()
+) -> str:
+    """A ruleset for `nft -f`: `members` reach all `ports`, `clients` those of brokers, `servers` those that Kedge
+    dials, and nobody anything else.
 
     All are IPv4 networks by CIDR, never addresses of single nodes: a new VM changes no rule of another. Nobody logs in.
     The metadata service, which holds the boot data, answers to root alone. Raises `ValueError` for what is no network.
     """
-    inside, outside = _networks(members), _networks(clients)
+    inside = _networks(members)
     if not inside:
         raise ValueError("without networks of members no broker would reach another")
     every = sorted({*ports.brokers, *ports.members})
     lines = [f"tcp dport {{ {', '.join(map(str, every))} }} ip saddr {{ {inside} }} accept"]
-    if outside:
-        one, several = str(ports.brokers[0]), f"{{ {', '.join(map(str, ports.brokers))} }}"
-        lines.append(f"tcp dport {one if len(ports.brokers) == 1 else several} ip saddr {{ {outside} }} accept")
+    for outside, let_in in ((_networks(clients), ports.brokers), (_networks(servers), ports.of_server)):
+        if outside:
+            one, several = str(let_in[0]), f"{{ {', '.join(map(str, let_in))} }}"
+            lines.append(f"tcp dport {one if len(let_in) == 1 else several} ip saddr {{ {outside} }} accept")
     return _TEMPLATE.format(accepted="\n    ".join(lines), metadata=_METADATA)
 
 

@@ -19,6 +19,7 @@ from controlplane.drift.setup import DriftRoom, drift_of
 from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.images.keeper import ImageKeeper
 from controlplane.networks.keeper import NetworkKeeper
+from controlplane.networks.serveraddresses import server_cidrs
 from controlplane.networks.setup import keeper_of
 from controlplane.settings import Settings
 from controlplane.view import ClusterView, InstanceView
@@ -49,10 +50,13 @@ def loop_of(ground: Ground) -> Loop:
         ground,
         hands,
         networks=lambda view: networks.waits_for(view),
-        packet_filter=lambda view, vm: packet_filter_in(hands.clouds, networks.cidr_at, view, vm),
+        packet_filter=lambda view, vm: packet_filter_in(
+            hands.clouds, networks.cidr_at, view, vm, settings.server_addresses
+        ),
         drift=lambda view: drift.keeper.noted(view),
     )
-    networks = keeper_of(ports, hands.clouds, hands.runner, settings.networks.address_pool)
+    servers = server_cidrs(settings.server_addresses, settings.told_agent_host)
+    networks = keeper_of(ports, hands.clouds, hands.runner, settings.networks.address_pool, servers)
     images = ImageKeeper()
     freezes = FreezeKeeper(tuple(binding.freeze for binding in settings.freezes))
     converger = Converger(

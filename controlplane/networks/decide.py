@@ -41,10 +41,10 @@ class Want:
             self.others | set(others),
         )
 
-    def access(self, cidrs: Mapping[Place, str]) -> Access:
+    def access(self, cidrs: Mapping[Place, str], servers: tuple[str, ...] = ()) -> Access:
         """Who is to be let in. Peers: of the other places those whose network is Kedge's; nobody knows the others'."""
         peers = sorted(cidrs[place] for place in self.others if place in cidrs)
-        return Access(tuple(sorted(self.clients)), self.ports, tuple(peers))
+        return Access(tuple(sorted(self.clients)), self.ports, tuple(peers), servers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,8 @@ class Fleet:
     """Places where VMs of deleted clusters were left standing."""
     occupied: Mapping[str, str] = field(default_factory=dict)
     """By id of a network that is to be removed: what is still in it, or why nobody knows."""
+    servers: tuple[str, ...] | None = None
+    """Where servers of this installation dial from, by CIDR; None where nobody can tell: then who is let in stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,38 @@ def will_be_made(view: NetworksView, place: Place, zones: Collection[str], ports
     return ""
 
 
+def server_will_be_let_in(view: NetworksView, place: Place, ports: Ports, servers: Collection[str] | None) -> str:
+    """What a plan says of the way of Kedge's own server to brokers there; "" where it is let in already, or the network
+    is made with it. `ports` are those of the cluster."""
+    network = view.at(place)
+    known = set(network.access.servers) if network is not None else set()
+    if servers is None and not known:
+        return (
+            f"network {place.network} in {place} lets no server of Kedge in: this one does not know where it dials "
+            f"from. Say so in `server_addresses` of the settings, or put it into `access.clients` of the spec (TCP "
+            f"{ports_in_words(ports.of_server)}); until then its brokers are not seen"
+        )
+    if network is None or network.state is NetworkState.REMOVING:
+        return ""
+    if opened := sorted(set(servers or ()) - known):
+        told = ports_in_words(ports.of_server)
+        return f"network {network.name} in {place} lets in this server ({', '.join(opened)}, {told}); no VM is replaced"
+    return ""
+
+
+def server_to_let_in(place: Place, ports: Ports, servers: Collection[str] | None, *, vms_filter: bool) -> str:
+    """What a plan says of the way of Kedge's own server to brokers in a network of somebody else. `vms_filter`: its VMs
+    let in who is declared in the settings, beside whatever it does itself."""
+    told, who = ports_in_words(ports.of_server), f"this server ({', '.join(sorted(servers or ()))})"
+    if servers is None:
+        who = "this server, which does not know where it dials from (`server_addresses` of the settings says so)"
+    beside = " VMs there filter packets too, and let in `server_addresses` of the settings." if vms_filter else ""
+    return (
+        f"network {place.network} in {place} is yours, Kedge opens no port in it: let in {who} at TCP {told}, or its "
+        f"brokers are not seen.{beside} Once they run `kedge doctor --cloud {place.cloud}` tries"
+    )
+
+
 def access_will_change(
     network: NetworkView | None, opened: Collection[str], closed: Collection[str], *, vms_filter: bool
 ) -> str:
@@ -184,7 +218,9 @@ def ports_in_words(ports: tuple[int, ...]) -> str:
 def change_of(network: NetworkView, access: Access, reason: str) -> facts.NetworkChangeRequested:
     """The request to let in that, and nobody else."""
     ports = access.ports
-    return facts.NetworkChangeRequested(network.id, access.clients, reason, ports.brokers, ports.members, access.peers)
+    return facts.NetworkChangeRequested(
+        network.id, access.clients, reason, ports.brokers, ports.members, access.peers, access.servers
+    )
 
 
 def next_try_at(work: NetworkWork) -> datetime | None:
@@ -196,7 +232,7 @@ def _of_network(network: NetworkView, fleet: Fleet, cidrs: Mapping[Place, str]) 
     work, want = network.work, fleet.wants.get(network.place)
     if work is None:
         if want is not None:
-            yield from _next_work(network, want, cidrs)
+            yield from _next_work(network, want, cidrs, fleet.servers)
         else:
             leaving = _left(network, fleet.left.get(network.place))
             yield from leaving or _peers_no_more(network, cidrs.values() if network.place in fleet.retained else ())
@@ -211,7 +247,7 @@ def _of_network(network: NetworkView, fleet: Fleet, cidrs: Mapping[Place, str]) 
         if want is not None and not work.tries:
             yield facts.NetworkRemovalDropped(network.id, f"{', '.join(want.clusters)} came to need it")
     elif job is None and work.tries and want is not None and network.id not in fleet.busy:
-        yield from _other_target(network, work, want, cidrs)
+        yield from _other_target(network, work, want, cidrs, fleet.servers)
 
 
 def _left(network: NetworkView, leaving: Leaving | None) -> tuple[object, ...]:
@@ -232,31 +268,46 @@ def _peers_no_more(network: NetworkView, standing: Collection[str]) -> Iterator[
         yield change_of(network, replace(access, peers=kept), "no cluster is both here and there")
 
 
-def _next_work(network: NetworkView, want: Want, cidrs: Mapping[Place, str]) -> Iterator[object]:
+def _next_work(
+    network: NetworkView, want: Want, cidrs: Mapping[Place, str], servers: tuple[str, ...] | None
+) -> Iterator[object]:
     """Zones are not taken back one by one; clients, ports and peers are, once no living cluster needs them."""
     if missing := sorted(want.zones - network.zones.keys()):
         reason = f"{', '.join(want.clusters)} {_names(want)} {', '.join(missing)}"
         yield facts.NetworkZonesRequested(network.id, numbered(want.zones, network.zones), reason)
     else:
-        yield from _other_access(network, network.access, want, cidrs)
+        yield from _other_access(network, network.access, want, cidrs, servers)
 
 
-def _other_access(network: NetworkView, known: Access, want: Want, cidrs: Mapping[Place, str]) -> Iterator[object]:
-    wanted = want.access(cidrs)
+def _other_access(
+    network: NetworkView,
+    known: Access,
+    want: Want,
+    cidrs: Mapping[Place, str],
+    servers: tuple[str, ...] | None,
+) -> Iterator[object]:
+    wanted = want.access(cidrs, known.servers if servers is None else servers)
     compared = (
         ("clients", wanted.clients, known.clients),
         ("ports", wanted.ports, known.ports),
         ("other places", wanted.peers, known.peers),
+        ("servers", wanted.servers, known.servers),
     )
     changed = [word for word, one, there in compared if one != there]
     if changed:
         yield change_of(network, wanted, f"{' and '.join(changed)} of {', '.join(want.clusters)}")
 
 
-def _other_target(network: NetworkView, work: NetworkWork, want: Want, cidrs: Mapping[Place, str]) -> Iterator[object]:
+def _other_target(
+    network: NetworkView,
+    work: NetworkWork,
+    want: Want,
+    cidrs: Mapping[Place, str],
+    servers: tuple[str, ...] | None,
+) -> Iterator[object]:
     """A try failed and the specs say something else by now: that is tried, and not what failed."""
     if work.kind is NetworkRunKind.ACCESS:
-        yield from _other_access(network, work.access, want, cidrs)
+        yield from _other_access(network, work.access, want, cidrs, servers)
     elif not want.zones <= work.zones.keys() or not work.zones.keys() <= want.zones | network.zones.keys():
         zones = numbered(want.zones, network.zones)
         yield facts.NetworkZonesRequested(network.id, zones, f"zones of {', '.join(want.clusters)} as they are now")
@@ -282,7 +333,7 @@ def _wanted(view: NetworksView, fleet: Fleet) -> Iterator[object]:
         cidrs[place] = str(cidr)
     for place in missing:
         want = fleet.wants[place]
-        zones, access = numbered(want.zones, {}), want.access(cidrs)
+        zones, access = numbered(want.zones, {}), want.access(cidrs, fleet.servers or ())
         count += 1
         yield facts.NetworkRequested(
             id=f"network-{count}-{place.network}",
@@ -298,6 +349,7 @@ def _wanted(view: NetworksView, fleet: Fleet) -> Iterator[object]:
             member_ports=access.ports.members,
             cloud_name=name_in_account(place, fleet.installation_id),
             peers=access.peers,
+            servers=access.servers,
         )
 
 

@@ -4,7 +4,7 @@ Runs go through the same runner as those of clusters, under the same epochs: onl
 """
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -20,9 +20,12 @@ from controlplane.networks.decide import (
     Want,
     access_will_change,
     decide_networks,
+    server_to_let_in,
+    server_will_be_let_in,
     will_be_made,
     will_let_in,
 )
+from controlplane.networks.serveraddresses import ServerCidrs
 from controlplane.networks.view import NetworkState, NetworksView, NetworkView, NetworkWork, evolve
 from controlplane.places import declared_places, left_places, place_named, place_of, places_of
 from controlplane.streams import NETWORKS
@@ -71,6 +74,8 @@ class NetworkPorts:
     epoch: Callable[[], Epoch]
     filters_packets: Callable[[Place], bool] = lambda place: False
     """Whether VMs there let clients in by themselves, as no firewall of their cloud sees private traffic."""
+    servers: ServerCidrs | None = None
+    """Where servers of this installation dial from; None where nothing dials, as in a portal of its own."""
 
 
 class NetworkKeeper:
@@ -128,7 +133,22 @@ class NetworkKeeper:
         beside = ((p, [o for o in others if self.is_ours(o)]) for p, others in self._beside(view).items())
         peers = (will_let_in(known, p, others) for p, others in beside)
         access = (self._access_planned(view, p, fleet) for p in ours)
-        return tuple(one for one in (*made, *peers, *access) if one)
+        return tuple(one for one in (*made, *peers, *access, *self._servers_planned(view, ours, ports)) if one)
+
+    def _servers_planned(self, view: ClusterView, ours: Collection[Place], ports: Ports) -> Iterator[str]:
+        """Whether this server reaches the brokers; of networks of others before the first VM there alone, as nobody can
+        tell whom they let in by now."""
+        if self._ports.servers is None:
+            return
+        known, servers = self.view(), self._servers()
+        yield from (server_will_be_let_in(known, p, ports, servers) for p in ours)
+        lived_in = {place_of(view, i) for i in view.alive()}
+        for place in declared_places(view):
+            if place.cloud != "local" and place not in ours and place not in lived_in:
+                yield server_to_let_in(place, ports, servers, vms_filter=self._ports.filters_packets(place))
+
+    def _servers(self) -> tuple[str, ...] | None:
+        return self._ports.servers(self._pool.cidr) if self._ports.servers is not None else None
 
     def _access_planned(self, view: ClusterView, place: Place, fleet: Sequence[ClusterView]) -> str:
         network, others = self.view().at(place), [v for v in fleet if v.name != view.name]
@@ -200,6 +220,7 @@ class NetworkKeeper:
             clients=network.access.clients,
             ports=network.access.ports,
             peers=network.access.peers,
+            servers=network.access.servers,
             called=network.cloud_name,
         )
 
@@ -241,6 +262,7 @@ class NetworkKeeper:
             busy=frozenset(n.id for n in working if self._is_busy(n)),
             left=self._left_by(views, wants) if any(n.place not in wants for n in known.standing()) else {},
             retained=_retained(views) if any(n.access.peers for n in known.standing()) else frozenset(),
+            servers=self._servers(),
             occupied={n.id: self._occupants(n, views) for n in working if n.state is NetworkState.REMOVING},
         )
         return decide_networks(known, fleet)
@@ -282,7 +304,9 @@ class NetworkKeeper:
         run = replace(self._as_it_is(network), intent_id=work.job, kind=work.kind, zones=work.zones)
         if work.kind is NetworkRunKind.GROW:
             return run
-        return replace(run, clients=work.access.clients, ports=work.access.ports, peers=work.access.peers)
+        access = work.access
+        told = {"clients": access.clients, "ports": access.ports, "peers": access.peers, "servers": access.servers}
+        return replace(run, **told)  # type: ignore[arg-type]  # by name
 
 
 def network_events(version: int, events: Iterable[object]) -> list[NewEvent]:

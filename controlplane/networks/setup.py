@@ -9,6 +9,7 @@ from typing import Any
 from controlplane.converger.ports import Ports
 from controlplane.networks.decide import AddressPool
 from controlplane.networks.keeper import NetworkKeeper, NetworkPorts, NetworkRunner
+from controlplane.networks.serveraddresses import ServerCidrs
 from providers.base import CloudProvider, Place
 from providers.networks import MakesNetworks, NetworkRun
 from providers.packetfilter import FiltersPackets
@@ -19,8 +20,10 @@ from providers.tf.states import StateStorage
 Clouds = Callable[[str], CloudProvider]
 
 
-def keeper_of(ports: Ports, clouds: Clouds, runner: NetworkRunner, pool: AddressPool) -> NetworkKeeper:
-    """The keeper beside a converger's ports."""
+def keeper_of(
+    ports: Ports, clouds: Clouds, runner: NetworkRunner, pool: AddressPool, servers: ServerCidrs | None = None
+) -> NetworkKeeper:
+    """The keeper beside a converger's ports. `servers`: where they dial from, None of a part that dials nobody."""
     return NetworkKeeper(
         NetworkPorts(
             store=ports.store,
@@ -32,6 +35,7 @@ def keeper_of(ports: Ports, clouds: Clouds, runner: NetworkRunner, pool: Address
             clock=ports.clock,
             epoch=ports.epoch,
             filters_packets=lambda place: isinstance(clouds(place.cloud), FiltersPackets),
+            servers=servers,
         ),
         pool,
     )

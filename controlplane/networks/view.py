@@ -19,11 +19,13 @@ from providers.networks import USUAL_PORTS, NetworkRunKind, Ports
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who is let in at which ports. `peers` are networks of members in other places, by CIDR."""
+    """Who is let in at which ports. `peers` are networks of members in other places, `servers` where servers of Kedge
+    dial from, by CIDR."""
 
     clients: tuple[str, ...] = ()
     ports: Ports = USUAL_PORTS
     peers: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
 
 
 class NetworkState(StrEnum):
@@ -160,7 +162,7 @@ def _work(
 
 
 def _asked(e: facts.NetworkRequested | facts.NetworkChangeRequested) -> Access:
-    return Access(e.clients, Ports(e.broker_ports, e.member_ports), e.peers)
+    return Access(e.clients, Ports(e.broker_ports, e.member_ports), e.peers, e.servers)
 
 
 def _zones_requested(n: NetworkView, e: facts.NetworkZonesRequested, r: Recorded) -> NetworkView:

@@ -41,6 +41,7 @@ from controlplane.images.keeper import ImageKeeper
 from controlplane.journal.reading import KafkaJournals
 from controlplane.kafkalooks import KafkaLookDesk
 from controlplane.networks.desk import NetworkDesk
+from controlplane.networks.serveraddresses import server_cidrs
 from controlplane.networks.setup import keeper_of
 from controlplane.notices.desk import NotifierDesk
 from controlplane.notices.outbox import SqlOutbox
@@ -131,7 +132,9 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
     store.verify()
     clouds = Clouds(settings, installation.id)
     ports = inert_ports(store, jobs, latest, installation.id, utc_now)
-    networks = keeper_of(ports, clouds, IDLE, settings.networks.address_pool)
+    # The loop dials: where from is known here only where it is declared.
+    servers = server_cidrs(settings.server_addresses, "") if settings.server_addresses else None
+    networks = keeper_of(ports, clouds, IDLE, settings.networks.address_pool, servers)
     images, freezes = ImageKeeper(), FreezeKeeper(tuple(binding.freeze for binding in settings.freezes))
     brake = FleetBrake(settings.max_rolling, settings.max_surge_per_account)
     folded = Converger(ports, brake, networks=networks, images=images, freezes=freezes)

@@ -70,6 +70,8 @@ def _rules(rules: Sequence[Mapping[str, Any]], run: NetworkRun) -> Iterator[tupl
         elif (cidr := rule.get("CidrIpv4")) in run.clients and port in brokers:
             key = str(cidr) if port == 9092 else f"{cidr} {port}"
             yield in_module("aws_vpc_security_group_ingress_rule.clients", key), found
+        elif cidr in run.servers and port in run.ports.of_server and rule.get("ToPort") == port:
+            yield in_module("aws_vpc_security_group_ingress_rule.servers", f"{cidr} {port}"), found
         elif cidr in run.peers and port in every and rule.get("ToPort") == port:
             # Also one a person made before Kedge let peers in: EC2 refuses the same rule a second time.
             yield in_module("aws_vpc_security_group_ingress_rule.peers", f"{cidr} {port}"), found

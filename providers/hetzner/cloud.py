@@ -136,9 +136,9 @@ class HetznerCloud:
             resources, region, standing, software=self._settings.software, ssh_keys=keys, impatient=impatient
         )
 
-    def packet_filter(self, place: Place, others: Sequence[str] = ()) -> str:
+    def packet_filter(self, place: Place, others: Sequence[str] = (), servers: Sequence[str] = ()) -> str:
         """See `FiltersPackets`."""
-        return self._settings.region(place).packet_filter(others)
+        return self._settings.region(place).packet_filter(others, servers)
 
     def makes_network(self, place: Place) -> bool:
         """See `MakesNetworks`."""

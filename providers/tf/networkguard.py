@@ -25,8 +25,12 @@ PEER_RULES: Mapping[str, frozenset[str]] = {
         {"source_address_prefixes", "destination_port_range", "destination_port_ranges"}
     ),
     "google_compute_firewall.peers": frozenset({"source_ranges", "allow"}),
+    "azurerm_network_security_rule.servers": frozenset(
+        {"source_address_prefixes", "destination_port_range", "destination_port_ranges"}
+    ),
+    "google_compute_firewall.servers": frozenset({"source_ranges", "allow"}),
 }
-"""Rules for members in other places: made and deleted, and updated in these attributes only."""
+"""Rules for members in other places, and for servers of Kedge: made and deleted, and updated in these only."""
 
 FIREWALLS: Mapping[str, frozenset[str]] = {
     "digitalocean_firewall.kafka": frozenset({"inbound_rule", "pending_changes", "status"}),
@@ -38,6 +42,7 @@ MEMBER_RULES: Mapping[str, frozenset[str]] = {
     "azurerm_network_security_rule.members": frozenset({"source_address_prefixes", "destination_address_prefixes"}),
     "azurerm_network_security_rule.clients": frozenset({"destination_address_prefixes"}),
     "azurerm_network_security_rule.peers": frozenset({"destination_address_prefixes"}),
+    "azurerm_network_security_rule.servers": frozenset({"destination_address_prefixes"}),
 }
 """Where members are told by their subnets, a zone more changes these."""
 
@@ -48,9 +53,13 @@ PORT_RULES: Mapping[str, frozenset[str]] = {
 """Where all ports of members are in one rule, another port changes these."""
 
 _RULE_OF_A_PORT = frozenset(
-    {"aws_vpc_security_group_ingress_rule.members", "aws_vpc_security_group_ingress_rule.peers"}
+    {
+        "aws_vpc_security_group_ingress_rule.members",
+        "aws_vpc_security_group_ingress_rule.peers",
+        "aws_vpc_security_group_ingress_rule.servers",
+    }
 )
-"""A rule for each port, and each peer: made and deleted with it."""
+"""A rule for each port, and each peer or server: made and deleted with it."""
 
 _ROOT = "module.kedge."
 
@@ -116,7 +125,7 @@ def _changing_access(change: PlannedChange, name: str, raw: Mapping[str, Any]) -
     if name in _ACCESS and change.action is Action.UPDATE:
         yield from _elsewhere(raw, _ACCESS[name])
     else:
-        yield f"the plan would {change.action} it; a change of access touches rules for clients, ports and peers alone"
+        yield f"the plan would {change.action} it; a change of access touches rules of who is let in alone"
 
 
 def _removing(change: PlannedChange, name: str, raw: Mapping[str, Any]) -> Iterator[str]:

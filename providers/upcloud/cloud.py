@@ -131,9 +131,9 @@ class UpcloudCloud:
         keys = self._settings.account(resources.place).ssh_keys
         return module_variables(resources, region, others, software=self._settings.software, ssh_keys=keys)
 
-    def packet_filter(self, place: Place, others: Sequence[str] = ()) -> str:
+    def packet_filter(self, place: Place, others: Sequence[str] = (), servers: Sequence[str] = ()) -> str:
         """See `FiltersPackets`."""
-        return self._settings.region(place).packet_filter(others)
+        return self._settings.region(place).packet_filter(others, servers)
 
     def makes_network(self, place: Place) -> bool:
         """See `MakesNetworks`."""

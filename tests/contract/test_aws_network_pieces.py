@@ -61,6 +61,24 @@ def test_rules_of_members_in_another_place_are_found_at_all_their_ports(aws: Mot
     ]
 
 
+def test_rules_of_servers_are_found_at_the_ports_they_dial(aws: MotoCloud) -> None:
+    """One that is a client as well has that rule at the brokers' ports, and is let in as a server at the others."""
+    ec2 = aws.client(REGION)
+    _made(ec2, members=(), clients={"10.0.0.5/32": (9092, 9093, 2181, 2888), "10.0.0.6/32": (9092,)})
+    alone = network_pieces(ec2, replace(RUN, clients=(), servers=("10.0.0.5/32",)))
+    assert sorted(address for address in alone if address.startswith(RULE)) == [
+        f'{RULE}.servers["10.0.0.5/32 2181"]',
+        f'{RULE}.servers["10.0.0.5/32 9092"]',
+        f'{RULE}.servers["10.0.0.5/32 9093"]',
+    ]
+    both = network_pieces(ec2, replace(RUN, clients=("10.0.0.5/32",), servers=("10.0.0.5/32",)))
+    assert sorted(address for address in both if address.startswith(RULE)) == [
+        f'{RULE}.clients["10.0.0.5/32"]',
+        f'{RULE}.servers["10.0.0.5/32 2181"]',
+        f'{RULE}.servers["10.0.0.5/32 9093"]',
+    ]
+
+
 def _made(ec2: Any, *, members: tuple[int, ...], clients: dict[str, tuple[int, ...]]) -> None:
     """A network half made: what a run that was killed leaves, and rules of somebody else."""
     tags = [{"Key": "kedge-installation", "Value": "test"}, {"Key": "kedge-network", "Value": RUN.cloud_name}]

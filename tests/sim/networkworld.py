@@ -44,6 +44,7 @@ class MadeNetwork:
     zones: set[str] = field(default_factory=set)
     clients: set[str] = field(default_factory=set)
     ports: Ports = USUAL_PORTS
+    servers: set[str] = field(default_factory=set)
     peers: dict[str, str] = field(default_factory=dict)
     """CIDR -> id of the network that had it when it was let in."""
 
@@ -91,6 +92,8 @@ class NetworkWorld:
         self.standing_vms: list[CloudInstance] = []
         self.refuse: ProviderError | None = None
         self.refuse_removals: ProviderError | None = None
+        self.dials_from: Callable[[], tuple[str, ...] | None] | None = None
+        """Where the server dials brokers from; None in worlds in which it dials none."""
         self.running: dict[str, _Running] = {}
         self.story: list[str] = []
         self.epoch = Epoch(0)
@@ -208,6 +211,7 @@ class NetworkWorld:
             clock=self.clock,
             epoch=lambda: self.epoch,
             filters_packets=lambda place: place.account == "filtering",
+            servers=(lambda pool: self.dials_from()) if self.dials_from else None,
         )
         self.keeper = NetworkKeeper(ports, self.pool)
         self._position = 0
@@ -343,6 +347,7 @@ class NetworkWorld:
             assert made.cidr == run.cidr
             made.zones |= set(run.zones)
             made.clients = set(run.clients)
+            made.servers = set(run.servers)
             made.ports = run.ports
             owners = {str(n.cidr): n.id for n in self.view.standing()}
             made.peers = {peer: owners.get(peer, "nobody") for peer in run.peers}

@@ -36,6 +36,8 @@ MAKE, GROW, ACCESS, REMOVE = (
 OFFICE, OTHER = "192.168.8.0/24", "192.168.9.0/24"
 ELSEWHERE = "10.65.0.0/20"
 """The network of another place of its clusters."""
+SERVER = "10.99.0.5/32"
+"""Where Kedge's own server dials from."""
 PORTS = Ports((9092, 9192), (2181, 2888, 3888, 9093))
 
 SLOW = provider_of("aws", marks=[pytest.mark.soak, pytest.mark.timeout(1800)])
@@ -107,15 +109,17 @@ def its_life(bench: NetworkBench, *, ipv6: bool, whole: bool) -> None:
         assert all("clients" in a or a.endswith("firewall.kafka") for a in opened.changed), opened.changed
     if ipv6:
         nobody_is_let_in_by_ipv6(bench, OFFICE)
-    told = {"clients": (OFFICE, OTHER), "ports": PORTS, "peers": (ELSEWHERE,), **zones}
+    told = {"clients": (OFFICE, OTHER), "ports": PORTS, "peers": (ELSEWHERE,), "servers": (SERVER,), **zones}
     assert bool(bench.run(ACCESS, intent="more", **told).changed) is walled
     clients, members = set(PORTS.brokers), {*PORTS.brokers, *PORTS.members}
     # Where VMs filter packets, agents tell them of members elsewhere.
     beside = {} if isinstance(bench.of.cloud, FiltersPackets) else {ELSEWHERE: members}
-    assert let_in(bench) == {"members": members, OFFICE: clients, OTHER: clients, **beside}
+    dialled = {SERVER: {*PORTS.of_server}}
+    assert let_in(bench) == {"members": members, OFFICE: clients, OTHER: clients, **beside, **dialled}
     if isinstance(bench.of.cloud, FiltersPackets):
         assert bench.of.cloud.packet_filter(bench.place) in born(bench)
         assert f"tcp dport {{ 9092, 9192 }} ip saddr {{ {OFFICE}, {OTHER} }} accept" in born(bench)
+        assert f"tcp dport {{ 2181, 9092, 9093, 9192 }} ip saddr {{ {SERVER} }} accept" in born(bench)
     if whole:
         assert bench.run(ACCESS, intent="more", **told).changed == ()
         with pytest.raises(UnsafeChange, match="changes nothing that is there"):

@@ -32,12 +32,13 @@ def doctor(
     ] = None,
     output: Output = Format.TEXT,
 ) -> None:
-    """Look whether a cloud is ready: account, regions, images, quota.
+    """Look whether a cloud is ready: account, regions, images, quota, and the way to its brokers.
 
     It reads `<cloud>.yaml` in the home and asks the cloud with this shell's credentials; nothing is changed, and no
     server is needed. With KEDGE_SERVER set and no --home that server asks, with its own (`GET /v1/doctor`, for
     administrators): what it asked less than five minutes ago is told again. One line each, with what to do where
-    something is wrong.
+    something is wrong. VMs that run are dialled, at 9092 from this shell, where the server does it at the ports of
+    its brokers: no answer is a firewall or a missing route, a refused connection is none.
 
     Exit codes: 0 nothing is wrong, 1 something is, or the server cannot be asked.
 
@@ -66,11 +67,13 @@ def _from_here(home: Path | None, cloud: str) -> "list[Finding]":
     from controlplane.home import Home
     from controlplane.terraformruns import mirrored
     from providers.doctor import examine
+    from providers.reach import Reach
 
     settings = settings_of(home=home, database_url=None)
     installation = Home(settings.home).installation_id() or "none-yet"
     file = settings_file_of(settings, cloud)
-    return list(examine(cloud, file, lambda: Clouds(settings, installation)(cloud), mirrored=mirrored(settings)))
+    clouds = Clouds(settings, installation)
+    return list(examine(cloud, file, lambda: clouds(cloud), mirrored=mirrored(settings), reach=Reach()))
 
 
 def _by_server(session: Session, cloud: str) -> "list[Finding]":

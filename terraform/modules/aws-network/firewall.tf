@@ -16,6 +16,13 @@ locals {
       for cidr in var.clients : (port == 9092 ? cidr : "${cidr} ${port}") => { cidr = cidr, port = port }
     }
   ]...)
+  # EC2 refuses a rule a second time: who is let in as a client there needs none as a server.
+  server = merge([
+    for port in var.server_ports : {
+      for cidr in var.servers : "${cidr} ${port}" => { cidr = cidr, port = port }
+      if !(contains(var.clients, cidr) && contains(var.broker_ports, port))
+    }
+  ]...)
   peer = merge([for port in values(local.inward) : { for cidr in var.peers : "${cidr} ${port}" => { cidr = cidr, port = port } }]...)
 }
 
@@ -47,6 +54,18 @@ resource "aws_vpc_security_group_ingress_rule" "peers" {
 
   security_group_id = aws_security_group.kafka.id
   description       = "members in another place"
+  cidr_ipv4         = each.value.cidr
+  ip_protocol       = "tcp"
+  from_port         = each.value.port
+  to_port           = each.value.port
+}
+
+# Who keeps the clusters has to see them. An address of its own is in no group here either.
+resource "aws_vpc_security_group_ingress_rule" "servers" {
+  for_each = local.server
+
+  security_group_id = aws_security_group.kafka.id
+  description       = "server of Kedge"
   cidr_ipv4         = each.value.cidr
   ip_protocol       = "tcp"
   from_port         = each.value.port

@@ -2,6 +2,7 @@
 # style only; inline rules beside them would take turns with them at every apply.
 locals {
   subnets = [for zone in sort(keys(var.zones)) : cidrsubnet(var.cidr, 4, var.zones[zone])]
+  dialled = [for p in var.server_ports : tostring(p)]
   members = {
     brokers     = { ports = [for p in var.broker_ports : tostring(p)], priority = 100 }
     controllers = { ports = [for p in var.member_ports : tostring(p)], priority = 110 }
@@ -47,6 +48,24 @@ resource "azurerm_network_security_rule" "peers" {
   source_address_prefixes      = var.peers
   destination_port_range       = length(each.value.ports) == 1 ? each.value.ports[0] : null
   destination_port_ranges      = length(each.value.ports) == 1 ? null : each.value.ports
+  destination_address_prefixes = local.subnets
+}
+
+# Who keeps the clusters has to see them.
+resource "azurerm_network_security_rule" "servers" {
+  count = length(var.servers) > 0 ? 1 : 0
+
+  name                         = "servers-of-kedge"
+  resource_group_name          = azurerm_resource_group.network.name
+  network_security_group_name  = azurerm_network_security_group.kafka.name
+  priority                     = 150
+  direction                    = "Inbound"
+  access                       = "Allow"
+  protocol                     = "Tcp"
+  source_port_range            = "*"
+  source_address_prefixes      = var.servers
+  destination_port_range       = length(local.dialled) == 1 ? local.dialled[0] : null
+  destination_port_ranges      = length(local.dialled) == 1 ? null : local.dialled
   destination_address_prefixes = local.subnets
 }
 

@@ -94,6 +94,26 @@ variable "peers" {
   }
 }
 
+variable "servers" {
+  description = "Where the servers of Kedge dial from, by CIDR: let in at `server_ports`, so that they see the clusters they keep. None unless told."
+  type        = set(string)
+  default     = []
+  validation {
+    condition     = alltrue([for s in var.servers : can(cidrnetmask(s))])
+    error_message = "servers: each is an IPv4 network, as 10.0.0.5/32."
+  }
+}
+
+variable "server_ports" {
+  description = "TCP ports servers of Kedge dial: of brokers, and of ZooKeeper and controllers while a cluster is in ZooKeeper mode."
+  type        = set(number)
+  default     = [9092]
+  validation {
+    condition     = length(var.server_ports) >= 1 && alltrue([for p in var.server_ports : p >= 1 && p <= 65535 && floor(p) == p])
+    error_message = "server_ports: at least one, each of 1 to 65535."
+  }
+}
+
 variable "cloud" {
   description = "Azure's own: `account_id` (the subscription), `tenant_id`, and `zone_<zone>` where a zone's name does not say which one of the subscription it is; `ipv6`, whether the subnets have it (false)."
   type        = map(string)

@@ -36,6 +36,16 @@ resource "digitalocean_firewall" "kafka" {
     }
   }
 
+  # Who keeps the clusters has to see them.
+  dynamic "inbound_rule" {
+    for_each = [for p in var.server_ports : tostring(p) if length(var.servers) > 0]
+    content {
+      protocol         = "tcp"
+      port_range       = inbound_rule.value
+      source_addresses = var.servers
+    }
+  }
+
   # To members, to the server of Kedge, to the mirror of Kafka. Agents call the server, and nobody calls an agent.
   dynamic "outbound_rule" {
     for_each = ["tcp", "udp"]

@@ -37,6 +37,23 @@ resource "google_compute_firewall" "peers" {
   }
 }
 
+# Who keeps the clusters has to see them.
+resource "google_compute_firewall" "servers" {
+  for_each = { for name, ports in { kedge = var.server_ports } : name => ports if length(var.servers) > 0 }
+
+  name          = "${var.name}-servers"
+  description   = "${local.description}: servers of Kedge"
+  network       = google_compute_network.network.id
+  direction     = "INGRESS"
+  source_ranges = var.servers
+  target_tags   = [local.tag]
+
+  allow {
+    protocol = "tcp"
+    ports    = [for p in each.value : tostring(p)]
+  }
+}
+
 resource "google_compute_firewall" "clients" {
   for_each = { for name, ports in { brokers = var.broker_ports } : name => ports if length(var.clients) > 0 }
 

@@ -17,6 +17,18 @@ resource "hcloud_firewall" "kafka" {
     }
   }
 
+  dynamic "rule" {
+    for_each = [for p in var.server_ports : tostring(p) if length(var.servers) > 0]
+
+    content {
+      description = "servers of Kedge"
+      direction   = "in"
+      protocol    = "tcp"
+      port        = rule.value
+      source_ips  = var.servers
+    }
+  }
+
   apply_to {
     label_selector = "kedge-installation=${var.installation_id}"
   }

@@ -11,5 +11,7 @@ output "settings" {
     # Told where they are not what a region has anyway, as by every cloud whose VMs filter packets themselves.
     for name, ports in { broker_ports = var.broker_ports, member_ports = var.member_ports } :
     name => [for p in ports : p] if ports != { broker_ports = toset([9092]), member_ports = toset([9093]) }[name]
+    }, {
+    for name, told in { servers = sort(var.servers) } : name => told if length(told) > 0
   })
 }

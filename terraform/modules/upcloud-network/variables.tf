@@ -90,6 +90,26 @@ variable "peers" {
   }
 }
 
+variable "servers" {
+  description = "Where the servers of Kedge dial from, by CIDR: let in at `server_ports`, so that they see the clusters they keep. None unless told."
+  type        = set(string)
+  default     = []
+  validation {
+    condition     = alltrue([for s in var.servers : can(cidrnetmask(s))])
+    error_message = "servers: each is an IPv4 network, as 10.0.0.5/32."
+  }
+}
+
+variable "server_ports" {
+  description = "TCP ports servers of Kedge dial: of brokers, and of ZooKeeper and controllers while a cluster is in ZooKeeper mode."
+  type        = set(number)
+  default     = [9092]
+  validation {
+    condition     = length(var.server_ports) >= 1 && alltrue([for p in var.server_ports : p >= 1 && p <= 65535 && floor(p) == p])
+    error_message = "server_ports: at least one, each of 1 to 65535."
+  }
+}
+
 variable "cloud" {
   description = "UpCloud's own: `anti_affinity`, which is `yes` (as far as there are hosts, the default), `strict` or `no`."
   type        = map(string)

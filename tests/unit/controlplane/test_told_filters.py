@@ -55,10 +55,11 @@ class Told:
         self.provider: CloudProvider = provider
         self.vm = replace(an_instance("brokers-a-0"), place=PLACES[cloud])
         self.view: ClusterView = a_view(self.vm)
+        self.declared: tuple[str, ...] = ()
 
     def rules(self) -> str:
         return packet_filter_in(
-            lambda cloud: self.provider, lambda place: self.others.get(place, ""), self.view, self.vm
+            lambda cloud: self.provider, lambda place: self.others.get(place, ""), self.view, self.vm, self.declared
         )
 
 
@@ -102,3 +103,16 @@ def test_a_vm_of_a_place_nobody_knows_any_more_keeps_what_it_has(tmp_path: Path)
     told.made = MADE["hetzner"]
     told.vm = replace(told.vm, place=Place("hetzner", "mars", "main"))
     assert told.rules() == ""
+
+
+@pytest.mark.parametrize("cloud", ["hetzner", "upcloud"])
+def test_servers_that_are_declared_are_let_in_where_nothing_is_on_record(cloud: str, tmp_path: Path) -> None:
+    """In a network of somebody's own the settings say it; one that Kedge made has on record whom it lets in."""
+    told = Told(cloud, tmp_path)
+    told.made = MADE[cloud]
+    told.declared = ("10.0.0.5",)
+    assert "tcp dport 9092 ip saddr { 10.0.0.5/32 } accept" in told.rules()
+    told.others[PLACES[cloud]] = "10.64.0.0/20"
+    assert "10.0.0.5" not in told.rules()
+    told.made = {**MADE[cloud], "servers": ["10.0.0.7/32"]}
+    assert "tcp dport 9092 ip saddr { 10.0.0.7/32 } accept" in told.rules()

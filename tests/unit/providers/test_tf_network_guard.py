@@ -97,10 +97,12 @@ PEERS = {
 """How members in another place look there."""
 
 
+@pytest.mark.parametrize("who", ["peers", "servers"])
 @pytest.mark.parametrize("cloud", PEERS)
-def test_members_in_another_place_touch_rules_of_theirs(cloud: str) -> None:
-    judged(cloud, ACCESS, change(*PEERS[cloud]))
-    resource = PEERS[cloud][0]
+def test_members_in_another_place_and_servers_touch_rules_of_theirs(cloud: str, who: str) -> None:
+    resource, actions, attribute = PEERS[cloud]
+    resource = resource.replace(".peers", f".{who}")
+    judged(cloud, ACCESS, change(resource, actions, attribute))
     if cloud != "digitalocean":
         for actions in (["create"], ["delete"]):
             judged(cloud, ACCESS, change(resource, actions))
@@ -141,7 +143,8 @@ def test_a_zone_more_may_tell_members_of_it_and_nobody_else() -> None:
     rule = "azurerm_network_security_rule"
     judged("azure", GROW, change(f"{rule}.members", ["update"], "source_address_prefixes"))
     judged("azure", GROW, change(f"{rule}.clients", ["update"], "destination_address_prefixes"))
-    judged("azure", GROW, change(f"{rule}.peers", ["update"], "destination_address_prefixes"))
+    for elsewhere in ("peers", "servers"):
+        judged("azure", GROW, change(f"{rule}.{elsewhere}", ["update"], "destination_address_prefixes"))
     with pytest.raises(UnsafeChange, match="would change its source_address_prefixes"):
         judged("azure", GROW, change(f"{rule}.peers", ["update"], "source_address_prefixes"))
     with pytest.raises(UnsafeChange, match="would change its source_address_prefixes"):

@@ -10,7 +10,7 @@ from events.spec.migration_rules import changes_on_top, named_changes
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
-from events.spec.releases import MIGRATES, SUPPORTED, as_numbers, metadata_level_of
+from events.spec.releases import MIGRATES, SUPPORTED, as_numbers, is_of_migrations, metadata_level_of
 
 _MODE: Path = ("spec", "kafka", "mode")
 _VERSION: Path = ("spec", "kafka", "version")
@@ -27,9 +27,9 @@ def in_force(view: ClusterView, document: KafkaClusterDocument) -> KafkaClusterD
 def newborn_problems(document: KafkaClusterDocument, positions: Positions) -> Iterator[Problem]:
     """A new cluster on the version that only a migration leads to."""
     kafka = document.spec.kafka
-    if kafka.mode == "kraft" and kafka.version == MIGRATES:
+    if kafka.mode == "kraft" and is_of_migrations(kafka.version):
         newest = max(SUPPORTED, key=as_numbers)
-        message = f"Kafka {MIGRATES} in mode `kraft` is only what a migration from ZooKeeper leads to"
+        message = f"Kafka {kafka.version} in mode `kraft` is only what a migration from ZooKeeper leads to"
         yield positions.problem(p.KAFKA_VERSION, _VERSION, message, f"Write `version: {newest}` for a new cluster.")
 
 

@@ -136,6 +136,8 @@ def _architectures(
         for field, machine in (("machine", pool.machine), *(("alternatives", other) for other in pool.alternatives)):
             if why := unbootable(place, machine, kafka.version, planned.ids if planned is not None else {}):
                 fix = f"Choose another machine, or mend {place.cloud}.yaml (docs/images-and-security.md)."
+                if place.cloud == "local":
+                    fix = "Use a version that is there, or unpack the other beside it, as `<version>/libs`."
                 yield positions.problem(p.PLACE, ("spec", "pools", index, field), f"pool `{pool.name}`: {why}", fix)
 
 

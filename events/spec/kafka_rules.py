@@ -12,9 +12,12 @@ from events.spec.releases import (
     MIGRATES,
     SUPPORTED,
     as_numbers,
+    is_of_migrations,
+    is_supported,
     levels,
+    lines,
     metadata_level_of,
-    supported,
+    rolled_here,
 )
 from events.spec.setting_synonyms import time_setting
 from events.spec.setting_table import (
@@ -56,33 +59,38 @@ def replication_problems(kafka: KafkaSection, pools: tuple[Pool, ...], where: Po
 
 
 def _version(kafka: KafkaSection, where: Positions) -> Iterator[Problem]:
-    version, known = kafka.version, supported(kafka.mode)
-    if version in known or is_migrated(kafka):
-        return
-    same_line = [v for v in known if metadata_level_of(v) == metadata_level_of(version)]
-    offer = same_line or sorted(known, key=as_numbers)[-1:]
-    yield where.problem(p.KAFKA_VERSION, (*_KAFKA, "version"), _why_not(kafka), f"Use {offer[-1]}{_or_else(kafka)}.")
+    version, path = kafka.version, (*_KAFKA, "version")
+    if not is_supported(version, kafka.mode) and not is_migrated(kafka):
+        newest = max(rolled_here(kafka.mode), key=as_numbers)
+        yield where.problem(p.KAFKA_VERSION, path, _why_not(kafka), f"Use {newest}{_or_else(kafka)}.")
+    elif version not in (*SUPPORTED, *IN_ZOOKEEPER_MODE):
+        line = metadata_level_of(version)
+        rolled = next(v for v in (*SUPPORTED, *IN_ZOOKEEPER_MODE) if metadata_level_of(v) == line)
+        message = f"Kafka {version} was never rolled by this release of Kedge; of line {line} it was {rolled}"
+        fix = f"Try it in a cluster whose data may be lost first, or use {rolled}."
+        yield where.problem(p.NEVER_ROLLED, path, message, fix)
 
 
 def is_migrated(kafka: KafkaSection) -> bool:
     """Whether it is what a migration from ZooKeeper leads to; that no new cluster is asks who knows the clusters."""
-    return kafka.mode == "kraft" and kafka.version == MIGRATES
+    return kafka.mode == "kraft" and is_of_migrations(kafka.version)
 
 
 def _why_not(kafka: KafkaSection) -> str:
-    known = ", ".join(supported(kafka.mode))
+    known = ", ".join(f"{line}.x" for line in lines(kafka.mode))
     if kafka.mode == "zookeeper":
         new = ": Kafka 4 keeps its metadata itself" if as_numbers(kafka.version) >= (4,) else ""
         return f"Kafka {kafka.version} is not supported in mode `zookeeper`{new}; supported there: {known}"
-    needs = f" (versions below 4 need `mode: zookeeper`, with {' or '.join(IN_ZOOKEEPER_MODE)})"
+    older = " or ".join(f"{line}.x" for line in lines("zookeeper"))
+    needs = f" (versions below 4 need `mode: zookeeper`, with {older})"
     old = needs if as_numbers(kafka.version) < (4,) else ""
     return f"Kafka {kafka.version} is not supported{old}; supported: {known}"
 
 
 def _or_else(kafka: KafkaSection) -> str:
-    if kafka.mode == "kraft" and kafka.version in IN_ZOOKEEPER_MODE:
+    if kafka.mode == "kraft" and is_supported(kafka.version, "zookeeper"):
         return ", or write `mode: zookeeper`; docs/zookeeper.md tells of migrating from there"
-    return ", or remove `mode`" if kafka.mode == "zookeeper" and kafka.version in SUPPORTED else ""
+    return ", or remove `mode`" if kafka.mode == "zookeeper" and is_supported(kafka.version, "kraft") else ""
 
 
 def _metadata_pin(kafka: KafkaSection, where: Positions) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ from events.spec.fields import FieldClass
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
-from events.spec.releases import MIGRATES, metadata_level_of
+from events.spec.releases import MIGRATES, is_of_migrations, metadata_level_of
 
 _KAFKA: Path = ("spec", "kafka")
 _MODE: Path = (*_KAFKA, "mode")
@@ -59,13 +59,20 @@ def named_changes(changes: list[FieldChange]) -> str:
 def _release(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
     """Quorums of 3.8 are static (KIP-853), Kafka 4 has no ZooKeeper: both ends of the migration are 3.9."""
     before, after = old.spec.kafka, new.spec.kafka
-    if before.version != MIGRATES:
-        message = f"the cluster runs Kafka {before.version}, and migrates to KRaft on {MIGRATES} only"
+    if not is_of_migrations(before.version):
+        line = metadata_level_of(MIGRATES)
+        message = f"the cluster runs Kafka {before.version}, and migrates to KRaft on {line}.x only"
         fix = f"Write `version: {MIGRATES}` with `mode: zookeeper`, apply, and migrate after that roll."
         yield where.problem(p.MIGRATION, (*_KAFKA, "version"), message, fix)
-    elif after.version != MIGRATES:
-        message = f"Kafka {after.version} cannot read what {MIGRATES} keeps in ZooKeeper: a cluster migrates first"
-        fix = f"Write `version: {MIGRATES}`; Kafka 4 is a roll of its own after the migration."
+    elif not is_of_migrations(after.version):
+        message = (
+            f"Kafka {after.version} cannot read what {before.version} keeps in ZooKeeper: a cluster migrates first"
+        )
+        fix = f"Write `version: {before.version}`; Kafka 4 is a roll of its own after the migration."
+        yield where.problem(p.MIGRATION, (*_KAFKA, "version"), message, fix)
+    elif after.version != before.version:
+        message = f"a cluster migrates on the version it runs, {before.version}, and {after.version} is another"
+        fix = f"Write `version: {before.version}`; another is a roll of its own, before the migration or after it."
         yield where.problem(p.MIGRATION, (*_KAFKA, "version"), message, fix)
     pin, level = before.metadata_version, metadata_level_of(MIGRATES)
     if pin is not None and pin != level:

@@ -81,7 +81,11 @@ class ImagePolicy(Part):
 class KafkaSection(Part):
     """Which Kafka runs, and how it is set."""
 
-    version: KafkaRelease = classed(STATIC, "Kafka version of brokers and controllers. A change rolls every VM.")
+    version: KafkaRelease = classed(
+        STATIC,
+        "Kafka version of brokers and controllers: any patch release of a supported line. A change rolls every VM; "
+        "from one patch release to another no feature level is raised.",
+    )
     config: dict[PropertyKey, PropertyText] = classed(
         RESTART,
         "Kafka properties, as in `server.properties`, for brokers and controllers alike. A property that Kafka can "

@@ -133,7 +133,10 @@ PLACE = _kind(39, "unknown place or machine", "What a cloud does not offer can n
 
 # Kafka.
 KAFKA_VERSION = _kind(
-    40, "Kafka version not supported", "Only versions that were rolled with real brokers are offered."
+    40, "Kafka version not supported", "Only lines of which a version was rolled with real brokers are offered."
+)
+NEVER_ROLLED = _kind(
+    54, "Kafka version never rolled here", "Another patch release of its line was rolled, this one was not.", "warning"
 )
 METADATA_PIN = _kind(41, "metadata level not possible", "A level needs a version that knows it.")
 OWNED_PROPERTY = _kind(42, "property owned by Kedge", "Kedge sets it for each node; a second value would break it.")

@@ -16,7 +16,7 @@ from events.spec.fields import CLASS_MEANING, Part, field_class, fields_of, is_l
 from events.spec.model import API_VERSION, KafkaClusterDocument
 from events.spec.problems import KINDS
 from events.spec.properties import OWNED, OWNED_PREFIXES
-from events.spec.releases import IN_ZOOKEEPER_MODE, MIGRATES, SUPPORTED
+from events.spec.releases import IN_ZOOKEEPER_MODE, SUPPORTED, lines
 from events.spec.scalars import seconds
 from events.spec.topic_model import KafkaTopicDocument
 
@@ -122,19 +122,24 @@ def _field_rows(part: type[Part], path: str) -> Iterator[str]:
 
 
 def _kafka_section() -> list[str]:
-    versions = [f"{release.version} (level {release.metadata_level})" for release in SUPPORTED.values()]
+    kraft, older = ([f"{line}.x" for line in lines(mode)] for mode in ("kraft", "zookeeper"))
     return [
         "## Kafka properties",
         "",
-        f"Supported versions: {', '.join(versions)}. `spec.kafka.config` takes every property those versions know,",
+        f"Supported are all patch releases of these lines: {', '.join(kraft)}. Rolled with real brokers was of each",
+        f"{', '.join(SUPPORTED)}; another is warned of (`KEDGE-SPEC-054`). A build of your own is a revision of the",
+        "[image catalogue](images-and-security.md), by URL and SHA-256.",
+        "",
+        "`spec.kafka.config` takes every property those versions know,",
         "except those that load code or hold secrets, and except those Kedge sets itself. Values are held against the",
         "type and the range Kafka names. The class of a property is the gentlest way Kafka has for a change: *dynamic*",
         "ones are taken live (hours and minutes as their synonym in milliseconds, pools of threads at most doubled or",
         "halved at a time), `min.insync.replicas` live but never while a roll runs, every other one by a restart.",
         "[settings.md](settings.md) lists each with its defaults, and `kedge plan` says what will happen.",
         "",
-        f"In mode `zookeeper` the versions are {' and '.join(IN_ZOOKEEPER_MODE)}; a cluster that has migrated from",
-        f"there to `kraft` has {MIGRATES} until its next roll ([zookeeper.md](zookeeper.md)).",
+        f"In mode `zookeeper` the versions are {' and '.join(older)} (rolled: {' and '.join(IN_ZOOKEEPER_MODE)}); a",
+        "cluster that has migrated from there to `kraft` keeps its version until its next roll",
+        "([zookeeper.md](zookeeper.md)).",
         "",
         "| property | why Kedge owns it |",
         "|---|---|",

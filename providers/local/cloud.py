@@ -66,6 +66,15 @@ class LocalCloud:
         """Zones of a region, which serve as racks. Raises `PlaceUnknown`."""
         return REGIONS[Layout(self.root, region).region]
 
+    def unbootable(self, place: Place, machine: str, kafka_version: str, revision: Mapping[str, str]) -> str:
+        """See `TellsBootable`: VMs here have the releases of `kafka_dir`. Of a folder without any nobody can tell."""
+        if revision or self.kafka_dir is None:
+            return ""
+        there = sorted(libs.parent.name for libs in self.kafka_dir.glob("*/libs"))
+        if not there or kafka_version in there:
+            return ""
+        return f"Kafka {kafka_version} is not on this machine: {self.kafka_dir} has {', '.join(there)}"
+
     def list_place(self, place: Place) -> Listing:
         """What is there now. With the fault `list_lag`: what the previous listing said, under a fresh time."""
         layout = self._reach(place)

@@ -43,10 +43,16 @@ def test_a_cluster_that_has_migrated_goes_on_to_kafka_4() -> None:
         (
             a_zookeeper_document(),
             to_kraft(),
-            "runs Kafka 3.8.1, and migrates to KRaft on 3.9.1 only",
+            "runs Kafka 3.8.1, and migrates to KRaft on 3.9.x only",
             "after that roll",
         ),
         (on_3_9(), to_kraft(version="4.2.0"), "Kafka 4.2.0 cannot read what 3.9.1 keeps", "a roll of its own after"),
+        (
+            on_3_9(),
+            to_kraft(version="3.9.2"),
+            "migrates on the version it runs, 3.9.1",
+            "before the migration or after",
+        ),
         (on_3_9(config=', metadataVersion: "3.8"'), to_kraft(), "pinned at 3.8, and a cluster migrates", "Remove"),
         (on_3_9(disk="ephemeral"), to_kraft(disk="ephemeral"), "pool `brokers` has ephemeral disks", "Add a pool"),
         (on_3_9(), to_kraft(machine="large"), "`spec.pools[brokers].machine` would change beside", "before"),

@@ -24,16 +24,21 @@ def test_kafka_4_has_no_zookeeper_mode() -> None:
     assert _told(**{**ZOOKEEPER, "version": "4.1.1"}) == [
         (
             "Kafka 4.1.1 is not supported in mode `zookeeper`: Kafka 4 keeps its metadata itself; supported there: "
-            "3.8.1, 3.9.1",
+            "3.8.x, 3.9.x",
             "Use 3.9.1, or remove `mode`.",
         )
     ]
 
 
-def test_a_version_in_between_is_told_its_own_line() -> None:
-    [(message, fix)] = _told(**{**ZOOKEEPER, "version": "3.8.0"})
-    assert message == "Kafka 3.8.0 is not supported in mode `zookeeper`; supported there: 3.8.1, 3.9.1"
-    assert fix == "Use 3.8.1."
+@pytest.mark.parametrize("version", ["3.8.0", "3.9.2"])
+def test_other_patch_releases_of_the_last_two_lines_are_taken(version: str) -> None:
+    assert _told(**{**ZOOKEEPER, "version": version}) == []
+
+
+def test_a_version_of_an_older_line_is_told_the_lines_there_are() -> None:
+    [(message, fix)] = _told(**{**ZOOKEEPER, "version": "3.7.2"})
+    assert message == "Kafka 3.7.2 is not supported in mode `zookeeper`; supported there: 3.8.x, 3.9.x"
+    assert fix == "Use 3.9.1."
 
 
 def test_a_zookeeper_cluster_has_no_controllers() -> None:

@@ -118,6 +118,12 @@ def test_the_bytes_of_a_step_are_what_its_broker_holds() -> None:
     assert plan.rollout.bytes == 12 * GIB
 
 
+def test_another_patch_release_rolls_and_finalises_nothing() -> None:
+    plan = preview(running(), document({7: "    version: 4.1.2"}), snapshot=snapshot())
+    assert len(plan.rollout.phases) == 6
+    assert not any("finalise" in title for title in titles(plan))
+
+
 def test_an_upgrade_with_a_pinned_level_finalises_nothing() -> None:
     pinned = document({7: '    version: 4.2.0\n    metadataVersion: "4.1"'})
     assert not any("finalise" in t for t in titles(preview(running(), pinned, snapshot=snapshot())))

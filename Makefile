@@ -12,6 +12,9 @@ KERNELS := planner/balance/__pycache__/kernels.compiled
 LAKE_JARS := $(CACHE)/spark/jars/delta-storage-4.4.0.jar
 HCLOUD := $(CACHE)/terraform/hcloud.built
 IMAGES := $(foreach v,$(KAFKA_VERSIONS),$(CACHE)/kafka/$(v)/cds/broker.jsa)
+# Those that the demo rolls from and to.
+DEMO_VERSIONS := $(if $(filter zookeeper,$(MODE)),3.8.1 3.9.1,4.1.1 4.2.0)
+DEMO_IMAGES := $(foreach v,$(DEMO_VERSIONS),$(CACHE)/kafka/$(v)/cds/broker.jsa)
 
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export KEDGE_KAFKA_DIR ?= $(abspath $(CACHE)/kafka)
@@ -100,11 +103,23 @@ $(BUILD): tests/tools/release/requirements.txt
 	@$(CACHE)/release/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
+# The command line of this checkout, from any directory; `-P`: nothing there may stand in for one of its modules.
+KEDGE := $(BIN)/kedge
+$(KEDGE): | $(VENV)/.locked
+	@printf '%s\n' '#!/bin/sh' 'export PYTHONPATH="$(CURDIR)$${PYTHONPATH:+:$$PYTHONPATH}"' \
+	  'exec "$(abspath $(BIN)/python)" -P -m controlplane.cli "$$@"' > $@
+	@chmod +x $@
+
+RUNS := check $(VENV)/.locked $(KEDGE) $(LAKE_JARS) $(KERNELS)
+
 .PHONY: setup
-setup: check $(VENV)/.locked $(IMAGES) $(LAKE_JARS) $(KERNELS) $(HCLOUD) $(CACHE)/standins/.locked $(DEBIAN) $(OIDC) $(GATES) $(GITLEAKS) $(BUILD) ## virtual environment, packages, Kafka, Spark's jars, kernels
+setup: $(RUNS) $(IMAGES) ## what Kedge runs with: packages, the command `kedge`, Kafka, Spark's jars, kernels
+
+.PHONY: test-setup
+test-setup: setup $(HCLOUD) $(CACHE)/standins/.locked $(DEBIAN) $(OIDC) $(GATES) $(GITLEAKS) $(BUILD) ## that, and what only the tests need
 
 .PHONY: demo
-demo: setup ## the main job, told as a story; MODE=zookeeper in that mode, REPORT=FILE writes it as JSON too, KEEP=1 stays open with the portal
+demo: $(RUNS) $(DEMO_IMAGES) ## the main job, told as a story; MODE=zookeeper in that mode, REPORT=FILE writes it as JSON too, KEEP=1 stays open with the portal
 	@$(BIN)/python -m controlplane.cli demo $(if $(MODE),--mode $(MODE)) $(if $(REPORT),--report $(REPORT)) $(if $(KEEP),--keep)
 
 .PHONY: pictures
@@ -112,11 +127,11 @@ pictures: $(VENV)/.locked ## the portal's pictures in docs/images, of a demo tha
 	@$(BIN)/python -m tests.tools.pictures $(if $(OUT),--out $(OUT)) $(ONLY)
 
 .PHONY: test
-test: setup ## all tests, with their time budget at the end
+test: test-setup ## all tests, with their time budget at the end
 	@$(BIN)/python -m tests.stages
 
 .PHONY: soak
-soak: setup ## the long ones: every crash point, hundreds of seeds; killed, it goes on where it stopped; writes docs/soak.md
+soak: test-setup ## the long ones: every crash point, hundreds of seeds; killed, it goes on where it stopped; writes docs/soak.md
 	@$(BIN)/python -m tests.soak
 
 .PHONY: lint

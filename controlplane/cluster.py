@@ -53,7 +53,7 @@ def fold(view: ClusterView, history: Iterable[Recorded]) -> ClusterView:
 def evolve(view: ClusterView, recorded: Recorded) -> ClusterView:
     """The view after one event. Total: what cannot be placed sets `unreadable`."""
     if view.unreadable:
-        return replace(view, version=recorded.version)
+        return replace(_said_meanwhile(view, recorded), version=recorded.version)
     try:
         event = decode(recorded)
         apply = _APPLY.get(type(event))
@@ -65,8 +65,24 @@ def evolve(view: ClusterView, recorded: Recorded) -> ClusterView:
     except (EventsError, IllegalTransition, UnknownApiVersion, LookupError, ValueError) as error:
         reason = f"event {recorded.version} ({recorded.type}): {error}"
         return replace(view, version=recorded.version, unreadable=reason)
+    except Exception as error:  # noqa: BLE001 - one cluster's history must not keep the whole fleet from being folded
+        reason = f"event {recorded.version} ({recorded.type}): {type(error).__name__}: {error}"
+        return replace(view, version=recorded.version, unreadable=reason)
     moved_on = view.progressed_at if isinstance(event, facts.ConditionChanged) else recorded.recorded_at
     return replace(after, version=recorded.version, progressed_at=moved_on)
+
+
+def _said_meanwhile(view: ClusterView, recorded: Recorded) -> ClusterView:
+    """Conditions say what Kedge finds, of a history that cannot be read too: not known, they would be recorded at every
+    tick anew."""
+    try:
+        event = decode(recorded)
+    except (EventsError, LookupError, ValueError):
+        return view
+    if not isinstance(event, facts.ConditionChanged):
+        return view
+    told = ConditionView(event.status, event.reason, event.message, recorded.recorded_at)
+    return replace(view, conditions=frozen({**view.conditions, event.type: told}))
 
 
 def _declared(view: ClusterView, e: facts.ClusterDeclared, at: datetime) -> ClusterView:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from controlplane.converger.clouds.inventory import TaggedVms
-from controlplane.converger.loop import Poisoned
+from controlplane.converger.failingticks import Poisoned
 from controlplane.database.jobs import JobStore
 from controlplane.job import Job
 from controlplane.loopwatch import Beat, LoopWatch

@@ -150,6 +150,8 @@ def _stuck(view: ClusterView) -> str:
         return "is paused by its spec"
     if view.join_failures:
         return f"fails: {view.join_failures} new VMs in a row did not join"
+    if (failing := view.conditions.get("TickFailing")) is not None and failing.status:
+        return f"fails at each tick: {failing.reason}"
     blocked = view.conditions.get("Blocked")
     waits_for_a_person = blocked is not None and blocked.status and "Next: " in blocked.message
     return f"is blocked: {blocked.reason}" if blocked is not None and waits_for_a_person else ""

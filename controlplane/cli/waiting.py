@@ -13,6 +13,7 @@ from controlplane.portal.trouble import message_of
 
 CONVERGED = "Converged"
 BLOCKED = "Blocked"
+TICK_FAILING = "TickFailing"
 
 GIVEN_UP = frozenset(
     {
@@ -122,7 +123,7 @@ def judge(goal: Goal, name: str, detail: ClusterDetailOut | None) -> Outcome:
     reached = _reached(goal, detail)
     if reached is not None:
         return reached
-    return _hopeless(goal, detail) or Pending(detail.sentence or "nothing was said of it yet")
+    return _hopeless(goal, detail) or Pending(_so_far(detail))
 
 
 def next_command(condition: ConditionOut, name: str) -> str:
@@ -178,6 +179,13 @@ def _is_converged(detail: ClusterDetailOut) -> bool:
         return detail.status == CONVERGED
     condition = find(detail.conditions, CONVERGED)
     return condition is not None and condition.status
+
+
+def _so_far(detail: ClusterDetailOut) -> str:
+    """That ticks fail is told as it was recorded: what the last tick said may be one that got a step further."""
+    failing = find(detail.conditions, TICK_FAILING)
+    told = f"{TICK_FAILING}: {message_of(failing)}" if failing is not None and failing.status else ""
+    return told or detail.sentence or "nothing was said of it yet"
 
 
 def _hopeless(goal: Goal, detail: ClusterDetailOut) -> Failed | None:

@@ -9,11 +9,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from controlplane.cluster import evolve
 from controlplane.converger.act import carry_out
-from controlplane.converger.backoff import delay_s
+from controlplane.converger.conditions.converged import with_converged
+from controlplane.converger.conditions.ticks import tick_failing, tick_works
 from controlplane.converger.decide import decide
+from controlplane.converger.failingticks import FailingTicks, Poisoned
 from controlplane.converger.fleet import FleetBrake, is_counted
 from controlplane.converger.health.behind import Replica
 from controlplane.converger.health.heartbeats import places_heartbeats
@@ -44,6 +47,7 @@ from controlplane.networks.keeper import NetworkKeeper
 from controlplane.specorder import SpecOrderKeeper
 from controlplane.streams import cluster_stream, cluster_uid_of
 from controlplane.view import ClusterView, empty_view
+from events import facts
 from events.codec import encode
 from events.envelope import NewEvent, Origin, Recorded
 from events.errors import EventsError, StreamConflict
@@ -71,25 +75,6 @@ class Said:
 
 
 @dataclass(slots=True)
-class _Trouble:
-    failures: int = 0
-    until: datetime | None = None
-    since: datetime | None = None
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Poisoned:
-    """A cluster whose ticks fail in a row: since when, with what, and when it is looked at again."""
-
-    uid: ClusterUid
-    failures: int
-    error: str
-    since: datetime
-    until: datetime
-
-
-@dataclass(slots=True)
 class TickReport:
     """What one tick of the fleet did."""
 
@@ -99,6 +84,8 @@ class TickReport:
     jobs: int = 0
     """Effects that are long acts: they ring when they have ended."""
     failures: int = 0
+    doing: str = ""
+    """What the tick of a cluster is about just now, to follow "while"."""
 
     @property
     def moved(self) -> bool:
@@ -147,7 +134,7 @@ class Converger:
         self._fold = _Fold()
         self._lock = threading.RLock()
         self._said: dict[ClusterUid, Said] = {}
-        self._trouble: dict[ClusterUid, _Trouble] = {}
+        self._failing = FailingTicks()
         self._resting: dict[ClusterUid, int] = {}
         """Version of the stream at which its last tick waited for a window, or for earlier stages."""
         self._busy: dict[ClusterUid, Future[TickReport]] = {}
@@ -173,18 +160,30 @@ class Converger:
         for view in working:
             if only is not None and view.uid not in only:
                 continue
+            _add(total, self._begin(view, asked=only is not None))
+        return total
+
+    def _begin(self, view: ClusterView, *, asked: bool) -> TickReport:
+        """Ticks it, or has a thread do so, where it is due. Whatever goes wrong stays with this cluster."""
+        report = TickReport(doing="seeing whether it has work")
+        try:
             busy = has_work(view)
             # Who waits for its turn waits for hours: nothing of it is in a hurry until something is recorded.
             rests = self._resting.get(view.uid) == view.version
-            if not self._is_due(view, busy=busy and not rests, asked=only is not None):
-                continue
+            if not self._is_due(view, busy=busy and not rests, asked=asked):
+                return report
             if self._pool is not None and busy:
                 self._spawn(self._pool, view.uid)
             elif self._looks is not None and self._observer.would_dial(view):
                 self._spawn(self._looks, view.uid)
             else:
-                _add(total, self.tick_cluster(view.uid))
-        return total
+                report = self.tick_cluster(view.uid)
+        except (LostLeadership, EventsError):
+            raise
+        except Exception as error:  # noqa: BLE001 - a poisoned cluster must not stop the others
+            if not self._failing.rests(view.uid, self._ports.clock()):
+                self._said[view.uid] = self._failed(view.uid, report, error)
+        return report
 
     def _leads(self) -> None:
         """Of the servers that fold the log, one also tells it. Raises LostLeadership."""
@@ -257,12 +256,7 @@ class Converger:
 
     def poisoned(self) -> list[Poisoned]:
         """Clusters whose last tick of this server failed, the longest in trouble first."""
-        troubled = [
-            Poisoned(uid, t.failures, t.error, t.since, t.until)
-            for uid, t in dict(self._trouble).items()
-            if t.since is not None and t.until is not None
-        ]
-        return sorted(troubled, key=lambda found: found.since)
+        return self._failing.poisoned()
 
     @property
     def position(self) -> int:
@@ -302,14 +296,13 @@ class Converger:
             if again:
                 self.catch_up()
             said = self._converge(uid, report)
-            self._trouble.pop(uid, None)
+            report.doing = "recording that its ticks succeed again"
+            report.events += self._record_ticks(uid, tick_works)
+            self._failing.succeeded(uid)
         except LostLeadership:
             raise
-        except (KafkaFault, ProviderError, EventsError) as error:
-            said = self._back_off(uid, report, error)
         except Exception as error:  # noqa: BLE001 - a poisoned cluster must not stop the others
-            _log.exception("tick of cluster %s failed", uid)
-            said = self._back_off(uid, report, error)
+            said = self._failed(uid, report, error)
         self._said[uid] = said
         return report
 
@@ -317,8 +310,10 @@ class Converger:
         view = self.view(uid)
         if view is None:
             return Said(self._ports.clock(), "unknown cluster")
+        report.doing = "looking at it"
         seen = self._observer.observe(view)
         for _ in range(MAX_DECISIONS):
+            report.doing = "deciding what to do"
             now, allowance = self._ports.clock(), self._brake.allowance(view)
             image = self._images.offer(view, now)
             freezes, order = self._freezes.left(now), self._order.waits(view, now)
@@ -348,6 +343,7 @@ class Converger:
             self._observer.heartbeats_asked(situation.view.uid)
         for effect in verdict.effects:
             report.effects += 1
+            report.doing = f"carrying out {type(effect).__name__}"
             report.jobs += isinstance(effect, StartRun | StartPlanning | StartBalancing)
             refused = carry_out(effect, situation, self._ports)
             if refused:
@@ -426,8 +422,7 @@ class Converger:
         # Of a VM that is taken back in half a minute the next round would hear late.
         if rests and not (asked and self._observer.hears_of(view)):
             return False
-        trouble = self._trouble.get(view.uid)
-        return trouble is None or trouble.until is None or self._ports.clock() >= trouble.until
+        return not self._failing.rests(view.uid, self._ports.clock())
 
     def _spawn(self, pool: ThreadPoolExecutor, uid: ClusterUid) -> None:
         self._turns.begin(uid)
@@ -453,19 +448,33 @@ class Converger:
             return False
         return round_of(uid, self._ports.clock(), self._rest) == round_of(uid, since, self._rest)
 
-    def _back_off(self, uid: ClusterUid, report: TickReport, error: Exception) -> Said:
+    def _failed(self, uid: ClusterUid, report: TickReport, error: Exception) -> Said:
+        """Backs off, and tells people of what does not pass by itself."""
         report.failures += 1
+        now = self._ports.clock()
         if isinstance(error, StreamConflict):
             # Somebody declared something meanwhile: read it and decide again at the next tick.
-            return Said(self._ports.clock(), str(error))
+            return Said(now, str(error))
+        if not isinstance(error, KafkaFault | ProviderError | EventsError):
+            _log.error("tick of cluster %s failed while %s", uid, report.doing, exc_info=error)
         self._brake.forget(uid)
-        trouble = self._trouble.setdefault(uid, _Trouble())
-        trouble.failures += 1
-        pause_s = min(30.0, delay_s(trouble.failures) / 2)
-        now = self._ports.clock()
-        trouble.since, trouble.error = trouble.since or now, str(error) or type(error).__name__
-        trouble.until = now + timedelta(seconds=pause_s)
-        return Said(now, f"{error} (failure {trouble.failures} in a row, next look in {pause_s:.0f} s)")
+        failures, pause_s = self._failing.failed(uid, error, report.doing, now)
+        try:
+            report.events += self._record_ticks(uid, partial(tick_failing, failed=failures, now=now))
+        except LostLeadership:
+            raise
+        except Exception as unrecorded:  # noqa: BLE001 - told by `poisoned` then, and recorded when that is possible
+            _log.warning("that ticks of cluster %s fail could not be recorded: %s", uid, unrecorded)
+        row = f"failure {failures.count} in a row, next look in {pause_s:.0f} s"
+        return Said(now, f"{failures.error} ({row})")
+
+    def _record_ticks(self, uid: ClusterUid, told: Callable[[ClusterView], facts.ConditionChanged | None]) -> int:
+        """Records that ticks fail, or do not any more, where `told` says so. Returns how many events that took."""
+        view = self.view(uid)
+        changed = told(view) if view is not None else None
+        if view is None or changed is None:
+            return 0
+        return self._record(view, Verdict("", with_converged(view, changed)))[1]
 
 
 def new_events(stream: str, version: int, facts: Iterable[object]) -> list[NewEvent]:

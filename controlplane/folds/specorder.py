@@ -17,7 +17,16 @@ from events.spec.fields import FieldClass
 from events.spec.model import KafkaClusterDocument
 
 ILL = frozenset(
-    {"Ailing", "AtMinIsr", "Blocked", "BrokerAway", "ElectionsFail", "HeartbeatsSilent", "RegistrationWrong"}
+    {
+        "Ailing",
+        "AtMinIsr",
+        "Blocked",
+        "BrokerAway",
+        "ElectionsFail",
+        "HeartbeatsSilent",
+        "RegistrationWrong",
+        "TickFailing",
+    }
 )
 """Conditions that speak against the last change while it soaks."""
 

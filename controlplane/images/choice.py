@@ -153,4 +153,6 @@ def _state(view: ClusterView) -> str:
         return f"is {'held' if view.held else 'paused'}: {view.held or view.paused}"
     if view.join_failures:
         return f"fails: {view.join_failures} new VMs in a row did not join"
+    if (failing := view.conditions.get("TickFailing")) is not None and failing.status:
+        return f"fails at each tick: {failing.reason}"
     return "rolls to it" if view.recycling else "has not begun"

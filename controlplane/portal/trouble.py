@@ -16,6 +16,7 @@ GOOD_WHEN_TRUE = frozenset({"Converged", "Synced"})
 """Every other condition tells of something people should know."""
 
 GRAVE = (
+    "TickFailing",
     "BrokerAway",
     "HeartbeatsSilent",
     "RegistrationWrong",

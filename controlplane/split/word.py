@@ -12,7 +12,8 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from controlplane.converger.clouds.inventory import TaggedVms
-from controlplane.converger.loop import Poisoned, Said
+from controlplane.converger.failingticks import Poisoned
+from controlplane.converger.loop import Said
 from controlplane.examinations import Examination
 from controlplane.gitsync.signing import CLAIMED, Signature
 from controlplane.loopwatch import Beat

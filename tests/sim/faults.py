@@ -1,6 +1,7 @@
 """Seeded trouble for a simulated world: what clouds, machines, people and the server itself do at the worst moment."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from controlplane.replacement import Phase
@@ -48,6 +49,7 @@ class Trouble:
         sharing: bool = False,
         lagging: bool = False,
         breaking: bool = False,
+        failing: bool = False,
         **spec: Any,
     ) -> None:
         """`spec` overrides every document that is declared meanwhile; with `rivals` other servers take over at times,
@@ -57,7 +59,8 @@ class Trouble:
         `hanging` moves and elections stand still for a while; with `voting` the number of controllers changes, and one
         loses its disk; with `heaps` those of the spec change, now and then to more than the VMs have; with `sharing`
         ZooKeeper servers beside brokers die; with `lagging` brokers leave their ISRs for a while, two at a time too;
-        with `breaking` brokers freeze, end again and again, or are not heard.
+        with `breaking` brokers freeze, end again and again, or are not heard; with `failing` each tick fails for a
+        while, at the look or at the decision.
 
         What is drawn for a seed must not change: seeds that once failed are kept as tests.
         """
@@ -94,6 +97,7 @@ class Trouble:
             *((("a server beside a broker loses its directory", self._member_is_lost),) * 2 if sharing else ()),
             *((("brokers fall behind", self._falls_behind),) * 8 if lagging else ()),
             *(((n, f) for n, f in self._breaking_faults() for _ in range(6)) if breaking else ()),
+            *((("each tick fails", self._ticks_fail),) * 6 if failing else ()),
         )
         self._ends: list[tuple[float, Callable[[], None]]] = []
 
@@ -288,6 +292,14 @@ class Trouble:
         if not self._all_types:
             return ()
         return tuple(f'{name}: "{self._random.choice(values)}"' for name, values in OTHER_TYPES.items())
+
+    def _ticks_fail(self) -> bool:
+        inventory = self._world.inventory
+        if inventory.breaks:
+            return False
+        inventory.breaks = self._random.choice(("looks", "decisions"))
+        self._later(self._random.choice((5.0, 40.0, 90.0)), partial(setattr, inventory, "breaks", ""))
+        return True
 
     def _somebody_asks(self) -> bool:
         return try_to_ask(self._world)

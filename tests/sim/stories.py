@@ -104,6 +104,7 @@ def troubled_roll(
     sharing: bool = False,
     lagging: bool = False,
     breaking: bool = False,
+    failing: bool = False,
     handover: Handover = Handover.REBIND,
     born_as: str = "4.1.1",
     becomes: str = "4.2.0",
@@ -127,6 +128,7 @@ def troubled_roll(
         "asking": asking,
         "ailing": ailing,
         "hanging": hanging,
+        "failing": failing,
     }
     trouble = Trouble(
         world, chance=chance, voting=voting, sharing=sharing, lagging=lagging, breaking=breaking, **kinds, **spec

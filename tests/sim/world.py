@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from math import ceil
-from typing import Any
+from typing import Any, cast
 
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.health.brokendown import BROKER_AWAY
@@ -72,15 +72,22 @@ _NUMBERS = re.compile(r"[0-9.]+")
 
 
 class PoisonedInventory:
-    """The inventory, but for the neighbour: its ticks get this far and fail."""
+    """The inventory, but for the neighbour: its ticks get this far and fail. So do those of all while `breaks` says
+    so: "looks" with other words each time, "decisions" by an answer nobody was written for."""
 
     def __init__(self, machines: Machines) -> None:
         self._machines = machines
+        self.breaks = ""
+        self.broken = 0
 
     def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
         if view.uid == NEIGHBOUR:
             raise StoreUnavailable("poisoned")
-        return self._machines.seen(view, newer_than=newer_than)
+        self.broken += bool(self.breaks)
+        if self.breaks == "looks":
+            raise ValueError(f"invalid literal for int() with base 10: 'word {self.broken}'")
+        seen, nothing = self._machines.seen(view, newer_than=newer_than), cast(Any, None)
+        return replace(seen, instances=nothing) if self.breaks else seen
 
     def terminate(self, view: ClusterView, cloud_id: str) -> None:
         self._machines.terminate(view, cloud_id)
@@ -111,6 +118,7 @@ class World:
         self.kafka = self.kafka_type(version=version, clock=self.clock)
         self.machines = self.make_machines()
         self.machines.report_type = KeptReport
+        self.inventory = PoisonedInventory(self.machines)
         self.points.take_over = self._take_over
         self.lock_nodes = FakeNodes()
         """The locks in the cluster's ZooKeeper, where it has one."""
@@ -192,7 +200,7 @@ class World:
                 jobs=self.jobs,
                 plans=self.plans,
                 latest=self.latest,
-                inventory=PoisonedInventory(self.machines),
+                inventory=self.inventory,
                 runner=self.runner,
                 kafka=lambda _view: kafka,
                 boot_data=lambda uid, node, generation, intent: f"{node}.g{generation}",
@@ -249,7 +257,11 @@ class World:
             return
         document = a_document(name="a-poisoned-neighbour")
         told = facts.ClusterDeclared(NEIGHBOUR, document.metadata.name, 1, to_data(document), "test")
-        events = new_events(stream, 0, [told])
+        fails = (  # for long: its standing in this way takes no event
+            facts.ConditionChanged("TickFailing", True, "StoreFailed", "poisoned"),
+            facts.ConditionChanged("Converged", False, "TickFailing", "poisoned"),
+        )
+        events = new_events(stream, 0, [told, *fails])
         MemoryEventStore.append(self.store, stream, events, expected_version=0, origin=Origin("person:test"))
 
     def clock(self) -> datetime:
@@ -346,12 +358,17 @@ class World:
         """Whether it waits for a person."""
         return is_held_up(self) or self.view().deleted or bool(self.view().tombstone)
 
+    def ticks_fail(self) -> bool:
+        """Whether they do, or it was told that they do and no tick has succeeded since."""
+        told = self.view().conditions.get("TickFailing")
+        return bool(self.inventory.breaks) or (told is not None and told.status)
+
     def settle(self) -> None:
         """P6: converged, then five ticks without event or effect, and no live value is left on one broker alone."""
         for done in range(1, ceil((LOOK_EVERY.total_seconds() + PUT_RIGHT_WITHIN_S) / self.tick_s)):
             self.tick()
             is_left = has_leaders_to_get_back(self.kafka.partitions()) or self._values_left() or self._values_by_hand()
-            if done >= 3 and not is_left and self.is_converged():
+            if done >= 3 and not is_left and self.is_converged() and not self.ticks_fail():
                 break
         if left := self._values_left():
             raise Violation(f"P6: live values left on one broker after convergence: {sorted(left)}")
@@ -439,7 +456,7 @@ class World:
         refilled = any(self.kafka_hosts(view.instances[key].service_id) for key in view.evacuations)
         refilled |= any(self.kafka_hosts(b.id) for b in external_brokers(view).values() if b.empty_at is not None)
         is_quiet = self.kafka.is_at_rest() and not refilled and self.machines.are_well
-        at_rest = self.is_converged() and not self.is_held() and is_quiet
+        at_rest = self.is_converged() and not self.is_held() and is_quiet and not self.ticks_fail()
         self.calm.quiet_ticks = self.calm.quiet_ticks + 1 if at_rest and scene == self.calm.scene else 0
         self.calm.scene = scene
         told = view.topics.troubles or any(c.status for name, c in view.conditions.items() if name == BROKER_AWAY)

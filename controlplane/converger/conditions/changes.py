@@ -10,6 +10,7 @@ from controlplane.converger.clouds.permissions import LISTING_REFUSED, listing_r
 from controlplane.converger.conditions.agents import agents_told
 from controlplane.converger.conditions.anomalies import demotions_told, healing_off_told
 from controlplane.converger.conditions.consumers import consumers_stuck
+from controlplane.converger.conditions.converged import CONVERGED, converged
 from controlplane.converger.conditions.drift import CLOUD_DRIFT_FOUND, NETWORK_DRIFT, drift_told, network_drift_told
 from controlplane.converger.conditions.external import EXTERNAL_EMPTY, external_empty
 from controlplane.converger.conditions.heartbeats import heartbeats_silent
@@ -30,7 +31,6 @@ from controlplane.forpeople import NEXT
 from controlplane.view import ClusterView
 from events import facts
 
-CONVERGED = "Converged"
 BLOCKED = "Blocked"
 PAUSED = "Paused"
 TWINS = "Twins"
@@ -55,17 +55,10 @@ _BY_NAME = (
 
 def condition_changes(situation: Situation, verdict: Verdict) -> tuple[facts.ConditionChanged, ...]:
     """The conditions this verdict changes. A new number in a message is no change."""
-    of_verdict = (_converged(situation, verdict), _blocked(situation, verdict))
+    of_verdict = (converged(situation.view), _blocked(situation, verdict))
     its_turn = (window_told(situation, verdict), stage_told(situation, verdict))
     wanted = (*of_verdict, *its_turn, *(told(situation) for told in _TOLD))
     return tuple(c for c in wanted if c is not None and _differs(situation.view, c))
-
-
-def _converged(situation: Situation, verdict: Verdict) -> facts.ConditionChanged | None:
-    view = situation.view
-    reached = view.converged == view.generation and view.recycling == 0
-    reason = "Reached" if reached else "Working"
-    return facts.ConditionChanged(CONVERGED, reached, reason, f"generation {view.generation}")
 
 
 def _blocked(situation: Situation, verdict: Verdict) -> facts.ConditionChanged | None:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from controlplane.converger.conditions.changes import BLOCKED
+from controlplane.converger.conditions.ticks import TICK_FAILING
 from controlplane.converger.inhand import has_work, is_worked_on
 from controlplane.converger.observation import ReportSeen
 from controlplane.converger.pausing import hold_on
@@ -265,8 +266,8 @@ def status_word(view: ClusterView, now: datetime) -> str:
         return "Deleting"
     if hold_on(view, now) is not None:
         return "Paused"
-    blocked = view.conditions.get(BLOCKED)
-    if blocked is not None and blocked.status:
+    told = (view.conditions.get(kind) for kind in (BLOCKED, TICK_FAILING))
+    if any(condition is not None and condition.status for condition in told):
         return "Blocked"
     return "Working" if has_work(view) else "Converged"
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from controlplane.converger.loop import Poisoned
+from controlplane.converger.failingticks import Poisoned
 from controlplane.loopdesk import JobTold, LoopStanding
 from controlplane.loopwatch import Beat
 from controlplane.poller import Looked

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from controlplane.converger.conditions.changes import BLOCKED
+from controlplane.converger.conditions.ticks import TICK_FAILING
 from controlplane.converger.inhand import is_worked_on
 from controlplane.converger.pausing import hold_on
 from controlplane.portal.answers.clusters import STALE
@@ -28,6 +29,8 @@ def sync_word(view: ClusterView, source_sync: str = "") -> Word:
         return Word("Unknown", "mute", f"the history cannot be read: {view.unreadable}")
     if view.tombstone:
         return Word("OutOfSync", "warn", "it is being deleted")
+    if (failing := _true(view, TICK_FAILING)) is not None:
+        return Word("Unknown", "mute", f"nobody compares it with its spec: {TICK_FAILING}, {failing.reason}")
     if source_sync in ("OutOfSync", "Refused"):
         return Word("OutOfSync", "warn", f"its file in git is not in force ({source_sync})")
     if view.converged != view.generation:

@@ -9,7 +9,7 @@ import pytest
 from controlplane.cluster import evolve
 from controlplane.folds.specorder import changes_in_hand
 from controlplane.specorder import SpecOrderKeeper, StageWait
-from controlplane.view import ClusterView
+from controlplane.view import ClusterView, ConditionView
 from controlplane.views.specorder import SpecChange
 from events import facts
 from events.codec import encode
@@ -95,12 +95,16 @@ def test_a_vm_that_staging_loses_while_it_soaks_is_replaced_first() -> None:
     assert "which has it and replaces brokers-a-0.g1" in _waits(shop, lost, NOW + timedelta(hours=1))
 
 
+FAILING = {"TickFailing": ConditionView(True, "Unexpected", "each tick fails since noon", NOW)}
+
+
 @pytest.mark.parametrize(
     ("stuck", "words"),
     [
         ({"paused": "over lunch"}, "is paused: over lunch"),
         ({"held": "it was adopted"}, "is held: it was adopted"),
         ({"join_failures": 2}, "fails: 2 new VMs in a row did not join"),
+        ({"conditions": FAILING}, "fails at each tick: Unexpected"),
     ],
 )
 def test_staging_that_needs_a_person_is_told_as_such(stuck: dict[str, object], words: str) -> None:

@@ -26,6 +26,16 @@ def blocked(reason: str, message: str = "stuck") -> api.ClusterDetailOut:
     return rolling(status="Blocked", conditions=[condition("Blocked", True, reason, message)])
 
 
+def test_whoever_waits_for_a_cluster_whose_ticks_fail_reads_why() -> None:
+    message = "each tick fails since noon: ValueError: 'producer'. Next: kedge events orders"
+    failing = condition("TickFailing", True, "Unexpected", message)
+    told = judge(WANTED, "orders", rolling(status="Blocked", sentence="a step further", conditions=[failing]))
+    assert told == Pending("TickFailing: each tick fails since noon: ValueError: 'producer'")
+    over = condition("TickFailing", False, "Free", "")
+    told = judge(WANTED, "orders", rolling(sentence="a step further", conditions=[over]))
+    assert told == Pending("a step further")
+
+
 @pytest.mark.parametrize(
     ("goal", "seen", "end", "reason"),
     [

@@ -22,7 +22,7 @@ from controlplane.streams import FREEZES, cluster_stream
 from controlplane.view import ClusterView
 from events import facts
 from events.codec import decode, encode
-from events.envelope import NewEvent, Origin
+from events.envelope import NewEvent, Origin, Recorded
 from events.errors import StoreUnavailable
 from events.ids import ClusterUid, Epoch
 from events.memory import MemoryEventStore
@@ -36,14 +36,25 @@ GOOD, BAD, THIRD = ClusterUid("good"), ClusterUid("bad"), ClusterUid("third")
 WAIT_S = 10.0
 
 
+class FillingStore(MemoryEventStore):
+    """Once `full` it takes nothing more, and still tells what it has."""
+
+    full = False
+
+    def append(self, *args: Any, **named: Any) -> list[Recorded]:
+        if self.full:
+            raise StoreUnavailable("the disk is full")
+        return super().append(*args, **named)
+
+
 class Fleet:
-    """Copies of one converged cluster; `gateways` and `inventories` say what goes wrong in which."""
+    """Copies of one converged cluster; `gateways`, `inventories` and `run_error` say what goes wrong in which."""
 
     def __init__(
         self, *uids: ClusterUid, workers: int = 0, rest_s: float = 0.0, brake: FleetBrake | None = None
     ) -> None:
         self.now = NOW
-        self.store = MemoryEventStore(clock=lambda: self.now)
+        self.store = FillingStore(clock=lambda: self.now)
         self.latest = MemoryLatestStore()
         self.dialled: list[str] = []
         self.looked: list[str] = []
@@ -52,9 +63,14 @@ class Fleet:
         self.leads = True
         self.woken: list[str] = []
         self.runs: list[str] = []
+        self.run_error: Exception | None = None
         for uid in uids:
             self._born(uid)
         self.converger = Converger(self._ports(), brake, workers=workers, rest_s=rest_s, wake=self.woken.append)
+
+    def next_server(self) -> None:
+        """It remembers nothing, and reads what is recorded."""
+        self.converger = Converger(self._ports())
 
     def declare(self, uid: ClusterUid) -> None:
         """A new generation: the cluster has work in hand."""
@@ -114,6 +130,8 @@ class Fleet:
 
         class Runner:
             def terraform(self, job_id: str, run: Any, *, epoch: Epoch) -> None:
+                if fleet.run_error is not None:
+                    raise fleet.run_error
                 fleet.runs.append(job_id)
 
         runner: Any = Runner()

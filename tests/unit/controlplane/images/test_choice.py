@@ -8,7 +8,7 @@ import pytest
 
 from controlplane.images.choice import members, offer_for
 from controlplane.images.offer import NOTHING, ImageOffer
-from controlplane.view import ClusterView
+from controlplane.view import ClusterView, ConditionView
 from controlplane.views.images import ImageView
 from events import facts
 from events.ids import ClusterUid
@@ -142,6 +142,10 @@ def test_production_goes_on_once_staging_has_soaked() -> None:
         ({"recycling": 1}, "rolls to it"),
         ({"paused": "lunch"}, "is paused: lunch"),
         ({"join_failures": 2}, "fails: 2 new VMs in a row did not join"),
+        (
+            {"conditions": {"TickFailing": ConditionView(True, "CloudFailed", "", NOW)}},
+            "fails at each tick: CloudFailed",
+        ),
     ],
 )
 def test_how_far_staging_is_is_told(changes: dict[str, Any], word: str) -> None:

@@ -8,7 +8,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from controlplane.converger.clouds.inventory import TaggedVms
-from controlplane.converger.loop import Poisoned, TickReport
+from controlplane.converger.failingticks import Poisoned
+from controlplane.converger.loop import TickReport
 from controlplane.database.jobs import MemoryJobStore
 from controlplane.loopdesk import ServerLoop
 from controlplane.loopwatch import LoopWatch

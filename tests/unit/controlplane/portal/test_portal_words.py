@@ -37,6 +37,17 @@ def test_a_declared_generation_that_is_not_reached_is_out_of_sync() -> None:
     assert health_word(view, WELL, NOW).text == "Progressing"
 
 
+def test_a_cluster_whose_ticks_fail_is_degraded_and_nobody_knows_whether_it_is_as_declared() -> None:
+    failing = {"TickFailing": ConditionView(True, "Unexpected", "each tick fails since noon", NOW)}
+    view = replace(a_view(), conditions=failing)
+    assert (sync_word(view).text, sync_word(view).why) == (
+        "Unknown",
+        "nobody compares it with its spec: TickFailing, Unexpected",
+    )
+    assert health_word(view, WELL, NOW).text == "Degraded"
+    assert health_word(view, WELL, NOW).why == "TickFailing: each tick fails since noon"
+
+
 def lost() -> ClusterView:
     view = a_view()
     first = view.brokers()[0]

@@ -12,6 +12,8 @@ from tests.builders import NOW, a_document, a_view
 LATER, EARLIER = NOW + timedelta(seconds=1), NOW - timedelta(seconds=1)
 BLOCKED = {"Blocked": ConditionView(True, "BrokerDown", "broker 1000 is down", EARLIER)}
 
+FAILING = {"TickFailing": ConditionView(True, "Unexpected", "each tick fails", EARLIER)}
+
 
 @pytest.mark.parametrize(
     ("overrides", "word"),
@@ -19,6 +21,8 @@ BLOCKED = {"Blocked": ConditionView(True, "BrokerDown", "broker 1000 is down", E
         ({}, "Converged"),
         ({"generation": 2}, "Working"),
         ({"conditions": BLOCKED}, "Blocked"),
+        ({"conditions": FAILING}, "Blocked"),
+        ({"conditions": FAILING, "paused": "lunch"}, "Paused"),
         ({"paused": "lunch"}, "Paused"),
         ({"paused": "lunch", "paused_until": LATER}, "Paused"),
         ({"paused": "lunch", "paused_until": EARLIER}, "Converged"),

@@ -1,0 +1,27 @@
+"""The condition `Converged`: whether the cluster is as declared, as far as Kedge can tell. Pure."""
+
+from controlplane.converger.conditions.ticks import TICK_FAILING
+from controlplane.view import ClusterView
+from events import facts
+
+CONVERGED = "Converged"
+
+
+def converged(view: ClusterView, *, fails: bool | None = None) -> facts.ConditionChanged:
+    """Not true where ticks fail (`fails`; as it is recorded, where that is not given), or the history cannot be read:
+    nobody compares the cluster with its spec then."""
+    told = view.conditions.get(TICK_FAILING)
+    if told is not None and told.status if fails is None else fails:
+        return facts.ConditionChanged(CONVERGED, False, TICK_FAILING, f"generation {view.generation}: not known")
+    if view.unreadable:
+        return facts.ConditionChanged(CONVERGED, False, "HistoryUnreadable", f"generation {view.generation}: not known")
+    reached = view.converged == view.generation and view.recycling == 0
+    reason = "Reached" if reached else "Working"
+    return facts.ConditionChanged(CONVERGED, reached, reason, f"generation {view.generation}")
+
+
+def with_converged(view: ClusterView, ticks: facts.ConditionChanged) -> tuple[facts.ConditionChanged, ...]:
+    """A change of `TickFailing`, and of `Converged` where that follows from it."""
+    told, wanted = view.conditions.get(CONVERGED), converged(view, fails=ticks.status)
+    is_same = told is not None and (told.status, told.reason) == (wanted.status, wanted.reason)
+    return (ticks,) if is_same else (ticks, wanted)

@@ -119,8 +119,8 @@ setup: $(RUNS) $(IMAGES) ## what Kedge runs with: packages, the command `kedge`,
 test-setup: setup $(HCLOUD) $(CACHE)/standins/.locked $(DEBIAN) $(OIDC) $(GATES) $(GITLEAKS) $(BUILD) ## that, and what only the tests need
 
 .PHONY: demo
-demo: $(RUNS) $(DEMO_IMAGES) ## the main job, told as a story; MODE=zookeeper in that mode, REPORT=FILE writes it as JSON too, KEEP=1 stays open with the portal
-	@$(BIN)/python -m controlplane.cli demo $(if $(MODE),--mode $(MODE)) $(if $(REPORT),--report $(REPORT)) $(if $(KEEP),--keep)
+demo: $(RUNS) $(DEMO_IMAGES) ## the main job, told as a story; MODE=zookeeper in that mode, REPORT=FILE writes it as JSON too, KEEP=1 stays open with the portal, SHORT=1 with less data
+	@$(BIN)/python -m controlplane.cli demo $(if $(MODE),--mode $(MODE)) $(if $(REPORT),--report $(REPORT)) $(if $(KEEP),--keep) $(if $(SHORT),--short)
 
 .PHONY: pictures
 pictures: $(VENV)/.locked ## the portal's pictures in docs/images, of a demo that runs beside (make demo KEEP=1); look at each

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from controlplane.cli.demo.story import FILL_MIB, SECOND_FILL_MIB, Story
@@ -11,6 +11,8 @@ from events.spec.model import MetadataMode
 Act = Callable[[Story], None]
 
 LOSS_GRACE_S = 5
+SHORT_FILL_MIB = 12
+"""Of both topics of a short demo."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,11 @@ def _sized(before: int, after: int) -> Act:
     return act
 
 
-def _grown(before: int, after: int) -> Act:
+def _grown(before: int, after: int, fill_mib: int) -> Act:
     def act(story: Story) -> None:
         _sized(before, after)(story)
         story.wait_for_balance()
-        added = story.traffic.add_topic("payments", SECOND_FILL_MIB)
+        added = story.traffic.add_topic("payments", fill_mib)
         story.tell(f"topic `payments`: {added} records written")
 
     return act
@@ -65,10 +67,13 @@ def _founded(story: Story) -> None:
     story.apply()
 
 
-def _filled(story: Story) -> None:
-    written = story.traffic.begin(FILL_MIB)
-    story.tell(f"{written} records written; traffic runs")
-    story.wait_for_spark()
+def _filled(fill_mib: int) -> Act:
+    def act(story: Story) -> None:
+        written = story.traffic.begin(fill_mib)
+        story.tell(f"{written} records written; traffic runs")
+        story.wait_for_spark()
+
+    return act
 
 
 def _server_killed(story: Story) -> None:
@@ -84,19 +89,29 @@ _SERVER = Chapter(
     ("`kedge server`: the API, the converger that never sleeps, and a planning worker that owns a Spark session.",),
     _opened,
 )
-_TRAFFIC = Chapter(
-    "Traffic",
-    (
-        f"topic `orders` (RF 3, min ISR 2) gets {FILL_MIB} MiB; then an idempotent acks=all producer and a consumer",
-        "keep running to the end. Every record has a name, so that none can be lost or doubled unseen.",
-    ),
-    _filled,
-)
-_GROWTH = Chapter(
-    "Three brokers become six",
-    ("Spark plans what three VMs more get of what is there; then a second topic is created and filled.",),
-    _grown(3, 6),
-)
+
+
+def _traffic(fill_mib: int) -> Chapter:
+    return Chapter(
+        "Traffic",
+        (
+            f"topic `orders` (RF 3, min ISR 2) gets {fill_mib} MiB; then an idempotent acks=all producer and a "
+            "consumer",
+            "keep running to the end. Every record has a name, so that none can be lost or doubled unseen.",
+        ),
+        _filled(fill_mib),
+    )
+
+
+def _growth(fill_mib: int) -> Chapter:
+    return Chapter(
+        "Three brokers become six",
+        ("Spark plans what three VMs more get of what is there; then a second topic is created and filled.",),
+        _grown(3, 6, fill_mib),
+    )
+
+
+_TRAFFIC, _GROWTH = _traffic(FILL_MIB), _growth(SECOND_FILL_MIB)
 _SHRINKING = Chapter("Six become three", ("the newest leave: emptied in one plan, stopped, deleted.",), _sized(6, 3))
 _AUDIT = Chapter(
     "The audit",
@@ -179,3 +194,9 @@ TALES: Mapping[MetadataMode, Tale] = {
         {"KEDGE_LOSS_GRACE_S": str(LOSS_GRACE_S)},
     ),
 }
+
+
+def shorter(tale: Tale) -> Tale:
+    """The same with less data."""
+    less = {_TRAFFIC: _traffic(SHORT_FILL_MIB), _GROWTH: _growth(SHORT_FILL_MIB)}
+    return replace(tale, chapters=tuple(less.get(chapter, chapter) for chapter in tale.chapters))

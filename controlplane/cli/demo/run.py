@@ -14,7 +14,7 @@ from rich.console import Console
 from controlplane.atomicfile import replacing
 from controlplane.cli import terminal
 from controlplane.cli.demo import closing, report
-from controlplane.cli.demo.chapters import TALES, Tale
+from controlplane.cli.demo.chapters import TALES, Tale, shorter
 from controlplane.cli.demo.house import DemoFailed, House
 from controlplane.cli.demo.story import Story, read_spec
 from controlplane.cli.errors import CliError
@@ -26,15 +26,22 @@ INTERRUPTED = 130
 _LOOK_S = 1.0
 
 
-def run_demo(report_to: Path | None, *, mode: MetadataMode = "kraft", keep: bool = False, plain: bool = False) -> int:
+def run_demo(
+    report_to: Path | None,
+    *,
+    mode: MetadataMode = "kraft",
+    keep: bool = False,
+    plain: bool = False,
+    short: bool = False,
+) -> int:
     """Runs a mode's demo. Exit 0 when nothing was lost, nothing twice and min ISR held; 1 otherwise; 130 on Ctrl-C.
 
-    With `keep` the cluster goes on after the audit, and its portal, until Ctrl-C.
+    With `keep` the cluster goes on after the audit, and its portal, until Ctrl-C; `short`: with less data.
     """
     animated = terminal.can_animate(os.environ, is_terminal=sys.stdout.isatty()) and not plain
     colour = terminal.wants_colour(os.environ, no_color=plain, is_terminal=sys.stdout.isatty())
     console = terminal.console(sys.stdout, os.environ, colour=colour, is_terminal=sys.stdout.isatty())
-    tale = TALES[mode]
+    tale = shorter(TALES[mode]) if short else TALES[mode]
     house = House((Path.cwd() / HOME).absolute(), _kafka_dir(), tale.settings)
     # SIGINT too: a demo started in the background of a script would otherwise inherit that it is ignored.
     signal.signal(signal.SIGINT, _as_interrupt)

@@ -180,6 +180,7 @@ def demo(
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Go on at the end, with the portal, until Ctrl-C.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Plain lines even on a terminal.")] = False,
+    short: Annotated[bool, typer.Option("--short", help="With less data.")] = False,
 ) -> None:
     """Run the main job on this machine, on real parts.
 
@@ -190,10 +191,11 @@ def demo(
       kedge demo
       kedge demo --report demo.json --plain
       kedge demo --mode zookeeper
+      kedge demo --short
     """
     from controlplane.cli.demo import run_demo
 
-    raise typer.Exit(run_demo(report, mode=mode.value, keep=keep, plain=plain))
+    raise typer.Exit(run_demo(report, mode=mode.value, keep=keep, plain=plain, short=short))
 
 
 def version(

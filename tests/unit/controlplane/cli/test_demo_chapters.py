@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 from rich.console import Console
 
-from controlplane.cli.demo.chapters import LOSS_GRACE_S, TALES
+from controlplane.cli.demo.chapters import LOSS_GRACE_S, TALES, Tale, shorter
 from controlplane.cli.demo.house import DemoFailed, House
 from controlplane.cli.demo.story import Story, read_spec
 from controlplane.cli.demo.traffic import Traffic
@@ -25,13 +25,16 @@ class QuietTraffic(Traffic):
     def __init__(self, did: list[str]) -> None:
         super().__init__(list, topic="orders")
         self._did = did
+        self.filled_mib: list[int] = []
 
     def begin(self, fill_mib: int) -> int:
+        self.filled_mib.append(fill_mib)
         self._did.append("traffic begins")
         return fill_mib
 
     def add_topic(self, name: str, fill_mib: int) -> int:
         self._did.append(f"topic {name}")
+        self.filled_mib.append(fill_mib)
         return fill_mib
 
 
@@ -73,9 +76,9 @@ class WrittenDown(Story):
         self.did.append("audit")
 
 
-def _told(mode: MetadataMode, home: Path) -> WrittenDown:
+def _told(mode: MetadataMode, home: Path, tale: Tale | None = None) -> WrittenDown:
     story = WrittenDown(mode, home)
-    for chapter in TALES[mode].chapters:
+    for chapter in (tale or TALES[mode]).chapters:
         chapter.act(story)
     return story
 
@@ -102,6 +105,14 @@ def _told(mode: MetadataMode, home: Path) -> WrittenDown:
 )
 def test_the_demo_declares_fills_rolls_scales_and_audits(mode: MetadataMode, did: list[str], tmp_path: Path) -> None:
     assert _told(mode, tmp_path).did == did
+
+
+@pytest.mark.parametrize("mode", get_args(MetadataMode))
+def test_a_short_demo_does_the_same_with_less_data(mode: MetadataMode, tmp_path: Path) -> None:
+    whole, short = _told(mode, tmp_path), _told(mode, tmp_path, shorter(TALES[mode]))
+    assert short.did == whole.did
+    assert sum(short.traffic.filled_mib) * 4 < sum(whole.traffic.filled_mib)
+    assert [c.title for c in shorter(TALES[mode]).chapters] == [c.title for c in TALES[mode].chapters]
 
 
 @pytest.mark.parametrize("mode", get_args(MetadataMode))

@@ -17,7 +17,8 @@ from controlplane.cli.client import Client
 from controlplane.cli.errors import CliError
 from providers.local.reap import reap
 
-START_WITHIN_S = 60.0
+START_WITHIN_S = 300.0
+"""A server that ends is told at once; one that lives takes minutes on a machine that has much else to do."""
 STOP_WITHIN_S = 30.0
 LOCAL_CLOUD = "local"
 """Below the home: where the server keeps its `local` cloud (controlplane.clouds)."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from events.spec.releases import as_numbers, supported
+from events.spec.releases import as_numbers, rolled_here
 from providers.catalog import catalog
 from providers.errors import PlaceUnknown
 from providers.offers import MachineOffer
@@ -52,8 +52,8 @@ class MachineChoice:
 
 
 def version_choices(typed: str = "") -> tuple[str, ...]:
-    """Kafka versions for a new cluster, newest first, and one that was typed."""
-    known = sorted(supported("kraft"), key=as_numbers, reverse=True)
+    """Kafka versions for a new cluster, newest first, and one that was typed: other patch releases are."""
+    known = sorted(rolled_here("kraft"), key=as_numbers, reverse=True)
     return tuple(known) if not typed or typed in known else (*known, typed)
 
 

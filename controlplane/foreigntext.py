@@ -4,6 +4,7 @@ What is kept and what machines read stays as it came. Joiners and marks of scrip
 """
 
 import re
+import shlex
 from collections.abc import Callable
 
 STAND_IN = "\N{REPLACEMENT CHARACTER}"
@@ -28,9 +29,22 @@ def on_terminal(text: str, *, also: str = "\n") -> str:
     return _with(lambda c: "?", text, but=also)
 
 
+def on_one_line(text: str) -> str:
+    """The same for a name, or a cell of a table: ends of lines are no lines of their own."""
+    return on_terminal(text, also="")
+
+
 def escaped(text: str) -> str:
     r"""The text with what is not printable but ends of lines written as in Python: `\x1b`, `\u202e`. For logs."""
     return _with(_written, text)
+
+
+def shell_word(text: str) -> str:
+    """The text as one word of a command that people copy: a name may hold `;` or `$(...)`, or an end of line."""
+    if text.isprintable():
+        return shlex.quote(text)
+    escaped_twice = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"$'{_with(_written, escaped_twice, but='')}'"
 
 
 def escaped_json(text: str) -> str:

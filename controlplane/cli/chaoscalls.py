@@ -2,10 +2,10 @@
 
 from abc import ABC, abstractmethod
 from typing import TypeVar
-from urllib.parse import quote
 
 from pydantic import BaseModel
 
+from controlplane.cli.exchange import part
 from controlplane.portal.schemas import chaos as chaos_api
 from controlplane.portal.schemas import clusters as api
 from controlplane.portal.schemas import games as game_api
@@ -54,7 +54,7 @@ class ChaosCalls(ABC):
 
     def game(self, name: str, game: str) -> game_api.GameOut:
         """One game day, as far as it was played."""
-        return self.get_of(name, f"games/{quote(game, safe='')}", game_api.GameOut)
+        return self.get_of(name, f"games/{part(game)}", game_api.GameOut)
 
     def start_game(self, name: str, order: game_api.GameIn) -> game_api.GameOut:
         """Has a game day played."""
@@ -62,4 +62,4 @@ class ChaosCalls(ABC):
 
     def end_game(self, name: str, game: str, order: game_api.EndGameIn) -> game_api.GameOut:
         """Has no further fault of a game day begin."""
-        return self.post_of(name, f"games/{quote(game, safe='')}/end", order, game_api.GameOut)
+        return self.post_of(name, f"games/{part(game)}/end", order, game_api.GameOut)

@@ -6,14 +6,13 @@ Every POST carries an Idempotency-Key, so a request whose answer was lost is sim
 
 from collections.abc import Callable, Mapping
 from typing import TypeVar
-from urllib.parse import quote
 
-import httpx
 from pydantic import BaseModel
 
 from controlplane.cli.chaoscalls import ChaosCalls
 from controlplane.cli.errors import CliError, Refused, UnknownCluster
-from controlplane.cli.exchange import CONNECT_TIMEOUT_S, TIMEOUT_S, Exchange
+from controlplane.cli.exchange import CONNECT_TIMEOUT_S, TIMEOUT_S, Exchange, part
+from controlplane.pathnames import is_path_part
 from controlplane.portal.schemas import access as access_api
 from controlplane.portal.schemas import agents as agent_api
 from controlplane.portal.schemas import anomalies as anomaly_api
@@ -38,16 +37,8 @@ from controlplane.portal.schemas import specrequests as request_api
 from controlplane.portal.schemas import topics as topic_api
 from events.spec.suggestions import nearest
 
-_NOT_THE_CLUSTER = (
-    "source-not-found",
-    "topic-not-found",
-    "group-not-found",
-    "game-not-found",
-    "generation-not-found",
-    "declaration-not-found",
-    "no-cluster-then",
-)
-"""What else a path of a cluster may name that is not there."""
+_NO_CLUSTER = "cluster-not-found"
+"""A path of a cluster may name something else that is not there, and the server tells which."""
 _T = TypeVar("_T")
 
 
@@ -169,7 +160,7 @@ class Client(Exchange, ChaosCalls):
 
     def test_notifier(self, name: str) -> anomaly_api.NotifierTestedOut:
         """Tells a notifier that this is a test."""
-        path = f"/notifiers/{quote(name, safe='')}/test"
+        path = f"/notifiers/{part(name)}/test"
         return self._post(path, api.ReasonIn(), anomaly_api.NotifierTestedOut)
 
     def topics(self, name: str, *, match: str = "") -> topic_api.TopicsOut:
@@ -186,7 +177,7 @@ class Client(Exchange, ChaosCalls):
 
     def topic(self, name: str, topic: str) -> topic_api.TopicOut:
         """One topic."""
-        path = _path(name, f"topics/{quote(topic, safe='')}")
+        path = _path(name, f"topics/{part(topic)}")
         return self._of_cluster(name, lambda: self._get(path, topic_api.TopicOut))
 
     def groups(self, name: str, *, match: str = "", after: str = "", limit: int = 100) -> group_api.GroupsOut:
@@ -197,7 +188,10 @@ class Client(Exchange, ChaosCalls):
 
     def group(self, name: str, group: str) -> group_api.GroupDetailOut:
         """One consumer group."""
-        path = _path(name, f"groups/{quote(group, safe='')}")
+        if not is_path_part(group):
+            path, params = _path(name, "group"), {"group": group}
+            return self._of_cluster(name, lambda: self._get(path, group_api.GroupDetailOut, params=params))
+        path = _path(name, f"groups/{part(group)}")
         return self._of_cluster(name, lambda: self._get(path, group_api.GroupDetailOut))
 
     def dependents(self, name: str, broker: int) -> look_api.DependentsOut:
@@ -229,12 +223,12 @@ class Client(Exchange, ChaosCalls):
 
     def adopt_topic(self, name: str, topic: str, order: topic_api.AdoptTopicIn) -> api.CommandOut:
         """Has Kedge keep a topic that was made outside."""
-        path = _path(name, f"topics/{quote(topic, safe='')}/adopt")
+        path = _path(name, f"topics/{part(topic)}/adopt")
         return self._of_cluster(name, lambda: self._post(path, order, api.CommandOut))
 
     def delete_topic(self, name: str, topic: str, order: topic_api.DeleteTopicIn) -> api.CommandOut:
         """Records the tombstone of a topic."""
-        path = _path(name, f"topics/{quote(topic, safe='')}/delete")
+        path = _path(name, f"topics/{part(topic)}/delete")
         return self._of_cluster(name, lambda: self._post(path, order, api.CommandOut))
 
     def delete(self, name: str, order: api.DeleteIn) -> api.CommandOut:
@@ -251,20 +245,20 @@ class Client(Exchange, ChaosCalls):
 
     def poll_source(self, name: str) -> api.SourcePolledOut:
         """Has the server look at a source now."""
-        return self._post(f"/sources/{quote(name, safe='')}/poll", api.ReasonIn(), api.SourcePolledOut)
+        return self._post(f"/sources/{part(name)}/poll", api.ReasonIn(), api.SourcePolledOut)
 
     def accept_source(self, name: str, order: api.AcceptIn) -> api.SourcePolledOut:
         """Accepts a rewritten history."""
-        return self._post(f"/sources/{quote(name, safe='')}/accept", order, api.SourcePolledOut)
+        return self._post(f"/sources/{part(name)}/accept", order, api.SourcePolledOut)
 
     def topic_declarations(self, name: str, topic: str) -> rollback_api.TopicDeclarationsOut:
         """What was declared of a topic."""
-        path = _path(name, f"topics/{quote(topic, safe='')}/declarations")
+        path = _path(name, f"topics/{part(topic)}/declarations")
         return self._of_cluster(name, lambda: self._whole(path, rollback_api.TopicDeclarationsOut, of="declarations"))
 
     def rollback(self, name: str, order: rollback_api.RollbackIn, *, topic: str = "") -> rollback_api.RollbackOut:
         """Puts the spec of an earlier generation back, or an earlier declaration of a topic, or says what that does."""
-        path = _path(name, f"topics/{quote(topic, safe='')}/rollback" if topic else "rollback")
+        path = _path(name, f"topics/{part(topic)}/rollback" if topic else "rollback")
         return self._of_cluster(name, lambda: self._post(path, order, rollback_api.RollbackOut))
 
     def take_over(self, name: str, order: api.SourceIn) -> api.CommandOut:
@@ -277,11 +271,11 @@ class Client(Exchange, ChaosCalls):
 
     def remove_network(self, name: str, order: network_api.NetworkRemovalIn) -> network_api.NetworkAskedOut:
         """Asks for a network's removal."""
-        return self._post(f"/networks/{quote(name, safe='')}/remove", order, network_api.NetworkAskedOut)
+        return self._post(f"/networks/{part(name)}/remove", order, network_api.NetworkAskedOut)
 
     def repair_network(self, name: str, order: network_api.NetworkIn) -> network_api.NetworkAskedOut:
         """Asks for what is missing of a network to be made again."""
-        return self._post(f"/networks/{quote(name, safe='')}/repair", order, network_api.NetworkAskedOut)
+        return self._post(f"/networks/{part(name)}/repair", order, network_api.NetworkAskedOut)
 
     def images(self) -> image_api.ImagesOut:
         """The image catalogue."""
@@ -289,7 +283,7 @@ class Client(Exchange, ChaosCalls):
 
     def image(self, name: str) -> image_api.ImageOut:
         """One revision with the clusters it concerns."""
-        return self._get(f"/images/{quote(name, safe='')}", image_api.ImageOut)
+        return self._get(f"/images/{part(name)}", image_api.ImageOut)
 
     def publish_image(self, order: image_api.ImageIn) -> image_api.ImagePublishedOut:
         """Publishes a revision."""
@@ -297,7 +291,7 @@ class Client(Exchange, ChaosCalls):
 
     def withdraw_image(self, name: str, order: image_api.ImageWithdrawalIn) -> image_api.ImagePublishedOut:
         """Withdraws a revision."""
-        return self._post(f"/images/{quote(name, safe='')}/withdraw", order, image_api.ImagePublishedOut)
+        return self._post(f"/images/{part(name)}/withdraw", order, image_api.ImagePublishedOut)
 
     def freezes(self, *, past: bool) -> freeze_api.FreezesOut:
         """The freezes; `past` ones too, or those that are not over."""
@@ -309,7 +303,7 @@ class Client(Exchange, ChaosCalls):
 
     def thaw(self, name: str, order: freeze_api.ThawIn) -> freeze_api.FreezeSaidOut:
         """Ends a freeze."""
-        return self._post(f"/freezes/{quote(name, safe='')}/thaw", order, freeze_api.FreezeSaidOut)
+        return self._post(f"/freezes/{part(name)}/thaw", order, freeze_api.FreezeSaidOut)
 
     def loop(self) -> loop_api.LoopOut:
         """How the loop of the server that answers does."""
@@ -333,7 +327,7 @@ class Client(Exchange, ChaosCalls):
 
     def withdraw_agent(self, version: str, order: agent_api.AgentReasonIn) -> agent_api.AgentSaidOut:
         """Withdraws a version of the agent."""
-        return self._post(f"/agents/{quote(version, safe='')}/withdraw", order, agent_api.AgentSaidOut)
+        return self._post(f"/agents/{part(version)}/withdraw", order, agent_api.AgentSaidOut)
 
     def resume_agents(self, order: agent_api.AgentReasonIn) -> agent_api.AgentSaidOut:
         """Lets the upgrade of agents go on after a failure."""
@@ -353,7 +347,7 @@ class Client(Exchange, ChaosCalls):
 
     def revoke_token(self, token_id: str) -> api.ChangedOut:
         """Ends a token."""
-        return self._post(f"/tokens/{quote(token_id, safe='')}/revoke", api.ReasonIn(), api.ChangedOut)
+        return self._post(f"/tokens/{part(token_id)}/revoke", api.ReasonIn(), api.ChangedOut)
 
     def audit(self, params: Mapping[str, str]) -> access_api.AuditOut:
         """A page of the audit trail."""
@@ -370,11 +364,11 @@ class Client(Exchange, ChaosCalls):
 
     def proposal(self, number: str) -> proposal_api.ProposalDetailOut:
         """One of them with its plan."""
-        return self._get(f"/proposals/{quote(number, safe='')}", proposal_api.ProposalDetailOut)
+        return self._get(f"/proposals/{part(number)}", proposal_api.ProposalDetailOut)
 
     def decide_proposal(self, number: str, verb: str, decision: proposal_api.DecisionIn) -> proposal_api.ProposalOut:
         """`approve` or `reject`."""
-        return self._post(f"/proposals/{quote(number, safe='')}/{verb}", decision, proposal_api.ProposalOut)
+        return self._post(f"/proposals/{part(number)}/{verb}", decision, proposal_api.ProposalOut)
 
     def backup(self, order: api.BackupIn) -> api.BackupOut:
         """Has the server write a backup."""
@@ -396,7 +390,7 @@ class Client(Exchange, ChaosCalls):
         try:
             return ask()
         except Refused as refused:
-            if refused.status != httpx.codes.NOT_FOUND or refused.code in _NOT_THE_CLUSTER:
+            if refused.code != _NO_CLUSTER:
                 raise
             raise UnknownCluster(name, hint=self._hint(name)) from None
 
@@ -413,4 +407,4 @@ class Client(Exchange, ChaosCalls):
 
 
 def _path(name: str, tail: str = "") -> str:
-    return f"/clusters/{quote(name, safe='')}" + (f"/{tail}" if tail else "")
+    return f"/clusters/{part(name)}" + (f"/{tail}" if tail else "")

@@ -3,13 +3,16 @@
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from controlplane.cli import replies
+from controlplane.cli import exits, replies
 from controlplane.cli.address import Address
+from controlplane.cli.errors import CliError
+from controlplane.foreigntext import on_one_line
+from controlplane.pathnames import is_path_part
 from controlplane.portal.schemas.clusters import API_PREFIX
 
 TIMEOUT_S = 60.0
@@ -20,6 +23,14 @@ PAUSE_S = 0.5
 
 _T = TypeVar("_T")
 _LOST = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
+
+
+def part(name: str) -> str:
+    """The name as a part of a path. Raises CliError for one that cannot be: `..` would lead to another address."""
+    if not is_path_part(name):
+        why = "it is empty, `.`, `..`, or holds what cannot be printed: nothing of a cluster is called so"
+        raise CliError(f"`{on_one_line(name)}` is no name", why=why, exit_code=exits.USAGE)
+    return quote(name, safe="")
 
 
 class Exchange:

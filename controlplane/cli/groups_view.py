@@ -10,6 +10,7 @@ from rich.text import Text
 from controlplane.cli.quantities import ago, counted
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
+from controlplane.foreigntext import on_one_line
 from controlplane.portal.schemas.groups import GroupDetailOut, GroupOut, GroupPartitionOut
 from controlplane.portal.schemas.resets import OffsetChangeOut, ResetPlanOut
 
@@ -36,12 +37,13 @@ def group_table(groups: Sequence[GroupOut]) -> Table:
 def group_lines(found: GroupDetailOut, *, now: datetime) -> Iterator[RenderableType]:
     """One group, all of it."""
     group = found.group
-    yield styled(f"{group.cluster}/{group.name}", "bold")
+    yield styled(on_one_line(f"{group.cluster}/{group.name}"), "bold")
     yield _word(group.word)
     yield styled(f"  {group.state}, {group.kind} protocol, broker {group.coordinator}, read {ago(found.read_at, now)}")
     yield styled(f"  lag {_said(group.lag)} records, {_trend(group.trend_per_s)}")
     if found.last_reset is not None:
-        yield styled(f"  last reset {ago(found.last_reset.at, now)}: {found.last_reset.words}", "dim")
+        words = on_one_line(found.last_reset.words)
+        yield styled(f"  last reset {ago(found.last_reset.at, now)}: {words}", "dim")
     headers = ["TOPIC", "PARTITION", "STATE", "SINCE", "COMMITTED", "END", "LAG", "MEMBER"]
     yield listing(headers, [_partition(p, now) for p in found.partitions])
     if not found.members:
@@ -85,7 +87,7 @@ def _said(number: int | None) -> str:
 
 def reset_lines(plan: ResetPlanOut) -> Iterator[RenderableType]:
     """What a reset would change, a line a partition."""
-    yield styled(f"{plan.cluster}/{plan.group}", "bold")
+    yield styled(on_one_line(f"{plan.cluster}/{plan.group}"), "bold")
     if plan.changes:
         headers = ["TOPIC", "PARTITION", "COMMITTED", "WOULD BE", "LOG", "AGAIN", "SKIPPED"]
         yield listing(headers, [_change(c) for c in plan.changes])

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from controlplane.cli.quantities import ago, human_seconds, moment
 from controlplane.cli.terminal import styled
+from controlplane.foreigntext import on_one_line
 from controlplane.portal.schemas.clusters import ClusterOut, InstanceOut
 
 STATUS_STYLE = {
@@ -32,8 +33,18 @@ def listing(headers: Sequence[str], rows: Iterable[Sequence[Text | str]]) -> Tab
     for header in headers:
         table.add_column(header, no_wrap=header is not headers[-1], overflow="ellipsis")
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else styled(cell) for cell in row))
+        table.add_row(*(_cell(cell) for cell in row))
     return table
+
+
+def _cell(cell: Text | str) -> Text:
+    """On one line: a name of somebody else's with an end of line in it would look like two rows."""
+    if isinstance(cell, str):
+        return styled(on_one_line(cell))
+    if not cell.plain.isprintable():
+        cell = cell.copy()
+        cell.plain = on_one_line(cell.plain)
+    return cell
 
 
 def cluster_table(clusters: Sequence[ClusterOut], *, wide: bool, now: datetime) -> Table:

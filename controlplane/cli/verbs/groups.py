@@ -8,6 +8,7 @@ from controlplane.cli.groups_view import group_lines, group_table
 from controlplane.cli.options import Cluster, Output
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import session_of
+from controlplane.foreigntext import shell_word
 
 Group = Annotated[str, typer.Argument(metavar="GROUP", show_default=False, help="Name of the consumer group.")]
 
@@ -47,7 +48,7 @@ def groups(
         return
     session.show(group_table(found.groups))
     if found.next:
-        session.tell(f"{found.total} in all; more: kedge groups {cluster} --after {found.next}")
+        session.tell(f"{found.total} in all; more: kedge groups {cluster} --after {shell_word(found.next)}")
 
 
 def group(context: typer.Context, cluster: Cluster, name: Group, output: Output = Format.TEXT) -> None:

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from controlplane.converger.verdict import Situation
+from controlplane.foreigntext import on_one_line
 from controlplane.groups.record import GroupNoted
 from events import facts
 
@@ -37,4 +38,4 @@ def _sentence(group: GroupNoted) -> str:
     if group.unread:
         parts.append(f"none of its members reads {group.unread} of {group.partitions} partitions it subscribes to")
     since = f" since {group.since:%Y-%m-%d %H:%M} UTC" if group.since else ""
-    return f"{group.name}: {' and '.join(parts)}{since} ({', '.join(group.named)})"
+    return f"{on_one_line(group.name)}: {' and '.join(parts)}{since} ({', '.join(group.named)})"

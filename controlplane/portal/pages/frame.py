@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from controlplane.cli.quantities import ago, counted, human_seconds
 from controlplane.foreigntext import shown
 from controlplane.kafka.quorum import silent_for
+from controlplane.pathnames import group_address
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.auth import same_secret
@@ -166,6 +167,7 @@ def _environment() -> Environment:
     }
     made.filters.update(filters)
     made.globals["asset"] = asset_address
+    made.globals["group_address"] = group_address
     return made
 
 

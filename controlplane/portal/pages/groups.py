@@ -14,7 +14,7 @@ from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import Caller, page
 from controlplane.portal.pages.sheet import Cut, csv_answer
 from controlplane.portal.routes.clusters import living
-from controlplane.portal.routes.groups import group_named, looked
+from controlplane.portal.routes.groups import AnyName, group_named, looked
 from controlplane.portal.schemas.groups import GroupOut
 from controlplane.portal.services import PortalServices, Services
 from controlplane.view import ClusterView
@@ -101,6 +101,14 @@ def group_detail_page(
         reset_at=view.resets[group].at if group in view.resets else None,
         topics=sorted({p.topic for p in every}),
     )
+
+
+@router.get("/group")
+def group_of_any_name(
+    request: Request, name: str, services: Services, rights: Caller, group: AnyName, ailing: bool = False
+) -> Response:
+    """The same page for a group whose name cannot be a part of a path."""
+    return group_detail_page(request, name, group, services, rights, ailing)
 
 
 def _looked(services: PortalServices, view: ClusterView) -> tuple[GroupsTold | None, str]:

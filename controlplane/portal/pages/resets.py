@@ -3,13 +3,13 @@
 import json
 import uuid
 from typing import Annotated, Literal
-from urllib.parse import quote
 
 from fastapi import APIRouter, Form, Request
 from pydantic import BaseModel, Field, ValidationError
 from starlette.responses import Response
 
 from controlplane.groups.resets import ResetOrder
+from controlplane.pathnames import group_address
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.answers.resets import carried_out, plan_out, planned, wish_of
@@ -76,7 +76,7 @@ def plan(
         "offsetreset.html",
         cluster=name,
         plan=found,
-        address=f"/clusters/{name}/groups/{quote(found.group)}",
+        address=group_address(name, found.group),
         offsets=json.dumps(rows, separators=(",", ":")),
         rows=found.changes[:MOST_ROWS],
         too_many=len(found.changes) > MOST_ROWS,
@@ -104,4 +104,4 @@ def reset(
         group=form.group, offsets=offsets, reason=form.reason, actor=actor_of(rights), key=asked_id(rights, form.key)
     )
     carried_out(services, view, order)
-    return onwards(request, f"/clusters/{name}/groups/{quote(form.group)}")
+    return onwards(request, group_address(name, form.group))

@@ -19,6 +19,7 @@ from planner.consumers.told import GroupsTold, GroupTold
 router = APIRouter(prefix=api.API_PREFIX, tags=["groups"])
 
 Text = Annotated[str, Query(max_length=250)]
+AnyName = Annotated[str, Query(max_length=32_767, description="its name, whatever characters it has")]
 
 
 @router.get("/clusters/{name}/groups")
@@ -46,6 +47,12 @@ def get_group(name: str, group: str, services: Services) -> group_api.GroupDetai
     found = group_named(view, looked(services, view), group)
     lags = kept_lags(services.latest, view.uid).get(group, ())
     return group_detail(view.name, found, history=lags, last_reset=view.resets.get(group))
+
+
+@router.get("/clusters/{name}/group")
+def get_group_of_any_name(name: str, services: Services, group: AnyName) -> group_api.GroupDetailOut:
+    """The same of a group whose name cannot be a part of a path, such as `..` or one with a line break."""
+    return get_group(name, group, services)
 
 
 def looked(services: PortalServices, view: ClusterView) -> GroupsTold:

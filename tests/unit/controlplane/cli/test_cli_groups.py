@@ -72,3 +72,31 @@ def test_a_group_that_is_not_there_is_not_called_a_missing_cluster(world: World)
     told = world.run("group", "orders", "nobody")
     assert told.exit_code != 0
     assert "orders has no group called nobody" in told.stderr
+
+
+@pytest.mark.parametrize("name", [".", "..", "", "new\nline"])
+def test_case_13_a_group_whose_name_is_no_part_of_an_address_goes_by_a_parameter(world: World, name: str) -> None:
+    odd = BILLING.model_copy(update={"name": name})
+    detail = group_api.GroupDetailOut(group=odd, read_at=START, members=[MEMBER], partitions=[PARTITION])
+    world.server.on("GET", "/clusters/orders/group", detail)
+    told = world.run("group", "orders", name)
+    assert told.exit_code == 0
+    assert told.stdout.splitlines()[:2] == [f"orders/{name}".replace("\n", "?"), "Stuck"]
+
+
+def test_case_13_a_name_with_a_line_break_is_one_row_and_no_row_of_another_group(world: World) -> None:
+    forged = "x\nbilling  Reading"
+    found = group_api.GroupsOut(
+        cluster="orders",
+        read_at=START,
+        groups=[BILLING, BILLING.model_copy(update={"name": forged})],
+        total=9,
+        next="; rm -rf ~",
+        silent=[],
+        left_out=0,
+    )
+    world.server.on("GET", "/clusters/orders/groups", found)
+    told = world.run("groups", "orders")
+    assert len(told.stdout.splitlines()) == 3
+    assert "x?billing  Reading" in told.stdout
+    assert "more: kedge groups orders --after '; rm -rf ~'" in told.stderr

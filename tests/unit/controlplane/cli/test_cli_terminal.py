@@ -1,13 +1,14 @@
 """Colour and animation: two questions. The precedence of the first, the independence of the second."""
 
 import io
+import subprocess
 from itertools import product
 
 import pytest
 from rich.text import Text
 
 from controlplane.cli.terminal import UNBOUNDED, can_animate, console, wants_colour
-from controlplane.foreigntext import on_terminal
+from controlplane.foreigntext import on_terminal, shell_word
 
 YES, NO = {"FORCE_COLOR": "1"}, {"NO_COLOR": "1"}
 
@@ -73,3 +74,15 @@ def test_foreign_text_cannot_steer_the_terminal_or_be_read_as_markup() -> None:
     stream = io.StringIO()
     console(stream, {}, colour=True, is_terminal=True).print("[red]:smile: 42[/red]")
     assert stream.getvalue() == "[red]:smile: 42[/red]\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["plain", "two words", "; rm -rf ~", "$(id)", "it's", "a\nb", "tab\tquote'back\\slash", "\x1b[31m", "naïve"]
+)
+def test_a_name_in_a_command_to_copy_is_one_word_of_it_whatever_it_holds(text: str) -> None:
+    word = shell_word(text)
+    assert word.isprintable()
+    said = subprocess.run(
+        ["bash", "-c", f"printf %s {word}"], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}
+    )
+    assert said.stdout.decode() == text

@@ -76,6 +76,7 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("GET", "/clusters/{name}/anomalies/{anomaly}"): Verb.READ,
     ("POST", "/clusters/{name}/healing"): Verb.STEER,
     ("GET", "/clusters/{name}/groups/{group:path}"): Verb.READ,
+    ("GET", "/clusters/{name}/group"): Verb.READ,
     ("POST", "/clusters/{name}/offset-resets/plan"): Verb.DECLARE,
     ("POST", "/clusters/{name}/offset-resets"): Verb.DECLARE,
     ("GET", "/clusters/{name}/moves"): Verb.READ,

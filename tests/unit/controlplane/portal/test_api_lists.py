@@ -44,6 +44,7 @@ ONE_THING = {
     f"{_CLUSTER}/games/{{game}}": _NAMED,
     f"{_CLUSTER}/generations/{{generation}}": _NAMED,
     f"{_CLUSTER}/groups/{{group:path}}": _NAMED,
+    f"{_CLUSTER}/group": _NAMED,
     f"{_CLUSTER}/health": _NODES,
     f"{_CLUSTER}/restart-check": _NODES,
     f"{_CLUSTER}/state": "the input of planners: half of it is of no use",

@@ -21,6 +21,7 @@ ADMIN = Binding("", Role.ADMIN, "*")
 PAGES = sorted(path for method, path in PAGE_ROUTES if method == "GET" and path not in ("/live",))
 QUERIES = {
     "/search": f"q={MARK}",
+    "/clusters/{name}/group": "group=billing",
     "/clusters/{name}/diff": "ask=true&unchanged=true",
     "/clusters/{name}/chaos/ask": "fault=pause&vms=brokers-a-0.g1&for_s=30&force=true",
     "/clusters/{name}/chaos/game": "force=true",

@@ -74,6 +74,7 @@ ROUTES = {
     ("GET", "/v1/clusters/{name}/drift"): PERSON,
     ("POST", "/v1/clusters/{name}/drift/audit"): PERSON,
     ("GET", "/v1/clusters/{name}/groups/{group:path}"): PERSON,
+    ("GET", "/v1/clusters/{name}/group"): PERSON,
     ("POST", "/v1/clusters/{name}/offset-resets/plan"): PERSON,
     ("POST", "/v1/clusters/{name}/offset-resets"): PERSON,
     ("GET", "/v1/clusters/{name}/topics"): PERSON,

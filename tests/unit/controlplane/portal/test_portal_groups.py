@@ -1,10 +1,14 @@
 """Consumer groups over the API and as pages: asked for, paged through, kept from who may not read the cluster."""
 
 import csv
+import html
 import io
+import re
 
+import httpx
 import pytest
 
+from controlplane.foreigntext import shown
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from tests.unit.controlplane.portal.portal_house import House
@@ -148,3 +152,33 @@ def test_a_sheet_of_groups_says_that_more_were_there_than_one_look_reads(house: 
     assert answer.headers["content-disposition"] == 'attachment; filename="orders-groups-cut.csv"'
     assert answer.headers["x-kedge-truncated"] == "more groups than one look reads: 1 not read"
     assert answer.text.count("\n") == 2
+
+
+ODD_NAMES = [".", "..", "", "new\nline", "a/../b", "groups.csv", "/", "%2e%2e", "b\x00c", "x?y#z&w=1", "\u202egnp"]
+
+
+@pytest.mark.parametrize("group", ODD_NAMES)
+def test_case_13_a_group_of_any_name_has_its_page_and_its_answer_and_every_link_leads_there(group: str) -> None:
+    house = house_with_orders()
+    house.kafka.add_controller(100)
+    house.kafka.add_broker(1000, "a")
+    house.kafka.create_topic("clicks", partitions=1, rf=1)
+    house.kafka.consumers.commit(group, "clicks", 0, 7)
+    asked = house.client.get("/v1/clusters/orders/group", params={"group": group})
+    assert asked.json()["group"]["name"] == group
+    browser = house.browser("ada", VIEWER)
+    (link,) = re.findall(r'<th scope="row"><a href="([^"]+)"', browser.get("/clusters/orders/groups").text)
+    # As a browser reads it: dot segments are shortened before anybody is asked.
+    address = httpx.URL("https://portal").join(html.unescape(link))
+    page = browser.get(str(address).removeprefix("https://portal"))
+    assert page.status_code == 200
+    assert "coordinated by broker 1000" in page.text
+    assert f"<h2>{html.escape(shown(group))}</h2>" in page.text.replace("&#39;", "&#x27;")
+    (other,) = re.findall(r'<a href="([^"]+ailing=true)"', page.text)
+    address = httpx.URL("https://portal").join(html.unescape(other))
+    assert browser.get(str(address).removeprefix("https://portal")).status_code == 200
+
+
+def test_a_group_nobody_has_is_told_by_the_way_for_any_name_too(house: House) -> None:
+    told = house.client.get("/v1/clusters/orders/group", params={"group": ".."})
+    assert (told.status_code, told.json()["code"]) == (404, "group-not-found")

@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from controlplane.converger.quorum.external import why_it_stays_static
+from controlplane.foreigntext import on_one_line
 from controlplane.kafka.features import KRAFT, METADATA, is_static
 from controlplane.kafka.foreign import ForeignCluster
 from controlplane.kafka.settings_live import SettingSource
 from events.spec.document import load_documents
 from events.spec.external_rules import JOINABLE_LISTENER
+from events.spec.problems import shorten
 from events.spec.properties import owned_because, unsafe_because
 from events.spec.releases import SUPPORTED, KafkaRelease
 from events.spec.setting_table import settings_of
@@ -63,8 +65,8 @@ def imported_spec(found: ForeignCluster, *, name: str) -> ImportedSpec:
     unknown = (*unknown, *_unknown(found, settings, listener))
     text = "\n".join(
         [
-            *(f"# {line}" for line in _heading(seen)),
-            *(f"# unknown: {line}" for line in unknown),
+            *(f"# {on_one_line(line)}" for line in _heading(seen)),
+            *(f"# unknown: {on_one_line(line)}" for line in unknown),
             "apiVersion: kedge/v1alpha1",
             "kind: KafkaCluster",
             "metadata:",
@@ -86,10 +88,16 @@ def imported_spec(found: ForeignCluster, *, name: str) -> ImportedSpec:
 
 
 def _accepted(text: str) -> None:
+    """Nobody wrote this spec: what its rules refuse is as the cluster has it, and the limit is Kedge's."""
     loaded = load_documents(text, file="import.yaml")
     if not loaded.ok:
         first = next(problem for problem in loaded.problems if problem.is_error)
-        raise ImportRefused(f"line {first.line} of its spec would be refused: {first.message}", first.fix)
+        line = text.splitlines()[first.line - 1].strip()
+        raise ImportRefused(
+            f"Kedge has no way to write down what the cluster has: `{shorten(line)}` ({first.message})",
+            "This is a limit of Kedge, nothing is wrong with the cluster: `kedge state export` reads it all the same. "
+            "Tell those who make Kedge; docs/import.md has what is not there yet",
+        )
 
 
 def _joining_listener(found: ForeignCluster) -> str:
@@ -98,8 +106,8 @@ def _joining_listener(found: ForeignCluster) -> str:
     for broker in sorted(found.settings):
         running = {name: setting.value or "" for name, setting in found.settings[broker].items()}
         protocols = _protocols(running.get("listener.security.protocol.map", ""))
-        listener = running.get("inter.broker.listener.name") or running.get("security.inter.broker.protocol", PLAINTEXT)
-        quorum = running.get("controller.listener.names", "").split(",")[0].strip()
+        listener = _listener_of(running)
+        quorum = running.get("controller.listener.names", "").split(",")[0].strip().upper()
         for one, whose in ((listener, "brokers speak to one another"), (quorum, "the quorum is spoken to")):
             # A broker that has no map of its own names its listeners by their protocols (Kafka's own default).
             protocol = protocols.get(one, one if one in _PROTOCOLS else PLAINTEXT)
@@ -108,7 +116,7 @@ def _joining_listener(found: ForeignCluster) -> str:
                     f"broker {broker}: {whose} at listener {one}, which is {protocol}, not plaintext",
                     "Kedge speaks plaintext only; TLS and SASL are not offered yet (docs/import.md)",
                 )
-    names = {_listener_of(settings) for settings in found.settings.values()}
+    names = {_listener_of({n: s.value for n, s in settings.items()}) for settings in found.settings.values()}
     if len(names) > 1:
         raise ImportRefused(
             f"brokers speak to one another at listeners of several names: {', '.join(sorted(names))}",
@@ -117,17 +125,19 @@ def _joining_listener(found: ForeignCluster) -> str:
     return names.pop() if names else PLAINTEXT
 
 
-def _listener_of(settings: Mapping[str, object]) -> str:
+def _listener_of(settings: Mapping[str, str | None]) -> str:
+    """In capitals, as Kafka compares names of listeners (`ListenerName.normalised`)."""
     for key in ("inter.broker.listener.name", "security.inter.broker.protocol"):
-        value = getattr(settings.get(key), "value", None)
+        value = (settings.get(key) or "").strip()
         if value:
-            return str(value)
+            return value.upper()
     return PLAINTEXT
 
 
 def _protocols(text: str) -> Mapping[str, str]:
+    """By the listener's name in capitals; protocols are read in any case, too (`SecurityProtocol.forName`)."""
     pairs = (entry.partition(":") for entry in text.split(",") if entry.strip())
-    return {listener.strip(): protocol.strip() for listener, _, protocol in pairs}
+    return {listener.strip().upper(): protocol.strip().upper() for listener, _, protocol in pairs}
 
 
 def _release(seen: KafkaSnapshot) -> tuple[KafkaRelease, tuple[str, ...]]:
@@ -250,7 +260,7 @@ def _external(found: ForeignCluster, listener: str) -> Iterator[str]:
         )
     yield "  external:"
     yield f"    clusterId: {_quoted(seen.cluster_id)}"
-    yield f"    listener: {listener}"
+    yield f"    listener: {_quoted(listener)}"
     yield "    controllers:"
     for voter in voters:
         host, port = found.controllers[voter.id]
@@ -263,5 +273,5 @@ def _external(found: ForeignCluster, listener: str) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """A YAML double-quoted scalar: JSON's strings are a part of those."""
-    return json.dumps(text, ensure_ascii=True)
+    """A YAML double-quoted scalar: JSON's strings are a part of those, but for its pairs of half characters."""
+    return json.dumps(text, ensure_ascii=False)

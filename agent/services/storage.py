@@ -5,6 +5,7 @@ Kafka never ran on here is formatted. It happens in a directory beside, which is
 leaves either nothing or a formatted directory.
 """
 
+import re
 import secrets
 import shutil
 import subprocess
@@ -99,7 +100,16 @@ def read_meta(data: Path) -> dict[str, str] | None:
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if any("=" not in line for line in lines):
         raise ValueError("meta.properties is damaged")
-    return {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
+    return {key.strip(): _unescaped(value.strip()) for key, _, value in (line.partition("=") for line in lines)}
+
+
+def _unescaped(value: str) -> str:
+    r"""As Java reads a property: Kafka writes `a:b` as `a\:b`, and an id of a cluster may be any text."""
+    return re.sub(r"\\(.)", r"\1", value)
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\")
 
 
 def storage_tool_arguments(service: ServiceDocument) -> tuple[str, ...]:
@@ -121,7 +131,7 @@ def _format_beside(
             run_tool(beside, storage_tool_arguments(service))
             _check_tool(service, log_dir, beside)
         else:
-            text = "".join(f"{key}={value}\n" for key, value in _meta(service, log_dir).items())
+            text = "".join(f"{key}={_escaped(value)}\n" for key, value in _meta(service, log_dir).items())
             write_durably(beside / "meta.properties", text.encode("ascii"))
             if service.name == "zookeeper":
                 write_first_configuration(service, beside)

@@ -7,7 +7,7 @@ become a run, a stop or a deletion.
 from typing import ClassVar, Literal
 
 from events.spec.fields import FieldClass, Part, classed
-from events.spec.scalars import KafkaUuid, ListenerName, OneLine, PeerName, Whole
+from events.spec.scalars import ClusterId, ForeignListener, KafkaUuid, OneLine, PeerName, Whole
 
 HIGHEST_ID = 2**31 - 1
 
@@ -39,10 +39,13 @@ class ExternalController(Part):
 class External(Part):
     """The part of a cluster that others run."""
 
-    cluster_id: KafkaUuid = classed(FieldClass.IDENTITY, "Kafka's id of the cluster. Another cluster is never touched.")
-    listener: ListenerName = classed(
+    cluster_id: ClusterId = classed(
+        FieldClass.IDENTITY, "Kafka's id of the cluster, as Kafka tells it. Another cluster is never touched."
+    )
+    listener: ForeignListener = classed(
         FieldClass.BEHAVIOURAL,
-        "Name of the plaintext listener its brokers speak to one another at. Pools join only where it is `PLAINTEXT`.",
+        "Name of the plaintext listener its brokers speak to one another at, in any case, as Kafka reads it. Pools "
+        "join only where it is `PLAINTEXT`.",
         default="PLAINTEXT",
     )
     controllers: tuple[ExternalController, ...] = classed(

@@ -81,7 +81,7 @@ def _pools_there(
         yield where.problem(p.NO_BROKERS, _EXTERNAL, message, "List the brokers that are there.", key=True)
     if not brokers:
         return
-    if external.listener != JOINABLE_LISTENER:
+    if external.listener.upper() != JOINABLE_LISTENER:
         message = (
             f"the brokers there speak to one another at the listener `{external.listener}`, and those of Kedge have "
             f"`{JOINABLE_LISTENER}` alone: neither would find the other"

@@ -28,6 +28,8 @@ CLOCK_TIME = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
 TIME_ZONE = r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$"
 PEER_NAME = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$"
 KAFKA_UUID = r"^[A-Za-z0-9_-]{22}$"
+CLUSTER_ID = r"^[!-~]([ -~]{0,253}[!-~])?$"
+FOREIGN_LISTENER = r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$"
 PROPERTY_KEY = r"^[^\x00-\x20\x7f=:#!\\]{1,255}$"
 
 FORM_IN_WORDS = {
@@ -44,6 +46,8 @@ FORM_IN_WORDS = {
     TIME_ZONE: "the name of a time zone, as in Europe/Zurich or UTC",
     PEER_NAME: "a host name or an IPv4 address",
     KAFKA_UUID: "an id of Kafka's, 22 characters of letters, digits, dashes and underscores",
+    CLUSTER_ID: "the id Kafka tells: printable ASCII, no blank at either end, at most 255 characters",
+    FOREIGN_LISTENER: "a listener name: letters, digits, dots, dashes and underscores, at most 128 characters",
     PROPERTY_KEY: "a property name: no blanks, no control characters, none of = : # ! \\",
 }
 """The words people read instead of a regular expression."""
@@ -135,6 +139,10 @@ NetworkText = Annotated[str, *_text(NETWORK)]
 ClockTime = Annotated[str, *_text(CLOCK_TIME)]
 TimeZone = Annotated[str, *_text(TIME_ZONE)]
 PeerName = Annotated[str, *_text(PEER_NAME, also=("number",))]
+ClusterId = Annotated[str, *_text(CLUSTER_ID, also=("number",))]
+"""`kafka-storage format -t` takes any text from Kafka 3.7 on; the tool itself makes ids of the form of `KafkaUuid`."""
+ForeignListener = Annotated[str, *_text(FOREIGN_LISTENER, also=("number",))]
+"""Kafka knows listeners by any case (`ListenerName.normalised`)."""
 KafkaUuid = Annotated[str, *_text(KAFKA_UUID)]
 PropertyKey = Annotated[str, *_text(PROPERTY_KEY)]
 PropertyText = Annotated[

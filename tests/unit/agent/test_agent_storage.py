@@ -177,3 +177,20 @@ def test_a_later_controller_needs_no_tool(layout: Layout) -> None:
 def test_a_controller_with_two_log_directories_is_refused(layout: Layout) -> None:
     two = controller(log_dirs=(*controller().log_dirs, *broker().log_dirs))
     assert storage_facts(two, layout, used=()).state == "refused"
+
+
+@pytest.mark.parametrize("cluster_id", ["my-cluster", r"a\b", "prod eu:1=x#y!"])
+def test_case_08_an_id_of_a_cluster_is_written_and_read_as_java_reads_it(layout: Layout, cluster_id: str) -> None:
+    service = broker(cluster_id=cluster_id)
+    format_(service, layout)
+    data = layout.data(service.log_dirs[0])
+    assert storage_facts(service, layout, used=()).state == "ready"
+    found = read_meta(data)
+    assert found is not None
+    assert found["cluster.id"] == cluster_id
+    # As Kafka itself writes the file anew: `java.util.Properties` escapes what separates keys from values.
+    told = "".join(f"\\{c}" if c in "\\:=#!" else c for c in cluster_id)
+    (data / "meta.properties").write_text(f"version=1\ncluster.id={told}\nnode.id=1\n")
+    again = read_meta(data)
+    assert again is not None
+    assert again["cluster.id"] == cluster_id

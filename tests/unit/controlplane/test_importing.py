@@ -134,6 +134,67 @@ def test_a_plaintext_listener_of_another_name_is_watched_only() -> None:
     assert any("no pool can be added" in line for line in imported_spec(found, name="theirs").unknown)
 
 
+@pytest.mark.parametrize("cluster_id", ["my-cluster", "1", "prod eu:1", r"a\b", "x" * 255, "-dashed", "Prod_1.0"])
+def test_case_08_a_cluster_is_taken_on_by_whatever_id_kafka_has_for_it(cluster_id: str) -> None:
+    found = a_cluster()
+    external = spec_of(replace(found, seen=replace(found.seen, cluster_id=cluster_id))).external
+    assert external is not None
+    assert external.cluster_id == cluster_id
+
+
+@pytest.mark.parametrize("cluster_id", ["x" * 256, "clústér", "two\nlines", " blank"])
+def test_case_08_what_no_spec_can_say_is_told_as_a_limit_of_kedge(cluster_id: str) -> None:
+    found = a_cluster()
+    with pytest.raises(
+        ImportRefused, match="Kedge has no way to write down what the cluster has: `clusterId: "
+    ) as told:
+        imported_spec(replace(found, seen=replace(found.seen, cluster_id=cluster_id)), name="theirs")
+    assert "a limit of Kedge, nothing is wrong with the cluster" in told.value.next_step
+    assert "Write" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"inter.broker.listener.name": "internal", "listener.security.protocol.map": "INTERNAL:SSL"}, "which is SSL"),
+        ({"inter.broker.listener.name": "INTERNAL", "listener.security.protocol.map": "internal:ssl"}, "which is SSL"),
+        (
+            {"controller.listener.names": "ctl", "listener.security.protocol.map": "CTL:SASL_SSL"},
+            "the quorum is spoken",
+        ),
+        ({"security.inter.broker.protocol": "ssl"}, "at listener SSL, which is SSL"),
+    ],
+)
+def test_case_08_listeners_are_told_apart_as_kafka_does_in_any_case(settings: dict[str, str], words: str) -> None:
+    with pytest.raises(ImportRefused, match=words):
+        imported_spec(a_cluster({1: settings, 2: settings}), name="theirs")
+
+
+@pytest.mark.parametrize("listener", ["internal", "in-ternal", "In.Ternal_1", "9internal"])
+def test_case_08_a_listener_of_any_name_kafka_takes_is_written_down(listener: str) -> None:
+    other = {"inter.broker.listener.name": listener.upper(), "listener.security.protocol.map": f"{listener}:plaintext"}
+    found = a_cluster({1: {**other, "inter.broker.listener.name": listener}, 2: other})
+    external = spec_of(found).external
+    assert external is not None
+    assert external.listener == listener.upper()
+
+
+def test_case_08_racks_and_settings_keep_letters_of_every_script() -> None:
+    found = a_cluster(both(sasl_kerberos_service_name="naïve \U0001f680"))
+    brokers = {i: replace(b, rack="Zürich \U0001f680 1") for i, b in found.seen.brokers.items()}
+    spec = spec_of(replace(found, seen=replace(found.seen, brokers=brokers)))
+    assert spec.external is not None
+    assert {b.rack for b in spec.external.brokers} == {"Zürich \U0001f680 1"}
+
+
+def test_nothing_a_cluster_tells_makes_a_line_of_its_own_in_the_spec() -> None:
+    found = a_cluster()
+    odd = replace(found.seen, features={**found.seen.features, "x\nmetadata: {}": FeatureSeen(1, 0, 1)})
+    text = imported_spec(replace(found, seen=odd), name="theirs").text
+    assert "x?metadata: {} 1" in text
+    assert sum(line.startswith("metadata:") for line in text.splitlines()) == 1
+
+
 def test_a_voter_whose_address_nobody_tells_is_no_guess() -> None:
     with pytest.raises(ImportRefused, match="nobody tells the address of controller 9"):
         imported_spec(replace(a_cluster(), controllers={}), name="theirs")

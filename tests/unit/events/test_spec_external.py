@@ -41,7 +41,7 @@ def test_brokers_of_ours_may_join_and_theirs_may_all_have_left() -> None:
         ({"deletion": "destroy"}, "KEDGE-SPEC-080", "would take disks"),
         ({"kafka": ", metadataVersion: 4.1"}, "KEDGE-SPEC-080", "`kafka.metadataVersion` is not offered"),
         ({"version": "3.9.1", "kafka": ", mode: zookeeper"}, "KEDGE-SPEC-080", "within KRaft quorums only"),
-        ({"cluster_id": "short"}, "KEDGE-SPEC-025", "22 characters"),
+        ({"cluster_id": "x" * 256}, "KEDGE-SPEC-025", "at most 255 characters"),
     ],
 )
 def test_what_is_not_offered_there_is_refused_in_words(overrides: dict[str, Any], code: str, words: str) -> None:

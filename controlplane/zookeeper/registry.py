@@ -6,8 +6,8 @@ metadata over writes itself into `/controller`, and how far it has come into `/m
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
@@ -23,7 +23,7 @@ from kazoo.exceptions import (
 from controlplane.zookeeper.ensemble import utc_now
 from controlplane.zookeeper.errors import ZooKeeperRefused
 from controlplane.zookeeper.registered import RegisteredBroker, RegisteredPartition, RegistrySeen
-from controlplane.zookeeper.sessions import session, understood
+from controlplane.zookeeper.sessions import readable, session
 from planner.observed import TopicPartition
 
 _CLUSTER, _BROKERS, _CONTROLLER, _EPOCH = "/cluster/id", "/brokers/ids", "/controller", "/controller_epoch"
@@ -70,33 +70,41 @@ class KazooRegistry:
 
     def look(self) -> RegistrySeen:
         at, what = self._now(), "reading who is registered"
-        with self._reading(what) as client:
+        with session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
             client.sync("/")
             brokers = {}
             for name in _children(client, _BROKERS):
                 with suppress(NoNodeError):  # gone between the two
                     told, stat = client.get(f"{_BROKERS}/{name}")
-                    brokers[int(name)] = _broker(int(name), json.loads(told), stat.ephemeralOwner)
+                    with readable(f"{_BROKERS}/{name}"):
+                        brokers[int(name)] = _broker(int(name), json.loads(told), stat.ephemeralOwner)
             controller, migration = _json(client, _CONTROLLER), _json(client, _MIGRATION)
             return RegistrySeen(
                 at=at,
                 cluster_id=str(_json(client, _CLUSTER).get("id", "")),
                 brokers=brokers,
-                controller=int(str(controller.get("brokerid", -1))),
-                controller_epoch=int(_content(client, _EPOCH) or b"0"),
-                kraft_epoch=int(str(controller.get("kraftControllerEpoch", -1))),
+                controller=_number(_CONTROLLER, controller.get("brokerid", -1)),
+                controller_epoch=_number(_EPOCH, (_content(client, _EPOCH) or b"0").decode("ascii", "replace")),
+                kraft_epoch=_number(_CONTROLLER, controller.get("kraftControllerEpoch", -1)),
                 has_migration=client.exists(_MIGRATION) is not None,
-                written=int(str(migration.get("kraft_metadata_offset", -1))),
+                written=_number(_MIGRATION, migration.get("kraft_metadata_offset", -1)),
             )
 
     def partitions(self) -> Mapping[TopicPartition, RegisteredPartition]:
         what = "reading who leads the partitions"
-        with self._reading(what) as client:
+        with session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
             client.sync("/")
             topics = _each(client, {t: f"{_TOPICS}/{t}" for t in _children(client, _TOPICS)})
-            names = [TopicPartition(t, int(p)) for t, told in topics.items() for p in told["partitions"]]
-            found = _each(client, {n: f"{_TOPICS}/{n.topic}/partitions/{n.partition}/state" for n in names})
-            return {p: RegisteredPartition(int(s["leader"]), frozenset(s["isr"])) for p, s in found.items()}
+            names: list[TopicPartition] = []
+            for topic, told in topics.items():
+                with readable(f"{_TOPICS}/{topic}"):
+                    names += [TopicPartition(topic, int(p)) for p in told["partitions"]]
+            paths = {n: f"{_TOPICS}/{n.topic}/partitions/{n.partition}/state" for n in names}
+            found = {}
+            for name, state in _each(client, paths).items():
+                with readable(paths[name]):
+                    found[name] = RegisteredPartition(int(state["leader"]), frozenset(state["isr"]))
+            return found
 
     def found(self, cluster_id: str) -> None:
         what = "fixing the cluster id"
@@ -117,14 +125,16 @@ class KazooRegistry:
         """In one transaction with a check of `/controller_epoch`, as Kafka itself does it (3.9, `KafkaZkClient`,
         `deleteController`): each election writes both in one, so no newer controller can be met."""
         what = f"electing another controller than broker {broker}"
-        with self._reading(what) as client:
+        with session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
             client.sync("/")
             try:
                 reign, reign_stat = client.get(_EPOCH)
                 told, stat = client.get(_CONTROLLER)
             except NoNodeError:
                 return False  # nobody reigns: an election is under way
-            named = int(str(json.loads(told).get("brokerid", -1)))
+            with readable(_CONTROLLER):
+                named = int(str(json.loads(told).get("brokerid", -1)))
+                int(reign)
             if (named, int(reign)) != (broker, epoch) or not stat.ephemeralOwner:
                 return False
             change = client.transaction()
@@ -146,19 +156,12 @@ class KazooRegistry:
         with session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
             with suppress(NoNodeError):
                 told, stat = client.get(_CONTROLLER)
-                if not stat.ephemeralOwner and json.loads(told).get("kraftControllerEpoch", -1) >= 0:
+                with readable(_CONTROLLER):
+                    is_left = not stat.ephemeralOwner and json.loads(told).get("kraftControllerEpoch", -1) >= 0
+                if is_left:
                     client.delete(_CONTROLLER, version=stat.version)
             with suppress(NoNodeError):
                 client.delete(_MIGRATION)
-
-    @contextmanager
-    def _reading(self, what: str) -> Iterator[KazooClient]:
-        """A session in which what others wrote is read."""
-        with (
-            session(self._endpoints(), self._password, what=what, where=self._cluster) as client,
-            understood(what=what, where=self._cluster),
-        ):
-            yield client
 
 
 def _broker(broker: int, told: Mapping[str, object], owner: int) -> RegisteredBroker:
@@ -174,7 +177,9 @@ def _each(client: KazooClient, paths: Mapping[_Key, str]) -> dict[_Key, Any]:
     found = {}
     for key, answer in asked.items():
         with suppress(NoNodeError):
-            found[key] = json.loads(answer.get(timeout=_ANSWER_S)[0])
+            content = answer.get(timeout=_ANSWER_S)[0]
+            with readable(paths[key]):
+                found[key] = json.loads(content)
     return found
 
 
@@ -193,5 +198,12 @@ def _content(client: KazooClient, path: str) -> bytes:
 
 
 def _json(client: KazooClient, path: str) -> Mapping[str, object]:
-    found = json.loads(_content(client, path) or b"{}")
+    content = _content(client, path) or b"{}"
+    with readable(path):
+        found = json.loads(content)
     return found if isinstance(found, dict) else {}
+
+
+def _number(path: str, told: object) -> int:
+    with readable(path):
+        return int(str(told))

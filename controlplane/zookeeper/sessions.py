@@ -19,6 +19,7 @@ from kazoo.exceptions import (
 from kazoo.handlers.threading import KazooTimeoutError
 
 from controlplane.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from events.spec.problems import shorten
 
 _NOT_NOW = (
     ConnectionClosedError,
@@ -66,11 +67,27 @@ def session(
         client.close()
 
 
+class UnreadableNode(Exception):
+    """A node holds what those whose it is do not write there: nothing is read off it, and nothing is guessed."""
+
+
+@contextlib.contextmanager
+def readable(path: str) -> Iterator[None]:
+    """Raises UnreadableNode for what goes wrong in reading the content of that node: it is others' bytes."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        why = f"{path} holds what Kafka does not write there ({type(error).__name__}: {error})"
+        raise UnreadableNode(shorten(why, 300)) from error
+
+
 @contextlib.contextmanager
 def faults(*, what: str, where: str) -> Iterator[None]:
     """Turns kazoo's exceptions into ZooKeeperUnavailable (later) or ZooKeeperRefused (never so)."""
     try:
         yield
+    except UnreadableNode as error:
+        raise ZooKeeperUnavailable(what=what, where=where, why=str(error)) from error
     except _NOT_NOW as error:
         why = next((words for kind, words in _MEANING.items() if isinstance(error, kind)), _words(error))
         raise ZooKeeperUnavailable(what=what, where=where, why=why) from error
@@ -83,17 +100,6 @@ def faults(*, what: str, where: str) -> Iterator[None]:
         ) from error
     except KazooException as error:
         raise ZooKeeperRefused(what=what, where=where, why=_words(error)) from error
-
-
-@contextlib.contextmanager
-def understood(*, what: str, where: str) -> Iterator[None]:
-    """For reading what others wrote into ZooKeeper: what is not as Kafka writes it is ZooKeeperRefused, not a fault of
-    the reader's own that nobody expects."""
-    try:
-        yield
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        why = f"what is there is not as Kafka writes it: {type(error).__name__}: {error}"
-        raise ZooKeeperRefused(what=what, where=where, why=why) from error
 
 
 def _words(error: BaseException) -> str:

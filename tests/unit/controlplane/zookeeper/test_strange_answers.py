@@ -1,6 +1,5 @@
-"""What no ZooKeeper server says, or nobody but Kafka should have written there: told as such, never a crash."""
+"""What no ZooKeeper server says: told as such, never a crash."""
 
-import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -8,9 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from controlplane.zookeeper.errors import ZooKeeperRefused
 from controlplane.zookeeper.members import Member, MemberHealth
-from controlplane.zookeeper.sessions import understood
 from controlplane.zookeeper.words import health_of
 
 
@@ -57,15 +54,3 @@ def test_a_server_that_says_something_else_is_told_with_its_words(answers: list[
 def test_a_server_that_says_how_it_is_is_read(answers: list[bytes]) -> None:
     answers.append(b"Mode: leader\nZxid: 0x10\n")
     assert _asked() == MemberHealth(1, mode="leader", zxid=16)
-
-
-@pytest.mark.parametrize(
-    "content", ['{"brokerid": null}', '{"brokerid": "one"}', "[]", "not even json", '{"controller": 5}']
-)
-def test_what_is_not_as_kafka_writes_it_is_refused_in_words(content: str) -> None:
-    """Whoever looks gets a fault that gateways know, told and waited for, and no error nobody expects."""
-    with (
-        pytest.raises(ZooKeeperRefused, match="not as Kafka writes it"),
-        understood(what="reading who is registered", where="orders"),
-    ):
-        int(str(json.loads(content)["brokerid"]))

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from controlplane.cli.quantities import ago, counted, human_seconds
-from controlplane.foreigntext import shown
+from controlplane.foreigntext import shell_word, shown
 from controlplane.kafka.quorum import silent_for
 from controlplane.pathnames import group_address
 from controlplane.portal.access.rights import Rights
@@ -163,6 +163,7 @@ def _environment() -> Environment:
         "exact": _exact,
         "moment": moment_here,
         "seconds": human_seconds,
+        "shell_word": shell_word,
         "silent_for": silent_for,
     }
     made.filters.update(filters)

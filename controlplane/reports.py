@@ -7,6 +7,8 @@ at. A mark is never taken away; it counts as long as it is young.
 from collections.abc import Iterable
 from datetime import datetime
 
+from pydantic import ValidationError
+
 from agent.wire import Report
 from controlplane.converger.observation import STALE_AFTER, ReportSeen
 from controlplane.converger.ports import AGENT_REPORT
@@ -46,16 +48,25 @@ def reports_of(latest: LatestStore, uid: ClusterUid) -> dict[str, ReportSeen]:
 
 
 def reports_by_key(rows: Iterable[Observation]) -> dict[str, ReportSeen]:
-    """Reports as they are kept, by the key of their instance."""
-    return {row.subject.name: ReportSeen(Report.model_validate(dict(row.value)), row.observed_at) for row in rows}
+    """Reports as they are kept, by the key of their instance. One that another release kept and this one cannot read is
+    left out until its agent reports anew: it has not been heard, which is waited for, and no tick fails over it."""
+    read = ((row, _read(row)) for row in rows)
+    return {row.subject.name: ReportSeen(report, row.observed_at) for row, report in read if report is not None}
 
 
 def last_report(latest: LatestStore, cluster_uid: ClusterUid, key: str) -> ReportSeen | None:
-    """The last one of this instance, None where it never reported. Raises StoreUnavailable."""
+    """The last one of this instance, None where there is none that can be read. Raises StoreUnavailable."""
     kept = latest.get(Subject(AGENT_REPORT, cluster_uid, key))
-    return reports_by_key([kept])[key] if kept is not None else None
+    return reports_by_key([kept]).get(key) if kept is not None else None
 
 
 def ailing(marks: Iterable[Observation], now: datetime) -> frozenset[ClusterUid]:
     """Clusters of which something was found a moment ago."""
     return frozenset(m.subject.cluster_uid for m in marks if now - m.observed_at <= STALE_AFTER)
+
+
+def _read(row: Observation) -> Report | None:
+    try:
+        return Report.model_validate(dict(row.value))
+    except ValidationError:
+        return None

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from agent.client import Refused, RetryLater, ServerClient
 from agent.durable import sync_directory, write_durably
+from agent.exit_reason import exit_reason
 from agent.secretlog import remember_key
 from agent.trust import PinnedCa
 from agent.wire import BootData, CertificateRequest
@@ -147,8 +148,8 @@ def made_aside() -> SigningRequest:
         raise NoSigningRequest(str(error)) from error
     key_pem, begin, csr_pem = made.stdout.partition(_CSR_BEGINS)
     if made.returncode or not begin:
-        why = made.stderr.strip().splitlines()
-        raise NoSigningRequest(why[-1] if why else f"the process that makes it ended with {made.returncode}")
+        why = exit_reason(made.stderr).words
+        raise NoSigningRequest(why or f"the process that makes it ended with {made.returncode}")
     return SigningRequest(key_pem, begin + csr_pem)
 
 

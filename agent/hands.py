@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from agent.backoff import doubled_s
+from agent.exit_reason import ExitReason
 from agent.records import ServiceRecord
 from agent.services.storage import FormatFailed
 from agent.status import Status, Watch
@@ -33,6 +34,9 @@ _log = logging.getLogger(__name__)
 _LONG_RUN_S = 300.0
 """A process that ran this long and then ends starts the back-off anew."""
 _FORMAT_PAUSE_S = 5.0
+_REFUSED_PAUSE_S = 30.0
+"""Between two tries with a configuration that was refused: another one comes with another document, which waits for no
+pause. The tries that are left are for an image that is mended."""
 
 
 class Hands:
@@ -99,11 +103,16 @@ class Hands:
             return False
         self._say(name, "formatting", "")
         self._tell()
+        refused = ""
         try:
             self._a.services[name].format(watch.wanted, record)
         except (FormatFailed, OSError) as error:
-            watch.hold(self._a.clock.monotonic_s() + _FORMAT_PAUSE_S, f"formatting failed, tried again: {error}")
+            refused = error.refused if isinstance(error, FormatFailed) else ""
+            pause_s = _REFUSED_PAUSE_S if refused else _FORMAT_PAUSE_S
+            watch.hold(self._a.clock.monotonic_s() + pause_s, f"formatting failed, tried again: {error}")
             self._say(name, "failed", watch.hold_reason)
+        if refused != record.refused:
+            self._keep_record(name, record.refused_by(self._start_id(name), refused))
         return True
 
     def _start(self, name: ServiceName, local: LocalState) -> bool:
@@ -117,7 +126,8 @@ class Hands:
         try:
             self._a.services[name].start(wanted)
         except OSError as error:
-            self._hold_after_exit(name, record.crashed(after_long_run=False), f"could not be started: {error}", local)
+            record = record.crashed(after_long_run=False)
+            self._hold_after_exit(name, record, f"could not be started: {error}", ExitReason(""), local)
             return False
         process = self._a.services[name].process
         self._say(name, "starting", "", wanted.start_id, process.pid if process else 0)
@@ -159,18 +169,29 @@ class Hands:
         watch.metrics = {}
         record = local.services[name].record.crashed(after_long_run=long_run)
         what = f"exited unexpectedly with code {'unknown' if exit_code is None else exit_code}"
-        self._hold_after_exit(name, record, what, local, exit_code=exit_code)
+        # One that ran for long had its configuration taken.
+        reason = self._a.services[name].exit_reason()
+        reason = ExitReason(reason.words) if long_run else reason
+        self._hold_after_exit(name, record, what, reason, local, exit_code=exit_code)
         return False
 
     def _hold_after_exit(
-        self, name: ServiceName, record: ServiceRecord, what: str, local: LocalState, *, exit_code: int | None = None
+        self,
+        name: ServiceName,
+        record: ServiceRecord,
+        what: str,
+        why: ExitReason,
+        local: LocalState,
+        *,
+        exit_code: int | None = None,
     ) -> None:
         settings, in_a_row = self._a.settings, record.exits_in_a_row
         pause_s = doubled_s(settings.restart_backoff_s, settings.restart_backoff_cap_s, in_a_row)
-        reason = (
-            f"{what} ({in_a_row} in a row); next start in {pause_s:g} s; see {self._a.layout.logs / name}.log and .out"
-        )
-        self._keep_record(name, record)
+        said = f": {why.words}" if why.words else ""
+        next_start = f"({in_a_row} in a row); next start in {pause_s:g} s"
+        reason = f"{what}{said} {next_start}; see {self._a.layout.logs / name}.log and .out"
+        start_id = record.launch.start_id if record.launch else ""
+        self._keep_record(name, record.refused_by(start_id, why.words if why.is_configuration else ""))
         self._watches[name].hold(local.now_s + pause_s, reason)
         self._say(name, "failed", reason, exit_code=exit_code)
         _log.warning("%s %s", name, reason)

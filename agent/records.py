@@ -63,6 +63,10 @@ class ServiceRecord:
     unexpected_exits: int = 0
     used_directories: tuple[str, ...] = ()
     """Directory ids Kafka has run on here: such a directory is never formatted again, empty or not."""
+    refused: str = ""
+    """Kafka's words where it last refused the configuration it was given, by a start or by its formatting."""
+    refused_start: str = ""
+    """The start_id that was for."""
 
     def end_of(self, start_id: str) -> End | None:
         return next((end for end in reversed(self.ended) if end.start_id == start_id), None)
@@ -77,6 +81,10 @@ class ServiceRecord:
             exits_in_a_row=self.exits_in_a_row if same_start else 0,
             used_directories=tuple(sorted(directories.union(self.used_directories))),
         )
+
+    def refused_by(self, start_id: str, words: str) -> "ServiceRecord":
+        """What came of the last try of that start: `words` is "" where it failed for something else, or not at all."""
+        return replace(self, refused=words, refused_start=start_id if words else "")
 
     def finished(self, start_ids: tuple[str, ...], exit_code: int | None, at: datetime) -> "ServiceRecord":
         new = tuple(End(start_id, exit_code, at) for start_id in start_ids if self.end_of(start_id) is None)

@@ -31,7 +31,7 @@ class Reporting:
         upgrade, preemption = self._a.upgrade(), self._a.preemption()
         spoken = [name for name in local.services if self._watches[name].status is not None]
         said = (
-            tuple((name, self._watches[name].status) for name in spoken),
+            tuple((name, self._watches[name].status, self._watches[name].record.refused) for name in spoken),
             sorted(local.attached.values()),
             local.addresses,
             epoch,
@@ -119,6 +119,8 @@ class Reporting:
             hangs=status.state == "starting" and 0 < status.pid == watch.up_pid,
             log_lines=dict(watch.log_lines),
             old_clients=watch.old_clients,
+            refuses=_refusal(watch, status),
+            started=None if local.services[name].unreadable else watch.record.launch is not None,
         )
 
     def _finding(self, finding: Finding, now_s: float) -> FindingReport:
@@ -129,6 +131,12 @@ class Reporting:
             message=finding.message,
             numbers=dict(finding.numbers),
         )
+
+
+def _refusal(watch: Watch, status: Status) -> str:
+    """While the next try of the same start comes up it stands; it is over with a start that serves, or another one."""
+    is_of_it = status.start_id == watch.record.refused_start and status.state not in ("running", "stopped")
+    return watch.record.refused if is_of_it else ""
 
 
 def _lost_directories(name: ServiceName, facts: ServiceFacts, status: Status) -> tuple[FindingReport, ...]:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from agent.disks.volumes import Volumes
+from agent.exit_reason import ExitReason
 from agent.health.vitals import Vitals
 from agent.inbox import Inbox
 from agent.layout import Layout
@@ -80,6 +81,10 @@ class Service(Protocol):
 
     def vitals(self, service: ServiceDocument, usage: tuple[LogDirReport, ...], *, at_s: float) -> Vitals | None:
         """A sample of the running process, None when it does not tell."""
+        ...
+
+    def exit_reason(self) -> ExitReason:
+        """Why its last process ended, by what that wrote."""
         ...
 
     def log_lines(self, *, at_s: float) -> Mapping[str, int]:

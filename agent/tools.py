@@ -4,6 +4,8 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from agent.exit_reason import exit_reason
+
 _LIMIT_S = 120.0
 
 
@@ -40,9 +42,9 @@ def run_tool(command: Sequence[str]) -> Answer:
 
 
 def told(run: Tool, command: Sequence[str]) -> str:
-    """What the command prints. Raises `ToolFailed` with its last words when it fails."""
+    """What the command prints. Raises `ToolFailed` with the reason it gives when it fails."""
     answer = run(command)
     if answer.code != 0:
-        words = " ".join((answer.err or answer.out).split())[-300:]
+        words = exit_reason(answer.err or answer.out, most=300).words
         raise ToolFailed(f"{' '.join(command)} failed with exit code {answer.code}: {words}")
     return answer.out

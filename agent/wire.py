@@ -271,6 +271,16 @@ class ServiceReport(Wire):
     old_clients: tuple[OldClientReport, ...] = Field(
         default=(), description="the busiest; came later than wire version 1; an older agent tells none"
     )
+    refuses: str = Field(
+        default="",
+        description="the service's own words where it refuses the configuration of this start, and does not run for it."
+        " Came later than wire version 1; an older agent tells it in `message` alone",
+    )
+    started: bool | None = Field(
+        default=None,
+        description="whether a process of it was ever started on this VM: if not, nothing was kept on a volume that was"
+        " new when it came here. Came later than wire version 1; absent: an older agent, or one that cannot know",
+    )
 
 
 class HeartbeatReport(Wire):

@@ -100,8 +100,10 @@ def _maven(target: Path) -> None:
         check=False,
     )
     if done.returncode != 0 or _missing(target):
-        words = "\n".join((done.stdout + done.stderr).strip().splitlines()[-8:])
-        raise JarsMissing(f"Maven could not fetch {', '.join(_missing(target))}:\n{words}")
+        from agent.exit_reason import exit_reason  # here alone: executors get our packages without the agent
+
+        words = exit_reason(done.stdout + done.stderr).words
+        raise JarsMissing(f"Maven could not fetch {', '.join(_missing(target))}: {words}")
 
 
 if __name__ == "__main__":

@@ -6,12 +6,14 @@ from importlib import resources
 from pathlib import Path
 
 from agent.durable import write_durably
+from agent.exit_reason import ExitReason, exit_reason
 from agent.health.loglines import LogLines
 from agent.health.reading import read_vitals
 from agent.health.vitals import Vitals
 from agent.layout import Layout
 from agent.metrics import Jolokia, JolokiaSilent
 from agent.process import Marks, ServiceProcess, adopt, spawn
+from agent.services.last_run import LastRun
 from agent.services.launch import JOLOKIA_PORT, Installation, service_environment
 from agent.services.properties import log4j2_properties
 from agent.settings import AgentSettings
@@ -35,6 +37,7 @@ class JavaService:
         self._process = adopt(self._marks)
         self._jolokia: tuple[str, Jolokia] | None = None
         self._log_lines = LogLines(layout.logs / f"{name}.log")
+        self._last_run = LastRun(log=layout.logs / f"{name}.log", output=layout.logs / f"{name}.out")
 
     @property
     def process(self) -> ServiceProcess | None:
@@ -56,6 +59,10 @@ class JavaService:
         wanted = (str(service.node_id), service.kafka_version)
         return replace(vitals, wanted=wanted, no_op_every_ms=int(service.settings.get(NO_OP_EVERY, NO_OP_EVERY_MS)))
 
+    def exit_reason(self) -> ExitReason:
+        """Why its last process ended, by what that wrote."""
+        return exit_reason(self._last_run.written())
+
     def log_lines(self, *, at_s: float) -> Mapping[str, int]:
         self._log_lines.look(at_s)
         return self._log_lines.per_minute
@@ -74,6 +81,7 @@ class JavaService:
     def _launch(self, command: Sequence[str], start_id: str) -> None:
         """Raises `OSError` when Java cannot be run."""
         output, env = self._layout.logs / f"{self._name}.out", service_environment()
+        self._last_run.begins()
         self._process = spawn(tuple(command), marks=self._marks, start_id=start_id, output=output, env=env)
 
     def _metrics_port(self, service: ServiceDocument) -> Jolokia | None:

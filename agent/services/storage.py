@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from agent.durable import sync_directory, sync_tree, write_durably
+from agent.exit_reason import exit_reason
 from agent.layout import Layout
 from agent.services.zoo_cfg import write_first_configuration
 from agent.steps import StorageFacts
@@ -22,7 +23,14 @@ _BESIDE = ".kafka.formatting-"
 
 
 class FormatFailed(Exception):
-    """The storage tool failed; retry later. Nothing was left behind."""
+    """The storage tool failed; retry later. Nothing was left behind.
+
+    `refused` are its words where it refuses the configuration, "" where it failed for something else.
+    """
+
+    def __init__(self, message: str, *, refused: str = "") -> None:
+        super().__init__(message)
+        self.refused = refused
 
 
 def storage_facts(service: ServiceDocument, layout: Layout, *, used: Sequence[str]) -> StorageFacts:
@@ -174,7 +182,7 @@ def _meta(service: ServiceDocument, log_dir: LogDir, *, has_migrated: bool = Fal
 
 
 def run_storage_tool(command: Sequence[str], *, env: Mapping[str, str], timeout_s: float) -> None:
-    """Runs the tool. Raises `FormatFailed` with its last words."""
+    """Runs the tool. Raises `FormatFailed` with the reason it gives."""
     try:
         done = subprocess.run(
             command,
@@ -188,5 +196,7 @@ def run_storage_tool(command: Sequence[str], *, env: Mapping[str, str], timeout_
     except (OSError, subprocess.TimeoutExpired) as error:
         raise FormatFailed(f"kafka-storage format did not run: {error}") from error
     if done.returncode != 0:
-        last_words = (done.stderr + done.stdout).strip()[-500:]
-        raise FormatFailed(f"kafka-storage format failed with exit code {done.returncode}: {last_words}")
+        reason = exit_reason(done.stderr + done.stdout)
+        refused = reason.words if reason.is_configuration else ""
+        message = f"kafka-storage format failed with exit code {done.returncode}: {reason.words}"
+        raise FormatFailed(message, refused=refused)

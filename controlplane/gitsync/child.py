@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from agent.exit_reason import exit_reason
 from controlplane.gitsync.faults import SourceFault, Stopped
 from events.spec.problems import shorten
 
@@ -122,12 +123,14 @@ def bytes_in(folder: Path) -> int:
 
 
 def refusal(answer: Answer, *, secrets: Sequence[str] = ()) -> str:
-    """The last thing git complained of, on one line, without what may be a secret."""
-    lines = [line.strip() for line in answer.errors.splitlines() if line.strip()]
-    told = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else "")
+    """What git complained of, on one line, without what may be a secret. Its own word goes before what it repeats of a
+    server's."""
+    errors = answer.errors
     for secret in secrets:
-        told = told.replace(secret, "***")
-    return shorten(told, 300) or f"git ended with code {answer.code}"
+        errors = errors.replace(secret, "***")
+    lines = [line.strip() for line in errors.splitlines()]
+    told = next((line for line in lines if line.startswith(("fatal:", "error:"))), "")
+    return shorten(told, 300) or exit_reason(errors, most=300).words or f"git ended with code {answer.code}"
 
 
 def _verb(arguments: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from agent.exit_reason import exit_reason
 from providers import process
 from providers.errors import CloudUnavailable
 
@@ -93,7 +94,7 @@ def archive_classes(libs: Path, work: Path, roles: tuple[str, str]) -> tuple[Pat
     for archive in archives:
         if not archive.exists():
             raise CloudUnavailable(
-                f"Java wrote no {archive.name}; see {archive.with_suffix('.log').read_text()[-2000:]}"
+                f"Java wrote no {archive.name}: {exit_reason(archive.with_suffix('.log').read_text()).words}"
             )
     return archives
 
@@ -120,7 +121,7 @@ def _format(java: str, libs: Path, work: Path, cluster: str) -> None:
         check=False,
     )
     if done.returncode != 0:
-        raise CloudUnavailable(f"Kafka's storage tool failed: {done.stderr.strip()[-500:]}")
+        raise CloudUnavailable(f"Kafka's storage tool failed: {exit_reason(done.stderr).words}")
     identity = secrets.token_urlsafe(16).replace("-", "a")
     meta = f"version=1\ncluster.id={cluster}\nnode.id=2\ndirectory.id={identity}\n"
     (work / "broker" / "data" / "meta.properties").write_text(meta)
@@ -148,7 +149,7 @@ def _running(java: str, libs: Path, role: str, work: Path) -> Iterator[None]:
         )
     try:
         if not process.wait_until(lambda: _ready(role, log) or started.poll() is not None, timeout_s=_BOOT_TIMEOUT_S):
-            raise CloudUnavailable(f"the throw-away {role} does not come up: {log.read_text()[-1000:]}")
+            raise CloudUnavailable(f"the throw-away {role} does not come up: {exit_reason(log.read_text()).words}")
         yield
     finally:
         started.send_signal(signal.SIGTERM)

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from agent.exit_reason import exit_reason
 from providers.errors import CloudUnavailable
 from providers.local.cds import archive_classes, roles_of
 from providers.local.record import locked
@@ -80,8 +81,7 @@ def _maven(version: str, target: Path) -> None:
         env=dict(os.environ),
     )
     if done.returncode != 0 or not target.is_dir():
-        words = "\n".join((done.stdout + done.stderr).strip().splitlines()[-8:])
-        raise CloudUnavailable(f"Maven could not fetch Kafka {version}:\n{words}")
+        raise CloudUnavailable(f"Maven could not fetch Kafka {version}: {exit_reason(done.stdout + done.stderr).words}")
 
 
 def _complete(home: Path) -> bool:

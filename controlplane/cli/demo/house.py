@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 
+from agent.exit_reason import exit_reason
 from controlplane.cli.address import locate
 from controlplane.cli.client import Client
 from controlplane.cli.errors import CliError
@@ -72,7 +73,7 @@ class House:
         deadline = time.monotonic() + START_WITHIN_S
         while time.monotonic() < deadline:
             if not self.is_up:
-                raise DemoFailed(f"the server ended at once:\n{self.tail()}")
+                raise DemoFailed(f"the server ended at once: {self._reason()}\n{self.tail()}")
             try:
                 self.client.version(timeout_s=2)
                 return
@@ -96,6 +97,13 @@ class House:
         """Where the portal is and how to sign in, as the server told it at its first start; "" if it did not."""
         told = self.log.read_text(errors="replace").splitlines()
         return "\n".join(line for line in told if line.startswith("The portal is at "))
+
+    def _reason(self) -> str:
+        """Why the server ended, where its log is one that says so: the end of a log rarely does."""
+        try:
+            return exit_reason(self.log.read_text(errors="replace")).words
+        except OSError as error:
+            return f"({error})"
 
     def tail(self, lines: int = 15) -> str:
         """The end of the server's log."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from agent.client import NewDocument
 from agent.disks.volumes import GivenVolumes
+from agent.exit_reason import ExitReason
 from agent.health.vitals import Vitals
 from agent.inbox import Inbox
 from agent.layout import Layout
@@ -64,6 +65,7 @@ class FakeKafka:
         self.start_error: OSError | None = None
         self.seen_formatting: list[str] = []
         self.offline_log_dirs = 0
+        self.reason = ExitReason("")
 
     def is_installed(self, service: ServiceDocument) -> bool:
         return service.kafka_version == "4.1.1"
@@ -97,6 +99,9 @@ class FakeKafka:
     def vitals(self, service: ServiceDocument, usage: tuple[LogDirReport, ...], *, at_s: float) -> Vitals | None:
         pid = self.process.pid if self.process else 0
         return Vitals(at_s=at_s, pid=pid, offline_log_dirs=self.offline_log_dirs)
+
+    def exit_reason(self) -> ExitReason:
+        return self.reason
 
     def log_lines(self, *, at_s: float) -> Mapping[str, int]:
         return {"errors": 4}

@@ -1,7 +1,9 @@
 """Builds reports: at once when something changed, and every few seconds anyway."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import timedelta
+from functools import partial
 
 from agent import __version__
 from agent.boots import Sequence
@@ -10,7 +12,15 @@ from agent.health.vitals import Finding
 from agent.status import Status, Watch
 from agent.steps import LocalState, ServiceFacts
 from agent.surroundings import Surroundings
-from agent.wire import DIRECTORY_LOST, FindingReport, PacketFilterReport, Report, ServiceName, ServiceReport
+from agent.wire import (
+    DIRECTORY_LOST,
+    FindingReport,
+    PacketFilterReport,
+    ProgressReport,
+    Report,
+    ServiceName,
+    ServiceReport,
+)
 
 
 class Reporting:
@@ -80,19 +90,21 @@ class Reporting:
         watch.old_clients = service.old_clients(watch.wanted) if is_running else ()
         if not is_running:
             watch.sampled_s = float("-inf")  # sample again as soon as it runs
-        self._check(name, local.now_s, watch.status.pid if is_running and watch.status else 0)
+        self._check(name, local.now_s, watch.status)
 
-    def _check(self, name: ServiceName, now_s: float, pid: int) -> None:
-        """What is wrong inside a service that runs; of one that does not, nothing is known."""
+    def _check(self, name: ServiceName, now_s: float, status: Status | None) -> None:
+        """What is wrong inside a service that runs, and how far one comes that starts, too; of any other nothing is
+        known."""
         watch, service, checkup = self._watches[name], self._a.services[name], self._checkups[name]
-        wanted = watch.wanted
-        if pid and wanted is not None:
-            checkup.look(now_s, pid, lambda: service.vitals(wanted, watch.log_dirs, at_s=now_s))
-            watch.log_lines = service.log_lines(at_s=now_s)
+        wanted, serves = watch.wanted, status is not None and status.state == "running"
+        is_there = status is not None and status.pid > 0 and status.state in ("running", "starting")
+        if status is not None and is_there and wanted is not None:
+            take = partial(service.vitals, wanted, watch.log_dirs, at_s=now_s)
+            checkup.look(now_s, status.pid, take, serves=serves)
         else:
             checkup.forget()
-            watch.log_lines = {}
-        watch.findings = checkup.findings
+        watch.log_lines = service.log_lines(at_s=now_s) if serves and is_there and wanted is not None else {}
+        watch.findings, watch.progress = checkup.findings, checkup.progress
 
     def _service_report(self, name: ServiceName, local: LocalState) -> ServiceReport:
         """The version is that of the launch the status speaks of, which may be older than the document's."""
@@ -116,6 +128,7 @@ class Reporting:
                 *(self._finding(finding, local.now_s) for finding in watch.findings),
                 *_lost_directories(name, local.services[name], status),
             ),
+            progress=tuple(ProgressReport(**asdict(one)) for one in watch.progress),
             hangs=status.state == "starting" and 0 < status.pid == watch.up_pid,
             log_lines=dict(watch.log_lines),
             old_clients=watch.old_clients,

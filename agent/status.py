@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from agent.health.progress import Progress
 from agent.health.vitals import Finding
 from agent.records import ServiceRecord
 from agent.wire import LogDirReport, OldClientReport, ServiceDocument, ServiceState
@@ -42,6 +43,7 @@ class Watch:
     log_dirs: tuple[LogDirReport, ...] = ()
     metrics: Mapping[str, float] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+    progress: tuple[Progress, ...] = ()
     log_lines: Mapping[str, int] = field(default_factory=dict)
     old_clients: tuple[OldClientReport, ...] = ()
 

@@ -234,6 +234,22 @@ class FindingReport(Wire):
     numbers: dict[str, float] = Field(default_factory=dict)
 
 
+class ProgressReport(Wire):
+    """How far something inside a service came in the last `over_s` seconds, in units of its own: whoever is busy and
+    advances gets better by itself. `advanced` 0 says that it stood still for all of a time long enough to say so."""
+
+    name: str = Field(
+        description="metadata, partitions, recovery, replicas, heap, collecting, threads, descriptors or uncleanable"
+    )
+    over_s: float = Field(gt=0)
+    advanced: float = Field(ge=0)
+    left: float | None = Field(default=None, description="what is left of it; absent: not known")
+    closer: float | None = Field(
+        default=None, description="by how much less is left than before, below 0 by how much more"
+    )
+    position: float | None = Field(default=None, description="where it is now: of metadata the applied offset")
+
+
 class OldClientReport(Wire):
     """Requests a broker had that the next major version of Kafka refuses, since its start, by client."""
 
@@ -260,6 +276,11 @@ class ServiceReport(Wire):
     metrics: dict[str, float] = Field(default_factory=dict, description="a small digest by Jolokia, by short name")
     findings: tuple[FindingReport, ...] = Field(
         default=(), description="came later than wire version 1; an older agent tells none"
+    )
+    progress: tuple[ProgressReport, ...] = Field(
+        default=(),
+        description="of a service that starts, too; came later than wire version 1: an older agent tells none, which"
+        " is not known and no standstill",
     )
     hangs: bool = Field(
         default=False,

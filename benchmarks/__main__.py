@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import benchmarks
 
-SHARED = {"chosen", "loaded", "memory", "processor"}
+SHARED = {"busy", "chosen", "loaded", "memory", "processor", "watched"}
 """Modules beside the benchmarks that measure for several of them."""
 
 TAKE_ARGUMENTS = {"healing", "lifecycle", "portal", "surge"}

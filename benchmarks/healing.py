@@ -6,10 +6,12 @@ Rows: `broker-vm-killed` (kill -9 of a broker's VM: the loss is recorded, the re
 fully replicated again), `hung-move` (a move hangs on a frozen target: cured, roll over), `game` (15 seeded faults on a
 loaded cluster of six brokers, nothing lost; as root with `ip`, faults of disks and networks among them), `rest` and
 `rest-zookeeper` (no alarm and no act of any kind, a restart or a move among them, while nothing is wrong) and `rolls`
-(none while every VM is replaced, three times over); in these three every detector looks (`benchmarks.watched`).
-`--scale` multiplies 24 MiB of data (200 MiB on each broker in `broker-vm-killed`), the time at rest (60 s) and the
-faults of the game. All rows without `--row`. What a row found is in FILE as soon as it ends, whatever becomes of the
-others.
+(none while every VM is replaced, three times over); in these three every detector looks (`benchmarks.watched`). `busy`
+(no act of any kind on three brokers that get 4,000 partitions with three replicas while burners of CPU keep the machine
+busy, for 15 min; `acts` is 0).
+`--scale` multiplies 24 MiB of data (200 MiB on each broker in `broker-vm-killed`), the times at rest (60 s) and busy
+(15 min), and the faults of the game. All rows without `--row`. What a row found is in FILE as soon as it ends, whatever
+becomes of the others.
 """
 
 import os
@@ -20,6 +22,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from benchmarks.busy import busy
 from benchmarks.chosen import measured
 from benchmarks.loaded import MIB, LoadedRow, on_a_cluster
 from benchmarks.watched import Watch, conditions_told, on_a_watched_cluster
@@ -39,6 +42,8 @@ NOTICED_WITHIN_S, SERVES_WITHIN_S = 15.0, 60.0
 ROLLS = 3
 SPEC = ClusterSpec(name="bench", controllers=3, hung_after_s=10)
 ZOOKEEPER = replace(SPEC, name="bench-zk", version="3.9.1", quorum="zookeeper", join_deadline_s=120)
+BUSY = replace(SPEC, name="bench-busy", controllers=1, heap_mib=640, disk_gib=4, join_deadline_s=600, hung_after_s=300)
+"""All waits as long as they are for a user: what they are for is to tell who is busy from who is gone."""
 REST_S = 60.0
 LOOK_EVERY_S = 0.2
 GAME_EVENTS = 15
@@ -58,6 +63,7 @@ def main(arguments: Sequence[str] = ()) -> dict[str, Any]:
     rows["rest"] = partial(on_a_watched_cluster, rest, SPEC, LEDGER_MIB)
     rows["rest-zookeeper"] = partial(on_a_watched_cluster, rest, ZOOKEEPER, LEDGER_MIB)
     rows["rolls"] = partial(on_a_watched_cluster, _rolls, SPEC, LEDGER_MIB)
+    rows["busy"] = partial(on_a_cluster, busy, BUSY, 0, settings={"KEDGE_LOSS_GRACE_S": "300"})
     rows["game"] = partial(on_a_cluster, _game, six, LEDGER_MIB, settings=_game_settings())
     return measured("healing", rows, arguments)
 

@@ -10,7 +10,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
-from planner.breakdown import ASTRAY, Manner
+from planner.breakdown import Manner
+from planner.cure_checks import NOTHING_KNOWN, Evidence, Question, is_shared, why_no_act
+from planner.cure_table import RESTART_FAILED, ROWS, TARGET_DEAD, Sharing
 
 
 class Cure(StrEnum):
@@ -20,30 +22,12 @@ class Cure(StrEnum):
     REPLACE = "replace"
 
 
-CONTROLLER_STUCK = "controller_stuck"
-
-_A_FRESH_PROCESS_HELPS = frozenset(
-    {
-        "deadlock",
-        "heap_full",
-        "memory_leak",
-        "gc_thrashing",
-        "threads_exhausted",
-        "descriptors_exhausted",
-        "log_cleaner_dead",
-        "log_cleaner_gave_up",
-        "metadata_lag",
-        "metadata_errors",
-        "wrong_identity",
-        "zookeeper_session",
-        ASTRAY,
-        CONTROLLER_STUCK,
-    }
-)
 _THE_DISK_FAILED = frozenset({"log_dir_failed", "directory_lost"})
 """A new process would find the same disk, or nothing on it."""
 _THE_MACHINE_FAILED = frozenset(Manner)
-"""No process comes up there, or nobody can tell it to. What is in no set is for a person: more brokers, more disk."""
+"""No process comes up there, or nobody can tell it to."""
+_BY_OTHERS = frozenset({TARGET_DEAD, RESTART_FAILED})
+"""What comes by `may_replace` alone."""
 
 LASTED = timedelta(hours=6)
 """A restart after which the same finding stays away for so long was a cure; sooner, the next cure is a new VM."""
@@ -53,11 +37,11 @@ BACK_OFF = timedelta(minutes=10)
 
 WITHIN = timedelta(days=1)
 
-_SHARED_BY = 2
-"""Half of the peers, and at least so many, with the same finding have a cause in common."""
-
 NOBODY: Mapping[str, frozenset[str]] = MappingProxyType({})
 """Peers where none are known."""
+
+NO_EVIDENCE: Mapping[str, Evidence] = MappingProxyType({})
+"""Evidence where nothing is known beside the findings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +107,8 @@ class Refusal:
     reason: str
     gave_up: bool
     until: datetime | None = None
+    question: Question | None = None
+    """Where acting on it would make it no better: by which of the three questions."""
 
 
 def prescribe(
@@ -131,19 +117,24 @@ def prescribe(
     policy: HealingPolicy,
     now: datetime,
     peers: Mapping[str, frozenset[str]] = NOBODY,
+    evidence: Mapping[str, Evidence] = NO_EVIDENCE,
 ) -> tuple[tuple[Prescription, ...], tuple[Refusal, ...]]:
     """The cures of which the first begins now that may, of the finding that is there longest before others: what keeps
     one waiting may be what the next one cures. And what is left alone, with the reason.
 
     `ailments` are of services that answer now; `past` is everything that was done to this cluster, oldest first;
-    `peers` by service (`Ailment.whose`) the nodes whose service does the same, its own among them.
+    `peers` by service (`Ailment.whose`) the nodes whose service does the same, its own among them; `evidence` by
+    service what else is known of it.
     """
     recent = [c for c in past if now - c.at < WITHIN]
     ill, prescriptions, refusals = tuple(ailments), [], []
     for ailment in sorted(ill, key=lambda a: (a.since, a.key, a.service, a.finding)):
-        judged = _judge(ailment, recent, [c for c in past if c.node == ailment.node], policy, now)
+        have = frozenset(a.node for a in ill if (a.finding, a.service) == (ailment.finding, ailment.service))
+        had = frozenset(c.node for c in past if c.was_of(ailment) and now - c.at < LASTED)
+        around = _Around(have, had, peers.get(ailment.whose, frozenset()), evidence.get(ailment.whose, NOTHING_KNOWN))
+        judged = _judge(ailment, recent, [c for c in past if c.node == ailment.node], policy, now, around)
         if isinstance(judged, Prescription) and judged.cure is Cure.REPLACE:
-            judged = _unless_shared(judged, ill, past, peers.get(ailment.whose, frozenset()), now)
+            judged = _unless_shared(judged, around)
         if isinstance(judged, Refusal):
             refusals.append(judged)
         elif judged is not None:
@@ -151,45 +142,66 @@ def prescribe(
     return tuple(prescriptions), tuple(refusals)
 
 
-def _unless_shared(
-    wanted: Prescription, ill: Sequence[Ailment], past: Sequence[PastCure], peers: frozenset[str], now: datetime
-) -> Prescription | Refusal:
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """Who has the same finding now or was cured of it lately, who does the same, and what else is known."""
+
+    have: frozenset[str]
+    had: frozenset[str]
+    peers: frozenset[str]
+    evidence: Evidence
+
+
+def _unless_shared(wanted: Prescription, around: _Around) -> Prescription | Refusal:
     """No new VM for what many have at once: each would copy all of a broker's data, and have it too. A disk that failed
     is nobody else's."""
-    ailment = wanted.ailment
-    if ailment.finding.partition(":")[0] not in _A_FRESH_PROCESS_HELPS:
-        return wanted
-    have = {a.node for a in ill if (a.finding, a.service) == (ailment.finding, ailment.service)}
-    had = {c.node for c in past if c.was_of(ailment) and now - c.at < LASTED}
-    sharing = len((have | had) & peers)
-    if sharing < _SHARED_BY or 2 * sharing < len(peers):
+    row = ROWS[wanted.ailment.finding.partition(":")[0]]
+    together = around.have | around.had
+    if row.sharing is Sharing.NOTHING_WITHHELD or not is_shared(together, around.peers):
         return wanted
     reason = (
-        f"{wanted.reason}, and {sharing} of {len(peers)} have it or were cured of it within 6 h: what they share "
-        "(load, settings, the controllers) is the cause, and no new VM takes that away"
+        f"{wanted.reason}, and {len(together & around.peers)} of {len(around.peers)} have it or were cured of it "
+        "within 6 h: what they share (load, settings, the controllers) is the cause, and no new VM takes that away"
     )
-    return Refusal(ailment, reason, gave_up=True)
+    return Refusal(wanted.ailment, reason, gave_up=True)
 
 
 def may_replace(
-    ailment: Ailment, past: Sequence[PastCure], policy: HealingPolicy, now: datetime
+    ailment: Ailment,
+    past: Sequence[PastCure],
+    policy: HealingPolicy,
+    now: datetime,
+    *,
+    have: frozenset[str] = frozenset(),
+    peers: frozenset[str] = frozenset(),
+    evidence: Evidence = NOTHING_KNOWN,
 ) -> Prescription | Refusal:
-    """A new VM for something that others than its agent found, under the caps of all cures; or why it gets none."""
+    """A new VM for something that others than its agent found, by the same questions and under the caps of all cures;
+    or why it gets none. `have` are the nodes of `peers` that are as ill."""
+    against = why_no_act(ailment.finding, False, ailment.node, have, peers, evidence)
+    if against is not None:
+        return Refusal(ailment, against.words, gave_up=False, question=against.question)
     recent = [c for c in past if now - c.at < WITHIN]
     own = [c for c in past if c.node == ailment.node]
     return _within_caps(Prescription(ailment, Cure.REPLACE, "it does not serve"), recent, own, policy, now)
 
 
 def _judge(
-    ailment: Ailment, recent: Sequence[PastCure], own: Sequence[PastCure], policy: HealingPolicy, now: datetime
+    ailment: Ailment,
+    recent: Sequence[PastCure],
+    own: Sequence[PastCure],
+    policy: HealingPolicy,
+    now: datetime,
+    around: _Around,
 ) -> Prescription | Refusal | None:
     kind = ailment.finding.partition(":")[0]
-    if (
-        kind not in _A_FRESH_PROCESS_HELPS | _THE_DISK_FAILED | _THE_MACHINE_FAILED
-        or now - ailment.since < policy.after
-    ):
+    if kind not in ROWS.keys() - _BY_OTHERS or now - ailment.since < policy.after:
         return None
     cure, why = _gentlest(ailment, kind, own, now)
+    is_restart = cure is Cure.RESTART
+    against = why_no_act(kind, is_restart, ailment.node, around.have, around.peers, around.evidence)
+    if against is not None:
+        return Refusal(ailment, against.words, gave_up=False, question=against.question)
     return _within_caps(Prescription(ailment, cure, why), recent, own, policy, now)
 
 

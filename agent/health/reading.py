@@ -53,6 +53,33 @@ _REQUESTS: Mapping[str, Mapping[str, object]] = {
         "mbean": "kafka.server:type=broker-metadata-metrics",
         "attribute": "last-applied-record-lag-ms",
     },
+    "metadata_applied": {
+        "type": "read",
+        "mbean": "kafka.server:type=broker-metadata-metrics",
+        "attribute": "last-applied-record-offset",
+    },
+    "partitions": {
+        "type": "read",
+        "mbean": "kafka.server:type=ReplicaManager,name=PartitionCount",
+        "attribute": "Value",
+    },
+    "leaders": {"type": "read", "mbean": "kafka.server:type=ReplicaManager,name=LeaderCount", "attribute": "Value"},
+    "replica_lag": {
+        "type": "read",
+        "mbean": "kafka.server:type=ReplicaFetcherManager,name=MaxLag,clientId=Replica",
+        "attribute": "Value",
+    },
+    # KIP-831: there while a broker opens its logs, and gone afterwards.
+    "logs_to_recover": {
+        "type": "read",
+        "mbean": "kafka.log:type=LogManager,name=remainingLogsToRecover,*",
+        "attribute": "Value",
+    },
+    "segments_to_recover": {
+        "type": "read",
+        "mbean": "kafka.log:type=LogManager,name=remainingSegmentsToRecover,*",
+        "attribute": "Value",
+    },
     "metadata_load_errors": {
         "type": "read",
         "mbean": "kafka.server:type=broker-metadata-metrics",
@@ -109,6 +136,12 @@ def read_vitals(jolokia: Jolokia, *, at_s: float, pid: int, log_dirs: Sequence[L
         identity=_identity(told["app_info"]),
         is_active_controller=None if (active := whole(told["active_controllers"])) is None else active == 1,
         metadata_log_end=whole(told["metadata_log_end"]),
+        metadata_applied=whole(told["metadata_applied"]),
+        partitions=whole(told["partitions"]),
+        leaders=whole(told["leaders"]),
+        replica_lag=whole(told["replica_lag"]),
+        logs_to_recover=_sum(told["logs_to_recover"], "Value"),
+        segments_to_recover=_sum(told["segments_to_recover"], "Value"),
         metadata_errors=_both(told["metadata_load_errors"], told["metadata_apply_errors"]),
         free_bytes={d.name: d.free_bytes for d in log_dirs},
         total_bytes={d.name: d.total_bytes for d in log_dirs},

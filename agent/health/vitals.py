@@ -30,6 +30,15 @@ class Vitals:
     """Bytes that moves brought: of partitions of which this broker is to be a new replica."""
     metadata_lag_ms: int | None = None
     metadata_errors: int | None = None
+    metadata_applied: int | None = None
+    """Offset of the last metadata record the broker has applied."""
+    partitions: int | None = None
+    leaders: int | None = None
+    replica_lag: int | None = None
+    """Records the replica that is furthest behind has still to fetch."""
+    logs_to_recover: int | None = None
+    """Of a broker that starts: logs it has not opened yet."""
+    segments_to_recover: int | None = None
     is_active_controller: bool | None = None
     metadata_log_end: int | None = None
     """Of the quorum's log, as this member has it."""

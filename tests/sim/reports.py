@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from agent.wire import FindingReport, LogDirReport, Report, ServiceDocument, ServiceReport, ServiceState
+from agent.wire import FindingReport, LogDirReport, ProgressReport, Report, ServiceDocument, ServiceReport, ServiceState
 from tests.sim.vms import Vm, file_systems, findings_of, lost_directories
 
 if TYPE_CHECKING:
@@ -58,13 +58,17 @@ def _of_service(machines: "Services", vm: Vm, service: ServiceDocument, at: date
     rests: ServiceState = "failed" if machines.breakdowns.holds(vm, machines.seconds) else "waiting"
     state: ServiceState = "stopped" if spent in vm.spent else "running" if up else "starting" if process else rests
     findings = findings_of(illness, failed, at) if up else ()
+    progress: tuple[ProgressReport, ...] = ()
+    if machines.metadata is not None and service.name == "broker" and process is not None and up:
+        lags, progress = machines.metadata.look(machines, vm, process, at)
+        findings += lags
     metrics = dict(machines.kafka.migration.metrics(service)) if up else {}
     if vm.key in machines.breakdowns.exits:
         metrics["unexpected_exits"] = float(machines.breakdowns.exits[vm.key])
     disks = file_systems(machines.attached.on(vm, machines.volumes), service)
     if service.name == "broker" and service.node_id in machines.kafka.shelves.full():
         disks = tuple([d.model_copy(update={"free_bytes": 0}) for d in disks])
-    made_of = (state, since, findings, metrics, disks)
+    made_of = (state, since, findings, progress, metrics, disks)
     before = vm.told.get(service.name)
     if before is None or before[0] is not service or before[1] != made_of:
         before = vm.told[service.name] = service, made_of, _service_report(service, *made_of)
@@ -76,6 +80,7 @@ def _service_report(
     state: ServiceState,
     since: datetime,
     findings: tuple[FindingReport, ...],
+    progress: tuple[ProgressReport, ...],
     metrics: dict[str, float],
     log_dirs: tuple[LogDirReport, ...],
 ) -> ServiceReport:
@@ -87,6 +92,7 @@ def _service_report(
         node_id=service.node_id,
         since=since,
         findings=findings,
+        progress=progress,
         metrics=metrics,
         log_dirs=log_dirs,
     )

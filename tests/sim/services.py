@@ -14,6 +14,7 @@ from providers.handover import Handover
 from tests.fakes.kafka import FakeKafka
 from tests.sim.breakdowns import Breakdowns
 from tests.sim.evidence import Evidence, Violation
+from tests.sim.metadatawork import MetadataWork
 from tests.sim.reports import report_of
 from tests.sim.strangers import Strangers
 from tests.sim.vms import BOOT_S, START_S, Attached, Illness, Process, Vm, too_old
@@ -68,6 +69,8 @@ class Services:
         """Of controllers, those a process ran on."""
         self.illnesses: dict[str, Illness] = {}
         """By instance key; of a server beside a broker by its own (`Vm.service_key`)."""
+        self.metadata: MetadataWork | None = None
+        """How brokers come on with metadata, where that is of interest."""
         self.breakdowns = Breakdowns()
         self.strangers = Strangers()
         self.had_volumes: dict[int, set[str]] = {}
@@ -209,6 +212,7 @@ class Services:
         is_hurt = any(v.key in self.blank for v in self.volumes.values()) or any(self.has_lost(s) for s in told)
         is_hurt |= any(self.kafka.serves(broker) for broker in self.failed_disks)
         is_hurt |= bool(self.breakdowns.frozen or self.breakdowns.looping or self.strangers.among(self.vms))
+        is_hurt |= self.metadata is not None and self.metadata.is_trouble
         is_hurt |= not self.taken_back.keys().isdisjoint(self.vms)
         return all(vm.alive for vm in self.vms.values()) and not self.outage and not is_ill and not is_hurt
 

@@ -92,14 +92,16 @@ def _paused(situation: Situation) -> facts.ConditionChanged:
 
 
 def _ailing(situation: Situation) -> facts.ConditionChanged:
-    """Findings that have a cure which is not given: because it has failed, is not allowed, or was given too often."""
+    """Findings that have a cure which is not given: because it has failed, is not allowed, was given too often, or
+    would make it no better."""
     left = sorted(health_of(situation).refusals, key=lambda r: not r.gave_up)
     if not left:
         return facts.ConditionChanged(AILING, False, "Free", "")
     told = "; ".join(f"{r.ailment.whose}: {r.ailment.finding} ({r.ailment.message}): {r.reason}" for r in left[:3])
     message = f"{told}. Next: kedge describe {situation.view.name}"
     braked = situation.allowance.cures.why_none(situation.now)
-    reason = "GaveUp" if left[0].gave_up else "FleetBrake" if braked else "Resting"
+    question = left[0].question
+    reason = "GaveUp" if left[0].gave_up else "FleetBrake" if braked else str(question) if question else "Resting"
     return facts.ConditionChanged(AILING, True, reason, message)
 
 

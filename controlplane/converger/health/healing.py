@@ -15,6 +15,7 @@ from datetime import timedelta
 from agent.wire import DIRECTORY_LOST, FindingReport, ServiceReport
 from controlplane.admissions.diskrenewal import failed_disks, why_not_alone
 from controlplane.converger.health.brokendown import broken_ailments, is_replaced, waited_for
+from controlplane.converger.health.cure_evidence import evidence_of
 from controlplane.converger.health.testimony import lost_directories
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.quorum.controllercure import is_unsettled
@@ -31,7 +32,8 @@ from events import facts
 from events.spec.model import KafkaClusterDocument
 from planner.anomalies.kinds import Kind
 from planner.breakdown import Manner
-from planner.healing import CONTROLLER_STUCK, Ailment, Cure, HealingPolicy, Prescription, Refusal, prescribe
+from planner.cure_table import CONTROLLER_STUCK
+from planner.healing import Ailment, Cure, HealingPolicy, Prescription, Refusal, prescribe
 from planner.observed import KafkaSnapshot
 
 _DISK_FAILED = ("log_dir_failed", DIRECTORY_LOST)
@@ -157,10 +159,10 @@ def health_of(situation: Situation) -> Health:
     view, document = situation.view, situation.view.document
     if document is None or not _is_anything_found(situation):
         return Health((), ())
-    policy = healing_policy(situation, document)
-    prescriptions, refusals = prescribe(
-        (*_ailments(situation), *broken_ailments(situation)), view.cures, policy, situation.now, _peers(view)
-    )
+    policy, ill = healing_policy(situation, document), (*_ailments(situation), *broken_ailments(situation))
+    services = {a.whose: named_service(view, a.key, a.service) for a in ill}
+    evidence = {whose: evidence_of(situation, service) for whose, service in services.items()}
+    prescriptions, refusals = prescribe(ill, view.cures, policy, situation.now, _peers(view), evidence)
     prescriptions, leaving = _of_those_that_stay(view, prescriptions)
     refusals = (*leaving, *refusals)
     braked = situation.allowance.cures.why_none(situation.now) if prescriptions else ""

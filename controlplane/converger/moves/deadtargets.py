@@ -7,8 +7,10 @@ that happens to be away at that moment; a rack that is away as a whole is a spli
 
 from collections import defaultdict
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 
+from controlplane.converger.health.cure_evidence import evidence_of
 from controlplane.converger.health.healing import healing_policy, replacing_dead
 from controlplane.converger.verdict import Situation
 from controlplane.healingswitch import why_not
@@ -16,11 +18,9 @@ from controlplane.replacement import Phase
 from controlplane.view import InstanceView
 from events import facts
 from planner.anomalies.kinds import Kind
+from planner.cure_table import TARGET_DEAD
 from planner.healing import Ailment, Cure, Refusal, may_replace
 from planner.observed import KafkaSnapshot
-
-FINDING, RESTART_FAILED = "target_dead", "restart_failed"
-"""What such cures are counted as."""
 
 _SPLIT_AT = 2
 """A rack of one broker that is down says nothing of its rack; two racks with somebody down do."""
@@ -34,7 +34,13 @@ def dead_target(situation: Situation, kafka: KafkaSnapshot, diagnosed: Collectio
 
 
 def new_vm_for(
-    situation: Situation, kafka: KafkaSnapshot, dead: InstanceView, since: datetime, why: str, *, finding: str = FINDING
+    situation: Situation,
+    kafka: KafkaSnapshot,
+    dead: InstanceView,
+    since: datetime,
+    why: str,
+    *,
+    finding: str = TARGET_DEAD,
 ) -> tuple[object, ...] | Refusal:
     """What is recorded for its new VM; or why it gets none, and until when, where that is known."""
     document, ailment = situation.view.document, Ailment(dead.node, dead.key, finding, since, why)
@@ -47,12 +53,21 @@ def new_vm_for(
     )
     if refused:
         return Refusal(ailment, refused, gave_up=False)
-    judged = may_replace(ailment, situation.view.cures, healing_policy(situation, document), situation.now)
+    there = [i for i in situation.view.in_phase(Phase.JOINED) if i.is_broker and not i.lost]
+    judged = may_replace(
+        ailment,
+        situation.view.cures,
+        healing_policy(situation, document),
+        situation.now,
+        have=frozenset(i.node for i in there if i.service_id not in kafka.live_brokers()),
+        peers=frozenset(i.node for i in there),
+        evidence=replace(evidence_of(situation, dead), unheard=frozenset()),  # who serves is Kafka's word, not theirs
+    )
     if isinstance(judged, Refusal):
         return judged
     words = f"broker {dead.service_id} does not serve: {why}"
     healing = facts.HealingRequested(dead.key, dead.node, finding, str(Cure.REPLACE), words)
-    what = "hung moves" if finding == FINDING else finding
+    what = "hung moves" if finding == TARGET_DEAD else finding
     return healing, replacing_dead(situation, dead, f"healing of {what}: {why}")
 
 

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from agent.wire import ServiceReport
+from controlplane.converger.health.cure_evidence import start_progress
 from controlplane.converger.health.doubtedlosses import NOT_THERE, doubt_of, doubt_step, is_contradicted
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.quorum.ensemble import CLIENT_PORT, ensemble_step
@@ -254,6 +255,8 @@ def _is_late(situation: Situation, instance: InstanceView) -> bool:
     if situation.seen.fresh_kafka(situation.now) is None and report is not None and report.state == "running":
         # It runs, and nobody can be asked whether it serves: unknown is not dead.
         return False
+    if _waited_s(situation, instance) > situation.join_deadline_s and start_progress(situation, instance):
+        return False  # it opens the logs of a disk it took over, or catches up: its next VM would begin anew
     return _waited_s(situation, instance) > situation.join_deadline_s
 
 

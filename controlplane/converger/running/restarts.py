@@ -13,7 +13,8 @@ rack by rack, then the controllers, the quorum's leader last.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from controlplane.converger.moves.deadtargets import RESTART_FAILED, new_vm_for
+from controlplane.converger.health.cure_evidence import start_progress
+from controlplane.converger.moves.deadtargets import new_vm_for
 from controlplane.converger.quorum.protocol import has_old_protocol, old_protocol
 from controlplane.converger.quorum.seats import has_thin_list, thin_list
 from controlplane.converger.rolls.arrivals import serves, service_report, start_id, state_of
@@ -31,6 +32,7 @@ from controlplane.view import ClusterView, InstanceView, once
 from controlplane.views.restarts import RestartView, RollingRestartView
 from events import facts
 from events.spec.problems import counted
+from planner.cure_table import RESTART_FAILED
 from planner.healing import Refusal
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, NodeChange
@@ -104,6 +106,10 @@ def _not_back(situation: Situation, instance: InstanceView, restart: RestartView
         again = " with its old settings" if restart.new_settings else ", once more"
         how = again if restart.reverting else ""
         sentence = f"waiting for {instance.service_key} ({state}) to be back in sync after its restart{how}"
+        return wait("Restart", sentence, patience_s=deadline_s + 30)
+    if coming := start_progress(situation, instance):
+        # Another start, or another VM, would have it begin anew.
+        sentence = f"{instance.service_key} ({state}) is not back in sync after {waited_s:.0f} s, and {coming}"
         return wait("Restart", sentence, patience_s=deadline_s + 30)
     if is_late(situation, instance):
         # Nothing was tried, so nothing is to be taken back.

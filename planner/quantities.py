@@ -28,6 +28,11 @@ def brokers_named(ids: Sequence[int]) -> str:
     return f"broker{'s' * (len(ids) != 1)} {', '.join(map(str, ids))}"
 
 
+def human_share(part: float | None) -> str:
+    """`12.5%`, or `-` where nobody knows what of."""
+    return "-" if part is None else f"{part:.1%}"
+
+
 def human_seconds(seconds: float) -> str:
     """`0.4 s`, `12 s`, `2 min 5 s`, `1 h 2 min`, `3 d 4 h`: at most two units."""
     if seconds < 0:

@@ -8,7 +8,7 @@ from rich.table import Table
 from controlplane.cli.quantities import human_seconds
 from controlplane.cli.tables import listing
 from controlplane.previews.drainfigures import BrokerRow
-from planner.quantities import human_bytes
+from planner.quantities import human_bytes, human_share
 
 _HEADERS = ("BROKER", "RACK", "STATE", "REPLICAS", "LEADERS", "DISK", "TAKES", "GIVES")
 _WIDE = ("FULLEST", "SLOTS IN/OUT", "THROTTLE IN/OUT")
@@ -33,13 +33,13 @@ def _cells(row: BrokerRow, *, wide: bool) -> list[str]:
         row.state,
         _change(str(row.replicas_before), str(row.replicas_after)),
         _change(str(row.leaders_before), str(row.leaders_after)),
-        _change(f"{row.disk_before:.1%}", f"{row.disk_after:.1%}") if row.state != "dead" else "-",
+        _change(human_share(row.disk_before), human_share(row.disk_after)),
         human_bytes(row.bytes_in) if row.bytes_in else "-",
         human_bytes(row.bytes_out) if row.bytes_out else "-",
     ]
     if wide:
         cells += [
-            f"{row.disk_worst:.1%}",
+            human_share(row.disk_worst),
             f"{_limit(row.slots_in)}/{_limit(row.slots_out)}",
             f"{_speed(row.throttle_in_bytes_per_s)}/{_speed(row.throttle_out_bytes_per_s)}",
         ]

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
 from rich.console import RenderableType
 
 from controlplane.cli.drain_brokers import broker_table, plain
@@ -13,12 +12,13 @@ from controlplane.cli.drain_plot import ingress_lines
 from controlplane.cli.moves_view import assumption_lines, certificate_table
 from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.terminal import styled
-from controlplane.previews.drainfigures import MEASURES, broker_rows, certificate_rows, time_words
+from controlplane.previews.drainfigures import MEASURES, broker_rows, certificate_rows, copying_entries, time_words
 from planner.drain.certified import CertifiedPlan
 from planner.drain.model.measures import Measures
-from planner.drain.model.state import ClusterState
+from planner.drain.model.state import ClusterState, Int32s
 from planner.drain.solver import Infeasible
-from planner.quantities import human_bytes
+from planner.drain.solver.infeasible import Reason
+from planner.quantities import brokers_named, human_bytes
 
 
 def plan_lines(
@@ -39,8 +39,38 @@ def plan_lines(
 
 
 def refusal_words(state: ClusterState, refusal: Infeasible) -> str:
-    """`no plan: orders-3 cannot move: add a broker in rack b`."""
-    return f"{counted(refusal.stuck.size, 'partition')} cannot be moved: {refusal.message}"
+    """How many cannot be moved, and why: on one line where there is one reason, else a line for each."""
+    count = f"{counted(refusal.stuck.size, 'partition')} cannot be moved"
+    if len(refusal.reasons) == 1:
+        return f"{count}: {refusal.message}"
+    return "\n         ".join([f"{count}, for {len(refusal.reasons)} reasons:", *(r.message for r in refusal.reasons)])
+
+
+def next_words(state: ClusterState, refusal: Infeasible) -> str:
+    """What a person can do about it, one thing after the other, each once."""
+    first, *others = refusal.reasons
+    if not others and first.kind in ("broker", "disk"):
+        steps = ["add that"]
+    else:
+        steps = [_widened(state, reason) or reason.next_step for reason in refusal.reasons]
+    told = "; ".join([*dict.fromkeys(steps)])
+    same_state = all(reason.widen for reason in refusal.reasons)
+    return told if same_state else f"{told}, and export the state anew"
+
+
+def _widened(state: ClusterState, reason: Reason) -> str:
+    """`add broker 1030 (or another of rack a): --destinations 1016=1001,1030`; "" where no other broker would do."""
+    row = {int(broker): n for n, broker in enumerate(state.brokers.id.tolist())}
+    parts = []
+    for source, others in reason.widen:
+        home = int(state.brokers.rack[row[source]])
+        named_now = [int(state.brokers.id[to]) for to in state.destinations[row[source]]]
+        same = all(int(state.brokers.rack[row[other]]) == home for other in others)
+        racks = state.brokers.racks
+        other = f" (or another of rack {racks[home]})" if same and len(racks) > 1 else ""
+        ids = ",".join(map(str, [*named_now, *others]))
+        parts.append(f"add {brokers_named(others)}{other}: --destinations {source}={ids}")
+    return "; ".join(parts)
 
 
 def plan_document(state: ClusterState, planned: Planned, name: str, files: Mapping[str, str]) -> Mapping[str, Any]:
@@ -60,6 +90,7 @@ def plan_document(state: ClusterState, planned: Planned, name: str, files: Mappi
         content |= {
             "eta_s": finite(plan.measures.makespan_s.value),
             "entries": len(plan.schedule),
+            "partitions_to_move": copying_entries(state, plan.schedule),
             "checkpoints": list(plan.schedule.checkpoints),
             "certificate": certificate_document(plan.measures),
             "assumptions": list(plan.schedule.assumptions),
@@ -70,13 +101,27 @@ def plan_document(state: ClusterState, planned: Planned, name: str, files: Mappi
 
 
 def refusal_document(state: ClusterState, refusal: Infeasible) -> Mapping[str, Any]:
-    """Why there is no whole plan: the kind is a stable word."""
-    parts = state.partitions
-    stuck = [
-        {"topic": parts.topics[int(parts.topic[row])], "partition": int(parts.partition[row])}
-        for row in refusal.stuck.tolist()
+    """Why there is no whole plan: each reason with its partitions, and all of them together. The kind is a stable word,
+    that of the first reason where there are several.
+    """
+    reasons = [
+        {
+            "kind": reason.kind,
+            "message": reason.message,
+            "next_step": _widened(state, reason) or reason.next_step,
+            "stuck": _partitions(state, reason.stuck),
+        }
+        for reason in refusal.reasons
     ]
-    return {"kind": refusal.kind, "message": refusal.message, "stuck": stuck}
+    stuck = _partitions(state, refusal.stuck)
+    return {"kind": refusal.kind, "message": refusal.message, "stuck": stuck, "reasons": reasons}
+
+
+def _partitions(state: ClusterState, rows: Int32s) -> list[dict[str, Any]]:
+    parts = state.partitions
+    return [
+        {"topic": parts.topics[int(parts.topic[row])], "partition": int(parts.partition[row])} for row in rows.tolist()
+    ]
 
 
 def certificate_document(measures: Measures) -> Mapping[str, Any]:
@@ -96,10 +141,14 @@ def finite(figure: float) -> float | None:
 def _headline(state: ClusterState, plan: CertifiedPlan, name: str) -> str:
     leaving = state.brokers.id[state.brokers.must_empty].tolist()
     who = ", ".join(map(str, leaving[:8])) + (f" and {len(leaving) - 8} more" if len(leaving) > 8 else "")
+    replay = plan.verdict.replay
+    stays = f"; {counted(replay.left_behind, 'replica')} {'stays' if replay.left_behind == 1 else 'stay'}"
     if not len(plan.schedule):
+        if replay.left_behind:
+            return f"drain of {who} ({name}): nothing can be moved{stays}"
         return f"drain of {who} ({name}): nothing to do, they hold no replica"
-    moved = int(np.count_nonzero(plan.verdict.replay.end_s > 0))
     return (
-        f"drain of {who} ({name}): {counted(moved, 'partition')} to move, "
+        f"drain of {who} ({name}): {counted(copying_entries(state, plan.schedule), 'partition')} to move, "
         f"{human_bytes(plan.measures.bytes.value)}, done in {time_words(plan.measures.makespan_s.value)}"
+        f"{stays if replay.left_behind else ''}"
     )

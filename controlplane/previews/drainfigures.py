@@ -31,7 +31,8 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerRow:
-    """Disks are fractions in use; `empty_after_s` is None for a broker that is not drained, inf if it never is.
+    """Disks are fractions in use, None of a broker whose disk is not known (a dead one); `empty_after_s` is None for a
+    broker that is not drained, inf if it never is.
     `slots_*` and `throttle_*` are None without a limit.
     """
 
@@ -42,9 +43,9 @@ class BrokerRow:
     replicas_after: int
     leaders_before: int
     leaders_after: int
-    disk_before: float
-    disk_after: float
-    disk_worst: float
+    disk_before: float | None
+    disk_after: float | None
+    disk_worst: float | None
     bytes_in: int
     bytes_out: int
     slots_in: int | None
@@ -66,8 +67,8 @@ def broker_rows(state: ClusterState, schedule: Schedule, replay: Replay) -> list
     np.add.at(given, entries.source[entries.copy_entry], sizes)
     held_before, held_after = _held(parts.replicas, count), _held(after, count)
     leads = leader_counts(parts.leader, count)
-    disk = np.maximum(brokers.disk_bytes, 1)
-    used = used_bytes(state, parts.replicas) / disk
+    known = brokers.disk_bytes > 0
+    used = used_bytes(state, parts.replicas) / np.maximum(brokers.disk_bytes, 1)
     return [
         BrokerRow(
             id=int(brokers.id[b]),
@@ -77,9 +78,9 @@ def broker_rows(state: ClusterState, schedule: Schedule, replay: Replay) -> list
             replicas_after=int(held_after[b]),
             leaders_before=int(leads[b]),
             leaders_after=int(replay.leaders[b]),
-            disk_before=float(used[b]),
-            disk_after=float(replay.disk_after[b]),
-            disk_worst=float(replay.disk_worst[b]),
+            disk_before=float(used[b]) if known[b] else None,
+            disk_after=float(replay.disk_after[b]) if known[b] else None,
+            disk_worst=float(replay.disk_worst[b]) if known[b] else None,
             bytes_in=int(taken[b]),
             bytes_out=int(given[b]),
             slots_in=_slots(int(schedule.slots_in[b])),
@@ -90,6 +91,11 @@ def broker_rows(state: ClusterState, schedule: Schedule, replay: Replay) -> list
         )
         for b in range(count)
     ]
+
+
+def copying_entries(state: ClusterState, schedule: Schedule) -> int:
+    """Partitions that get a replica somewhere, an empty one too; the other entries only change the order of a list."""
+    return int(np.count_nonzero(entries_of(state, schedule).copies))
 
 
 def certificate_rows(measures: Measures) -> list[list[str]]:

@@ -11,7 +11,13 @@ from controlplane.clusterstate import cluster_document
 from controlplane.commands import EvacuateBrokers, RebalanceCluster
 from controlplane.converger.moves.traffic import Traffic
 from controlplane.movecap import lowered
-from controlplane.previews.drainfigures import broker_rows, certificate_rows, goal_rows, targets_over_time
+from controlplane.previews.drainfigures import (
+    broker_rows,
+    certificate_rows,
+    copying_entries,
+    goal_rows,
+    targets_over_time,
+)
 from controlplane.previews.moves import Course, NoPreview, PlannedMove, Preview
 from controlplane.view import ClusterView
 from planner.balance.answer import Shortfall
@@ -134,6 +140,7 @@ def _course(state: ClusterState, schedule: Schedule, seconds: float) -> Course:
         seconds=seconds,
         copied_bytes=sum(m.copied_bytes for m in moves),
         total_moves=len(moves),
+        copying=copying_entries(state, schedule),
         moves=tuple(largest[:_MOST_LISTED]),
         ingress=ingress,
     )

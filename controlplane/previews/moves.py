@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 from controlplane.commands import CommandRefused, EvacuateBrokers, RebalanceCluster
 from controlplane.previews.plan import moved_parts
 from controlplane.view import ClusterView
+from events.spec.problems import counted
 from planner.observed import KafkaSnapshot
+from planner.quantities import human_bytes
 
 if TYPE_CHECKING:
     from controlplane.previews.drainfigures import BrokerRow
@@ -39,15 +41,29 @@ class PlannedMove:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """What is moved: all of it counted, `moves` the largest. `ingress`: by target what it takes over time, as a share
-    of what migration may use, from 0 to `seconds`.
+    """What is moved: all of it counted, `moves` the largest. `total_moves`: replica lists that change. `copying`: those
+    that get a replica on another broker, an empty one too; the others change only their order. `ingress`: by target
+    what it takes over time, as a share of what migration may use, from 0 to `seconds`.
     """
 
     seconds: float
     copied_bytes: int
     total_moves: int
+    copying: int
     moves: tuple[PlannedMove, ...]
     ingress: tuple[tuple[int, tuple[float, ...]], ...]
+
+    @property
+    def words(self) -> str:
+        """`8 partitions to move, 1.0 GiB`, and how many lists change nothing but their order."""
+        moved = f"{counted(self.copying, 'partition')} to move, {human_bytes(self.copied_bytes)}"
+        others = self.total_moves - self.copying
+        if not others:
+            return moved
+        order = (
+            f"{counted(others, 'replica list')} to be led by another of {'its' if others == 1 else 'their'} replicas"
+        )
+        return f"{moved}; {order}" if self.copying else f"nothing to copy; {order}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

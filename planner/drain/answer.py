@@ -32,11 +32,14 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unanswered:
-    """No plan. `stuck`: model rows that cannot move, empty when `kind` is "refused": a defect the judge found."""
+    """No plan. `stuck`: model rows that cannot move, empty when `kind` is "refused": a defect the judge found.
+    `others`: ids of brokers that could hold what those may not that are named as targets.
+    """
 
     kind: InfeasibleKind
     message: str
     stuck: Int64s
+    others: tuple[int, ...] = ()
 
 
 def answered(request: DrainRequest, moving: Int64s, *, ingress: Floats, egress: Floats) -> Answered | Unanswered:
@@ -53,26 +56,39 @@ def _planned(question: Question, moving: Int64s) -> Answered | Unanswered:
     except PlanRefused as refused:
         return _refused(str(refused))
     if isinstance(plan, Infeasible):
-        return Unanswered(plan.kind, plan.message, question.row[plan.stuck])
+        others = sorted({broker for reason in plan.reasons for _, ids in reason.widen for broker in ids})
+        return Unanswered(plan.kind, plan.message, question.row[plan.stuck], tuple(others))
     return Answered(question, plan.schedule, plan.measures, plan.verdict.replay.source_transfers, moving)
 
 
 def _in_two_parts(
     request: DrainRequest, moving: Int64s, apart: Bools, ingress: Floats, egress: Floats
 ) -> Answered | Unanswered:
-    """To successors what they do not hold yet; then the rest, to any target, on the disks as that leaves them."""
+    """To successors what they do not hold yet; then the rest, to any target, on the disks as that leaves them. What
+    cannot move in either part is told together.
+    """
     answers: list[Answered] = []
+    refusals: list[Unanswered] = []
     asked = request
     for rows in (moving[~apart], moving[apart]):
         answer = _planned(question_of(asked, rows, ingress=ingress, egress=egress), rows) if rows.size else None
         if isinstance(answer, Unanswered):
-            return answer
-        if answer is not None:
+            refusals.append(answer)
+        elif answer is not None:
             answers.append(answer)
             asked = _after(asked, answer)
         asked = replace(asked, successors={})
+    if refusals:
+        return _together(refusals)
     whole = question_of(request, moving, ingress=ingress, egress=egress, destinations=_either(request))
     return _judged(whole, _joined(whole, answers), moving)
+
+
+def _together(refusals: list[Unanswered]) -> Unanswered:
+    message = "; ".join(refusal.message for refusal in refusals)
+    stuck = np.concatenate([refusal.stuck for refusal in refusals])
+    others = sorted({broker for refusal in refusals for broker in refusal.others})
+    return Unanswered(refusals[0].kind, message, stuck, tuple(others))
 
 
 def _after(request: DrainRequest, answer: Answered) -> DrainRequest:

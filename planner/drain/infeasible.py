@@ -10,10 +10,12 @@ from planner.observed import TopicPartition
 if TYPE_CHECKING:
     from planner.drain.plan import DrainPlan
 
-InfeasibleKind = Literal["target", "disk-unknown", "broker", "disk", "log-dir", "repair", "throttle", "refused"]
-"""What is missing: a usable target, what its disk holds, a broker (in a rack), disk, a log directory that one log fits
-in whole, replicas in sync, a higher throttle cap. `refused`: the judge found fault with the plan, a defect of the
-planner."""
+InfeasibleKind = Literal[
+    "target", "disk-unknown", "broker", "destination", "disk", "log-dir", "repair", "throttle", "refused"
+]
+"""What is missing: a usable target, what its disk holds, a broker (in a rack), another target than those named, disk, a
+log directory that one log fits in whole, replicas in sync, a higher throttle cap; the first where there are several.
+`refused`: the judge found fault with the plan, a defect of the planner."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 pass.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from planner.drain.infeasible import Infeasible, InfeasibleKind
@@ -26,26 +27,41 @@ def unusable_target(request: DrainRequest) -> Infeasible | None:
         return _refuse(request, "target", "no broker is named that may receive: name one that is not outgoing")
     brokers = request.cluster.brokers
     live = set(brokers.id[brokers.live].tolist())
-    dead = [b for b in missing if b not in live]
+    dead, blind = [b for b in missing if b not in live], [b for b in missing if b in live]
+    words = []
     if dead:
-        return _refuse(
-            request,
-            "target",
-            f"{brokers_named(dead)} cannot receive: fenced or not registered; wait until it has joined, "
-            f"or name another target",
+        it = "it has" if len(dead) == 1 else "they have"
+        words.append(
+            f"{brokers_named(dead)} cannot receive: fenced or not registered; wait until {it} joined, or name another "
+            f"target"
         )
-    return _refuse(
-        request,
-        "disk-unknown",
-        f"{brokers_named(missing)} cannot receive: its log directories have not been read, so its disk may be "
-        f"full; read them again",
-    )
+    if blind:
+        its = ("its", "its disk") if len(blind) == 1 else ("their", "their disks")
+        words.append(
+            f"{brokers_named(blind)} cannot receive: {its[0]} log directories have not been read, so {its[1]} may be "
+            f"full; read them again"
+        )
+    return _refuse(request, "target" if dead else "disk-unknown", "; ".join(words))
 
 
 def refused_by_planner(request: DrainRequest, answer: "Unanswered", part: DrainPlan | None) -> Infeasible:
     """The planner's own words, about this drain."""
     stuck = tuple(sorted(request.cluster.name(int(row)) for row in answer.stuck))
-    return _refuse(request, answer.kind, answer.message, stuck=stuck, part=part)
+    message = "; ".join([answer.message, *_left_out(request, answer.others)])
+    return _refuse(request, answer.kind, message, stuck=stuck, part=part)
+
+
+def _left_out(request: DrainRequest, others: Iterable[int]) -> Iterator[str]:
+    """Brokers that could hold what their targets may not, with why they are none."""
+    brokers = request.cluster.brokers
+    live = set(brokers.id[brokers.live].tolist())
+    for broker in others:
+        why = "its log directories have not been read"
+        if broker not in live:
+            why = "it is fenced or not registered"
+        elif broker not in request.targets:
+            why = "it is none of the targets"
+        yield f"broker {broker} was left out: {why}"
 
 
 def _refuse(

@@ -112,4 +112,4 @@ def _contradiction(request: DrainRequest) -> str | None:
             "the throttle cap must be above 0 bytes/s",
         ),
     )
-    return next((text for wrong, text in checks if wrong), None)
+    return "; ".join(dict.fromkeys(text for wrong, text in checks if wrong)) or None

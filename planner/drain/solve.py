@@ -5,6 +5,7 @@ that take 2 s to import, so it is loaded when the first plan is made.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,22 +43,29 @@ def solve(request: DrainRequest, *, engine: Engine = "in-process") -> DrainPlan 
         ingress, egress = usable(request, into), usable(request, out)
     except CapTooLow as low:
         return Infeasible(request.drain_id, request.cluster_uid, request.round, "throttle", str(low))
-    from planner.drain.answer import Unanswered, answered
+    from planner.drain.answer import Answered, Unanswered, answered
 
     answer = answered(request, selection.rows, ingress=ingress, egress=egress)
     if not isinstance(answer, Unanswered):
         return _plan(request, answer, selection.deferred, engine, (into, out))
+    if not request.allow_partial:
+        return refused_by_planner(request, answer, None)
+    stuck, movable = answer.stuck, selection.rows
+    rest: Answered | Unanswered = answer
+    # What is left may find no places either once the first are out of the way; each time there are fewer.
+    while isinstance(rest, Unanswered) and rest.stuck.size and movable.size:
+        movable = np.setdiff1d(movable, rest.stuck)
+        stuck = np.union1d(stuck, rest.stuck)
+        if movable.size:
+            rest = answered(request, movable, ingress=ingress, egress=egress)
+    deferred = [Deferred(request.cluster.name(int(row)), "no target can take it") for row in stuck]
+    left = tuple(sorted((*selection.deferred, *deferred)))
     part = None
-    movable = np.setdiff1d(selection.rows, answer.stuck)
-    if request.allow_partial and answer.stuck.size:
-        rest = answered(request, movable, ingress=ingress, egress=egress) if movable.size else None
-        stuck = [Deferred(request.cluster.name(int(row)), "no target can take it") for row in answer.stuck]
-        left = tuple(sorted((*selection.deferred, *stuck)))
-        if rest is None:
-            part = _nothing_to_move(request, left, engine)
-        elif not isinstance(rest, Unanswered):
-            part = _plan(request, rest, left, engine, (into, out))
-    return refused_by_planner(request, answer, part)
+    if not movable.size:
+        part = _nothing_to_move(request, left, engine)
+    elif not isinstance(rest, Unanswered):
+        part = _plan(request, rest, left, engine, (into, out))
+    return refused_by_planner(request, replace(answer, stuck=stuck), part)
 
 
 def _plan(

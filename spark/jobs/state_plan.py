@@ -4,7 +4,6 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
@@ -15,6 +14,7 @@ from planner.drain.model.plan import Schedule
 from planner.drain.model.plan_document import plan_json, read_plan
 from planner.drain.model.state import ClusterState
 from planner.drain.solver import Infeasible
+from planner.drain.solver.infeasible import refusal_document, refusal_from
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,8 +49,7 @@ def plan_state(
     if answer.refusal is None:
         assert part is not None
         return part
-    said = json.loads(answer.refusal)
-    return Infeasible(said["kind"], said["message"], np.array(said["stuck"], dtype=np.int32), part)
+    return refusal_from(json.loads(answer.refusal), part)
 
 
 def _solve(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -60,7 +59,7 @@ def _solve(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             answer = certified(state, **json.loads(row["options"]))
             if isinstance(answer, Infeasible):
                 plan = None if answer.part is None else plan_json(state, answer.part)
-                refusal = json.dumps({"kind": answer.kind, "message": answer.message, "stuck": answer.stuck.tolist()})
+                refusal = json.dumps(refusal_document(answer))
             else:
                 plan, refusal = plan_json(state, answer.schedule), None
             columns: dict[str, Any] = {"plan": [plan], "refusal": [refusal]}

@@ -185,12 +185,13 @@ def _show(session: Session, given: "Input", planned: "Planned", files: dict[str,
 
 def _end(session: Session, given: "Input", planned: "Planned") -> None:
     """What could not be planned, in words, and the exit code."""
-    from controlplane.cli.drain_view import refusal_words
+    from controlplane.cli.drain_view import next_words, refusal_words
 
     if planned.refusal is None:
         return
-    words = refusal_words(given.state, planned.refusal)
+    why, what_helps = refusal_words(given.state, planned.refusal), next_words(given.state, planned.refusal)
     if planned.plan is None:
-        again = "" if planned.refusal.kind == "repair" else "; or what can be moved: --allow-partial"
-        raise CliError("there is no plan", why=words, next_step=f"add that, and export the state anew{again}")
-    session.tell(f"in part only: {words}", "yellow")
+        again = "; or what can be moved: --allow-partial" if planned.refusal.movable else ""
+        raise CliError("there is no plan", why=why, next_step=f"{what_helps}{again}")
+    session.tell(f"in part only: {why}", "yellow")
+    session.tell(f"for the rest: {what_helps}", "yellow")

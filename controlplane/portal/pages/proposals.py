@@ -6,7 +6,6 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import Response
 
 from controlplane.cli.plan_view import plan_lines
-from controlplane.cli.quantities import counted
 from controlplane.portal.answers import clusters as answers
 from controlplane.portal.answers.moves import planned
 from controlplane.portal.moveproposals import REBALANCE, order_of
@@ -16,7 +15,7 @@ from controlplane.portal.services import PortalServices, Services
 from controlplane.portal.specs import Judged
 from controlplane.previews.moves import NoPreview
 from controlplane.proposals.view import ProposalState, ProposalView
-from planner.quantities import human_bytes, human_seconds
+from planner.quantities import human_seconds, human_share
 
 router = APIRouter(prefix="/proposals", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
 
@@ -75,14 +74,13 @@ def _moves(services: PortalServices, proposal: ProposalView) -> list[str]:
     except NoPreview as why:
         return [f"there is no plan to show now: {why}"]
     course = preview.course
-    moved = f"{counted(course.total_moves, 'partition')} to move, {human_bytes(course.copied_bytes)}"
     brokers = [
         f"  broker {b.id}: replicas {b.replicas_before} -> {b.replicas_after}, leaders {b.leaders_before} -> "
-        f"{b.leaders_after}, disk {b.disk_before:.1%} -> {b.disk_after:.1%}"
+        f"{b.leaders_after}, disk {human_share(b.disk_before)} -> {human_share(b.disk_after)}"
         for b in preview.brokers
     ]
     onto = [f"onto {', '.join(map(str, order.targets))} alone"] if order.targets else []
-    time = f"{moved}, done in about {human_seconds(course.seconds)}"
+    time = f"{course.words}, done in about {human_seconds(course.seconds)}"
     return [*onto, time, *brokers, *filter(None, [preview.shortfall])]
 
 

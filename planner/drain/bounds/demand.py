@@ -33,9 +33,12 @@ class Leaving:
         return total
 
 
-def leaving_of(state: ClusterState) -> Leaving:
+def leaving_of(state: ClusterState, staying: Int64s | None = None) -> Leaving:
+    """`staying`: rows that keep what they have on drained brokers, since nobody wants or nobody can move them."""
     replicas = state.partitions.replicas
     leaves = state.brokers.must_empty[replicas] & (replicas != NOBODY)
+    if staying is not None:
+        leaves[staying] = False
     row = np.flatnonzero(leaves.any(axis=1))
     return Leaving(
         row=row,

@@ -4,30 +4,54 @@ import numpy as np
 
 from planner.drain.bounds.demand import Demand, Leaving
 from planner.drain.bounds.matching import least_largest_load
-from planner.drain.model.state import NOBODY, Bools, ClusterState, Int32s
+from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Int32s, Int64s
+from planner.drain.replay.holdings import leader_counts, leaders_after
 
 
-def leader_optimum(state: ClusterState, leaving: Leaving, demand: Demand) -> int:
+def leader_optimum(state: ClusterState, leaving: Leaving, demand: Demand, staying: Int64s) -> int:
     """The smallest k such that every partition can be led by a broker it may be on, none leading more than k.
 
     At least ceil(P / A); which is it on ordinary clusters. A partition that moves may also be led by any broker of
-    a rack its new replica may legally be in (or by its named destinations).
+    a rack its new replica may legally be in (or by its named destinations). One of `staying` (rows), which no plan may
+    name, is led by who leads it then anyway, also where that is a drained broker.
     """
-    able = state.brokers.may_receive
-    candidates = np.where(
-        (state.partitions.replicas != NOBODY) & able[state.partitions.replicas], state.partitions.replicas, NOBODY
-    )
+    able, parts = state.brokers.may_receive, state.partitions
+    candidates = np.where((parts.replicas != NOBODY) & able[parts.replicas], parts.replicas, NOBODY)
+    candidates[~_can_be_led(state, leaving)] = NOBODY
+    fixed = leaders_after(state, parts.replicas, staying[:0])[staying]
+    candidates[staying] = NOBODY
+    candidates[staying, 0] = np.where(able[fixed] & (fixed != NOBODY), fixed, NOBODY)
     pools, pool_of = _pools(state, leaving, demand)
-    return least_largest_load(candidates, pools, pool_of, able)
+    kept = leader_counts(fixed, len(state.brokers))
+    return max(least_largest_load(candidates, pools, pool_of, able), int(kept.max(initial=0)))
 
 
-def leader_changes_bound(state: ClusterState) -> int:
-    """L4: partitions led by drained brokers (or by nobody) + sum over the others of max(0, led - ceil(P / A))."""
-    leader = state.partitions.leader
-    able = state.brokers.may_receive
-    counts = np.bincount(leader[leader != NOBODY], minlength=len(state.brokers))
-    fair = -(-len(leader) // max(int(able.sum()), 1))
-    return int((leader == NOBODY).sum() + counts[~able].sum() + np.maximum(0, counts[able] - fair).sum())
+def leader_changes_bound(state: ClusterState, leaving: Leaving, staying: Int64s, optimum: int) -> int:
+    """L4: partitions led by drained brokers (or by nobody, where somebody can) + sum over the others of
+    max(0, led - the least largest count, which is `optimum` or ceil(P / A)). With `staying` (rows): those of them that
+    change hands by themselves, and nothing for the even count.
+    """
+    parts, brokers = state.partitions, state.brokers
+    able, leader = brokers.may_receive, parts.leader
+    moves = np.ones(len(parts), dtype=np.bool_)
+    moves[staying] = False
+    headless = moves & (leader == NOBODY) & _can_be_led(state, leaving)
+    counts = leader_counts(leader, len(brokers))
+    drained = leader_counts(leader[moves], len(brokers))[~able].sum()
+    by_themselves = (leaders_after(state, parts.replicas, staying[:0])[staying] != leader[staying]).sum()
+    fair = max(optimum, -(-len(leader) // max(int(able.sum()), 1)))
+    # where some leaders may not change, nobody need reach the even count: more of them may stay where they are
+    over = 0 if staying.size else np.maximum(0, counts[able] - fair).sum()
+    return int(headless.sum() + drained + by_themselves + over)
+
+
+def _can_be_led(state: ClusterState, leaving: Leaving) -> Bools:
+    """bool[P]: those that somebody leads now or a living replica in sync could lead, and those that move."""
+    parts = state.partitions
+    lives = np.append(state.brokers.state != BrokerState.DEAD, False)
+    can: Bools = lives[parts.leader] | (parts.in_sync & lives[parts.replicas]).any(axis=1)
+    can[leaving.row] = True
+    return can
 
 
 def _pools(state: ClusterState, leaving: Leaving, demand: Demand) -> tuple[Bools, Int32s]:

@@ -19,7 +19,7 @@ class Bounds:
     L1 `bytes`: one copy per replica on a drained broker. L2 `makespan_s`: the largest of `ingress_s` (L2a),
     `egress_s` (L2b) and `longest_log_s` (L2c). L3 `disk`. `leader_count`: least largest leader count; L4
     `leader_changes`. L5, replicas moved that were on no drained broker: 0, contained in L1. L6 `release_s`: the sum
-    over drained brokers. inf where no plan can exist.
+    over drained brokers, inf where one of them is not to come free. inf where no plan can exist.
     """
 
     bytes: int
@@ -42,19 +42,23 @@ class Bounds:
         return self.intake.least_fill(makespan_s)
 
 
-def bounds_of(state: ClusterState) -> Bounds:
-    """All bounds of draining what is OUTGOING or DEAD."""
-    leaving = leaving_of(state)
+def bounds_of(state: ClusterState, staying: Int64s | None = None) -> Bounds:
+    """All bounds of draining what is OUTGOING or DEAD, but for the partitions (rows) in `staying`: what no plan can
+    beat that leaves just those where they are.
+    """
+    left = np.zeros(0, dtype=np.int64) if staying is None else staying
+    leaving = leaving_of(state, left)
     demand = demand_of(state, leaving)
     intake = intake_of(state, demand, _used(state).astype(np.float64))
+    leaders = leader_optimum(state, leaving, demand, left)
     return Bounds(
         bytes=int(leaving.bytes.sum()),
         ingress_s=intake.least_time_s(),
         egress_s=egress_s(state, leaving),
         longest_log_s=float(leaving.size.max(initial=0)) / state.flow_bytes_per_s,
-        leader_count=leader_optimum(state, leaving, demand),
-        leader_changes=leader_changes_bound(state),
-        release_s=release_sum_s(state, leaving, confined_racks(state, leaving)),
+        leader_count=leaders,
+        leader_changes=leader_changes_bound(state, leaving, left, leaders),
+        release_s=float("inf") if left.size else release_sum_s(state, leaving, confined_racks(state, leaving)),
         intake=intake,
     )
 

@@ -16,14 +16,12 @@ from planner.drain.model.observed_dirs import (
     several_log_dirs,
     shelves_of,
 )
+from planner.drain.model.state import NO_RACK
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 
 DISK_LIMIT = 0.85
 FLOW_BYTES_PER_S = 70e6
 """What one partition's fetch reaches: 1 MiB per response (`replica.fetch.max.bytes`) and a round trip of 15 ms."""
-
-NO_RACK = "none"
-"""The rack of everybody where nobody has one: rules about racks then bind nobody."""
 
 UNKNOWN_RACK = "unknown"
 """The rack of a dead broker that nobody knows any more."""

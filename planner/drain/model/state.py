@@ -21,6 +21,8 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 NOBODY = -1
 """No broker: the padding of replica lists, a partition without a leader, an entry without a chosen source."""
 
+NO_RACK = "none"
+"""The rack of everybody where nobody has one: rules about racks then bind nobody."""
 
 NOWHERE = -1
 """No log directory: where a replica is, or is to go, is not known or left to Kafka."""

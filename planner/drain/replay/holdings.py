@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from planner.drain.model.state import NOBODY, ClusterState, Int32s, Int64s
+from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Int32s, Int64s
 from planner.drain.replay.entries import Entries
 
 
@@ -24,6 +24,21 @@ def used_bytes(state: ClusterState, replicas: Int32s) -> Int64s:
         held = replicas[:, column] != NOBODY
         np.add.at(used, replicas[held, column], state.partitions.size_bytes[held])
     return used
+
+
+def leaders_after(state: ClusterState, after: Int32s, listed: Int32s | Int64s) -> Int32s:
+    """int32[P]: who leads after the preferred election, NOBODY where nobody can. `after`: int32[P, W]; `listed`: rows
+    the plan names, whose replicas are in sync when it is through.
+
+    Kafka elects the first replica where it lives and is in sync; else it leaves in charge who is.
+    """
+    parts = state.partitions
+    lives = np.append(state.brokers.state != BrokerState.DEAD, False)
+    first = after[:, 0]
+    able: Bools = lives[first] & (parts.in_sync[:, 0] & (parts.replicas[:, 0] == first))
+    able[listed] = lives[first[listed]]
+    stays = lives[parts.leader] & (after == parts.leader[:, None]).any(axis=1)
+    return np.where(able, first, np.where(stays, parts.leader, NOBODY)).astype(np.int32)
 
 
 def leader_counts(leader: Int32s, brokers: int) -> Int64s:

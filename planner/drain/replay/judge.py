@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from planner.drain.bounds import Bounds, bounds_of
 from planner.drain.model.measures import Measure, Measures
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import ClusterState
+from planner.drain.model.state import ClusterState, Int64s
 from planner.drain.replay.run import Replay, replay
 
 DISK_AT = 1.05
@@ -26,9 +28,13 @@ class Verdict:
 
 
 def judge(state: ClusterState, schedule: Schedule, bounds: Bounds | None = None) -> Verdict:
-    """Replays and measures. Pass `bounds` when the same state is judged more than once."""
+    """Replays and measures. Pass `bounds` when the same state is judged more than once.
+
+    What a plan leaves where it is, since it was excluded or cannot move, is in neither side of a measure: the bounds
+    are then those of plans that leave just that. `replay.left_behind` says how much it is.
+    """
     run = replay(state, schedule)
-    least = bounds or bounds_of(state)
+    least = bounds or bounds_of(state, left_alone(state, schedule))
     fill = run.disk_after[state.brokers.may_receive].max(initial=0.0)
     fullest_dir = 0.0
     if state.log_dirs is not None:
@@ -46,3 +52,10 @@ def judge(state: ClusterState, schedule: Schedule, bounds: Bounds | None = None)
         ),
         replay=run,
     )
+
+
+def left_alone(state: ClusterState, schedule: Schedule) -> Int64s:
+    """Rows with a replica on a drained broker that the schedule does not name."""
+    held = np.asarray(np.append(state.brokers.must_empty, False)[state.partitions.replicas].any(axis=1))
+    held[schedule.row] = False
+    return np.flatnonzero(held).astype(np.int64)

@@ -14,7 +14,7 @@ from planner.drain.replay.checkpoints import Limits, checkpoint_violations
 from planner.drain.replay.dirs import log_dir_violations, log_dirs_after
 from planner.drain.replay.entries import Entries, entries_of
 from planner.drain.replay.eventlog import disk_log
-from planner.drain.replay.holdings import leader_counts, placement_after, used_bytes
+from planner.drain.replay.holdings import leader_counts, leaders_after, placement_after, used_bytes
 from planner.drain.replay.instants import instant_violations
 from planner.drain.replay.placements import placement_violations
 from planner.drain.replay.simulate import Run, simulate
@@ -28,7 +28,7 @@ class Replay:
     `release_s`: drained broker row -> when its last replica was dropped (0: it had none; inf: one is left behind).
     `disk_after`, `disk_worst`: float64[B], fraction used at the end and at the worst instant with all open copies
     counted whole. `leaders`: int64[B], partitions led after the preferred election. `leader_changes`: partitions
-    whose first replica after is not the leader now. `source_transfers`: entries read from a broker that is neither
+    whose leader then is not the leader now. `source_transfers`: entries read from a broker that is neither
     of the two. `left_behind`: replicas on drained brokers after the plan. `start_s`, `end_s`: float64[M] per entry.
     `log_dirs_after`: float64[D], as `disk_after`, of the log directories the state knows.
     """
@@ -53,6 +53,7 @@ def replay(state: ClusterState, schedule: Schedule, *, limits: Limits | None = N
     entries = entries_of(state, schedule)
     run = run_of(state, schedule, entries)
     after = placement_after(state, entries)
+    leader = leaders_after(state, after, entries.row)
     used, worst = _disk_use(state, entries, run)
     return Replay(
         makespan_s=float(run.entry_end_s.max(initial=0.0)),
@@ -60,8 +61,8 @@ def replay(state: ClusterState, schedule: Schedule, *, limits: Limits | None = N
         bytes_moved=int(entries.size[entries.copy_entry].sum()),
         disk_after=used,
         disk_worst=worst,
-        leaders=leader_counts(after[:, 0], len(state.brokers)),
-        leader_changes=int((after[:, 0] != state.partitions.leader).sum()),
+        leaders=leader_counts(leader, len(state.brokers)),
+        leader_changes=int((leader != state.partitions.leader).sum()),
         source_transfers=_source_transfers(state, entries),
         left_behind=int((state.brokers.must_empty[after] & (after != NOBODY)).sum()),
         violations=(

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from planner.drain.model.state import NOBODY, Bools, ClusterState, Int32s, Int64s
+from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Int32s, Int64s
 from planner.drain.solver.leaders_flow import level, start
 
 Rows: TypeAlias = npt.NDArray[np.intp]
@@ -46,15 +46,16 @@ def order_leaders(
     nobody else can lead. O(P W + B^2) for each length of an augmenting path.
     """
     lists = _lists_after(state, row, after)
-    may_lead = _may_lead(state, row, lists, barred)
-    if pinned is not None:
-        may_lead[pinned] = lists[pinned] == lists[pinned, :1]
-    candidates = np.where(may_lead, lists, np.int32(NOBODY))
-    leader, most = _chosen(state, candidates, _costs(state, row, lists))
-    leader = np.where(leader >= 0, leader, lists[:, 0]).astype(np.int32)
-    ordered = led_by(lists, leader)
+    may_lead, anyway = _may_lead(state, row, lists, barred), _leads_anyway(state, lists)
     unlisted = np.ones(len(state.partitions), dtype=np.bool_)
     unlisted[row] = False
+    if pinned is not None:
+        may_lead[pinned] &= lists[pinned] == anyway[pinned, None]
+        unlisted &= ~pinned
+    candidates = np.where(may_lead, lists, np.int32(NOBODY))
+    leader, most = _chosen(state, candidates, _costs(state, row, lists))
+    ordered = led_by(lists, np.where(leader >= 0, leader, lists[:, 0]).astype(np.int32))
+    leader = np.where(leader >= 0, leader, anyway).astype(np.int32)
     extra = np.flatnonzero(unlisted & (ordered[:, 0] != lists[:, 0])).astype(np.int32)
     return LeaderOrder(
         after=ordered[row, : after.shape[1]], extra_row=extra, extra_after=ordered[extra], leader=leader, most=most
@@ -130,6 +131,18 @@ def _may_lead(state: ClusterState, row: Int32s, lists: Int32s, barred: Bools | N
     nobody_else = ~allowed.any(axis=1)
     allowed[nobody_else] = may[nobody_else]
     return allowed
+
+
+def _leads_anyway(state: ClusterState, lists: Int32s) -> Int32s:
+    """int32[P]: who leads after a preferred election of lists nobody changes: the first replica where it lives and is
+    in sync, else who leads now and lives, else NOBODY.
+    """
+    partitions = state.partitions
+    lives = np.append(state.brokers.state != BrokerState.DEAD, False)
+    first = lists[:, 0]
+    able = lives[first] & partitions.in_sync[:, 0] & (partitions.replicas[:, 0] == first)
+    stays = lives[partitions.leader] & (lists == partitions.leader[:, None]).any(axis=1)
+    return np.where(able, first, np.where(stays, partitions.leader, NOBODY)).astype(np.int32)
 
 
 def _costs(state: ClusterState, row: Int32s, lists: Int32s) -> Int64s:

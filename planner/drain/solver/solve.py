@@ -1,17 +1,21 @@
 """The drain planner: one schedule at the physical limit, or a typed answer why there is none. Pure, deterministic."""
 
 from collections.abc import Collection
+from dataclasses import replace
 
 import numpy as np
 
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Int64s
+from planner.drain.model.state import NOBODY, Bools, ClusterState, Floats, Int64s
 from planner.drain.solver.assemble import assembled, nothing_to_do
 from planner.drain.solver.attempt import SCARCE, Attempt, attempt
 from planner.drain.solver.demand import Demand, affected, demand_of
 from planner.drain.solver.dirs import in_log_dirs, no_wider_than_dirs, without
-from planner.drain.solver.infeasible import Infeasible, needs_repair, no_log_dir, no_place
-from planner.drain.solver.intake import Intake, Least, intake_of, least_of
+from planner.drain.solver.infeasible import Infeasible, Reason, no_log_dir
+from planner.drain.solver.intake import Intake, Least, intake_of, least_of, used_bytes
+from planner.drain.solver.late import placed_late
+from planner.drain.solver.no_place import no_place
+from planner.drain.solver.repair import healthy, needs_repair
 from planner.drain.solver.sequence import WIDER_MARGINS
 from planner.drain.solver.slots import extras_for
 
@@ -45,46 +49,49 @@ def solve(
     the state knows log directories, every new replica gets one of its target's. `leaders_stay`: every copy is read
     from who leads now: perhaps slower, and leadership gathers nowhere (H7).
     """
-    answer = _solved(no_wider_than_dirs(state), excluded_topics, pinned, allow_partial, leaders_stay)
-    schedule = answer.part if isinstance(answer, Infeasible) else answer
-    if schedule is None:
-        return answer
+    schedule, reasons, wanted = _solved(no_wider_than_dirs(state), excluded_topics, pinned, leaders_stay)
     placed = in_log_dirs(state, schedule)
-    if not placed.missed.size:
-        return _refused(answer, placed.schedule) if isinstance(answer, Infeasible) else placed.schedule
-    refusal = no_log_dir(state, placed.schedule.row[placed.missed], *placed.widest)
-    if isinstance(answer, Infeasible):
-        stuck = np.union1d(answer.stuck, refusal.stuck).astype(np.int32)
-        refusal = Infeasible(answer.kind, f"{answer.message}; {refusal.message}", stuck)
-    return _refused(refusal, without(placed.schedule, placed.missed)) if allow_partial else refusal
+    part = placed.schedule
+    if placed.missed.size:
+        reasons = (*reasons, no_log_dir(state, part.row[placed.missed], *placed.widest))
+        part = without(part, placed.missed)
+    if not reasons:
+        return part
+    refusal = Infeasible(reasons)
+    return replace(refusal, movable=wanted - refusal.stuck.size, part=part if allow_partial else None)
 
 
 def _solved(
-    state: ClusterState,
-    excluded_topics: Collection[str],
-    pinned: Collection[int],
-    allow_partial: bool,
-    leaders_stay: bool,
-) -> Schedule | Infeasible:
+    state: ClusterState, excluded_topics: Collection[str], pinned: Collection[int], leaders_stay: bool
+) -> tuple[Schedule, tuple[Reason, ...], int]:
+    """A schedule of all that can move, why the others cannot, and how many are to."""
     rows = affected(state)
     chosen = rows[~_left_alone(state, rows, excluded_topics, pinned)]
     assumptions = _assumptions(rows.size - chosen.size)
-    ill = ~_healthy(state, chosen)
-    if ill.any() and not allow_partial:
-        return needs_repair(state, chosen[ill])
-    demand = demand_of(state, chosen[~ill], leaders_stay=leaders_stay)
+    whole = healthy(state, chosen)
+    reasons = needs_repair(state, chosen[~whole])
+    demand = demand_of(state, chosen[whole], leaders_stay=leaders_stay)
     if len(demand) == 0:
-        empty = nothing_to_do(state, assumptions)
-        return _refused(needs_repair(state, chosen[ill]), empty) if ill.any() else empty
+        return nothing_to_do(state, assumptions), reasons, chosen.size
+    if not state.brokers.may_receive.any():
+        nowhere = np.full(len(state.brokers), -1.0)
+        few = no_place(state, demand, np.arange(len(demand)), nowhere)
+        return nothing_to_do(state, assumptions), (*reasons, *few), chosen.size
     intake = intake_of(state, demand)
     best = _best(state, demand, intake, least_of(state, demand, intake))
-    missing = best.unplaced
-    if missing.size and not allow_partial:
-        return no_place(state, demand, intake, missing)
-    schedule = assembled(state, demand, best, assumptions)
-    if missing.size:
-        return _refused(no_place(state, demand, intake, missing), schedule)
-    return _refused(needs_repair(state, chosen[ill]), schedule) if ill.any() else schedule
+    if best.unplaced.size:
+        best = placed_late(state, demand, best, _left(state, demand, best))
+    if best.unplaced.size:
+        reasons = (*reasons, *no_place(state, demand, best.unplaced, _left(state, demand, best)))
+    return assembled(state, demand, best, assumptions), reasons, chosen.size
+
+
+def _left(state: ClusterState, demand: Demand, played: Attempt) -> Floats:
+    """float64[B]: bytes each broker may still take below its disk limit; -1 where it may take nothing."""
+    left = state.disk_limit * state.brokers.disk_bytes - used_bytes(state)
+    entry, copy = np.nonzero(played.course.target != NOBODY)
+    np.subtract.at(left, played.course.target[entry, copy], demand.size[entry])
+    return np.where(state.brokers.may_receive, left, -1.0)
 
 
 def _best(state: ClusterState, demand: Demand, intake: Intake, least: Least) -> Attempt:
@@ -141,18 +148,5 @@ def _left_alone(state: ClusterState, rows: Int64s, excluded_topics: Collection[s
     return alone
 
 
-def _healthy(state: ClusterState, rows: Int64s) -> Bools:
-    """Every replica in sync or on a dead broker, and one at least that can be read."""
-    replicas, in_sync = state.partitions.replicas[rows], state.partitions.in_sync[rows]
-    dead = np.append(state.brokers.state == BrokerState.DEAD, False)[replicas]
-    present = replicas != NOBODY
-    healthy: Bools = (in_sync | dead | ~present).all(axis=1) & (in_sync & present & ~dead).any(axis=1)
-    return healthy
-
-
 def _assumptions(left_alone: int) -> tuple[str, ...]:
     return (f"{left_alone} partitions stay on drained brokers because they were excluded",) if left_alone else ()
-
-
-def _refused(answer: Infeasible, part: Schedule) -> Infeasible:
-    return Infeasible(answer.kind, answer.message, answer.stuck, part)

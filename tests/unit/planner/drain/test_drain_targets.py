@@ -1,5 +1,7 @@
 """Where replicas go, and in what words a drain is refused."""
 
+from typing import Any
+
 import pytest
 
 from planner.drain.check import check
@@ -78,14 +80,48 @@ def test_what_a_successor_holds_already_goes_elsewhere_and_the_rest_to_it() -> N
 def test_a_rack_that_still_has_a_broker_is_never_given_up() -> None:
     seen = snapshot({1: "a", 2: "b", 3: "c", 4: "b", 5: "c"}, [partition("t", 0, (1, 2, 3))])
     answer = refused(solve(request(seen, outgoing=(3,), targets=(1, 2, 4))))
-    assert answer.kind == "broker"
-    assert "add a broker in rack c" in answer.message
+    assert answer.kind == "destination"
+    assert "4 is in rack b, which has a replica of it already" in answer.message
+    assert answer.message.endswith("broker 5 was left out: it is none of the targets")
     assert answer.stuck == (TopicPartition("t", 0),)
 
 
 def test_a_worse_rack_of_a_successor_is_refused() -> None:
     seen = snapshot({1: "a", 2: "b", 3: "b", 4: "a"}, [partition("t", 0, (1, 2))])
-    assert refused(solve(request(seen, outgoing=(1,), targets=(3,), successors={1: 3}))).kind == "broker"
+    answer = refused(solve(request(seen, outgoing=(1,), targets=(3,), successors={1: 3})))
+    assert answer.kind == "destination"
+    assert answer.message.endswith("broker 4 was left out: it is none of the targets")
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [({"fenced": (5,)}, "it is fenced or not registered"), ({"disks": {5: (-1, -1)}}, "its log directories have not")],
+)
+def test_a_broker_that_may_not_receive_is_not_asked_for_once_more(changes: dict[str, Any], why: str) -> None:
+    """There is one in that rack: "add a broker in rack c" was no answer."""
+    seen = snapshot({1: "a", 2: "b", 3: "c", 4: "b", 5: "c"}, [partition("t", 0, (1, 2, 3))], **changes)
+    answer = refused(solve(request(seen, outgoing=(3,), targets=(1, 2, 4, 5))))
+    assert (answer.kind, f"broker 5 was left out: {why}" in answer.message) == ("destination", True)
+
+
+def test_two_targets_that_cannot_receive_for_two_reasons_are_both_named() -> None:
+    seen = snapshot({1: "a", 3: "a", 4: "a"}, [partition("t", 0, (1,))], fenced=(3,), disks={4: (-1, -1)})
+    answer = refused(solve(request(seen, outgoing=(1,), targets=(3, 4))))
+    assert "broker 3 cannot receive: fenced" in answer.message
+    assert "broker 4 cannot receive: its log directories have not been read" in answer.message
+
+
+def test_what_neither_part_of_a_drain_can_place_is_told_together_and_the_rest_is_planned() -> None:
+    """A log too large for the successor, and one that is on every broker: only the first was told, with no part."""
+    rows = [partition("t", 0, (1, 2, 3)), partition("t", 1, (1,), size=9 * GIB), partition("t", 2, (1,), size=MIB)]
+    seen = snapshot({1: "", 2: "", 3: ""}, rows, disks={2: (5 * GIB, 4 * GIB), 3: (5 * GIB, 4 * GIB)})
+    answer = refused(solve(request(seen, outgoing=(1,), targets=(2, 3), successors={1: 2}, allow_partial=True)))
+    assert {p.partition for p in answer.stuck} == {0, 1}
+    assert "add a broker" in answer.message
+    assert "found no disk" in answer.message
+    assert answer.feasible_part is not None
+    assert {m.partition for m in answer.feasible_part.moves if m.added} == {2}
+    assert {d.name.partition for d in answer.feasible_part.deferred} == {0, 1}
 
 
 def test_what_would_crowd_the_rack_of_a_successor_goes_to_another_one_and_the_rest_to_it() -> None:
@@ -125,7 +161,9 @@ def test_bytes_of_a_running_reassignment_count_against_the_disk() -> None:
     coming = partition("u", 0, (2, 3), size=6 * GIB, replicas=(4, 2, 3), adding=(4,), removing=(3,))
     mine = partition("t", 0, (1,), size=4 * GIB)
     seen = snapshot({1: "", 2: "", 3: "", 4: ""}, [coming, mine], disks={4: (10 * GIB, 10 * GIB)})
-    assert refused(solve(request(seen, outgoing=(1,), targets=(4,)))).kind == "disk"
+    answer = refused(solve(request(seen, outgoing=(1,), targets=(4,))))
+    assert answer.kind == "destination"
+    assert "4 has no room for it below the limit of 90%" in answer.message
 
 
 def test_the_part_that_fits_comes_with_the_refusal_on_request() -> None:

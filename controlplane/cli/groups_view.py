@@ -13,6 +13,7 @@ from controlplane.cli.terminal import styled
 from controlplane.foreigntext import on_one_line
 from controlplane.portal.schemas.groups import GroupDetailOut, GroupOut, GroupPartitionOut
 from controlplane.portal.schemas.resets import OffsetChangeOut, ResetPlanOut
+from planner.consumers.told import beyond_words
 
 _NAMED = 10
 
@@ -24,6 +25,7 @@ WORD_STYLE = {
     "Unknown": "yellow",
     "NotSubscribed": "dim",
     "Unread": "red",
+    "BeyondEnd": "red",
     "Stuck": "red",
 }
 
@@ -46,6 +48,11 @@ def group_lines(found: GroupDetailOut, *, now: datetime) -> Iterator[RenderableT
         yield styled(f"  last reset {ago(found.last_reset.at, now)}: {words}", "dim")
     headers = ["TOPIC", "PARTITION", "STATE", "SINCE", "COMMITTED", "END", "LAG", "MEMBER"]
     yield listing(headers, [_partition(p, now) for p in found.partitions])
+    beyond = [p for p in found.partitions if p.state == "BeyondEnd"]
+    for p in beyond[:_NAMED]:
+        yield styled(beyond_words(f"{p.topic}-{p.partition}", p.committed, p.end), "yellow")
+    if len(beyond) > _NAMED:
+        yield styled(f"and {len(beyond) - _NAMED} partitions more", "yellow")
     if not found.members:
         yield styled("no member: nobody reads, or somebody commits offsets without joining", "dim")
         return
@@ -94,6 +101,8 @@ def reset_lines(plan: ResetPlanOut) -> Iterator[RenderableType]:
     yield f"{counted(len(plan.changes), 'offset')} would change, {plan.same} are there already"
     if plan.changes:
         yield f"{plan.skipped} records would never be read by this group, {plan.again} a second time"
+    for change in [c for c in plan.changes if c.beyond][:_NAMED]:
+        yield styled(beyond_words(f"{change.topic}-{change.partition}", change.before, change.end), "yellow")
     for unknown in plan.unknown[:_NAMED]:
         yield styled(f"left out: {unknown.topic}-{unknown.partition}: {unknown.why}", "yellow")
     if len(plan.unknown) > _NAMED:

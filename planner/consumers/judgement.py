@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from planner.consumers.seen import GroupSeen, GroupsSeen, MemberSeen
 from planner.consumers.told import (
+    BEYOND,
     LEFT,
     NO_MEMBERS,
     READING,
@@ -79,6 +80,8 @@ def _partition(
         state = STUCK
     if state == READING and committed is None:
         state = WAITING
+    if state in (READING, REBALANCING, NO_MEMBERS) and committed is not None and end is not None and committed > end:
+        state = BEYOND
     since = before.since if before is not None and before.state == state else seen.at
     if state == STUCK and still_since is not None:
         since = still_since

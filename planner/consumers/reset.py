@@ -75,14 +75,23 @@ class OffsetChange:
         return TopicPartition(self.topic, self.partition)
 
     @property
+    def beyond(self) -> bool:
+        """Whether `before` lies beyond the log's end: what was read of this log is then not known."""
+        return self.before is not None and self.before > self.end
+
+    @property
     def again(self) -> int:
-        """Records that are read a second time; with an unknown `before` none is known to be."""
-        return max(0, self.before - self.after) if self.before is not None else 0
+        """Records of the log that are read a second time; with an unknown `before` none is known to be."""
+        return 0 if self.before is None else self._between(self.after, self.before)
 
     @property
     def skipped(self) -> int:
-        """Records that are never read."""
-        return max(0, self.after - self.before) if self.before is not None else 0
+        """Records of the log that are never read."""
+        return 0 if self.before is None else self._between(self.before, self.after)
+
+    def _between(self, one: int, other: int) -> int:
+        """Records the log has from one offset up to the other; none where that is no way up."""
+        return max(0, min(other, self.end) - max(one, self.first))
 
 
 @dataclass(frozen=True, slots=True)

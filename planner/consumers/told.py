@@ -5,9 +5,11 @@ from datetime import datetime
 
 READING, WAITING, STUCK = "Reading", "NoOffset", "Stuck"
 UNREAD, REBALANCING, NO_MEMBERS, LEFT = "Unread", "Rebalancing", "NoMembers", "NotSubscribed"
-UNKNOWN = "Unknown"
+UNKNOWN, BEYOND = "Unknown", "BeyondEnd"
 """States of a partition. `NotSubscribed`: read once, and no member subscribes to its topic any more. `Unknown`: it is
-given to no member that can be read, and there is one that cannot."""
+given to no member that can be read, and there is one that cannot. `BeyondEnd`: its committed offset lies beyond the
+log's end, which was longer once: what the group has read of the log is not known.
+"""
 
 STUCK_AFTER_S = 300.0
 """How long an offset stands still while its log grows, or a partition is given to nobody, before it is called so.
@@ -36,11 +38,26 @@ class PartitionTold:
     end_then: int | None = None
 
     @property
+    def is_beyond(self) -> bool:
+        """Whether its offset lies beyond the log's end: another log of that name, or one that was cut short."""
+        return self.committed is not None and self.end is not None and self.committed > self.end
+
+    @property
     def lag(self) -> int | None:
-        """Records that are not read yet."""
-        if self.committed is None or self.end is None:
+        """Records that are not read yet. None where that is not known, so also where the offset and the log's end
+        contradict each other: perhaps all of them are unread.
+        """
+        if self.committed is None or self.end is None or self.is_beyond:
             return None
-        return max(0, self.end - self.committed)
+        return self.end - self.committed
+
+
+def beyond_words(name: str, committed: int | None, end: int | None) -> str:
+    """What an offset beyond its log's end means, in words. `name`: topic and partition."""
+    return (
+        f"{name}: its offset {committed} lies beyond the log's end {end}: the topic was made anew, or its log cut "
+        f"short; what was read of this log is not known, and readers go on as their auto.offset.reset says"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +111,18 @@ class GroupTold:
         )
 
     @property
+    def beyond(self) -> tuple[PartitionTold, ...]:
+        return tuple(p for p in self.partitions if p.state == BEYOND)
+
+    @property
     def word(self) -> str:
         """The worst of it in one word."""
         if self.stuck:
             return STUCK
         if self.unread:
             return UNREAD
+        if self.beyond:
+            return BEYOND
         if not self.members:
             return NO_MEMBERS
         if self.is_rebalancing:

@@ -23,9 +23,9 @@ def groups(
 ) -> None:
     """Show the consumer groups of a cluster, with lag.
 
-    STATE: Stuck (offsets stand still while logs grow), Unread (partitions given to no member), NoMembers, Rebalancing,
-    Unknown (a member's client sent what cannot be read), Reading. Brokers are asked; what stands still shows from the
-    second look on.
+    STATE: Stuck (offsets stand still while logs grow), Unread (partitions given to no member), BeyondEnd (an offset
+    beyond its log's end), NoMembers, Rebalancing, Unknown (a member's client sent what cannot be read), Reading.
+    Brokers are asked; what stands still shows from the second look on.
 
     \b
     Examples:

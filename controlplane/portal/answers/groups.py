@@ -8,6 +8,7 @@ from controlplane.portal.schemas import groups as group_api
 from controlplane.views.resets import ResetView
 from planner.consumers.history import LagPoint
 from planner.consumers.told import (
+    BEYOND,
     NO_MEMBERS,
     READING,
     REBALANCING,
@@ -19,7 +20,15 @@ from planner.consumers.told import (
     PartitionTold,
 )
 
-TONES = {STUCK: "bad", UNREAD: "bad", NO_MEMBERS: "warn", UNKNOWN: "warn", REBALANCING: "busy", READING: "good"}
+TONES = {
+    STUCK: "bad",
+    UNREAD: "bad",
+    BEYOND: "bad",
+    NO_MEMBERS: "warn",
+    UNKNOWN: "warn",
+    REBALANCING: "busy",
+    READING: "good",
+}
 """The colour of a word; others have none."""
 
 SORTS: dict[str, Callable[[GroupTold], tuple[float, str]]] = {

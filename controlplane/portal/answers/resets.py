@@ -48,7 +48,10 @@ def plan_out(cluster: str, group: str, planned: PlannedReset) -> reset_api.Reset
         cluster=cluster,
         group=group,
         refused=planned.refused,
-        changes=[reset_api.OffsetChangeOut(**asdict(c), again=c.again, skipped=c.skipped) for c in plan.changes],
+        changes=[
+            reset_api.OffsetChangeOut(**asdict(c), again=c.again, skipped=c.skipped, beyond=c.beyond)
+            for c in plan.changes
+        ],
         same=plan.same,
         unknown=[
             reset_api.OffsetUnknownOut(topic=p.topic, partition=p.partition, why=why) for p, why in plan.unknown.items()

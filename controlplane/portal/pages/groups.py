@@ -18,7 +18,7 @@ from controlplane.portal.routes.groups import AnyName, group_named, looked
 from controlplane.portal.schemas.groups import GroupOut
 from controlplane.portal.services import PortalServices, Services
 from controlplane.view import ClusterView
-from planner.consumers.told import READING, GroupsTold
+from planner.consumers.told import READING, GroupsTold, beyond_words
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
 
@@ -95,6 +95,7 @@ def group_detail_page(
         found=len(shown),
         ails=sum(p.state != READING for p in every),
         tones=TONES,
+        beyond_words=beyond_words,
         ailing=ailing,
         lags=lag_chart(kept_lags(services.latest, view.uid).get(group, ())),
         last_reset=reset_words(view.resets[group]) if group in view.resets else "",

@@ -22,6 +22,7 @@ from controlplane.portal.routes.clusters import living
 from controlplane.portal.schemas import resets as reset_api
 from controlplane.portal.services import Services
 from events.facts import OffsetPut
+from planner.consumers.told import beyond_words
 
 router = APIRouter(
     prefix="/clusters/{name}/offset-resets", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked]
@@ -76,6 +77,7 @@ def plan(
         "offsetreset.html",
         cluster=name,
         plan=found,
+        beyond_words=beyond_words,
         address=group_address(name, found.group),
         offsets=json.dumps(rows, separators=(",", ":")),
         rows=found.changes[:MOST_ROWS],

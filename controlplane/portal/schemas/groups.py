@@ -20,8 +20,8 @@ class GroupMemberOut(Message):
 
 
 class GroupPartitionOut(Message):
-    """One partition of a group. `state`: Reading, NoOffset, Stuck, Unread, Rebalancing, NoMembers, NotSubscribed
-    or Unknown."""
+    """One partition of a group. `state`: Reading, NoOffset, Stuck, Unread, BeyondEnd, Rebalancing, NoMembers,
+    NotSubscribed or Unknown."""
 
     topic: str
     partition: int
@@ -30,12 +30,13 @@ class GroupPartitionOut(Message):
     member: str = Field(description="who reads it, empty for nobody")
     committed: int | None
     end: int | None
-    lag: int | None = Field(description="records not read yet; null where an offset is not known")
+    lag: int | None = Field(description="records not read yet; null where that is not known, as with BeyondEnd")
     still_since: datetime | None = Field(description="since when its offset is known to stand still")
 
 
 class GroupOut(Message):
-    """One group in short. `word`: the worst of it: Stuck, Unread, NoMembers, Rebalancing, Unknown or Reading."""
+    """One group in short. `word`: the worst of it: Stuck, Unread, BeyondEnd, NoMembers, Rebalancing, Unknown or
+    Reading."""
 
     cluster: str
     name: str

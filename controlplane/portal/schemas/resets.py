@@ -59,6 +59,10 @@ class OffsetChangeOut(OffsetIn):
     end: int = Field(description="where its log ends")
     again: int
     skipped: int
+    beyond: bool = Field(
+        default=False,
+        description="`before` lies beyond the log's end: what was read of this log is not known",
+    )
 
 
 class OffsetUnknownOut(Message):

@@ -140,3 +140,21 @@ def test_groups_of_a_broker_that_was_silent_are_kept_as_they_were() -> None:
 
 def test_a_group_that_is_gone_is_forgotten() -> None:
     assert told_after(a_look(0, {P0: 10, P1: 0}, READER), a_look(60, {})).groups == ()
+
+
+def test_an_offset_beyond_the_log_is_told_as_that_and_its_lag_is_not_0() -> None:
+    """Reported: 1000 committed on a log that ends at 14 was "lag 0", though its 14 records may all be unread."""
+    group = the_group(a_look(0, {P0: 14, P1: 0}, a_group({P0: 1000, P1: 0})))
+    assert [(p.state, p.lag) for p in group.partitions] == [("BeyondEnd", None), ("NoMembers", 0)]
+    assert (group.word, [p.partition for p in group.beyond]) == ("BeyondEnd", [0])
+    alone = the_group(a_look(0, {P0: 14}, a_group({P0: 1000}), partitions=1))
+    assert (alone.word, alone.lag) == ("BeyondEnd", None)
+
+
+def test_a_member_with_an_offset_beyond_the_log_is_not_just_reading() -> None:
+    group = the_group(a_look(0, {P0: 14, P1: 0}, a_group({P0: 1000, P1: 0}, a_member(P0, P1))))
+    assert (partition(group).state, group.word) == ("BeyondEnd", "BeyondEnd")
+
+
+def test_one_at_the_very_end_of_its_log_has_read_it() -> None:
+    assert partition(the_group(a_look(0, {P0: 14, P1: 0}, a_group({P0: 14, P1: 0})))).lag == 0

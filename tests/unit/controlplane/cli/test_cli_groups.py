@@ -66,6 +66,18 @@ def test_one_group_is_told_by_partition(world: World) -> None:
         assert words in told
 
 
+def test_an_offset_beyond_the_log_is_told_as_what_it_is(world: World) -> None:
+    """Reported: COMMITTED 1000, END 14, LAG 0, and no word that this cannot be."""
+    beyond = PARTITION.model_copy(update={"state": "BeyondEnd", "committed": 1000, "end": 14, "lag": None})
+    group = BILLING.model_copy(update={"word": "BeyondEnd", "lag": None})
+    detail = group_api.GroupDetailOut(group=group, read_at=START, members=[], partitions=[beyond])
+    world.server.on("GET", "/clusters/orders/groups/beyond", detail)
+    told = world.run("group", "orders", "beyond").stdout
+    row = next(line.split() for line in told.splitlines() if line.startswith("clicks "))
+    assert row[row.index("1000") : row.index("app") + 1] == ["1000", "14", "-", "app"]
+    assert "clicks-0: its offset 1000 lies beyond the log's end 14" in " ".join(told.split())
+
+
 def test_a_group_that_is_not_there_is_not_called_a_missing_cluster(world: World) -> None:
     refused = problem(404, "group-not-found", "orders has no group called nobody", next_step="kedge groups orders")
     world.server.on("GET", "/clusters/orders/groups/nobody", refused)

@@ -33,6 +33,14 @@ def test_a_dry_run_shows_what_would_change_and_asks_for_nothing(world: World) ->
     assert [r.url.path for r in world.server.requests] == [f"/v1{PATH}/plan"]
 
 
+def test_a_reset_of_an_offset_beyond_the_log_says_that_nobody_knows_what_was_read(world: World) -> None:
+    beyond = CHANGE.model_copy(update={"before": 1000, "after": 0, "end": 14, "again": 14, "beyond": True})
+    world.server.on("POST", f"{PATH}/plan", PLAN.model_copy(update={"changes": [beyond], "again": 14}))
+    told = " ".join(world.run("reset-offsets", "orders", "billing", "--to-earliest", "--dry-run").stdout.split())
+    assert "0 records would never be read by this group, 14 a second time" in told
+    assert "clicks-0: its offset 1000 lies beyond the log's end 14" in told
+
+
 def test_what_was_shown_is_what_is_ordered(world: World) -> None:
     told = world.run(
         *("reset-offsets", "orders", "billing", "--topic", "clicks:0,3", "--shift-by", "-5", "-y", "--reason", "why")

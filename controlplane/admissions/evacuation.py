@@ -62,7 +62,7 @@ def _disks_take(
     kafka: KafkaSnapshot, hosted: Collection[PartitionSeen], leaving: Collection[int], staying: Collection[int]
 ) -> Gate:
     moved = sum(p.size_bytes * len(set(p.target) & set(leaving)) for p in hosted)
-    told = {b: kafka.log_dirs[b] for b in staying if b in kafka.log_dirs}
+    told = {b: seen for b in staying if (seen := kafka.log_dirs.get(b)) and seen.total_bytes > 0}
     # Who has not told is left out of both sides: without all the figures no number refuses anybody.
     if len(told) < len(set(staying)):
         return Gate(True, f"{holdings(hosted, moved)}; not every other broker has told how full its disk is")

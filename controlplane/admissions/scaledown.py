@@ -68,7 +68,7 @@ def _room_on_new_disks(
             return Gate(False, f"{wanted}, and {brokers} brokers would be left to hold them")
     moved = sum(p.size_bytes * len(set(p.target) & set(removed)) for p in hosted)
     words = holdings(hosted, moved)
-    told = {b: kafka.log_dirs[b] for b in staying if b in kafka.log_dirs}
+    told = {b: seen for b in staying if (seen := kafka.log_dirs.get(b)) and seen.total_bytes > 0}
     if len(told) < len(staying):
         return Gate(True, f"{words}; not every other broker has told how full its disk is")
     free = sum(int(size * DISK_LIMIT_FRACTION) for size in made)

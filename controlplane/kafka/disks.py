@@ -77,11 +77,15 @@ def _broker(directories: list[Any], sizes: dict[TopicPartition, int], held: dict
     return LogDirsSeen(
         replicas=replicas,
         used_bytes=used,
-        # brokers before 3.3 do not tell (-1)
-        total_bytes=sum(max(0, d.total_bytes) for d in directories),
-        usable_bytes=sum(max(0, d.usable_bytes) for d in directories),
+        total_bytes=_together([d.total_bytes for d in directories]),
+        usable_bytes=_together([d.usable_bytes for d in directories]),
         dirs=_one_by_one(directories),
     )
+
+
+def _together(figures: list[int]) -> int:
+    """Their sum; 0, as of a broker that tells nothing, where one of them is not told (-1: brokers before 3.3)."""
+    return 0 if min(figures, default=0) < 0 else sum(figures)
 
 
 def _one_by_one(directories: list[Any]) -> tuple[LogDirSeen, ...]:

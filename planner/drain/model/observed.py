@@ -64,12 +64,13 @@ def dead_brokers(snapshot: KafkaSnapshot) -> frozenset[int]:
 def measured_disks(snapshot: KafkaSnapshot) -> Source:
     """What Kafka may use of the disks: its logs and what is free. Others' files on the same disk are not its own.
 
-    A broker that did not answer, or is older than 3.3 and tells no totals (KIP-827), is not in it.
+    A broker that did not answer, or is older than 3.3 and tells no totals (KIP-827), is not in it. One whose disk is
+    full is.
     """
     told = {
         broker: seen.used_bytes + seen.usable_bytes
         for broker, seen in snapshot.log_dirs.items()
-        if seen.usable_bytes > 0
+        if seen.total_bytes > 0 and seen.used_bytes + seen.usable_bytes > 0
     }
     return Source(origin=Origin.MEASURED, by_broker={b: Capacity(disk_bytes=size) for b, size in told.items()})
 

@@ -54,6 +54,15 @@ def test_a_disk_nobody_knows_refuses_nobody() -> None:
     assert "not every other broker has told" in room.reason
 
 
+def test_a_broker_that_answers_and_does_not_say_how_large_its_disk_is_has_not_no_room() -> None:
+    """Its 0 was taken for a figure, and the evacuation refused for want of room."""
+    kafka = _kafka(LARGE, used=9 * GIB)
+    silent = {**kafka.log_dirs, 1003: LogDirsSeen(0, 9 * GIB, 0, 0)}
+    room = room_without(replace(kafka, log_dirs=silent), {1000}, [1001, 1002, 1003, 1004])
+    assert room.open
+    assert "not every other broker has told" in room.reason
+
+
 def test_a_broker_that_holds_nothing_may_always_go() -> None:
     assert room_without(_kafka(a_partition("x-0", (1001, 1002))), {1000}, []).open
 

@@ -85,6 +85,12 @@ def test_a_disk_is_what_kafka_may_use_of_it_not_what_others_hold() -> None:
     assert state.brokers.disk_bytes.tolist() == [60 * GIB] * 3
 
 
+def test_a_full_disk_is_not_an_unknown_one() -> None:
+    full = {2: LogDirsSeen(1, 60 * GIB, 100 * GIB, 0), 3: LogDirsSeen(1, 60 * GIB, 0, 0)}
+    found = measured_disks(replace(snapshot(), log_dirs=full)).by_broker
+    assert {broker: known.disk_bytes for broker, known in found.items()} == {2: 60 * GIB}
+
+
 def test_a_fenced_broker_and_one_that_only_a_replica_list_names_are_dead() -> None:
     cluster = snapshot(seen(0, (1, 2, 9), isr=(2,), leader=2), fenced=frozenset({1}))
     read = state_of(cluster)

@@ -19,7 +19,7 @@ from planner.drain.plan import DrainPlan, Engine, Move, Port
 from planner.drain.refusal import refused_by_planner, unusable_target
 from planner.drain.request import DrainRequest
 from planner.drain.selection import Deferred, select
-from planner.drain.throttle import CapTooLow, assumptions, charges, floor, quota, usable
+from planner.drain.throttle import CapTooLow, assumptions, charges, floor, quota, require_cap, usable
 from planner.quantities import human_bytes
 
 if TYPE_CHECKING:
@@ -40,9 +40,10 @@ def solve(request: DrainRequest, *, engine: Engine = "in-process") -> DrainPlan 
         return refusal
     into, out = charges(request, selection.rows)
     try:
-        ingress, egress = usable(request, into), usable(request, out)
+        require_cap(request, into, out)
     except CapTooLow as low:
         return Infeasible(request.drain_id, request.cluster_uid, request.round, "throttle", str(low))
+    ingress, egress = usable(request, into), usable(request, out)
     from planner.drain.answer import Answered, Unanswered, answered
 
     answer = answered(request, selection.rows, ingress=ingress, egress=egress)

@@ -30,7 +30,7 @@ CHARGED_FLOWS = 2
 
 class CapTooLow(ValueError):
     """The operator's throttle cap leaves copies no room beside a broker's in-sync traffic: they would never
-    end.
+    end. The message names the broker that needs the highest cap, so that one raise is enough.
     """
 
 
@@ -66,8 +66,8 @@ def charges(request: DrainRequest, rows: Int64s) -> tuple[Floats, Floats]:
 
 def usable(request: DrainRequest, charged: Floats) -> Floats:
     """float64[B]: bytes/s a plan may count on, per broker row. Never so little that in-sync traffic takes all of it:
-    then the share is raised. Under a cap, which no charge raises, it is what the charge leaves of the cap.
-    Raises CapTooLow where the cap forbids that copies end.
+    then the share is raised. Under a cap, which no charge raises, it is what the charge leaves of the cap. See
+    `require_cap` for one that forbids that copies end.
     """
     ids = request.cluster.brokers.id
     share = np.array([replication_share(request, int(b)) for b in ids])
@@ -75,16 +75,22 @@ def usable(request: DrainRequest, charged: Floats) -> Floats:
     cap = request.throttle_cap_bytes_per_s
     if cap is not None:
         share = np.minimum(share, np.maximum(cap * KAFKA_REACHES - charged, 0.0))
-    for row in np.flatnonzero(least > share).tolist():
-        wanted = math.ceil(least[row] / KAFKA_REACHES)
-        if cap is not None and cap < wanted:
-            raise CapTooLow(
-                f"the throttle cap of {human_bytes(cap)}/s is below the {human_bytes(wanted)}/s that broker "
-                f"{int(ids[row])} needs for copies ever to end (its in-sync followers use the same throttle): "
-                f"raise the cap to at least that"
-            )
     rates: Floats = np.maximum(share, least)
     return rates
+
+
+def require_cap(request: DrainRequest, *charged: Floats) -> None:
+    """`charged`: float64[B] of each direction. Raises CapTooLow where the cap forbids that copies end anywhere."""
+    cap, most = request.throttle_cap_bytes_per_s, np.maximum.reduce(charged)
+    row = int(most.argmax())
+    wanted = math.ceil((most[row] + LEAST_CATCH_UP_BYTES_PER_S) / KAFKA_REACHES)
+    if cap is None or most[row] <= 0 or cap >= wanted:
+        return
+    raise CapTooLow(
+        f"the throttle cap of {human_bytes(cap)}/s is below the {human_bytes(wanted)}/s that broker "
+        f"{int(request.cluster.brokers.id[row])} needs for copies ever to end (its in-sync followers use the same "
+        f"throttle): raise the cap to at least that"
+    )
 
 
 def quota(request: DrainRequest, broker: int, *, promised_bytes_per_s: float, charged_bytes_per_s: float) -> int:

@@ -18,7 +18,8 @@ from confluent_kafka.admin import AdminClient
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.gateway import KafkaGateway
-from planner.consumers.reset import LogSpan
+from planner.consumers.judgement import judged
+from planner.consumers.reset import LogSpan, ResetWish, Whither, reset_plan
 from planner.consumers.seen import GroupSeen
 from planner.observed import TopicPartition
 from planner.topics.step import Growth, TopicStep
@@ -259,6 +260,24 @@ def test_offsets_of_a_group_without_members_are_put_where_they_are_wanted(world:
     assert seen.spans[first] == LogSpan(0, 10)
     assert world.gateway.commit_offsets(group, {first: 2, second: 0}) == {}
     assert _one(world, group).committed == {first: 2, second: 0}
+
+
+def test_an_offset_beyond_its_log_is_told_as_that_and_a_reset_counts_what_the_log_has(world: World) -> None:
+    """A topic that was made anew, or a log that was cut short: Kafka keeps the offset, and takes any that comes."""
+    world.create_topic("shorter", partitions=1, rf=1)
+    world.produce("shorter", 0, 14)
+    world.join("beyond", "shorter")
+    world.commit("beyond", "shorter", 0, 7)
+    world.leave("beyond")
+    world.until(lambda: not _one(world, "beyond").members, "the member to have left")
+    assert world.gateway.commit_offsets("beyond", {TopicPartition("shorter", 0): 1000}) == {}
+
+    told = judged(world.gateway.groups({"beyond"}), None).groups[0]
+    assert (told.word, [(p.committed, p.end, p.lag) for p in told.partitions]) == ("BeyondEnd", [(1000, 14, None)])
+    seen = world.gateway.group_offsets("beyond", [], None)
+    assert seen is not None
+    plans = [reset_plan(seen, ResetWish(to=to)) for to in (Whither.LATEST, Whither.EARLIEST)]
+    assert [(c.after, c.again, c.skipped) for plan in plans for c in plan.changes] == [(14, 0, 0), (0, 14, 0)]
 
 
 def test_kafka_itself_takes_no_offsets_of_others_while_a_group_has_members(world: World, kind: str) -> None:

@@ -58,6 +58,22 @@ def test_a_cap_under_which_no_copy_would_end_is_refused() -> None:
     assert "raise the cap" in answer.message
 
 
+def test_a_cap_raised_to_what_the_refusal_names_is_enough() -> None:
+    """What a broker takes in was named alone; what it gives away needs twice as much, and was refused next."""
+    seen = snapshot({1: "a", 2: "b", 3: "a"}, [partition("t", 0, (1, 2))])
+    asked = request(
+        seen,
+        outgoing=(1,),
+        targets=(3,),
+        write_bytes_per_s={seen.partitions[0].name: 10 * MIB},
+        throttle_cap_bytes_per_s=5 * MIB,
+    )
+    answer = solve(asked)
+    assert isinstance(answer, Infeasible)
+    assert "below the 22.4 MiB/s that broker 1 needs" in answer.message
+    assert plan_of(replace(asked, throttle_cap_bytes_per_s=int(22.5 * MIB))).moves
+
+
 def test_a_cap_limits_the_quota_and_the_promise_is_what_kafka_reaches_of_it() -> None:
     _, asked = roll()
     plan = plan_of(replace(asked, throttle_cap_bytes_per_s=3 * MIB))

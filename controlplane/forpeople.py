@@ -6,6 +6,7 @@ NEXT = "Next: "
 _FOR_A_PERSON = frozenset(
     {
         "AddressStays",
+        "ConfigurationRefused",
         "ControllerStays",
         "ControllersRemembered",
         "CopiesGone",

@@ -48,6 +48,7 @@ def member_of(instance: "InstanceView") -> "InstanceView | None":
         drained=False,
         hosted=True,
         starts=instance.member_starts,
+        reconfigured=0,
         told=None,
         told_heap_mib=instance.member_heap_mib,
     )

@@ -3,6 +3,7 @@ both. Pure."""
 
 from dataclasses import dataclass
 
+from controlplane.folds.volumes import is_unused
 from controlplane.quorumlists import list_for
 from controlplane.view import ClusterView, InstanceView
 from controlplane.zookeeper.migration import Knows
@@ -39,7 +40,8 @@ def quorum_told(view: ClusterView, instance: InstanceView) -> QuorumTold:
     if service != view.quorum_service:
         return _beside(view, instance)
     first = view.founding.voters if view.founding else ()
-    founder = _is_first(instance) and _directory(instance) in {v.directory_id for v in first}
+    is_listed = _directory(instance) in {v.directory_id for v in first}
+    founder = is_listed and (_is_first(instance) or _is_unused(view, instance))
     voters = list_for(view, instance)
     if service == "zookeeper":
         return QuorumTold(ensemble=first if founder else voters, founder=founder)
@@ -92,7 +94,7 @@ def _beside(view: ClusterView, instance: InstanceView) -> QuorumTold:
     return QuorumTold(
         ensemble=() if told is Knows.QUORUM else servers,
         voters=migration.voters,
-        founder=_brings_its_disk(instance) and _directory(instance) in {v.directory_id for v in migration.voters},
+        founder=_formats(view, instance) and _directory(instance) in {v.directory_id for v in migration.voters},
         metadata_level=migration.founding.metadata_level,
         stays_stopped=told is Knows.STOPPED,
     )
@@ -108,8 +110,13 @@ def _is_first(instance: InstanceView) -> bool:
     return instance.planned.generation == 1 or not (instance.planned.handover or instance.adopted)
 
 
-def _brings_its_disk(instance: InstanceView) -> bool:
-    return instance.planned.new_disk or not instance.planned.handover
+def _formats(view: ClusterView, instance: InstanceView) -> bool:
+    return instance.planned.new_disk or not instance.planned.handover or _is_unused(view, instance)
+
+
+def _is_unused(view: ClusterView, instance: InstanceView) -> bool:
+    """Whether it takes over a disk on which nobody of its node ever served: with it, it is what those were to be."""
+    return instance.planned.handover and is_unused(view, instance, instance.planned.volumes[0])
 
 
 def _directory(instance: InstanceView) -> str:

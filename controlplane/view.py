@@ -84,8 +84,12 @@ class InstanceView:
     lost_at: datetime | None = None
     """When the cloud first declared the VM gone, though nobody of us asked."""
     starts: int = 1
+    reconfigured: int = 0
+    """Those of its starts that it was told since Kafka refused what it had been told before; it has not joined."""
     launched_at: datetime | None = None
     fenced_at: datetime | None = None
+    started: bool | None = None
+    """Once it is stopped for good: whether its service was ever started on its VM, None where nobody knows."""
     served_at: datetime | None = None
     """When its last start that was asked for was seen to serve; None before its first."""
     unregistered: bool = False

@@ -67,6 +67,7 @@ from events.instance_facts import ClusterAdopted as ClusterAdopted
 from events.instance_facts import InstanceAdopted as InstanceAdopted
 from events.instance_facts import InstanceJoined as InstanceJoined
 from events.instance_facts import InstanceLost as InstanceLost
+from events.instance_facts import InstanceReconfigured as InstanceReconfigured
 from events.instance_facts import JoinFailed as JoinFailed
 from events.instance_facts import LaunchedInstance as LaunchedInstance
 from events.instance_facts import MachineSubstituted as MachineSubstituted
@@ -225,10 +226,15 @@ class FenceRequested:
 @fact("instance.fenced", schema=1)
 @dataclass(frozen=True, slots=True)
 class NodeFenced:
-    """The process is proved gone: `proof` is `agent` or `inventory`."""
+    """The process is proved gone: `proof` is `agent`, `inventory` or `silence`.
+
+    `started`: whether a process of the service was ever started on this VM, by its agent's last word. False is a proof
+    that nothing was kept on a volume that came here new. None: nobody could tell, or it was not recorded yet.
+    """
 
     key: str
     proof: str
+    started: bool | None = None
 
 
 @fact("instance.fence_reverted", schema=1)

@@ -157,10 +157,29 @@ class InstanceJoined:
 @fact("instance.join_failed", schema=1)
 @dataclass(frozen=True, slots=True)
 class JoinFailed:
-    """The deadline passed without the service serving. The VM is given up."""
+    """The deadline passed without the service serving. The VM is given up. `superseded`: it is for a spec that is not
+    in force any more, so that it counts as no failed try."""
 
     key: str
     reason: str
+    superseded: bool = False
+
+
+@fact("instance.reconfigured", schema=1)
+@dataclass(frozen=True, slots=True)
+class InstanceReconfigured:
+    """Kafka refuses what this VM, which has not joined, was told: it is told the spec in force, by another start.
+
+    `config` are the spec's settings that changed for it and `told` the properties its service is started with that did;
+    None takes one away. `heap_mib` is 0 where the Java heap stays.
+    """
+
+    key: str
+    start: int
+    config: Mapping[str, str | None]
+    told: Mapping[str, str | None]
+    reason: str
+    heap_mib: int = 0
 
 
 @fact("instance.lost", schema=1)

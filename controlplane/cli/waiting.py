@@ -21,6 +21,7 @@ GIVEN_UP = frozenset(
         "RunFailed",
         "PermissionMissing",
         "ReplacementFailed",
+        "ConfigurationRefused",
         "DrainNotConverging",
         "SettingRefused",
         "SettingReverted",

@@ -53,6 +53,8 @@ from controlplane.converger.rolls.handovers import handover_step, is_to_be_repla
 from controlplane.converger.rolls.images import image_left_step, image_step
 from controlplane.converger.rolls.lateorders import beside_late_orders, late_order_step
 from controlplane.converger.rolls.putoff import paced
+from controlplane.converger.rolls.reconfigurations import reconfiguration_step
+from controlplane.converger.rolls.refusals import refusal_left_step
 from controlplane.converger.rolls.replacements import replacement_step
 from controlplane.converger.running.livesettings import settings_in_hand_step, settings_left_step, settings_step
 from controlplane.converger.running.restarts import restart_in_hand_step, restart_step
@@ -74,6 +76,7 @@ IN_HAND: tuple[Step, ...] = (
     import_step,
     founding_step,
     voter_step,
+    reconfiguration_step,
     arrival_step,
     hung_repair_step,
     lost_replicas_step,
@@ -130,6 +133,7 @@ NEXT: tuple[Step, ...] = (
     image_step,
     server_list_step,
     replacement_step,
+    refusal_left_step,
     settings_left_step,
     restart_step,
     healing_left_step,

@@ -8,6 +8,7 @@ from controlplane.converger.health.heartbeats import heartbeats_for
 from controlplane.converger.quorum.ensemble import CLIENT_PORT
 from controlplane.converger.rolls.arrivals import CONTROLLER_PORT, start_id
 from controlplane.folds.growth import size_of
+from controlplane.folds.volumes import is_unused
 from controlplane.members import member_of
 from controlplane.quorumtold import is_told_nothing, quorum_told
 from controlplane.replacement import SERVING, Phase
@@ -92,7 +93,7 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
                 name=v.dir,
                 volume=v.key,
                 directory_id=v.directory_id,
-                fresh=_is_fresh(instance, v),
+                fresh=_is_fresh(view, instance, v),
                 size_gib=size_of(view, v),
                 own=v.kind == "ephemeral",
             )
@@ -136,13 +137,12 @@ def _waits_for_id(view: ClusterView, instance: InstanceView) -> bool:
     return instance.is_broker and view.in_zookeeper_mode and not view.cluster_id_fixed
 
 
-def _is_fresh(instance: InstanceView, volume: facts.PlannedVolume) -> bool:
-    """A volume nobody has served from yet. A successor's volume comes from its predecessor and is never fresh, but for
-    one it was given because that of its node is lost.
+def _is_fresh(view: ClusterView, instance: InstanceView, volume: facts.PlannedVolume) -> bool:
+    """A volume nobody has served from yet: one that is its own, or that comes from a predecessor whose service was
+    never started. Where the service of this very VM was started once, its agent knows, and formats nothing.
     """
-    planned = instance.planned
-    own = not planned.handover or planned.new_disk or volume.dir in planned.new_dirs
-    return own and instance.phase is Phase.LAUNCHED and instance.starts == 1
+    first = instance.starts - instance.reconfigured == 1
+    return instance.phase is Phase.LAUNCHED and first and is_unused(view, instance, volume)
 
 
 _GONE = frozenset({Phase.RETIRED})

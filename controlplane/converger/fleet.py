@@ -168,6 +168,8 @@ class FleetBrake:
                 for planned in instances:
                     made_from = planned.image.revision if planned.image else planned.kafka_version
                     self._images[(recorded.stream, planned.key)] = made_from
+            case facts.JoinFailed(superseded=True):
+                pass  # its spec is another one by now: that says nothing of the image
             case facts.JoinFailed(key=key):
                 self._count_failure(recorded.stream, self._images.get((recorded.stream, key), ""))
             case facts.ClusterResumed():

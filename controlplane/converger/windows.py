@@ -59,6 +59,7 @@ BEGINNINGS: Mapping[str, Beginning] = {
     "founding_step": Beginning(_ENDS, "founds the quorum of a cluster that serves nobody yet"),
     "import_step": Beginning(_ENDS, "records what others run; touches nothing"),
     "voter_step": Beginning(_ENDS, "sees a change of the quorum through; a newcomer that stands there gets its vote"),
+    "reconfiguration_step": Beginning(_ENDS, "new VMs that refuse what they were told, and serve nobody, start anew"),
     "arrival_step": Beginning(_ENDS, "waits for VMs that are made"),
     "hung_repair_step": Beginning(_ENDS, "cures moves that hang, of replicas made anew"),
     "lost_replicas_step": Beginning(_ENDS, "replicas on brokers nobody has are made anew: a repair"),
@@ -101,6 +102,7 @@ BEGINNINGS: Mapping[str, Beginning] = {
     "image_step": Beginning(_ENDS, "fixes what new VMs are made from; the roll to it waits"),
     "server_list_step": Beginning(_ENDS, "ends the replacement of a VM whose ZooKeeper server is to leave"),
     "server_move_step": Beginning(Begins.VOLUNTARY, "takes the vote of servers beside brokers, whose VMs stay"),
+    "refusal_left_step": Beginning(_ENDS, "only says what new VMs refuse"),
     "settings_left_step": Beginning(_ENDS, "only says what live settings wait for"),
     "restart_step": Beginning(
         Begins.BOTH, "the canary is watched and taken back at any time; restarts wait", of_spec=True

@@ -115,10 +115,29 @@ def _join_failed(view: ClusterView, e: facts.JoinFailed, at: datetime) -> Cluste
     view = move(view, e.key, Phase.FAILED, at)
     if instance.intent in view.intents:
         view = close_intent(view, instance.intent)
+    if e.superseded:
+        return view
     # VMs of one intent that fail together count once.
     failed = view.in_phase(Phase.FAILED)
     first = not any(i.intent == instance.intent and i.key != e.key for i in failed)
     return replace(view, join_failures=view.join_failures + int(first))
+
+
+def _reconfigured(view: ClusterView, e: facts.InstanceReconfigured, at: datetime) -> ClusterView:
+    """What it is told from here on. It, and who waited for it, have as long as the first time to join."""
+    instance = view.instances[e.key]
+    if instance.phase is not Phase.LAUNCHED:
+        raise ValueError(f"instance {e.key} is {instance.phase}: only who has not joined is told anew like this")
+    view = change(
+        view,
+        e.key,
+        starts=e.start,
+        reconfigured=instance.reconfigured + 1,
+        config=None if instance.config is None else settingfold.with_values(instance.config, e.config),
+        told=settingfold.with_values(instance.settings, e.told),
+        told_heap_mib=e.heap_mib or instance.told_heap_mib,
+    )
+    return counted_anew(view, at)
 
 
 def _lost(view: ClusterView, e: facts.InstanceLost, at: datetime) -> ClusterView:
@@ -183,6 +202,7 @@ RULES: Rules = {
     facts.RunFailed: _run_failed,
     facts.InstanceJoined: _joined,
     facts.JoinFailed: _join_failed,
+    facts.InstanceReconfigured: _reconfigured,
     facts.InstanceLost: _lost,
     facts.QuorumFounded: _founded,
     facts.ClusterAdopted: _taken_over,

@@ -10,6 +10,7 @@ from controlplane.folds import nodes as nodefold
 from controlplane.folds import reliefs as relieffold
 from controlplane.folds import settings as settingfold
 from controlplane.folds import specorder as specorderfold
+from controlplane.folds import volumes as volumefold
 from controlplane.folds import windows as windowfold
 from controlplane.folds.edits import Rules, change, close_intent, current_drain, frozen, move, open_intent
 from controlplane.replacement import Phase
@@ -114,13 +115,15 @@ def _fence(view: ClusterView, e: facts.FenceRequested, at: datetime) -> ClusterV
 def _fenced(view: ClusterView, e: facts.NodeFenced, at: datetime) -> ClusterView:
     # One that its bind made has the disk of its node: others served from that.
     unheard = e.proof == "silence" and not view.instances[e.key].planned.handover
-    return relieffold.begun(change(move(view, e.key, Phase.FENCED, at), e.key, fenced_at=at, unheard=unheard), at)
+    started = volumefold.was_started(view, e)
+    changes = {"fenced_at": at, "unheard": unheard, "started": started}
+    return relieffold.begun(change(move(view, e.key, Phase.FENCED, at), e.key, **changes), at)
 
 
 def _reverted(view: ClusterView, e: facts.FenceReverted, at: datetime) -> ClusterView:
     instance = view.instances[e.key]
     again = {"starts": instance.starts + 1, "member_starts": instance.member_starts + 1}
-    return move(view, e.key, Phase.JOINED, at, **again, fenced_at=None, drained=False)
+    return move(view, e.key, Phase.JOINED, at, **again, fenced_at=None, drained=False, started=None)
 
 
 def _unregistered(view: ClusterView, e: facts.BrokerUnregistered, at: datetime) -> ClusterView:

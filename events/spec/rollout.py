@@ -86,7 +86,8 @@ class RolloutPolicy(Part):
     pause: Flag = classed(BEHAVIOURAL, "`true` stops new steps; the broker in hand is finished.", default=False)
     join_deadline_s: Seconds = classed(
         BEHAVIOURAL,
-        "How long a new VM may take from its order until its service has joined. Then it is replaced. "
+        "How long a new VM may take from its order until its service has joined. Then it is replaced, but where Kafka "
+        "refuses its configuration. "
         "A restart may take as long, and a minute more where the process it ends hangs.",
         default=600,
         alias="joinDeadline",

@@ -59,6 +59,7 @@ PERSON_NEEDED = frozenset(
         "RunFailed",
         "RunRefused",
         "PermissionMissing",
+        "ConfigurationRefused",
         "DrainNotConverging",
         "ListingLostRacks",
         "SettingRefused",

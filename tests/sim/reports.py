@@ -50,6 +50,19 @@ def _of_service(machines: "Services", vm: Vm, service: ServiceDocument, at: date
             node_id=service.node_id,
             since=at,
             findings=lost_directories(service, machines.blank),
+            started=service.name in vm.launched,
+        )
+    words = machines.refusal(vm, service)
+    if not up and words and service.state == "running" and machines.is_equipped(vm, service) and spent not in vm.spent:
+        return ServiceReport(
+            name=service.name,
+            state="failed",
+            start_id=service.start_id,
+            node_id=service.node_id,
+            since=at,
+            message=f"exit code 1: {words}",
+            refuses=words,
+            started=service.name in vm.launched,
         )
     if not up and service.state == "running" and machines.strangers.refuses(vm, service):
         return machines.strangers.report(service, at)
@@ -68,7 +81,7 @@ def _of_service(machines: "Services", vm: Vm, service: ServiceDocument, at: date
     disks = file_systems(machines.attached.on(vm, machines.volumes), service)
     if service.name == "broker" and service.node_id in machines.kafka.shelves.full():
         disks = tuple([d.model_copy(update={"free_bytes": 0}) for d in disks])
-    made_of = (state, since, findings, progress, metrics, disks)
+    made_of = (state, since, findings, progress, metrics, disks, service.name in vm.launched)
     before = vm.told.get(service.name)
     if before is None or before[0] is not service or before[1] != made_of:
         before = vm.told[service.name] = service, made_of, _service_report(service, *made_of)
@@ -83,6 +96,7 @@ def _service_report(
     progress: tuple[ProgressReport, ...],
     metrics: dict[str, float],
     log_dirs: tuple[LogDirReport, ...],
+    started: bool,
 ) -> ServiceReport:
     return ServiceReport(
         name=service.name,
@@ -95,4 +109,5 @@ def _service_report(
         progress=progress,
         metrics=metrics,
         log_dirs=log_dirs,
+        started=started,
     )

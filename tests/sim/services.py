@@ -59,6 +59,10 @@ class Services:
         self.outage = False
         self.fatal: dict[str, str] = {}
         """Settings no process comes up with."""
+        self.refused: dict[str, str] = {}
+        """Settings that Kafka itself refuses: a controller is not even formatted with them, a broker ends at once."""
+        self.refused_on: set[str] = set()
+        """VMs that is so on, by key; empty: on all of them."""
         self.largest_heap_mib = 0
         """No process comes up with a larger heap: the VM has no more; 0 where every VM is large enough."""
         self.unwell: set[str] = set()
@@ -163,9 +167,15 @@ class Services:
             vm.spent.add(vm.start_of(process.document))
             vm.runs(service, None)
             return
+        if self.refusal(vm, service):
+            # A broker's agent formats by itself, and Kafka says no when it is started.
+            vm.launched |= {service.name} if service.name == "broker" else set()
+            return
+        self._refuse_to_format_data(vm, service)
         if self.has_lost(service) or vm.service_key(service) in self.unwell or self.breakdowns.holds(vm, self.seconds):
             return
         if process is None and not self.strangers.refuses(vm, service):
+            vm.launched.add(service.name)
             vm.runs(service, Process(service, self.seconds, self.seconds + START_S))
 
     def _rise(self, vm: Vm) -> None:
@@ -179,9 +189,23 @@ class Services:
                 self.starts += 1
                 self._start(vm, service)
 
+    def refusal(self, vm: Vm, service: ServiceDocument) -> str:
+        """Kafka's words against its settings, "" where it takes them. A ZooKeeper server is told none of them."""
+        named = sorted(self.refused.items() & service.settings.items())
+        if self.refused_on and vm.key not in self.refused_on:
+            return ""
+        return f"java.lang.IllegalArgumentException: requirement failed: {named[0][0]}" if named else ""
+
     def has_lost(self, service: ServiceDocument) -> bool:
-        """Whether a directory of it is empty that was not."""
-        return any(d.volume in self.blank or d.directory_id in self.blank for d in service.log_dirs)
+        """Whether a directory of it is empty that was not, or that nobody calls fresh."""
+        gone = [d for d in service.log_dirs if d.volume in self.blank or d.directory_id in self.blank]
+        return any(not d.fresh or d.volume in self.formatted or d.directory_id in self.blank for d in gone)
+
+    def _refuse_to_format_data(self, vm: Vm, service: ServiceDocument) -> None:
+        """What the control plane calls fresh is formatted where it is empty, but by an agent that knows better."""
+        lost = [d.volume for d in service.log_dirs if d.fresh and d.volume in self.blank and d.volume in self.formatted]
+        if lost and service.name not in vm.launched:
+            raise Violation(f"{vm.key} would format {lost[0]}, which held data and has lost it")
 
     def lose_member(self, key: str) -> None:
         """The directory of the server beside a broker is gone; the broker has all it had."""

@@ -51,6 +51,8 @@ class Vm:
     failed: str = ""
     mounted: frozenset[str] = frozenset()
     """Volumes its agent has mounted, attached or not."""
+    launched: set[str] = field(default_factory=set)
+    """Services a process of which was ever started here: the agent keeps a record of it."""
     told: dict[str, tuple[ServiceDocument, tuple[object, ...], ServiceReport]] = field(default_factory=dict)
     """By service, what its agent last said of it, after what that was made of."""
     key: str = field(init=False)

@@ -23,6 +23,7 @@ from controlplane.converger.health.healing import health_of
 from controlplane.converger.health.registrations import registration_wrong
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.rolls.images import image_told
+from controlplane.converger.rolls.refusals import CONFIGURATION_REFUSED
 from controlplane.converger.running.livesettings import ADOPTED, settings_adopted
 from controlplane.converger.stages import STAGE_WAITS, stage_told
 from controlplane.converger.verdict import Situation, Verdict
@@ -67,11 +68,21 @@ def _blocked(situation: Situation, verdict: Verdict) -> facts.ConditionChanged |
         return facts.ConditionChanged(BLOCKED, False, "Free", "")
     since = _waits_since(situation)
     if since is None or situation.seconds_since(since) < waiting.patience_s:
-        return None
+        return _asked_spec_came(situation, waiting.reason)
     message = verdict.sentence
     if waiting.next_command:
         message = f"{message}. {NEXT}{waiting.next_command}"
     return facts.ConditionChanged(BLOCKED, True, waiting.reason, message)
+
+
+def _asked_spec_came(situation: Situation, reason: str) -> facts.ConditionChanged | None:
+    """What asked for another spec is over once there is one that something else is waited for."""
+    view, told = situation.view, situation.view.conditions.get(BLOCKED)
+    if told is None or not told.status or told.reason != CONFIGURATION_REFUSED or reason == told.reason:
+        return None
+    if view.declared_at is None or told.since > view.declared_at:
+        return None
+    return facts.ConditionChanged(BLOCKED, False, "Free", "")
 
 
 def _waits_since(situation: Situation) -> datetime | None:
@@ -162,6 +173,8 @@ def _differs(view: ClusterView, wanted: facts.ConditionChanged) -> bool:
         return True
     if wanted.type == BLOCKED and (NEXT in current.message) != (NEXT in wanted.message):
         return True  # what was tried again by itself waits for a person now, or the other way round
+    if wanted.reason == CONFIGURATION_REFUSED and current.message != wanted.message:
+        return True  # Kafka names one setting at a time
     return (current.status, current.reason) != (wanted.status, wanted.reason)
 
 

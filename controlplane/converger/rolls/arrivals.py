@@ -14,7 +14,7 @@ from controlplane.converger.rolls.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.verdict import ReadConsole, Situation, StartPlanning, Verdict, record, wait
 from controlplane.externals import is_shared
 from controlplane.kafka.gates import is_following
-from controlplane.members import member_of, voting_on
+from controlplane.members import member_of, services_on, voting_on
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from controlplane.zookeeper.migration import Knows
@@ -52,7 +52,7 @@ def loss_step(situation: Situation) -> Verdict | None:
         if instance.phase is Phase.LAUNCHED:
             events.append(facts.JoinFailed(instance.key, "the VM died before its service served"))
         if instance.phase is Phase.FENCING:
-            events.append(facts.NodeFenced(instance.key, "inventory"))
+            events.append(facts.NodeFenced(instance.key, "inventory", was_seen_started(situation, instance)))
     return record(f"{', '.join(i.key for i in lost)} gone without being asked", *events)
 
 
@@ -111,9 +111,12 @@ def arrival_step(situation: Situation) -> Verdict | None:
         return Verdict(sentence, tuple(failed), tuple(ReadConsole(i.key) for i in late))
     if lacks_founders(situation.view):
         return None  # nobody can join before the quorum is founded: who is to be made for that is not waited for
-    waited_for = [i for i in arriving if i.bound and not _vote_waits_for_a_cure(situation, i)]
+    refused = [i for i in arriving if refusal_of(situation, i)]
+    waited_for = [i for i in arriving if i.bound and i not in refused and not _vote_waits_for_a_cure(situation, i)]
     if not waited_for or _quorum_needs_another(situation):
         return None
+    if refused and situation.seen.fresh_kafka(situation.now) is None:
+        return None  # the others wait for those: `refusal_left_step` says what for
     states = ", ".join(f"{i.key} ({_arrival_words(situation, i)})" for i in waited_for)
     sentence = f"waiting for {states} to join"
     return wait("InstanceJoins", sentence, *_plan_ahead(situation), patience_s=situation.join_deadline_s)
@@ -178,6 +181,19 @@ def _plan_ahead(situation: Situation) -> tuple[StartPlanning, ...]:
     return () if job in situation.seen.jobs else (StartPlanning(drain, job),)
 
 
+def refusal_of(situation: Situation, instance: InstanceView) -> str:
+    """The words in which the service of a VM, or the server beside it, refuses the configuration of this very start; ""
+    where none does. The last word of an agent stands: that it is silent since says nothing of what its service takes.
+    """
+    if not has_reported(situation, instance) or instance.phase is not Phase.LAUNCHED:
+        return ""
+    for service in services_on(instance):
+        report = situation.seen.reports[instance.key].service(service.planned.service)
+        if report is not None and report.refuses and report.start_id == start_id(service):
+            return report.refuses
+    return ""
+
+
 def has_reported(situation: Situation, instance: InstanceView) -> bool:
     """Whether the agent of this very VM has spoken since it was launched."""
     seen = situation.seen.reports.get(instance.key)
@@ -188,6 +204,17 @@ def service_report(situation: Situation, instance: InstanceView) -> ServiceRepor
     """What the agent last said of the instance's service, None when it has not spoken of it."""
     seen = situation.seen.reports.get(instance.key)
     return seen.service(instance.planned.service) if seen else None
+
+
+def was_seen_started(situation: Situation, instance: InstanceView) -> bool | None:
+    """Whether the service of a VM that is gone was ever started, by the last word of its agent. That it had not been
+    then says nothing of what came after it; but that Kafka refused to be formatted with what it was told last does, as
+    it could not be started with that."""
+    report = service_report(situation, instance)
+    if report is None or report.started is None:
+        return None
+    refuses = bool(report.refuses) and report.start_id == start_id(instance)
+    return True if report.started else False if refuses else None
 
 
 def controller_serves(situation: Situation, instance: InstanceView) -> bool:
@@ -236,6 +263,9 @@ def _nobody_can_tell(view: ClusterView) -> bool:
 
 
 def _is_overdue(situation: Situation, instance: InstanceView) -> bool:
+    if refusal_of(situation, instance) or _waits_for_refused_quorum(situation, instance):
+        # Another VM would be told the same, and end the same way.
+        return False
     if is_unfounded(situation.view) and has_reported(situation, instance):
         # It is told nothing before the quorum is founded, which another one may keep waiting.
         return False
@@ -248,6 +278,13 @@ def _is_overdue(situation: Situation, instance: InstanceView) -> bool:
     if follows_without_vote(situation, member_of(instance) or instance) or _holds_up_a_birth(situation, instance):
         return False
     return _is_late(situation, instance)
+
+
+def _waits_for_refused_quorum(situation: Situation, instance: InstanceView) -> bool:
+    """Whether it is there, and cannot join before a member of the quorum takes a configuration that it refuses."""
+    if not has_reported(situation, instance) or situation.seen.fresh_kafka(situation.now) is not None:
+        return False
+    return any(refusal_of(situation, i) for i in situation.view.controllers() if not i.hosted)
 
 
 def _is_late(situation: Situation, instance: InstanceView) -> bool:

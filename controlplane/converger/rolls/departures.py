@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from controlplane.converger.moves.deadends import in_the_way
 from controlplane.converger.quorum.seats import brokers_to_tell
 from controlplane.converger.quorum.voters import dismiss_members
-from controlplane.converger.rolls.arrivals import has_reported, service_report, start_id
+from controlplane.converger.rolls.arrivals import has_reported, service_report, start_id, was_seen_started
 from controlplane.converger.rolls.births import is_founder
 from controlplane.converger.rolls.drainrequests import request_drain
 from controlplane.converger.verdict import Situation, Unregister, Verdict, act, record, wait
@@ -64,13 +64,13 @@ def _fence_proofs(situation: Situation) -> Verdict | None:
     proofs: list[facts.NodeFenced] = []
     for instance in situation.view.in_phase(Phase.FENCING):
         if instance.lost:
-            proofs.append(facts.NodeFenced(instance.key, "inventory"))
+            proofs.append(facts.NodeFenced(instance.key, "inventory", was_seen_started(situation, instance)))
             continue
         report = service_report(situation, instance)
         if not _member_is_stopped(situation, instance):
             continue
         if report and report.state == "stopped" and report.start_id == start_id(instance):
-            proofs.append(facts.NodeFenced(instance.key, "agent"))
+            proofs.append(facts.NodeFenced(instance.key, "agent", report.started))
         elif _never_spoke(situation, instance):
             proofs.append(facts.NodeFenced(instance.key, "silence"))
     if not proofs:

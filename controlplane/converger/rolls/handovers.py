@@ -38,11 +38,19 @@ def handover_step(situation: Situation) -> Verdict | None:
     """Looks after nodes that are being handed over; a node whose holder is gone comes first."""
     handovers = [h for node in sorted({i.node for i in situation.view.alive()}) if (h := _pair(situation, node))]
     waiting: Verdict | None = None
+    arrives = False
     for olds, new in sorted(handovers, key=lambda h: not any(_is_gone(situation, i) for i in h[0])):
+        if arrives and any(i.phase is Phase.JOINED for i in olds):
+            continue
         verdict = _hand_over(situation, olds, new)
+        if verdict is None and new.phase is Phase.LAUNCHED:
+            arrives = True  # it may need those to join whose predecessors have stopped; nobody else is stopped for it
+            continue
         if verdict is None or verdict.wait is None:
             return verdict
         waiting = waiting or verdict
+    if arrives:
+        return None
     if (kept := _kept_for_nobody(situation)) is not None:
         return kept
     # A gate that waits for somebody dead waits for ever, unless that one gets its successor first.

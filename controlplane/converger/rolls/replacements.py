@@ -1,6 +1,6 @@
 """New work: which nodes to make, replace or remove next, fixed as an intent before anything happens."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from controlplane.admissions.evacuation import heirs_have_room, room_without
@@ -20,6 +20,7 @@ from controlplane.converger.rolls.nodevolumes import (
     volumes_of_node,
     with_new_ones,
 )
+from controlplane.converger.rolls.refusals import refusal_left_step, refused_settings
 from controlplane.converger.rolls.succession import (
     drain_lost,
     drain_replaced,
@@ -200,8 +201,12 @@ def _held_back(situation: Situation, work: Work, *, mends: bool, ill: bool) -> V
         sentence = f"{view.join_failures} tries in a row made no VM that joined; not trying again by itself"
         return wait("ReplacementFailed", sentence, next_command=f"kedge resume {view.name}", patience_s=0)
     beyond = beyond_its_reach(situation, work)
-    if beyond is not None or work.change is Change.CREATE:
+    if beyond is not None:
         return beyond
+    # A VM that mends is made all the same: with what is in force (`refused_settings`).
+    refused = refusal_left_step(situation) if not mends else None
+    if refused is not None or work.change is Change.CREATE:
+        return refused
     if mends:
         return _grace(situation, work)
     withdrawn = withdrawn_first(situation)
@@ -293,7 +298,7 @@ def _surge(situation: Situation, work: Work) -> Verdict:
         else:
             service_id = old.service_id if old is not None else id_for(view, change.node, given)
             given.add(service_id)
-        made = _plan_instance(view, change, change.desired, service_id, situation.seen.handover_on)
+        made = _plan_instance(situation, change, change.desired, service_id)
         if change.desired.member_heap_mib:
             made = _with_member(view, made, change.desired, given)
             given.update({made.member.service_id} if made.member else ())
@@ -347,8 +352,9 @@ def _inherits_address(planned: facts.PlannedInstance) -> bool:
 
 
 def _plan_instance(
-    view: ClusterView, change: NodeChange, want: DesiredNode, service_id: int, way: Callable[[str], Handover | None]
+    situation: Situation, change: NodeChange, want: DesiredNode, service_id: int
 ) -> facts.PlannedInstance:
+    view, way = situation.view, situation.seen.handover_on
     past = [i for i in view.instances.values() if i.node == want.node]
     spent = view.spent.get(want.node)
     generation = max((i.planned.generation for i in past), default=0) + 1
@@ -365,7 +371,7 @@ def _plan_instance(
     volumes = volumes_of_node(view, line) if heir and not new_disk else new_volumes(view, want, past)
     volumes = with_new_ones(view, want, volumes, new_dirs, past) if new_dirs else volumes
     cloud_way = way(stays.cloud if stays else want.place.partition("/")[0])
-    config, settings = _config_to_make(view, want)
+    config, settings = _config_to_make(view, want, refused=refused_settings(situation))
     if want.service == "zookeeper":
         config, settings = None, {}
     return facts.PlannedInstance(
@@ -419,14 +425,16 @@ def _takes_over(view: ClusterView, past: Sequence[InstanceView]) -> bool:
     return newest is not None and not newest.drained
 
 
-def _config_to_make(view: ClusterView, want: DesiredNode) -> tuple[Mapping[str, str] | None, dict[str, str]]:
+def _config_to_make(
+    view: ClusterView, want: DesiredNode, *, refused: frozenset[str]
+) -> tuple[Mapping[str, str] | None, dict[str, str]]:
     """The spec's settings where they are not to be those in force, and the properties that go with them."""
     if view.document is None:
         return None, dict(want.settings)
-    config = config_to_make(view, view.document)
+    config = config_to_make(view, view.document, refused)
     if config == view.document.spec.kafka.config:
         return None, dict(want.settings)
-    return config, settings_to_make(view, view.document, want.settings)
+    return config, settings_to_make(view, view.document, want.settings, refused)
 
 
 def _reattaches(view: ClusterView, key: str, want: DesiredNode) -> bool:

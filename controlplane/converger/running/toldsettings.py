@@ -32,13 +32,16 @@ def needs_restart(view: ClusterView, instance: InstanceView) -> tuple[str, ...]:
     return settings_left([told], document.spec.kafka.config, where_silent=where_silent(document)).restart
 
 
-def config_to_make(view: ClusterView, document: KafkaClusterDocument) -> Mapping[str, str]:
-    """The spec's settings a new instance is made with: as they are in force where they are not to be tried on it.
+def config_to_make(
+    view: ClusterView, document: KafkaClusterDocument, refused: frozenset[str] = frozenset()
+) -> Mapping[str, str]:
+    """The spec's settings a new instance is made with: as they are in force where they are not to be tried on it, nor
+    `refused` by another new one.
 
     Guarded ones stand still until no roll runs any more: a new VM of a roll that is to end in another min ISR would
     otherwise bring that in the middle of it. So does what one broker tries first, or did not stand.
     """
-    wanted, still = document.spec.kafka.config, GUARDED | _tried(view)
+    wanted, still = document.spec.kafka.config, GUARDED | _tried(view) | refused
     there = next((i.config for i in view.alive() if i.config is not None and not i.lost), None)
     if there is None or all(there.get(name) == wanted.get(name) for name in still):
         return wanted
@@ -46,11 +49,16 @@ def config_to_make(view: ClusterView, document: KafkaClusterDocument) -> Mapping
     return dict(sorted({**{k: v for k, v in wanted.items() if k not in still}, **kept}.items()))
 
 
-def settings_to_make(view: ClusterView, document: KafkaClusterDocument, settings: Mapping[str, str]) -> dict[str, str]:
+def settings_to_make(
+    view: ClusterView,
+    document: KafkaClusterDocument,
+    settings: Mapping[str, str],
+    refused: frozenset[str] = frozenset(),
+) -> dict[str, str]:
     """The properties that go with `config_to_make`; `settings` are those of the spec."""
-    wanted, made = document.spec.kafka.config, config_to_make(view, document)
+    wanted, made = document.spec.kafka.config, config_to_make(view, document, refused)
     silent, made_of = where_silent(document), dict(settings)
-    for name in GUARDED | _tried(view):
+    for name in GUARDED | _tried(view) | refused:
         if made.get(name) != wanted.get(name):
             made_of.pop(name, None)
             value = made.get(name, silent.get(name))

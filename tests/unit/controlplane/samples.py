@@ -89,6 +89,9 @@ SAMPLES: tuple[object, ...] = (
     facts.MachineSubstituted("intent-1", {A2: "medium"}, "NoCapacity: none left"),
     facts.InstanceJoined(A2, 1003),
     facts.JoinFailed(A2, "its agent has not reported after 120 s"),
+    facts.InstanceReconfigured(
+        A2, 2, {"num.io.threads": "8"}, {"num.io.threads": "8", "num.partitions": None}, "num.io.threads=8"
+    ),
     facts.InstanceLost(A1, "the cloud says it is gone"),
     facts.QuorumFounded("k-id", "4.1", (facts.FoundingVoter("controllers-a-0", 100, "127.64.0.1", 9093, "dir"),)),
     facts.EnsembleFounded("k-id", "3.8", (facts.FoundingServer("zookeepers-a-0", 100, "127.64.0.1", 2181, "dir"),)),
@@ -276,6 +279,7 @@ def states() -> Mapping[type, ClusterView]:
         facts.MachineSubstituted: requested,
         facts.InstanceJoined: launched,
         facts.JoinFailed: launched,
+        facts.InstanceReconfigured: launched,
         facts.DrainPlanned: draining,
         facts.DrainPlanFailed: draining,
         facts.DrainAbandoned: draining,

@@ -2,17 +2,21 @@
 many, since every broker advances."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from agent.wire import ProgressReport, Report
 from benchmarks.watched import conditions_told
+from controlplane.converger.ports import AGENT_REPORT
 from controlplane.portal.schemas import clusters as api
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic
@@ -70,7 +74,7 @@ def busy(cluster: LivingCluster, scale: float) -> dict[str, Any]:
         "findings": sorted(seen.findings),
         "left_alone": sorted(seen.reasons),
         "lag_at_most_s": seen.lag_s,
-        "under_replicated_at_most": seen.under_replicated,
+        "lagging": dict(seen.lagging),
         "conditions": conditions_told(events),
         "acknowledged": workload.acknowledged,
         "lost": 0,
@@ -83,9 +87,10 @@ class _Seen:
 
     def __init__(self) -> None:
         self.load = self.lag_s = 0.0
-        self.under_replicated = 0
         self.findings: set[str] = set()
         self.reasons: set[str] = set()
+        self.lagging: Counter[str] = Counter()
+        """Reports of brokers that lag, by what their agents say of how far they come."""
 
     def look(self, cluster: LivingCluster, at_s: float) -> None:
         self.load = max(self.load, os.getloadavg()[0])
@@ -97,7 +102,25 @@ class _Seen:
         ailing = next((c for c in detail.conditions if c.type == "Ailing" and c.status), None)
         if ailing is not None:
             self.reasons.add(f"{ailing.reason}: {ailing.message}")
-        print(f"{at_s:5.0f} s, load {os.getloadavg()[0]:.0f}: {sorted(self.findings)} {_words(ailing)}", flush=True)
+        said = list(_progress_of_lagging(cluster))
+        self.lagging.update(_kind(progress) for progress in said)
+        lag = "; ".join(", ".join(f"{p.name} +{p.advanced:.0f} in {p.over_s:.0f} s" for p in ps) for ps in said)
+        print(f"{at_s:5.0f} s, load {os.getloadavg()[0]:.0f}: [{lag}] {_words(ailing)}", flush=True)
+
+
+def _progress_of_lagging(cluster: LivingCluster) -> Iterator[tuple[ProgressReport, ...]]:
+    """Of each broker whose agent finds its metadata old, how far it comes with it."""
+    with closing(sqlite3.connect(f"file:{cluster.home / 'kedge.db'}?mode=ro", uri=True, timeout=5)) as database:
+        rows = database.execute("SELECT value FROM latest WHERE kind = ?", (AGENT_REPORT,)).fetchall()
+    for (value,) in rows:
+        for service in Report.model_validate_json(value).services:
+            if any(f.name == "metadata_lag" for f in service.findings):
+                yield tuple(p for p in service.progress if p.name in ("metadata", "partitions"))
+
+
+def _kind(progress: Sequence[ProgressReport]) -> str:
+    advancing = "+".join(p.name for p in progress if p.advanced > 0)
+    return advancing or ("stands still" if len(progress) == 2 else "not known")
 
 
 def _words(ailing: api.ConditionOut | None) -> str:

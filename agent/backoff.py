@@ -18,10 +18,15 @@ class Backoff:
         self._jitter = jitter
         self._attempt = 0
 
-    def next_s(self) -> float:
-        """Counts a failure; between half and all of the doubled pause."""
+    def next_s(self, *, after_s: float = 0.0) -> float:
+        """Counts a failure; between half and all of the doubled pause.
+
+        `after_s` is what the other end asked for: no sooner than that, and up to half as long again. A server that
+        sends many away at once would otherwise have them all back at once.
+        """
         self._attempt += 1
-        return doubled_s(self._first_s, self._cap_s, self._attempt) * (0.5 + 0.5 * self._jitter())
+        pause_s = doubled_s(self._first_s, self._cap_s, self._attempt) * (0.5 + 0.5 * self._jitter())
+        return max(pause_s, after_s * (1.0 + 0.5 * self._jitter())) if after_s > 0 else pause_s
 
     def reset(self) -> None:
         self._attempt = 0

@@ -22,10 +22,17 @@ from agent.wire import (
 )
 
 _CALL_TIMEOUT_S = 10.0
+_LONGEST_RETRY_AFTER_S = 600.0
 
 
 class RetryLater(Exception):
-    """Nobody there, or the server has trouble (5xx, 429, 404): keep what runs and ask again with back-off."""
+    """Nobody there, or the server has trouble (5xx, 429, 404): keep what runs and ask again with back-off, but not
+    before `after_s` where the server said so (`Retry-After`); 0 where it did not.
+    """
+
+    def __init__(self, message: str, *, after_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.after_s = after_s
 
 
 class CredentialLost(Exception):
@@ -189,8 +196,17 @@ def _raise_for(response: httpx.Response, call: str) -> None:
     if status == httpx.codes.GONE:
         raise Retired(said)
     if status >= 500 or response.is_redirect or status in (httpx.codes.NOT_FOUND, httpx.codes.TOO_MANY_REQUESTS):
-        raise RetryLater(said)
+        raise RetryLater(said, after_s=_retry_after_s(response))
     raise Refused(said)
+
+
+def _retry_after_s(response: httpx.Response) -> float:
+    """Seconds of `Retry-After` (RFC 9110, 10.2.3), at most ten minutes: a broken answer must not silence an agent.
+
+    The date form is not read: it would compare two machines' clocks. The server sends seconds.
+    """
+    told = response.headers.get("retry-after", "").strip()
+    return min(float(told), _LONGEST_RETRY_AFTER_S) if told.isascii() and told.isdigit() and len(told) < 10 else 0.0
 
 
 def _code(response: httpx.Response) -> str:

@@ -82,7 +82,7 @@ class DocumentTalk:
             return 0.0
         except RetryLater as error:
             self._say(str(error))
-            return self._backoff.next_s()
+            return self._backoff.next_s(after_s=error.after_s)
         except CertificateLost as error:
             self._say(str(error))
             is_in_vain, self._is_to_certify = self._is_to_certify, True
@@ -172,7 +172,7 @@ class ReportTalk:
             answer = self._client.report(report)
         except RetryLater as error:
             _log.info("report %d not sent: %s", report.seq, error)
-            return self._backoff.next_s()
+            return self._backoff.next_s(after_s=error.after_s)
         except Retired:
             self._inbox.put_retired()
             return _RARELY_S

@@ -178,3 +178,28 @@ def test_an_agent_that_may_not_enrol_again_keeps_asking_rarely(party: Party) -> 
     pauses = [party.documents.step() for _ in range(3)]
     assert min(pauses) >= 15
     assert party.server.calls == ["document", "enrol", "enrol"]
+
+
+def test_a_server_that_says_when_to_come_back_is_obeyed_with_jitter(party: Party) -> None:
+    party.server.answers["document"] = httpx.Response(503, headers={"Retry-After": "30"})
+    assert party.documents.step() == 45.0, "no sooner than asked, and up to half as long again"
+    party.server.answers["report"] = httpx.Response(503, headers={"Retry-After": "30"})
+    party.outbox.put(report(1))
+    party.documents.step()
+    assert party.reports.step() == 45.0
+
+
+def test_jitter_spreads_those_who_were_sent_away_together() -> None:
+    pauses = {Backoff(0.5, 10.0, jitter=lambda share=n / 10: share).next_s(after_s=30) for n in range(11)}
+    assert (min(pauses), max(pauses), len(pauses)) == (30.0, 45.0, 11)
+
+
+@pytest.mark.parametrize("told", ["Wed, 21 Oct 2026 07:28:00 GMT", "-5", "1e9", "soon", "99999999999999999999"])
+def test_a_retry_after_that_is_no_number_of_seconds_is_ignored(party: Party, told: str) -> None:
+    party.server.answers["document"] = httpx.Response(503, headers={"Retry-After": told})
+    assert party.documents.step() == 1.0
+
+
+def test_no_answer_silences_an_agent_for_longer_than_ten_minutes(party: Party) -> None:
+    party.server.answers["document"] = httpx.Response(503, headers={"Retry-After": "86400"})
+    assert party.documents.step() == 900.0

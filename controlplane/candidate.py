@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from controlplane.converger.ports import LostLeadership
 from controlplane.leaderlock import LeaderLock
 from controlplane.leadership import Lease, LeaseStore
+from controlplane.troubles import repeat
 from events.errors import StoreUnavailable
 from events.ids import Epoch
 
@@ -94,8 +95,8 @@ class Candidate:
 
     def run(self, stop: threading.Event) -> None:
         """Steps until told to stop, then keeps the lease for `resign`."""
-        while not stop.wait(self.step()):
-            pass
+        # Whatever fails, as a file of the home for want of descriptors: a server that asks no more never leads again.
+        repeat(self.step, f"lease of {self._duty}", stop, pause_s=_ASK_EVERY_S)
 
     def resign(self) -> None:
         """Gives the lease back. Only when nothing of ours is under way any more."""
@@ -117,7 +118,7 @@ class Candidate:
         self._held = _Held(renewed, asked_at_s + self._term_s, held.acts_from_s)
         if self._lock is not None and not self._lock.is_held and self._lock.take():
             # Whoever held it is gone by now; our own death shall be provable too.
-            self._lock.name_leader(renewed.owner, renewed.epoch)
+            self._name_leader(renewed)
 
     def _ask(self) -> None:
         has_lock = self._lock is not None and self._lock.take()
@@ -130,10 +131,17 @@ class Candidate:
                 self._lock.give_back()
             return
         wait_s = max(0.0, (lease.acts_after - self._leases.time()).total_seconds())
-        if self._lock is not None:
-            self._lock.name_leader(lease.owner, lease.epoch)
+        self._name_leader(lease)
         self._held = _Held(lease, asked_at_s + self._term_s, asked_at_s + wait_s)
         _log.info("leading with epoch %d%s", lease.epoch, f", acting in {wait_s:.0f} s" if wait_s else "")
+
+    def _name_leader(self, lease: Lease) -> None:
+        """Without the name our death is not provable, and a successor waits out the term: no reason not to lead."""
+        try:
+            if self._lock is not None:
+                self._lock.name_leader(lease.owner, lease.epoch)
+        except OSError as error:
+            _log.warning("the lock of the home does not name this server as leader: %s", error)
 
     def _bury_the_dead(self) -> None:
         """Holding the lock proves its last holder dead: nothing of it is under way, so its lease may be given back."""

@@ -10,6 +10,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from controlplane.candidate import Candidate
 from controlplane.converger.ports import LostLeadership
 from controlplane.loopwatch import Beating, LoopWatch
+from controlplane.troubles import TROUBLES
 from events.errors import EventsError
 from events.ids import Epoch
 
@@ -121,6 +122,14 @@ class Scheduler:
         if not self._beating.acquire(blocking=waiting):
             return
         try:
+            # What nobody foresaw must not end the thread that answers the bell: no ring would be heard any more.
+            with TROUBLES.turn("loop"):
+                self._try_beat(only)
+        finally:
+            self._beating.release()
+
+    def _try_beat(self, only: Collection[str] | None) -> None:
+        try:
             if not self._stop.is_set():
                 with self._watch.beat(only) as beating:
                     self._beat(only, beating)
@@ -128,8 +137,6 @@ class Scheduler:
             _log.info("not acting: %s", lost)
         except EventsError as error:
             _log.warning("no tick: %s", error)
-        finally:
-            self._beating.release()
 
     def _beat(self, only: Collection[str] | None, beating: Beating) -> None:
         if not self._candidate.may_act:

@@ -3,6 +3,7 @@
 SQLite is the default, PostgreSQL is for production. Both are set up so that a commit that was answered is on disk.
 """
 
+import errno
 import json
 import threading
 import time
@@ -24,6 +25,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from events.errors import QueryTooLong, StoreUnavailable
 
 _READ_ONLY = "kedge_read_only"
+_NONE_LEFT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _LOOKS_EVERY = 10_000
 """Steps of SQLite's machine between two looks at the clock, a fraction of a millisecond."""
 _limit_s: ContextVar[float | None] = ContextVar("query_limit_s", default=None)
@@ -88,7 +90,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
     Keep it short and do not nest it: SQLite has one writer at a time.
     """
-    with answering(engine), _turn(engine), engine.begin() as connection:
+    with _noting(engine), answering(engine), _turn(engine), engine.begin() as connection:
         yield connection
 
 
@@ -109,7 +111,11 @@ def answered_within(limit_s: float | None) -> Iterator[None]:
 
 @contextmanager
 def answering(engine: Engine) -> Iterator[None]:
-    """Turns "the database did not answer" of every driver into StoreUnavailable; other errors pass."""
+    """Turns "the database did not answer" of every driver into StoreUnavailable; other errors pass.
+
+    A process that has no descriptor or memory left for the connection reaches no database either, and drivers let that
+    error through as it is.
+    """
     try:
         yield
     except (OperationalError, InterfaceError, PoolTimeout) as error:
@@ -118,6 +124,23 @@ def answering(engine: Engine) -> Iterator[None]:
         if error.connection_invalidated or is_refused(error):
             raise _unavailable(engine, error) from error
         raise
+    except OSError as error:
+        if error.errno in _NONE_LEFT:
+            raise _unavailable(engine, error) from error
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseTrouble:
+    """Writes fail: since when (UTC), and what the last one said."""
+
+    since: datetime
+    why: str
+
+
+def trouble_with(engine: Engine) -> DatabaseTrouble | None:
+    """Why the last write of this process failed, None where the last one was kept. Asks nobody."""
+    return _TROUBLES.get(engine)
 
 
 def shown_url(url: str) -> str:
@@ -138,6 +161,21 @@ def database_time(connection: Connection) -> datetime:
     # clock_timestamp, not now(): now() is the start of the transaction, which may have waited for a lock since.
     answer: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
     return answer.astimezone(UTC)
+
+
+@contextmanager
+def _noting(engine: Engine) -> Iterator[None]:
+    """Remembers that writes fail, until one is kept. Of a query that was ended for its length nothing is concluded."""
+    try:
+        yield
+    except QueryTooLong:
+        raise
+    except StoreUnavailable as error:
+        before = _TROUBLES.get(engine)
+        _TROUBLES[engine] = DatabaseTrouble(before.since if before else datetime.now(UTC), str(error))
+        raise
+    else:
+        _TROUBLES.pop(engine, None)
 
 
 @contextmanager
@@ -165,6 +203,7 @@ class _Turn:
 
 
 _TURNS: WeakKeyDictionary[Engine, _Turn] = WeakKeyDictionary()
+_TROUBLES: WeakKeyDictionary[Engine, DatabaseTrouble] = WeakKeyDictionary()
 
 
 def _unavailable(engine: Engine, error: Exception) -> StoreUnavailable:

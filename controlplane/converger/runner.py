@@ -237,10 +237,10 @@ class ThreadRunner:
         """False when the job was taken over."""
         try:
             self._jobs.heartbeat(job_id, epoch=epoch)
-        except StoreUnavailable as error:
-            _log.warning("no heartbeat for job %s: %s", job_id, error)
         except (StaleEpoch, IllegalTransition):
             return False
+        except Exception as error:  # noqa: BLE001 - who watches has to see, too, that this server leads no more
+            _log.warning("no heartbeat for job %s: %s", job_id, error)
         return True
 
     def _terraform(self, job_id: str, run: TerraformRun, stop: threading.Event) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from starlette.concurrency import run_in_threadpool
 
 from controlplane.portal.services import Fleet
+from controlplane.troubles import TROUBLES
 from events.ids import ClusterUid
 
 LOOK_EVERY_S = 0.2
@@ -74,12 +75,16 @@ class Feed:
 
     async def _look(self) -> None:
         while self._waiting:
-            versions = await run_in_threadpool(_versions_of(self._fleet))
-            for uid, waiters in list(self._waiting.items()):
-                for waiter in list(waiters):
-                    if self._closing or versions.get(uid, 0) > waiter.seen_version:
-                        waiter.news.set()
+            with TROUBLES.turn("long polls"):  # whoever waits has nobody else who looks
+                await self._look_once()
             await asyncio.sleep(self._look_every_s)
+
+    async def _look_once(self) -> None:
+        versions = await run_in_threadpool(_versions_of(self._fleet))
+        for uid, waiters in list(self._waiting.items()):
+            for waiter in list(waiters):
+                if self._closing or versions.get(uid, 0) > waiter.seen_version:
+                    waiter.news.set()
 
 
 def _versions_of(fleet: Fleet) -> Callable[[], dict[ClusterUid, int]]:

@@ -27,6 +27,7 @@ from controlplane.redaction import redacted
 from controlplane.serverlog import log_to_stderr
 from controlplane.settings import Settings
 from controlplane.split.relayreach import RelayRefused, check_relay_reach
+from controlplane.troubles import TROUBLES
 from events.engine import build_engine
 from events.errors import EventsError
 
@@ -106,7 +107,10 @@ class RelayDuty:
     def run(self) -> None:
         """Until the stop is set."""
         while not self._stop.is_set():
-            if not self.look():
+            has_more = False
+            with TROUBLES.turn("audit relay"):
+                has_more = self.look()
+            if not has_more:
                 self._stop.wait(RELAY_EVERY_S)
 
     def look(self) -> bool:

@@ -189,7 +189,7 @@ class ServedState:
         while not ended.wait(self._states.renew_every_s):
             try:
                 is_ours = self._states.leading.leads(epoch) and self._states.locks.renew(self._key, hold_id, epoch)
-            except StoreUnavailable as error:
+            except Exception as error:  # noqa: BLE001 - whatever it was, it ends neither this thread nor the hold unseen
                 _log.warning("the hold of state %s was not renewed: %s", self._key, error)
                 is_ours = time.monotonic() - renewed_at_s < self._states.lease_s - ENDING_S
             else:

@@ -23,6 +23,7 @@ from controlplane.portal.feed import RECHECK_EVERY_S
 from controlplane.portal.pages.frame import Caller
 from controlplane.portal.problems import ApiError
 from controlplane.portal.services import Fleet, PortalServices
+from controlplane.troubles import TROUBLES
 from controlplane.view import ClusterView
 from events.errors import EventsError
 from events.ids import ClusterUid
@@ -133,11 +134,12 @@ class Tailer:
 
     async def _look(self) -> None:
         while self._listening and not self._closing:
-            found = await run_in_threadpool(self._look_now)
-            if found != self._last:
-                async with self._news:
-                    self._last = found
-                    self._news.notify_all()
+            with TROUBLES.turn("live pages"):  # whoever listens has nobody else who looks
+                found = await run_in_threadpool(self._look_now)
+                if found != self._last:
+                    async with self._news:
+                        self._last = found
+                        self._news.notify_all()
             await asyncio.sleep(self._look_every_s)
         async with self._news:
             self._news.notify_all()

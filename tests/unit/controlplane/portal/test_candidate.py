@@ -9,7 +9,7 @@ import pytest
 from controlplane.candidate import Candidate
 from controlplane.converger.ports import LostLeadership
 from controlplane.leaderlock import LeaderLock
-from controlplane.leadership import MemoryLeaseStore
+from controlplane.leadership import Lease, MemoryLeaseStore
 from events.errors import StoreUnavailable
 
 TERM_S = 30.0
@@ -34,6 +34,10 @@ class Flaky(MemoryLeaseStore):
     """A lease store whose database goes away."""
 
     is_away = False
+
+    def acquire(self, duty: str, owner: str, *, term_s: float) -> Lease | None:
+        self._fail()
+        return super().acquire(duty, owner, term_s=term_s)
 
     def renew(self, lease: object) -> object:  # type: ignore[override]
         self._fail()
@@ -206,3 +210,33 @@ def test_a_lock_that_holds_nonsense_names_nobody(tmp_path: Path) -> None:
     assert not other.take()
     lock.give_back()
     assert other.take()
+
+
+def test_ten_minutes_without_a_database_end_the_right_to_act_and_it_comes_back_alone(leases: Flaky, time: Time) -> None:
+    leader = candidate(leases, time, "one")
+    leader.step()
+    assert leader.epoch() == 1
+    leases.is_away = True
+    for second in range(600):
+        time.pass_s(1)
+        leader.step()
+        assert leader.may_act == (second + 1 < TERM_S), "its own clock ends the term, whatever the database knows"
+        with pytest.raises((LostLeadership, StoreUnavailable)):
+            leader.epoch()
+    leases.is_away = False
+    leader.step()
+    assert leader.may_act
+    assert leader.epoch() == 1, "nobody else has led meanwhile"
+
+
+def test_a_lock_that_cannot_name_its_leader_keeps_nobody_from_leading(
+    leases: Flaky, time: Time, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leader = candidate(leases, time, "one", lock=tmp_path / "leader.lock")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(LeaderLock, "name_leader", full)
+    leader.step()
+    assert leader.epoch() == 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from controlplane.candidate import Candidate
 from controlplane.converger.ports import LostLeadership
-from controlplane.leadership import MemoryLeaseStore
+from controlplane.leadership import Lease, MemoryLeaseStore
 from controlplane.scheduler import EVERYBODY, FEW, Bell, Scheduler
 from events.errors import StoreUnavailable
 from events.ids import Epoch
@@ -226,3 +226,42 @@ def test_other_rings_gather_while_the_bell_rests() -> None:
     bell.rest(0.1)
     assert time.monotonic() - began >= 0.1
     assert bell.wait(0) == {"b"}
+
+
+def test_an_error_nobody_foresaw_does_not_end_the_thread_that_answers_the_bell() -> None:
+    ticks, bell = Ticks(trouble=[OSError(24, "Too many open files")]), Bell()
+    beats = scheduler(ticks, candidate(MemoryLeaseStore(longest_call_s=10.0)), bell)
+    beats.start()
+    try:
+        assert ticks.ticked.wait(WAIT_S)
+        deadline = time.monotonic() + WAIT_S
+        while ticks.trouble and time.monotonic() < deadline:
+            time.sleep(0.01)
+        ticks.ticked.clear()
+        bell.ring(at_once=True)
+        assert ticks.ticked.wait(WAIT_S), "the next ring is heard"
+    finally:
+        beats.stop()
+
+
+def test_a_lease_is_asked_for_again_after_an_error_nobody_foresaw() -> None:
+    class FullTable(MemoryLeaseStore):
+        fails = 1
+
+        def acquire(self, duty: str, owner: str, *, term_s: float) -> Lease | None:
+            if self.fails:
+                self.fails -= 1
+                raise OSError(24, "Too many open files")
+            return super().acquire(duty, owner, term_s=term_s)
+
+    who, stop = candidate(FullTable(longest_call_s=10.0)), threading.Event()
+    thread = threading.Thread(target=who.run, args=(stop,), daemon=True)
+    thread.start()
+    try:
+        deadline = time.monotonic() + WAIT_S
+        while not who.may_act and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert who.may_act
+    finally:
+        stop.set()
+        thread.join(WAIT_S)

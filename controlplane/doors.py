@@ -9,6 +9,13 @@ from controlplane.loopback import is_loopback
 
 _PORTS = {"http": 80, "https": 443}
 
+ACCEPTED_AT_ONCE = 16
+"""Connections accepted in one turn of the event loop: what they ask is answered in between, and no wave of them takes
+the last descriptors before any of them was counted."""
+KNOCKING = 2048
+"""Connections the kernel keeps until they are accepted, where it allows so many (`net.core.somaxconn`): one it turns
+away comes again after a second at the earliest, whoever's it is."""
+
 KEEP_ALIVE_S = 75
 """How long a connection nobody uses is kept: longer than clients keep theirs (httpx, and so every agent: 5 s). Who
 closes first must not be the server: what a client sends into a connection that is just being closed is lost."""
@@ -62,7 +69,7 @@ def listening(host: str, port: int, *, settings: str = "KEDGE") -> socket.socket
     door = tcp_socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         door.bind((host, port))
-        door.listen(128)
+        door.listen(KNOCKING)
     except OSError as error:
         door.close()
         then = f"Is another `kedge server` running? {settings}_PORT names another port."

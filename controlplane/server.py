@@ -1,40 +1,39 @@
 """`kedge server`: the API in the main thread, ticks beside it, and an orderly end of both."""
 
-import asyncio
-import copy
 import logging
 import os
 import signal
 import socket
-import ssl
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from types import FrameType
 from typing import Protocol
 
-import uvicorn
-from fastapi import FastAPI
-
 from controlplane.bootstrap import build
 from controlplane.certificates.agentdoors import AgentTls
 from controlplane.certificates.authority import AuthorityRefused
-from controlplane.certificates.people import PeopleDoorRefused, PeopleTls, people_tls
+from controlplane.certificates.people import PeopleDoorRefused, people_tls
 from controlplane.corefiles import leave_no_core_files
 from controlplane.database.migrate import MigrationError
 from controlplane.database.roles import RoleRefused
-from controlplane.doors import KEEP_ALIVE_S, Address, AddressRefused, CannotListen, address_of, listening
+from controlplane.descriptors import budget_of, raise_limit, small_tls_buffers
+from controlplane.doors import (
+    Address,
+    AddressRefused,
+    CannotListen,
+    address_of,
+    listening,
+)
 from controlplane.garbage import ShortWalks
 from controlplane.home import Home, ServerRecord
 from controlplane.homeclaim import HTTP, HomeRefused
 from controlplane.portal.access.people import FIRST_USER
 from controlplane.portal.app import create_app
-from controlplane.portal.feed import Feed
+from controlplane.portal.connections import ConnectionTable
 from controlplane.portal.oidc.binding import OidcRefused
-from controlplane.portal.peers import AgentsProtocol
-from controlplane.portal.portaldoors import Door, at_door
-from controlplane.portal.services import Leadership, PortalServices
+from controlplane.portal.services import PortalServices
 from controlplane.redaction import redacted
 from controlplane.serverlog import log_to_stderr, threads_told
 from controlplane.serverparts import Services
@@ -44,14 +43,11 @@ from controlplane.split.reach import PortalRefused
 from controlplane.split.setup import LOOP, PORTAL
 from controlplane.turns import shorten_turns
 from controlplane.view import ClusterView
-from controlplane.vmgateway import gateway_door
+from controlplane.webserver import WebServer, config_of
 from events.errors import EventsError
 from providers.tf.mirror import MirrorRefused
 
 _log = logging.getLogger(__name__)
-
-_HANDSHAKE_S = 10.0
-
 
 _REFUSALS = (
     *(CannotListen, AddressRefused, AuthorityRefused, MigrationError, RoleRefused, HomeRefused),
@@ -92,6 +88,7 @@ def serve(settings: Settings, *, assemble: Assemble = build) -> None:
     """The same, raising: CannotListen, AddressRefused, AuthorityRefused, MirrorRefused, MigrationError, RoleRefused,
     HomeRefused, PeopleDoorRefused, OidcRefused, StoreUnavailable, PositionGap, OSError.
     """
+    _make_room()
     with (
         _stopped_by_signals(),
         listening(settings.host, settings.port) as door,
@@ -116,6 +113,7 @@ def serve_portal(settings: Settings) -> None:
     """
     # Whatever the settings say of agents and VMs is the loop's to do.
     settings = settings.model_copy(update={"agent_host": "", "agent_name": "", "vm_network": "loopback"})
+    _make_room()
     with (
         _stopped_by_signals(),
         listening(settings.host, settings.port) as door,
@@ -129,9 +127,11 @@ def serve_portal(settings: Settings) -> None:
                 settings.oidc.client_secret()  # refused now rather than at the first sign-in
             record = ServerRecord(address.url, os.getpid())
             app = create_app(parts.portal)
-            server = _Server(
-                _config(app, settings),
+            table = ConnectionTable(parts.portal.load)
+            server = WebServer(
+                config_of(app, settings, table),
                 parts,
+                table=table,
                 feed=app.state.feed,
                 record=record,
                 told=None,
@@ -151,15 +151,15 @@ def serve_portal(settings: Settings) -> None:
             parts.close()
 
 
-def _config(app: FastAPI, settings: Settings) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,  # nobody stands between: what a header says of the door it came by is not believed
-        timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=max(1, round(settings.graceful_stop_s)),
+def _make_room() -> None:
+    """As many descriptors as may be, and small buffers of TLS. Before the parts are built: they reckon with it."""
+    small_tls_buffers()
+    budget = budget_of(raise_limit())
+    _log.info(
+        "up to %d open files: room for %d connections, %d agents among them (two connections each)",
+        budget.limit,
+        budget.connections,
+        budget.agents,
     )
 
 
@@ -181,10 +181,12 @@ def _serve(
     if told is None and for_agents.is_tls and agents_door is None:
         told = for_agents  # the server beside this one has it, and this one when it leads
     app = create_app(services.portal)
+    table = ConnectionTable(services.portal.load)
     tls = _tls_for(services, [for_agents, *([told] if told else [])])
-    server = _Server(
-        _config(app, services.settings),
+    server = WebServer(
+        config_of(app, services.settings, table),
         services,
+        table=table,
         feed=app.state.feed,
         record=record,
         told=told,
@@ -220,128 +222,6 @@ def _serve(
         server.run(sockets=[door])
     finally:
         services.home.forget_server(record)
-
-
-class _Served(Protocol):
-    """Of a server's parts, what its doors need."""
-
-    @property
-    def settings(self) -> Settings: ...
-
-    @property
-    def home(self) -> Home: ...
-
-    @property
-    def candidate(self) -> Leadership: ...
-
-
-class _Server(uvicorn.Server):
-    """uvicorn, and what has to happen in its loop: send long polls away, and keep the address VMs were told alive."""
-
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        services: "_Served",
-        *,
-        feed: Feed,
-        record: ServerRecord,
-        told: Address | None,
-        tls: AgentTls | None = None,
-        agents_door: socket.socket | None = None,
-        peoples: tuple[socket.socket, PeopleTls] | None = None,
-        states_door: socket.socket | None = None,
-        before_stop: Callable[[], None] = lambda: None,
-    ) -> None:
-        super().__init__(config)
-        self._states_door = states_door
-        self._peoples = peoples
-        self._before_stop = before_stop
-        self._services = services
-        self._feed = feed
-        self._record = record
-        self._told = told
-        self._tls = tls
-        self._agents_door = agents_door
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Opens the doors that are bound already."""
-        await super().startup(sockets)
-        for door in sockets or []:
-            await self._open_to_vms(door.getsockname()[1])
-        if self._states_door is not None:
-            await self._open(self._states_door, None, served=Door.STATES)
-            _log.info("serving Terraform's states on %s:%d", *self._states_door.getsockname()[:2])
-        if self._agents_door is not None and self._tls is not None:
-            await self._open(self._agents_door, self._tls.context, served=Door.AGENTS)
-            _log.info("serving agents over TLS on %s:%d", *self._agents_door.getsockname()[:2])
-        if self._peoples is not None:
-            door, tls = self._peoples
-            await self._open(door, tls.context, served=Door.PEOPLE)
-            _log.info("serving people over TLS on %s:%d", *door.getsockname()[:2])
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answers on while what needs its answers comes to an end."""
-        await asyncio.to_thread(self._before_stop)
-        await super().shutdown(sockets)
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal: whoever waits for news is sent away, so that the stop does not wait for them."""
-        self._feed.close()
-        super().handle_exit(sig, frame)
-
-    async def on_tick(self, counter: int) -> bool:
-        """Called ten times a second in the loop."""
-        if counter % 10 == 1:
-            self._say_where()
-            await self._listen_where_told()
-            if self._tls is not None and self._tls.renew_if_due():
-                _log.info("the certificate agents are shown was renewed")
-            if self._peoples is not None and await asyncio.to_thread(self._peoples[1].reload_if_changed):
-                _log.info("the certificate people are shown was read again")
-        return await super().on_tick(counter)
-
-    def _say_where(self) -> None:
-        """The CLI goes to the leader; to whoever is there while nobody leads."""
-        home, known = self._services.home, self._services.home.server()
-        if known == self._record:
-            return
-        if known is None or not known.is_alive or self._services.candidate.may_act:
-            home.keep_server(self._record)
-
-    async def _listen_where_told(self) -> None:
-        """Agents of living VMs know one address for ever: whoever leads answers there, once it is free."""
-        told = self._told
-        if told is None or not self._services.candidate.may_act or (told.is_tls and self._tls is None):
-            return
-        bound_to = self._services.settings.agent_host or told.host if told.is_tls else told.host
-        with suppress(CannotListen):
-            context, served = (self._tls.context, Door.AGENTS) if told.is_tls and self._tls else (None, Door.LOOPBACK)
-            await self._open(listening(bound_to, told.port), context, served=served)
-            if not told.is_tls:
-                await self._open_to_vms(told.port)
-            self._told = None
-            _log.info("also listening on %s, the address VMs were told", told.url)
-
-    async def _open_to_vms(self, port: int) -> None:
-        gateway = gateway_door(self._services.settings, port)
-        if gateway is not None:
-            await self._open(gateway, None, served=Door.AGENTS)
-
-    async def _open(self, door: socket.socket, context: ssl.SSLContext | None, *, served: Door) -> None:
-        loop = asyncio.get_running_loop()
-        shaken_within_s = _HANDSHAKE_S if context else None
-        config = copy.copy(self.config)
-        config.loaded_app = at_door(self.config.loaded_app, served)
-        spoken = AgentsProtocol if context and served is Door.AGENTS else config.http_protocol_class
-
-        def protocol() -> asyncio.Protocol:
-            made: asyncio.Protocol = spoken(  # type: ignore[call-arg]
-                config=config, server_state=self.server_state, app_state=self.lifespan.state
-            )
-            return made
-
-        server = await loop.create_server(protocol, sock=door, ssl=context, ssl_handshake_timeout=shaken_within_s)
-        self.servers.append(server)
 
 
 @contextmanager

@@ -34,6 +34,7 @@ from controlplane.portal.services import PortalServices
 from controlplane.serverwords import planner_state, progress_of, release
 from controlplane.split.setup import LOOP
 from events.clock import utc_now
+from events.engine import trouble_with
 from providers.pricebook import read_price_book
 
 
@@ -98,6 +99,7 @@ def api_of(
         examinations=examiner_of(settings, hands.clouds, converger.views),
         database=lambda: (*examined(ground.engine), *found_by(rooms.audit.watch)),
         audit_topic=rooms.audit.told,
+        database_trouble=lambda: trouble_with(ground.engine) or trouble_with(ground.hasty),
     )
 
 

@@ -9,7 +9,7 @@ from rich.text import Text
 from controlplane.cli.quantities import ago, counted, human_seconds
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
-from controlplane.portal.schemas.loop import BeatOut, JobOut, LoopOut, PoisonOut, TimerOut, UnclaimedOut
+from controlplane.portal.schemas.loop import BeatOut, JobOut, LoadOut, LoopOut, PoisonOut, TimerOut, UnclaimedOut
 
 SHOWN_BEATS = 10
 _STATE_STYLE = {"running": "cyan", "succeeded": "green", "failed": "red"}
@@ -59,6 +59,25 @@ def _server(told: LoopOut, now: datetime) -> Iterator[RenderableType]:
     yield styled(f"last beat      {beating}{': it is late' if told.late else ''}", "red" if told.late else "")
     slowest = max((b.seconds for b in told.beats), default=0.0)
     yield f"beats          {told.beats_ever} since it began, slowest of the last {len(told.beats)} {slowest:.3f} s"
+    if told.load is not None:
+        yield from _load(told.load, now)
+
+
+def _load(load: LoadOut, now: datetime) -> Iterator[RenderableType]:
+    room = f"{load.agents} of {load.agents_fit} that fit {load.descriptors_limit} open files"
+    yield styled(f"agents         {room}", "yellow" if load.nearly_full else "")
+    opened = ", ".join(f"{count} of {who}" for who, count in sorted(load.connections.items()) if count)
+    yield f"connections    {opened or 'none'}; {load.threads_busy} of {load.threads} threads busy"
+    if load.shed:
+        told = ", ".join(f"{s.count} of {s.who} ({s.why})" for s in load.shed)
+        yield styled(f"sent away      {told}", "yellow")
+    if load.database_since is not None:
+        yield styled(
+            f"database       no write kept since {ago(load.database_since, now)}: {load.database_problem}", "red"
+        )
+    for trouble in load.troubles:
+        if trouble.since is not None:
+            yield styled(f"fails          {trouble.task}, since {ago(trouble.since, now)}: {trouble.error}", "red")
 
 
 def _leader(told: LoopOut) -> str:

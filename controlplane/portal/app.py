@@ -13,6 +13,7 @@ from controlplane.portal.feed import Feed
 from controlplane.portal.gate import Gate
 from controlplane.portal.history import History
 from controlplane.portal.hooks import Hooks
+from controlplane.portal.overload import OverloadGuard
 from controlplane.portal.pages import (
     agents as agent_pages,
 )
@@ -258,6 +259,7 @@ def create_app(services: PortalServices) -> FastAPI:
     app.state.uptimes = UptimeLooks(services.latest, services.clock)
     app.state.shown_certificates = ShownCertificates(services.latest, services.clock)
     app.add_middleware(Gate, services=services)
+    app.add_middleware(OverloadGuard, services=services)  # the last one added is the first one passed
     answer_problems(app)
     return app
 

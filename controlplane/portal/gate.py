@@ -56,7 +56,7 @@ MAX_STATE_BYTES = 64 * 1024 * 1024
 MAX_HOOK_BYTES = 25 * 1024 * 1024
 """Of what a forge sends: GitHub's own limit. It is never held as a whole."""
 
-_HEADERS = {
+ANSWER_HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -104,7 +104,9 @@ class Gate:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, door = Headers(scope=scope), door_of(scope)
         most = _most_bytes(scope["path"])
-        headers_sent = _with_headers(send, _HEADERS | _OFF_LOOPBACK if door is Door.PEOPLE else _HEADERS)
+        headers_sent = with_headers(
+            send, {**ANSWER_HEADERS, **_OFF_LOOPBACK} if door is Door.PEOPLE else ANSWER_HEADERS
+        )
         refused = self._refused(headers, door, scope["path"]) or _too_large(headers, most)
         shown = self._shown_in(scope, headers)
         rights: Rights | None = None
@@ -380,7 +382,9 @@ def _named(scope: Scope, send: Send) -> Send:
     return named
 
 
-def _with_headers(send: Send, given: Mapping[str, str]) -> Send:
+def with_headers(send: Send, given: Mapping[str, str]) -> Send:
+    """The same, with these in the head of the answer unless it has them."""
+
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)

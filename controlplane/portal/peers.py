@@ -1,26 +1,10 @@
 """Who a TLS connection belongs to, for the requests that come over it: uvicorn tells an app nothing of that."""
 
-import asyncio
-import ssl
-from typing import cast
-
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from controlplane.certificates.agents import AgentCertificate, read_certificate
+from controlplane.certificates.agents import AgentCertificate
 
 _KEY = "kedge.certificate"
-
-
-class AgentsProtocol(H11Protocol):
-    """uvicorn's, of the door that agents use. The handshake is over when a connection is made: its end is known."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """Reads the certificate once a connection, not once a request."""
-        super().connection_made(transport)
-        shown = cast(ssl.SSLObject, transport.get_extra_info("ssl_object")).getpeercert(binary_form=True)
-        certificate = read_certificate(shown) if shown else None
-        self.app = shown_with(cast(ASGIApp, self.app), certificate)
 
 
 def shown_with(app: ASGIApp, certificate: AgentCertificate | None) -> ASGIApp:

@@ -44,12 +44,14 @@ from controlplane.portal.callkeys import CallKeys, MemoryCallKeys
 from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.portal.placeoffers import NO_PLACES, PlacesOffered
 from controlplane.portal.requestids import new_request_id
+from controlplane.portal.serverload import ServerLoad
 from controlplane.proposals.view import ProposalView
 from controlplane.states.storage import ServedStates
 from controlplane.topicnames.index import TopicIndex
 from controlplane.topicplacement.sight import NoPlacements, Placements
 from controlplane.view import ClusterView, InstanceView
 from events.clock import Clock
+from events.engine import DatabaseTrouble
 from events.ids import ClusterUid, Epoch
 from events.spec.model import KafkaClusterDocument
 from events.store import EventStore
@@ -251,6 +253,10 @@ class PortalServices:
     """Makes the id of a request."""
     query_limit_s: float = 10.0
     """The longest the database may take for what a caller waits for."""
+    load: ServerLoad = field(default_factory=ServerLoad)
+    """What this process has in hand, and what it sends away."""
+    database_trouble: Callable[[], DatabaseTrouble | None] = lambda: None
+    """Why the last write of this process was not kept; None where it was."""
     part: Literal["", "loop", "portal"] = ""
     """Which part of a server this is, "" for a whole one. At a loop nobody but its operator is served."""
     loop_notice: Callable[[], str] = lambda: ""

@@ -16,6 +16,7 @@ from controlplane.telemetry.audittopicfamilies import audit_topic_families
 from controlplane.telemetry.driftfamilies import drift_families
 from controlplane.telemetry.groupfamilies import group_families
 from controlplane.telemetry.heartbeatfamilies import heartbeat_families
+from controlplane.telemetry.loadfamilies import load_families
 from controlplane.telemetry.sight import ClusterSight, Sight
 
 STATUSES = ("Converged", "Working", "Blocked", "Paused", "Held", "Deleting", "Unreadable")
@@ -69,6 +70,7 @@ def families(sight: Sight) -> Iterator[Metric]:
     yield from heartbeat_families(sight.clusters, sight.now)
     yield from drift_families(sight.clusters)
     yield from audit_topic_families(sight.audit_topic, sight.now)
+    yield from load_families(sight.load)
 
 
 def _of_clusters(clusters: Iterable[ClusterSight]) -> Iterator[Metric]:

@@ -57,6 +57,7 @@ def sight_of(services: PortalServices) -> Sight:
         clusters=clusters,
         notifiers=_notifiers(services),
         audit_topic=services.audit_topic(),
+        load=services.load.figures(services.database_trouble()),
     )
 
 

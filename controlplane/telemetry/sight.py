@@ -11,6 +11,7 @@ from controlplane.drift.record import Noted
 from controlplane.groups.record import GroupsNoted
 from controlplane.notices.desk import NotifierTold
 from controlplane.portal.audit.standing import TopicTold
+from controlplane.portal.serverload import LoadFigures
 from controlplane.view import ClusterView
 from planner.observed import KafkaSnapshot
 
@@ -48,3 +49,5 @@ class Sight:
     clusters: tuple[ClusterSight, ...]
     notifiers: Sequence[NotifierTold] = ()
     audit_topic: TopicTold | None = None
+    load: LoadFigures | None = None
+    """Of the process that answers."""

@@ -82,7 +82,7 @@ def _by_server(session: Session, cloud: str) -> "list[Finding]":
 
     until = session.around.monotonic() + _LONGEST_S
     answer = session.client.doctor(cloud)
-    for one in answer.database:
+    for one in (*answer.database, *answer.server):
         if one.well is False:
             session.tell(f"warning: {one.what}: {one.told}  -> {one.what_next}", "yellow")
     (told,) = answer.items

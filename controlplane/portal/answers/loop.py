@@ -10,6 +10,7 @@ from controlplane.poller import Looked
 from controlplane.portal.answers.clusters import event_out
 from controlplane.portal.eventlog import Found, uid_of
 from controlplane.portal.schemas import loop as api
+from controlplane.portal.serverload import LoadFigures
 from controlplane.portal.services import Leadership
 from controlplane.view import ClusterView
 from events.envelope import Recorded
@@ -24,7 +25,7 @@ LATE_BEATS = 3
 
 
 def loop_out(
-    standing: LoopStanding, leadership: Leadership, views: Sequence[ClusterView], *, now: datetime
+    standing: LoopStanding, leadership: Leadership, views: Sequence[ClusterView], load: LoadFigures, *, now: datetime
 ) -> api.LoopOut:
     """Everything, with clusters by their names."""
     names = {view.uid: view.name for view in views}
@@ -43,6 +44,30 @@ def loop_out(
         jobs=[_job_out(told, names) for told in standing.jobs],
         poisoned=[*_unreadable(views), *(_poison_out(p, names) for p in standing.poisoned)],
         unclaimed=_unclaimed(standing, views),
+        load=load_out(load),
+    )
+
+
+def load_out(load: LoadFigures) -> api.LoadOut:
+    """What a process has in hand."""
+    trouble = load.database
+    return api.LoadOut(
+        agents=load.agents,
+        agents_fit=load.budget.agents,
+        nearly_full=load.is_nearly_full,
+        connections=dict(load.connections),
+        connections_fit=load.budget.connections,
+        descriptors=load.descriptors,
+        descriptors_limit=load.budget.limit,
+        threads=load.threads,
+        threads_busy=load.threads_busy,
+        shed=[api.ShedOut(who=who, why=why, count=count) for (who, why), count in sorted(load.shed.items())],
+        closed=dict(load.closed),
+        database_problem=trouble.why if trouble is not None else "",
+        database_since=trouble.since if trouble is not None else None,
+        troubles=[
+            api.TroubleOut(task=t.task, count=t.count, error=t.error, at=t.at, since=t.since) for t in load.troubles
+        ],
     )
 
 

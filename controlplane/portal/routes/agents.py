@@ -27,6 +27,7 @@ from controlplane.certificates.authority import Authority, RequestRefused
 from controlplane.converger.inhand import has_work
 from controlplane.converger.rolls.keptback import is_kept_back, may_be_kept_back
 from controlplane.credentials import CredentialRefused, Vm
+from controlplane.portal.agentadmission import Turn
 from controlplane.portal.auth import (
     Agent,
     AgentAtRenewal,
@@ -172,6 +173,7 @@ async def get_document(
     """
     _refuse_other(vm, cluster, node, generation)
     feed: Feed = request.app.state.feed
+    turn: Turn = request.state.turn
     deadline = time.monotonic() + hold_s(vm, wait_s)
     while True:
         # On a thread: the fold's lock may be held while the database is slow.
@@ -179,8 +181,10 @@ async def get_document(
         if offered.etag not in ("", etag):
             return Response(offered.body, headers={"ETag": f'"{offered.etag}"'}, media_type="application/json")
         left_s = deadline - time.monotonic()
+        turn.give_back()  # who waits for news keeps nobody from being heard
         if left_s <= 0 or not await feed.wait(vm.cluster_uid, offered.version, left_s):
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": f'"{etag}"'})
+        await turn.take_again()
 
 
 @router.post("/report", responses={410: {"description": "the instance is retired"}})

@@ -1,5 +1,6 @@
 """/v1/doctor: whether the clouds are ready for clusters, as this server reaches them."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -10,7 +11,9 @@ from controlplane.portal.pages.frame import Caller
 from controlplane.portal.problems import ApiError
 from controlplane.portal.schemas import doctor as api
 from controlplane.portal.schemas.clusters import API_PREFIX
-from controlplane.portal.services import Services
+from controlplane.portal.serverload import load_findings
+from controlplane.portal.services import PortalServices, Services
+from events.errors import StoreUnavailable
 from providers.doctor import Finding
 
 router = APIRouter(prefix=API_PREFIX, tags=["system"])
@@ -30,8 +33,20 @@ def examine(services: Services, rights: Caller, cloud: Cloud = "") -> api.Doctor
         found = services.examinations.standing(cloud)
     except CloudUnknown as error:
         raise ApiError(422, "cloud-unknown", str(error)) from error
-    database = [_finding(one) for one in services.database()]
-    return api.DoctorOut(items=[_out(one) for one in found], database=database)
+    return api.DoctorOut(
+        items=[_out(one) for one in found],
+        database=[_finding(one) for one in _of_database(services)],
+        server=[_finding(one) for one in load_findings(services.load.figures(services.database_trouble()))],
+    )
+
+
+def _of_database(services: PortalServices) -> Sequence[Finding]:
+    """One that does not answer is a finding as well, and the best reason to ask."""
+    try:
+        return services.database()
+    except StoreUnavailable as away:
+        then = "Look at the database. The server goes on by itself once it answers."
+        return [Finding("database", False, str(away), then)]
 
 
 def _out(one: Examination) -> api.ExaminationOut:

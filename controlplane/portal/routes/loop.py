@@ -114,7 +114,8 @@ async def get_log(
 def loop_of(services: PortalServices, rights: Rights) -> LoopOut:
     """For the API and the page. Raises Forbidden, StoreUnavailable."""
     rights.require_everywhere(Verb.ADMINISTER, "the loop")
-    return loop_out(services.loop.standing(), services.leadership, services.fleet.views(), now=services.clock())
+    load = services.load.figures(services.database_trouble())
+    return loop_out(services.loop.standing(), services.leadership, services.fleet.views(), load, now=services.clock())
 
 
 def log_of(

@@ -19,9 +19,13 @@ router = APIRouter(tags=["system"])
 
 
 @router.get("/healthz", include_in_schema=False)
-async def health() -> PlainTextResponse:
-    """The process answers; nothing else is told to whom we do not know."""
-    return PlainTextResponse("ok\n")
+async def health(services: Services) -> PlainTextResponse:
+    """The process answers, by itself: no thread, no database. Nothing more is told to whom we do not know than that its
+    database does not: to start the process again would not mend that, so the answer is still 200.
+    """
+    trouble = services.database_trouble()
+    since = f"{trouble.since:%Y-%m-%dT%H:%M:%SZ}" if trouble is not None else ""
+    return PlainTextResponse(f"ok, but its database takes no writes since {since}\n" if since else "ok\n")
 
 
 @router.get(f"{api.API_PREFIX}/version")

@@ -27,7 +27,10 @@ class ExaminationOut(Message):
 
 
 class DoctorOut(Message):
-    """Clouds by name, and the server's role in its database."""
+    """Clouds by name, the server's role in its database, and the server itself."""
 
     items: list[ExaminationOut]
     database: list[FindingOut] = Field(default=[], description="empty on SQLite, which has no roles")
+    server: list[FindingOut] = Field(
+        default=[], description="how many agents fit, whether its database takes writes, what repeats and fails"
+    )

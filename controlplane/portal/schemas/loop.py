@@ -89,6 +89,45 @@ class UnclaimedOut(Message):
     at: datetime = Field(description="when the place was listed")
 
 
+class ShedOut(Message):
+    """Requests that were answered with 503 before anything was done for them."""
+
+    who: str = Field(description="`agents` or `people`")
+    why: str = Field(
+        description="`no-room` for another agent, `queue` of their requests too long, `slow` body, `memory`, `threads`"
+    )
+    count: int
+
+
+class TroubleOut(Message):
+    """Something that repeats for as long as the server lives, and has failed."""
+
+    task: str
+    count: int = Field(description="times, since this server began")
+    error: str = Field(description="the last one")
+    at: datetime
+    since: datetime | None = Field(description="absent: it went well again")
+
+
+class LoadOut(Message):
+    """What the process that answers has in hand. Counts are since it began."""
+
+    agents: int = Field(description="heard within the last minute")
+    agents_fit: int = Field(description="by the limit of open files: each holds two connections")
+    nearly_full: bool = Field(description="whether more than four fifths of those that fit are here")
+    connections: dict[str, int] = Field(description="open, by whose they are; `new` ones have asked nothing yet")
+    connections_fit: int
+    descriptors: int | None = Field(description="open files and connections; absent where that cannot be looked up")
+    descriptors_limit: int
+    threads: int = Field(description="that answer requests")
+    threads_busy: int
+    shed: list[ShedOut]
+    closed: dict[str, int] = Field(description="connections it closed, by why")
+    database_problem: str = Field(description='why its last write was not kept; "" where it was')
+    database_since: datetime | None = Field(description="since when its writes fail")
+    troubles: list[TroubleOut]
+
+
 class LoopOut(Message):
     """How the loop of the server that answers does."""
 
@@ -109,3 +148,4 @@ class LoopOut(Message):
         default_factory=list,
         description="VMs of clusters this server does not have, in places of those it has, by its last listings",
     )
+    load: LoadOut | None = Field(default=None, description="of the process that answers")

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import uvicorn
@@ -23,8 +24,9 @@ from controlplane.credentials import Vm
 from controlplane.doors import Address, listening
 from controlplane.home import Home, ServerRecord
 from controlplane.leadership import MemoryLeaseStore
-from controlplane.server import _Server
+from controlplane.portal.connections import ConnectionTable, GuardedProtocol
 from controlplane.settings import Settings, load_settings
+from controlplane.webserver import WebServer
 from tests.unit.controlplane.portal.portal_house import START, House, broker, vm_of
 
 HOST = "127.0.43.1"
@@ -45,7 +47,7 @@ class Heard:
 
 @dataclass
 class Parts:
-    """What `_Server` looks at."""
+    """What `WebServer` looks at."""
 
     home: Home
     candidate: Candidate
@@ -77,13 +79,20 @@ def served(
     address = Address(HOST, agents.getsockname()[1], "https")
     home.keep_agent_url(address.url, ca_sha256=authority.sha256)
     heard = Heard(house.app)
-    server = _Server(
-        uvicorn.Config(heard, log_config=None, proxy_headers=False),
+    table = ConnectionTable(house.services.load)
+    server = WebServer(
+        uvicorn.Config(
+            heard,
+            http=partial(GuardedProtocol, table),  # type: ignore[arg-type]
+            log_config=None,
+            proxy_headers=False,
+        ),
         Parts(
             home,
             Candidate(MemoryLeaseStore(longest_call_s=10.0), owner="one", term_s=30.0),
             load_settings(home=home.path),
         ),  # type: ignore[arg-type]
+        table=table,
         feed=house.app.state.feed,
         record=ServerRecord("http://127.0.0.1:1", 1),
         told=None,

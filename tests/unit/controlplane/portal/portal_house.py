@@ -35,6 +35,7 @@ from controlplane.portal.audit.standing import TopicTold
 from controlplane.portal.audit.store import AuditStore, MemoryAuditStore
 from controlplane.portal.auth import cookie_name, loopback_hosts
 from controlplane.portal.oidc.signin import OidcSignIn
+from controlplane.portal.serverload import ServerLoad
 from controlplane.portal.services import ConsolePage, PortalServices, no_console_page
 from controlplane.reports import reports_of
 from controlplane.streams import cluster_stream
@@ -97,6 +98,7 @@ class House:
     prices: Callable[[], PriceBook] = PriceBook
     console_page: ConsolePage = no_console_page
     audit_topic: TopicTold | None = None
+    load: ServerLoad = field(default_factory=ServerLoad)
     filter_rules: str = ""
     """Of VMs that filter packets themselves."""
     request_id: Callable[[], str] = lambda: "0123456789abcdef"
@@ -149,6 +151,7 @@ class House:
             console_page=lambda view, instance: self.console_page(view, instance),
             packet_filter=lambda view, instance: self.filter_rules,
             audit_topic=lambda: self.audit_topic,
+            load=self.load,
         )
         self.app: FastAPI = create_app(self.services)
         self.services = self.app.state.services

@@ -78,6 +78,8 @@ NAME = {**ORDERS, "name": "orders.example.com"}
 SOURCE = "kedge_cluster_source"
 AUDIT, REACHED = "kedge_audit_topic_problem", "kedge_audit_topic_reached_timestamp_seconds"
 NEWEST, IN_TOPIC = "kedge_audit_topic_newest_entry", "kedge_audit_topic_last_entry"
+HERE, FIT, SHED = "kedge_agents_connected", "kedge_agents_fit", "kedge_requests_shed_total"
+FAILS = "kedge_task_failures_total"
 
 CASES = (
     case("NoLeader", "nobody leads", series("kedge_leader", {}, 0), FOLLOWS, within_s=150),
@@ -169,6 +171,16 @@ CASES = (
     case("AuditTopicBehind", "a burst", series(NEWEST, {}, during(600, 1440, 5000, 3000)), series(IN_TOPIC, {}, 3000)),
     case("AuditTopicBehind", "some are on their way", series(NEWEST, {}, 5000), series(IN_TOPIC, {}, 4000)),
     case("AuditTopicBehind", "what the topic has is not known", series(NEWEST, {}, 5000)),
+    case("AgentsNearlyFull", "nine of ten", series(HERE, {}, 300), series(FIT, {}, 336), within_s=330),
+    case("AgentsNearlyFull", "half of them", series(HERE, {}, 160), series(FIT, {}, 336)),
+    case("AgentsNearlyFull", "a short rush", series(HERE, {}, during(600, 840, 300, 10)), series(FIT, {}, 336)),
+    case("RequestsShed", "agents are sent away", series(SHED, {"who": "agents"}, lambda t: t / 10), within_s=660),
+    case("RequestsShed", "it was so before", series(SHED, {"who": "agents"}, 12345)),
+    case("RequestsShed", "a short rush", series(SHED, {"who": "people"}, lambda t: min(max(t - 600, 0), 60))),
+    case("DatabaseNotWritten", "the disk is full", series("kedge_database_problem", {}, 1), within_s=90),
+    case("DatabaseNotWritten", "a long write of somebody", series("kedge_database_problem", {}, during(600, 640))),
+    case("TaskFails", "the lease fails", series(FAILS, {"task": "lease of converge"}, lambda t: t), within_s=960),
+    case("TaskFails", "it failed once", series(FAILS, {"task": "loop"}, lambda t: float(t > 600))),
     case("SourceNotSynced", "a push", series(SOURCE, {**ORDERS, "sync": "OutOfSync"}, during(600, 1200, 1, None))),
 )
 

@@ -28,10 +28,12 @@ from controlplane.gateways import Gateways, bootstrap_of
 from controlplane.home import Home, ServerRecord
 from controlplane.leadership import MemoryLeaseStore
 from controlplane.portal.auth import enrolment_token
-from controlplane.server import _address_for_agents, _Server
+from controlplane.portal.connections import ConnectionTable
+from controlplane.server import _address_for_agents
 from controlplane.settings import Settings, load_settings
 from controlplane.terraformruns import module_root
 from controlplane.view import ClusterView
+from controlplane.webserver import WebServer
 from events import facts
 from events.clock import utc_now
 from events.ids import ClusterUid, IntentId
@@ -199,7 +201,7 @@ def test_a_server_is_put_together_and_taken_apart_without_starting_anything(tmp_
 
 @dataclass
 class Parts:
-    """What `_Server` and `_address_for_agents` look at."""
+    """What `WebServer` and `_address_for_agents` look at."""
 
     home: Home
     candidate: Candidate
@@ -326,7 +328,7 @@ def test_a_leader_answers_where_vms_were_told_once_that_address_is_free(tmp_path
         assert known.url.endswith(":1")
 
 
-class Counted(_Server):
+class Counted(WebServer):
     """Tells how often its loop has come round."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
@@ -357,6 +359,7 @@ def running(services: Parts, door: Any, told: Address, tls: AgentTls | None = No
     server = Counted(
         uvicorn.Config(house.app, log_config=None),
         services,
+        table=ConnectionTable(house.services.load),
         feed=house.app.state.feed,
         record=ServerRecord("http://127.0.0.1:1", 1),
         told=told,

@@ -6,11 +6,15 @@ from dataclasses import replace
 import pytest
 from fastapi.testclient import TestClient
 
+from controlplane.descriptors import budget_of
 from controlplane.examinations import Examiner
 from controlplane.portal.app import create_app
+from controlplane.portal.serverload import ServerLoad
+from events.engine import DatabaseTrouble
+from events.errors import StoreUnavailable
 from providers.doctor import Finding
 from tests.fakes.asking import Asker
-from tests.unit.controlplane.portal.portal_house import PORT, TOKEN, House
+from tests.unit.controlplane.portal.portal_house import PORT, START, TOKEN, House
 
 FINDINGS = (
     Finding("aws/default/eu-west-1: images", False, "there is no ami-1", "Correct aws.yaml."),
@@ -84,7 +88,36 @@ def test_whoever_is_no_administrator_of_everything_is_refused_and_no_cloud_is_as
 
 
 def test_a_portal_without_clouds_behind_it_has_nothing_to_tell() -> None:
-    assert House().client.get("/v1/doctor").json() == {"items": [], "database": []}
+    told = House().client.get("/v1/doctor").json()
+    assert (told["items"], told["database"]) == ([], [])
+    assert [(f["what"], f["well"]) for f in told["server"]] == [("server: room for agents", True)]
+
+
+def test_a_server_that_is_nearly_full_or_cannot_write_is_a_finding() -> None:
+    house = House()
+    away = DatabaseTrouble(START, "the disk is full")
+    load = ServerLoad(budget_of(1024))
+    load.see_agents(300)
+    load.count_shed("agents", "no-room")
+    app = create_app(replace(house.services, load=load, database_trouble=lambda: away))
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    told = Asker(app, base_url=f"http://127.0.0.1:{PORT}", headers=headers).get("/v1/doctor").json()["server"]
+    assert [(f["what"], f["well"]) for f in told] == [("server: room for agents", False), ("server: database", False)]
+    assert "300 agents of the 336 that fit 1024 open files" in told[0]["told"]
+    assert "1 requests of agents" in told[0]["told"]
+    assert "ulimit -n" in told[0]["what_next"]
+    assert "the disk is full" in told[1]["told"]
+
+
+def test_a_database_that_does_not_answer_is_a_finding_and_no_error() -> None:
+    def away() -> list[Finding]:
+        raise StoreUnavailable("database sqlite:///x did not answer")
+
+    app = create_app(replace(House().services, database=away))
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    answer = Asker(app, base_url=f"http://127.0.0.1:{PORT}", headers=headers).get("/v1/doctor")
+    assert answer.status_code == 200
+    assert [(f["what"], f["well"]) for f in answer.json()["database"]] == [("database", False)]
 
 
 def test_a_role_in_the_database_that_may_too_much_is_told_with_what_to_do() -> None:

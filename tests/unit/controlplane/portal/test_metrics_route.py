@@ -18,9 +18,12 @@ from controlplane.anomalies.record import ANOMALIES_NOTED
 from controlplane.converger.loop import Said
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.latest import Observation, Subject
+from controlplane.descriptors import budget_of
 from controlplane.dns.keeper import DNS_NAME
 from controlplane.groups.record import GROUPS_NOTED, GroupNoted, GroupsNoted
 from controlplane.portal.audit.standing import TopicState, TopicTold
+from controlplane.portal.serverload import ServerLoad
+from controlplane.troubles import Troubles
 from events import facts
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.portal.portal_house import START, House, three_brokers
@@ -47,7 +50,11 @@ def names() -> set[str]:
 
 def a_house() -> House:
     """A cluster of three brokers, blocked, with everything told that could be."""
-    house = House()
+    troubles = Troubles(lambda: START)
+    troubles.note("loop", OSError(24, "Too many open files"))
+    house = House(load=ServerLoad(budget_of(1024), troubles))
+    house.load.see_connections({"agents": 4, "people": 1}, 60)
+    house.load.count_closed("room")
     house.apply()
     view = house.join(*three_brokers())
     house.record(
@@ -235,3 +242,24 @@ def _report(uid: str, node: str = "brokers-a-0") -> Observation:
     )
     subject = Subject(AGENT_REPORT, uid, f"{node}.g1")  # type: ignore[arg-type]
     return Observation(subject, report.model_dump(mode="json"), source="agent", observed_at=START)
+
+
+def test_the_load_of_the_server_is_told_with_what_it_sent_away() -> None:
+    house = a_house()
+    house.load.see_agents(300)
+    for _ in range(3):
+        house.load.count_shed("agents", "no-room")
+    house.load.count_shed("agents", "queue")
+    told = scraped(house)
+
+    def value(name: str, **labels: str) -> float:
+        (found,) = [s.value for s in told[name] if s.labels == labels]
+        return float(found)
+
+    assert (value("kedge_agents_connected"), value("kedge_agents_fit")) == (300, 336)
+    assert value("kedge_requests_shed_total", who="agents") == 4
+    assert value("kedge_requests_shed_total", who="people") == 0
+    assert value("kedge_connections", who="agents") == 4
+    assert value("kedge_connections_closed_total", why="room") == 1
+    assert value("kedge_task_failures_total", task="loop") == 1
+    assert value("kedge_database_problem") == 0

@@ -13,7 +13,7 @@ import benchmarks
 SHARED = {"busy", "chosen", "loaded", "memory", "processor", "watched"}
 """Modules beside the benchmarks that measure for several of them."""
 
-TAKE_ARGUMENTS = {"healing", "lifecycle", "portal", "surge"}
+TAKE_ARGUMENTS = {"flood", "healing", "lifecycle", "portal", "surge"}
 """Benchmarks with options of their own; their `main` takes what comes after the name."""
 
 

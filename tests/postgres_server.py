@@ -32,8 +32,10 @@ class PostgresMissing(RuntimeError):
 class PostgresServer:
     """One running server. Databases are cheap: make one per test."""
 
-    def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
-        self.process = process
+    def __init__(self, begin: Callable[[], subprocess.Popen[bytes]], port: int, log: Path) -> None:
+        self._begin = begin
+        self._log = log
+        self.process = begin()
         self.port = port
         self._numbers = count(1)
         self._templates: dict[str, str] = {}
@@ -70,6 +72,11 @@ class PostgresServer:
                 self.process.wait(timeout_s)
             except subprocess.TimeoutExpired:
                 continue
+
+    def start_again(self) -> None:
+        """After `stop`: on the same port, with what it had. Raises RuntimeError."""
+        self.process = self._begin()
+        _await_answer(self, self._log)
 
     def _execute(self, statement: str) -> None:
         with psycopg.connect(host=ADDRESS, port=self.port, user="postgres", autocommit=True) as connection:
@@ -162,10 +169,13 @@ def _start(binaries: Path, directory: Path, as_user: list[str], fsync: bool) -> 
     command = [*as_user, str(binaries / "postgres"), "-D", str(directory / "data")]
     command += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
     log = directory / "log"
-    with log.open("wb") as output:
-        # A session of its own: Ctrl-C in the terminal is for the tests, which then stop the server in order.
-        process = subprocess.Popen(command, cwd=directory, stdout=output, stderr=output, start_new_session=True)
-    server = PostgresServer(process, port)
+
+    def begin() -> subprocess.Popen[bytes]:
+        with log.open("ab") as output:
+            # A session of its own: Ctrl-C in the terminal is for the tests, which then stop the server in order.
+            return subprocess.Popen(command, cwd=directory, stdout=output, stderr=output, start_new_session=True)
+
+    server = PostgresServer(begin, port, log)
     try:
         _await_answer(server, log)
     except BaseException:

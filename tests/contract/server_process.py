@@ -21,16 +21,25 @@ class ServerProcess:
     """A server without planner on the home at that path, at a port the system chooses. `stderr` is its log.
 
     It has the environment given and no more, as a process that was started by its command. `user`: the id of the Unix
-    user it runs as, that of the tests where none is given.
+    user it runs as, that of the tests where none is given. `descriptors`: how many it may have at most, soft and hard.
     """
 
-    def __init__(self, home: str, environ: dict[str, str], *, user: int | None = None) -> None:
+    def __init__(
+        self, home: str, environ: dict[str, str], *, user: int | None = None, descriptors: int | None = None
+    ) -> None:
         reader, writer = _FORKS.Pipe(duplex=False)
-        self._process = _FORKS.Process(target=_serve, args=(home, environ, writer, user), daemon=True)
+        given = (home, environ, writer, user, descriptors)
+        self._process = _FORKS.Process(target=_serve, args=given, daemon=True)
         self._process.start()
         writer.close()  # the child has it, and its end is the end of the log
         self.stderr: TextIOWrapper = os.fdopen(os.dup(reader.fileno()), encoding="utf-8", errors="replace")
         reader.close()
+
+    @property
+    def pid(self) -> int:
+        """Of the process, which has been started."""
+        assert self._process.pid is not None
+        return self._process.pid
 
     def poll(self) -> int | None:
         """The exit status, the negative number of a signal, None while it runs."""
@@ -54,8 +63,9 @@ class ServerProcess:
         self.send_signal(signal.SIGKILL)
 
 
-def _serve(home: str, environ: dict[str, str], log: Connection, user: int | None) -> None:
+def _serve(home: str, environ: dict[str, str], log: Connection, user: int | None, descriptors: int | None) -> None:
     import logging
+    import resource
 
     from controlplane.bootstrap import build
     from controlplane.server import serve, serve_portal
@@ -66,6 +76,8 @@ def _serve(home: str, environ: dict[str, str], log: Connection, user: int | None
 
     os.dup2(log.fileno(), sys.stderr.fileno())
     log.close()
+    if descriptors is not None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
     os.environ.clear()
     os.environ.update(environ)
 

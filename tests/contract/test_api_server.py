@@ -23,27 +23,37 @@ PAUSED = ORDERS + "    pause: true\n"
 class Server:
     """One `kedge server` on a port of its own; `settings` are variables of its environment."""
 
-    def __init__(self, home: Home, **settings: str) -> None:
+    def __init__(self, home: Home, *, descriptors: int | None = None, **settings: str) -> None:
         self._home = home
         environ = {"PATH": os.environ["PATH"], "PYTHONPATH": os.getcwd(), **settings}
-        self._process = ServerProcess(str(home.path), environ)
+        self._process = ServerProcess(str(home.path), environ, descriptors=descriptors)
         self._log: list[str] = []
         threading.Thread(target=self._read, daemon=True).start()
         self.url = ""
 
     def wait_until_it_listens(self) -> "Server":
         eventually(self._listens, self)
-        token = self._home.installation().token.get_secret_value()
-        self._client = httpx.Client(
-            base_url=self.url, headers={"Authorization": f"Bearer {token}"}, trust_env=False, timeout=DEADLINE_S
-        )
+        self._client = httpx.Client(base_url=self.url, headers=self.bearer, trust_env=False, timeout=DEADLINE_S)
         return self
+
+    @property
+    def bearer(self) -> dict[str, str]:
+        """What opens everything on its machine."""
+        return {"Authorization": f"Bearer {self._home.installation().token.get_secret_value()}"}
 
     def get(self, path: str, **query: object) -> httpx.Response:
         return self._client.get(path, params=query)  # type: ignore[arg-type]
 
     def post(self, path: str, body: dict[str, object]) -> httpx.Response:
         return self._client.post(path, json=body)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
 
     @property
     def leads(self) -> bool:

@@ -17,7 +17,7 @@ MOST = 8
 """More failed tests than that are no accident: they are not tried again."""
 TESTS_FAILED = 1
 """What pytest ends with when it ran and some failed; anything else is no test's fault."""
-GO_ON = ("agent", "boot", "contract", "e2e", "kafka", "portal")
+GO_ON = ("agent", "boot", "contract", "e2e", "kafka", "portal", "story")
 """Folders in which the tests of one file may go on from where the one before it stopped."""
 
 _BESIDE = {"-n": 2, "--dist": 2}

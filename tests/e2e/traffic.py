@@ -24,6 +24,7 @@ def traffic(
     may_fall_below_min_isr: bool = False,
     rf: int = 3,
     excused: Sequence[str] = (),
+    records_per_s: int = RECORDS_PER_S,
 ) -> Iterator[Workload]:
     """Producer and consumer on a topic of their own while the block runs; the audit when it ends well.
 
@@ -32,7 +33,7 @@ def traffic(
     """
     topic = f"traffic-{next(_NUMBERS)}"
     create_topic(bootstrap(), topic, partitions=6, rf=rf, min_isr=rf - 1)
-    workload = Workload(bootstrap, topic, records_per_s=RECORDS_PER_S, group=f"{topic}-readers")
+    workload = Workload(bootstrap, topic, records_per_s=records_per_s, group=f"{topic}-readers")
     dialer = DirectDialer()
     observer = MinIsrObserver(AdminGateway(dialer, "e2e-observer", bootstrap).partitions)
     observer.start()

@@ -11,7 +11,12 @@ import sys
 from dataclasses import replace
 from io import TextIOWrapper
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
+
+from tests.contract.reachable import open_to_all
+
+ROOT = Path(__file__).resolve().parents[2]
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([__name__, "controlplane.bootstrap", "controlplane.portal.app", "controlplane.server"])
@@ -100,23 +105,12 @@ def _serve(home: str, environ: dict[str, str], log: Connection, user: int | None
 
 
 def _become(user: int) -> None:
-    """Another Unix user, of a group of its own. Python's own library may lie where only root gets to, as below /root:
-    what is imported later is found through a descriptor of that folder.
+    """Another Unix user, of a group of its own. Checkout, packages and Python's own library may lie where only root
+    gets to, as below /root: what is read of them later is there for this process.
     """
     import ctypes
 
-    base = sys.base_prefix
-    held = f"/proc/self/fd/{os.open(base, os.O_PATH)}"
-
-    def through(path: str) -> str:
-        return held + path[len(base) :] if path.startswith(base) else path
-
-    sys.path[:] = [through(path) for path in sys.path]
-    for module in list(sys.modules.values()):
-        folders = getattr(module, "__path__", None)
-        if isinstance(folders, list):
-            folders[:] = [through(folder) for folder in folders]
-    sys.path_importer_cache.clear()
+    open_to_all((ROOT, Path(sys.prefix), Path(sys.base_prefix)))
     os.setgroups([])
     os.setgid(user)
     os.setuid(user)

@@ -10,6 +10,7 @@ from controlplane.places import place_of, places_of
 from controlplane.portal.placeoffers import PlaceOffer, PlacesOffered
 from controlplane.settings import Settings
 from controlplane.view import ClusterView, InstanceView
+from providers.addedmachines import add_machines_of
 from providers.base import CloudProvider, ListsRegions, Place
 from providers.bootable import TellsBootable
 from providers.consolepage import HasConsolePages
@@ -23,7 +24,8 @@ class Clouds:
     """Providers of this installation. Thread-safe."""
 
     def __init__(self, settings: Settings, installation_id: str, *, networks: MadeNetworks = none_made) -> None:
-        """`networks`: what Kedge has made, asked anew each time."""
+        """`networks`: what Kedge has made, asked anew each time. Types of the home's `catalog.yaml` are sold too."""
+        add_machines_of(settings.home)
         self._settings = settings
         self._networks = networks
         self._installation_id = installation_id

@@ -99,8 +99,12 @@ class Catalog:
                 yield self._no_disk(field, name)
 
     def _no_machine(self, field: str, machine: str) -> Misfit:
-        there = ", ".join(self.shapes)
-        return Misfit(field, f"the catalogue of {self.cloud} has no machine {machine!r}", f"It has {there}.")
+        fix = (
+            f"It has {', '.join(self.shapes)}. Or write it into catalog.yaml of the server's home with `architecture`, "
+            f"`vcpus` and `memory_mib`, best with `nic_baseline_gbps` (docs/costs.md); `kedge machines refresh "
+            f"{self.cloud}` then reads its price."
+        )
+        return Misfit(field, f"the catalogue of {self.cloud} has no machine {machine!r}", fix)
 
     def _no_disk(self, field: str, machine: str) -> Misfit:
         message = f"{machine!r} of {self.cloud} has no disk of its own, and the pool's are `ephemeral`"

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from providers.addedmachines import added_to
 from providers.callbudget import CallRate
 from providers.catalog import Catalog, DiskKind, Shape
 from providers.errors import PlaceUnknown
@@ -95,9 +96,20 @@ class CatalogFile:
         return bool(told.get("own_disk_gb", UNKNOWN) == 0)
 
 
-@cache
 def catalog_file(cloud: str) -> CatalogFile | None:
-    """The catalogue of a cloud, read once; None where there is none."""
+    """The catalogue of a cloud, with the types the home adds; None where there is none. A shipped figure is not theirs
+    to change."""
+    shipped, added = _shipped(cloud), added_to(cloud)
+    if shipped is None or not added.machines.keys() - shipped.raw["machines"].keys():
+        return shipped
+    machines = {**added.machines, **shipped.raw["machines"]}
+    sources = {**added.sources, **shipped.raw["sources"]}
+    return CatalogFile(cloud, MappingProxyType({**shipped.raw, "machines": machines, "sources": sources}))
+
+
+@cache
+def _shipped(cloud: str) -> CatalogFile | None:
+    """Read once."""
     path = Path(__file__).parent / cloud / "catalog.json"
     return CatalogFile(cloud, MappingProxyType(json.loads(path.read_text()))) if path.is_file() else None
 

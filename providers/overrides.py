@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, RootModel, StringConstraints, ValidationError, model_validator
@@ -44,7 +44,10 @@ class PriceIn(FigureIn):
 
 
 class MachineIn(_Part):
-    """Figures of one type, in the words of the shipped catalogues."""
+    """Figures of one type, in the words of the shipped catalogues. With an architecture, `vcpus` and `memory_mib` one
+    that those have not is sold as well (`providers.addedmachines`)."""
+
+    architecture: Literal["arm64", "x86_64"] | None = None
 
     vcpus: FigureIn | None = None
     memory_mib: FigureIn | None = None
@@ -90,7 +93,7 @@ class RegionIn(_Part):
     def figures(self) -> Iterator[FigureIn]:
         """Every figure there is."""
         for part in (*self.machines.values(), *self.disks.values(), self.traffic):
-            yield from (told for _, told in part if told is not None)
+            yield from (told for _, told in part if isinstance(told, FigureIn))
 
     def figure(self, told: FigureIn | None) -> Figure | None:
         """With its source in words."""

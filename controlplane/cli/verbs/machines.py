@@ -109,11 +109,13 @@ def refresh(
       kedge machines refresh hetzner
       kedge machines refresh aws --region eu-west-1
     """
+    from providers.addedmachines import add_machines_of
     from providers.errors import ProviderError
     from providers.pricereader import can_read_prices, read_prices
 
     session = session_of(context)
     folder = home or home_of(session.around.environ, session.around.cwd)
+    add_machines_of(folder)
     if not can_read_prices(_known(cloud)):
         why = "its figures are the shipped catalogue's and what you write into catalog.yaml"
         raise CliError(f"{cloud} is not asked for prices yet", why=why, next_step="docs/costs.md shows the file")
@@ -133,9 +135,11 @@ def refresh(
 def _in_home(session: Session, home: Path, cloud: str, region: str) -> "MachinesOut":
     from controlplane.portal.answers.machines import regions_out
     from controlplane.portal.schemas.machines import MachinesOut
+    from providers.addedmachines import add_machines_of
     from providers.errors import PlaceUnknown
     from providers.pricebook import read_price_book
 
+    add_machines_of(home)
     try:
         book = read_price_book(home)
     except PlaceUnknown as error:

@@ -8,6 +8,16 @@ from events.registry import fact
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedDisk:
+    """What the spec says of a disk beside kind and size; empty, or 0, for what its cloud gives unless told."""
+
+    type: str = ""
+    iops: int = 0
+    throughput_mib_per_s: int = 0
+    kms_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedVolume:
     """A disk as it was fixed with its intent."""
 
@@ -17,6 +27,8 @@ class PlannedVolume:
     kind: str
     size_gib: int
     directory_id: str
+    options: PlannedDisk | None = None
+    """None of a disk whose spec said no more than kind and size."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,6 +116,11 @@ class VolumeResource:
     zone: str
     kind: str
     size_gib: int
+    type: str = ""
+    """In the cloud's own words, and the rest in figures: "" and 0 for what it has unless told."""
+    iops: int = 0
+    throughput_mib_per_s: int = 0
+    kms_key: str = ""
 
     @property
     def key(self) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from providers import tags
-from providers.base import AddressResource, InstanceResource, Resources
+from providers.base import AddressResource, InstanceResource, Resources, VolumeResource
 from providers.catalog import EPHEMERAL
 from providers.catalogfile import Machine
 from providers.errors import PlaceUnknown
@@ -58,6 +58,7 @@ def module_variables(
                 "zone": v.zone,
                 "kind": v.kind,
                 "size_gib": v.size_gib,
+                **_options(v),
             }
             for v in resources.volumes
         },
@@ -65,6 +66,17 @@ def module_variables(
         "addresses": {a.key: {"zone": a.zone, "address": address(a)} for a in resources.addresses},
         "bindings": {b.key: {"node": b.node, "instance": b.instance} for b in resources.bindings},
     }
+
+
+def _options(volume: VolumeResource) -> dict[str, object]:
+    """Said only where they are: what is rendered for all others stays what it was to the letter."""
+    told = {
+        "type": volume.type,
+        "iops": volume.iops,
+        "throughput_mib_per_s": volume.throughput_mib_per_s,
+        "kms_key": volume.kms_key,
+    }
+    return {name: value for name, value in told.items() if value}
 
 
 def held_by(resources: Resources, instance: InstanceResource, *, ephemeral: bool) -> list[str]:

@@ -11,8 +11,10 @@ from controlplane.portal.services import PortalServices
 from controlplane.previews.plan import pending_rollout
 from controlplane.replacement import SERVING
 from controlplane.view import ClusterView, InstanceView
+from events.instance_facts import PlannedDisk
 from planner.observed import KafkaSnapshot
 from planner.rollout.desired import DesiredNode, desired_nodes
+from planner.rollout.diff import options_in_words
 from planner.rollout.steps import RolloutStep
 
 
@@ -106,8 +108,10 @@ def _of_node(
     if desired.ipv6 or instance.planned.ipv6:
         yield Field(node, "IPv6", _yes(desired.ipv6), _yes(instance.planned.ipv6))
     yield Field(node, "rack", desired.rack, instance.planned.rack)
-    has = {v.dir: _disk(v.kind, size_of(view, v)) for v in instance.planned.volumes}
-    wanted = dict.fromkeys(directory_names(desired.disk_count), _disk(desired.disk_kind, desired.disk_gib))
+    has = {v.dir: _disk(v.kind, size_of(view, v), v.options) for v in instance.planned.volumes}
+    wanted = dict.fromkeys(
+        directory_names(desired.disk_count), _disk(desired.disk_kind, desired.disk_gib, desired.disk_options)
+    )
     for directory in {**wanted, **has}:
         yield Field(node, f"disk {directory}", wanted.get(directory, "none"), has.get(directory, "none"))
     if instance.is_broker and snapshot is not None and instance.phase.value == "joined":
@@ -126,8 +130,8 @@ def _settings(view: ClusterView, node: str, instance: InstanceView) -> Iterator[
         yield Field(node, name, wanted.get(name, "not set"), observed)
 
 
-def _disk(kind: str, size_gib: int) -> str:
-    return f"{kind}, {size_gib} GiB"
+def _disk(kind: str, size_gib: int, options: PlannedDisk | None) -> str:
+    return f"{kind}, {size_gib} GiB" + (f", {options_in_words(options)}" if options else "")
 
 
 def _yes(is_so: bool) -> str:

@@ -221,12 +221,15 @@ def _disk_effects(changes: Iterable[FieldChange], new: KafkaClusterDocument) -> 
     for pool in new.spec.pools:
         path = f"spec.pools[{pool.name}].disk.sizeGib"
         for change in changes:
-            if change.path == f"spec.pools[{pool.name}].disk.count":
+            if change.path in {f"spec.pools[{pool.name}].disk.{word}" for word in _OF_NEW_DISKS}:
                 found[change.path] = NEW_DISKS
             if change.path == path:
                 grows = change.new > change.old and grows_in_place(pool)
                 found[path] = IN_PLACE if grows else NEW_DISKS
     return found
+
+
+_OF_NEW_DISKS = ("count", "type", "iops", "throughputMibPerS", "kmsKey")
 
 
 def _setting_effects(

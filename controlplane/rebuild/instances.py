@@ -253,7 +253,9 @@ def _volume(found: FoundCluster, key: str, directory_id: str, desired: DesiredNo
     listed = found.volumes.get(key)
     kind = "persistent" if listed else desired.disk_kind if desired else "ephemeral"
     size = listed.size_gib if listed else desired.disk_gib if desired else 1
-    return facts.PlannedVolume(key, _directory(key), _version(key), kind, size, directory_id)
+    # No listing tells type and figures. Taken for other ones than the spec's, every broker would get a new disk.
+    options = desired.disk_options if desired else None
+    return facts.PlannedVolume(key, _directory(key), _version(key), kind, size, directory_id, options)
 
 
 def _version(key: str) -> int:

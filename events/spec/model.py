@@ -146,6 +146,35 @@ class Disk(Part):
         le=8,
     )
 
+    type: CloudWord | None = classed(
+        STATIC,
+        "Kind of volume in the cloud's own words, as in `gp3`, `hyperdisk-balanced`, `PremiumV2_LRS`, `maxiops` "
+        "(docs/storage.md has those of each cloud). Another one moves brokers to new VMs with new disks.",
+        default=None,
+    )
+    iops: Whole | None = classed(
+        STATIC,
+        "Operations a second that each disk is to have, where its type takes a number. Another one moves brokers to "
+        "new VMs with new disks.",
+        default=None,
+        ge=1,
+        le=400_000,
+    )
+    throughput_mib_per_s: Whole | None = classed(
+        STATIC,
+        "MiB a second that each disk is to have, where its type takes a number. Another one moves brokers to new VMs "
+        "with new disks.",
+        default=None,
+        ge=1,
+        le=10_000,
+    )
+    kms_key: OneLine | None = classed(
+        STATIC,
+        "Key of yours that each disk is encrypted with, in the cloud's own words: the ARN of a key on `aws`, the name "
+        "of one on `google`, the id of a disk encryption set on `azure`. Without it the cloud's own key.",
+        default=None,
+    )
+
     @property
     def total_gib(self) -> int:
         """What one instance has, in GiB."""

@@ -176,6 +176,8 @@ DOMAINS = _kind(63, "pools that cannot reach one another", "An address means not
 PUBLIC = _kind(64, "plaintext on public addresses", "Whoever is on the way reads every record, and can write.")
 IPV6 = _kind(66, "IPv6 not possible", "A VM has what its cloud and its network give it, when it is made.")
 
+DISK_OPTIONS = _kind(67, "disk not offered", "A volume has what its cloud sells, from the day it is made.")
+
 # A change.
 IMMUTABLE = _kind(70, "immutable field changed", "Names, places and roles of what lives cannot change under it.")
 CONTROLLERS_FIXED = _kind(71, "controller pool renamed", "Ids and disks of the quorum belong to its pool's nodes.")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from events.spec.change_rules import change_problems
+from events.spec.disk_options import option_problems
 from events.spec.external_rules import external_problems
 from events.spec.kafka_rules import kafka_problems, replication_problems
 from events.spec.model import ClusterSpec, KafkaClusterDocument, MetadataMode, Pool
@@ -41,6 +42,7 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
         found += pool_problems(index, pool, positions)
         found += spot_problems(index, pool, positions)
         found += count_problems(pool, ("spec", "pools", index), positions)
+        found += option_problems(pool, ("spec", "pools", index), positions)
     external = sections.get("external")
     if external is not None:
         found += external_problems(sections, positions)

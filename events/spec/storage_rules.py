@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from events.spec import problems as p
+from events.spec.disk_options import option_change_problems
 from events.spec.model import Disk, Pool
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
@@ -29,6 +30,8 @@ def disks_in_words(disk: Disk) -> str:
 def disk_problems(before: Pool, after: Pool, path: Path, where: Positions) -> Iterator[Problem]:
     """What refuses the step from one disk of a pool that stays to another. Brokers change disks by moving to new VMs;
     who votes keeps its disk for ever, so that may only grow, and only where it is."""
+    if after.is_quorum and not after.is_broker:
+        yield from option_change_problems(before, after, path, where)
     old, new = before.disk.size_gib, after.disk.size_gib
     if not after.is_quorum or after.is_broker or old == new:
         return

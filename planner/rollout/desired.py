@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from events.instance_facts import PlannedDisk
 from events.spec.digest import digest_of, digest_with_disk, service_settings, static_inputs
-from events.spec.model import KafkaClusterDocument, Pool
+from events.spec.model import Disk, KafkaClusterDocument, Pool
 from events.spec.storage_rules import grows_in_place
 
 DEFAULT_HEAP_MIB: Mapping[str, int] = {"broker": 256, "controller": 128, "zookeeper": 128}
@@ -45,6 +46,8 @@ class DesiredNode:
     """Its VM is pre-emptible."""
     ipv6: bool = False
     """Its VM has an IPv6 address, too."""
+    disk_options: PlannedDisk | None = None
+    """What else the spec says of each disk, None where that is nothing."""
     disk_count: int = 1
     """Disks of that kind and size each, with a log directory on every one."""
     member_heap_mib: int = 0
@@ -117,11 +120,18 @@ def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
             grows=grows_in_place(pool),
             spot=pool.spot,
             ipv6=pool.ipv6,
+            disk_options=disk_options(pool.disk),
             disk_count=pool.disk.count,
             member_heap_mib=(pool.zookeeper_heap_mib or DEFAULT_HEAP_MIB["zookeeper"]) if pool.has_members else 0,
         )
         for number in range(pool.size)
     ]
+
+
+def disk_options(disk: Disk) -> PlannedDisk | None:
+    """What a spec says of a disk beside kind, size and number."""
+    told = PlannedDisk(disk.type or "", disk.iops or 0, disk.throughput_mib_per_s or 0, disk.kms_key or "")
+    return told if told != PlannedDisk() else None
 
 
 def _read_by(service: str, config: Mapping[str, str]) -> Mapping[str, str]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from events.instance_facts import PlannedDisk
 from planner.rollout.desired import DesiredNode
 
 
@@ -53,6 +54,7 @@ class Incumbent:
     born_gib: int = 0
     """The size its digest was made of, and `disk_kind` its kind."""
     disk_kind: str = ""
+    disk_options: PlannedDisk | None = None
     disk_count: int = 1
     spot: bool = False
     """Its VM is pre-emptible."""
@@ -245,7 +247,7 @@ def _disk_is_another(want: DesiredNode, have: Incumbent) -> bool:
     or fewer of them. Who votes hands its disk over, so another VM would have the same."""
     if want.service != "broker" or not have.disk_gib:
         return False
-    if have.disk_count != want.disk_count:
+    if have.disk_count != want.disk_count or have.disk_options != want.disk_options:
         return True
     if have.disk_gib == want.disk_gib:
         return False
@@ -258,6 +260,19 @@ def _disk_words(want: DesiredNode, have: Incumbent) -> str:
 
 def _disks(one: DesiredNode | Incumbent) -> str:
     return f"{one.disk_count} x {one.disk_gib} GiB"
+
+
+def options_in_words(told: PlannedDisk | None) -> str:
+    """`gp3, 6000 IOPS`, or `as the cloud has it`."""
+    if told is None:
+        return "as the cloud has it"
+    words = [
+        told.type,
+        f"{told.iops} IOPS" if told.iops else "",
+        f"{told.throughput_mib_per_s} MiB/s" if told.throughput_mib_per_s else "",
+        f"key {told.kms_key}" if told.kms_key else "",
+    ]
+    return ", ".join(word for word in words if word)
 
 
 def _restart_words(names: tuple[str, ...]) -> str:
@@ -276,6 +291,8 @@ def _difference(want: DesiredNode, have: Incumbent) -> str:
         return f"{_reached(have.ipv6)} -> {_reached(want.ipv6)}"
     if have.disk_kind and want.disk_kind != have.disk_kind:
         return f"disk {have.disk_kind} -> {want.disk_kind}"
+    if have.disk_gib and have.disk_options != want.disk_options:
+        return f"disk {options_in_words(have.disk_options)} -> {options_in_words(want.disk_options)}"
     if have.disk_gib and have.disk_count != want.disk_count:
         return f"disks {_disks(have)} -> {_disks(want)}"
     if have.disk_gib and want.disk_gib != have.disk_gib:

@@ -201,6 +201,7 @@ class NetworkWorld:
         for job in self.jobs.open_jobs():
             if job.epoch < self.epoch:
                 self.jobs.fail(job.intent_id, epoch=self.epoch, error_class="RunInterrupted", error_message="gone")
+        dials_from = self.dials_from
         ports = NetworkPorts(
             store=self.store,
             jobs=self.jobs,
@@ -211,7 +212,7 @@ class NetworkWorld:
             clock=self.clock,
             epoch=lambda: self.epoch,
             filters_packets=lambda place: place.account == "filtering",
-            servers=(lambda pool: self.dials_from()) if self.dials_from else None,
+            servers=(lambda pool: dials_from()) if dials_from is not None else None,
         )
         self.keeper = NetworkKeeper(ports, self.pool)
         self._position = 0

@@ -110,12 +110,19 @@ def disk_body(w: Values) -> Values:
         networkAccessPolicy=w["network_access_policy"],
         publicNetworkAccess="Enabled" if w["public_network_access_enabled"] else "Disabled",
     )
+    figures = {"diskIOPSReadWrite": "disk_iops_read_write", "diskMBpsReadWrite": "disk_mbps_read_write"}
+    told["properties"] |= {field: int(w[name]) for field, name in figures.items() if w.get(name) is not None}
+    if w.get("disk_encryption_set_id"):
+        told["properties"]["encryption"] = {"diskEncryptionSetId": w["disk_encryption_set_id"]}
     return zoned(w, {**told, "sku": {"name": w["storage_account_type"]}})
 
 
 def disk_facts(there: Values) -> Values:
     return {
         "disk_size_gb": there["properties"]["diskSizeGB"],
+        "disk_iops_read_write": there["properties"].get("diskIOPSReadWrite"),
+        "disk_mbps_read_write": there["properties"].get("diskMBpsReadWrite"),
+        "disk_encryption_set_id": there["properties"].get("encryption", {}).get("diskEncryptionSetId"),
         "storage_account_type": there.get("sku", {}).get("name"),
         "create_option": there["properties"].get("creationData", {}).get("createOption"),
         "zone": (there.get("zones") or [None])[0],

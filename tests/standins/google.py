@@ -185,6 +185,9 @@ class Instance(Kind):
         }
 
 
+_FIGURES = {"provisioned_iops": "provisionedIops", "provisioned_throughput": "provisionedThroughput"}
+
+
 @dataclass(frozen=True)
 class Disk(Kind):
     """google_compute_disk."""
@@ -199,6 +202,11 @@ class Disk(Kind):
             "sizeGb": str(int(wanted["size"])),
             "labels": wanted.get("labels") or {},
         }
+        for attribute, field in _FIGURES.items():
+            if wanted.get(attribute) is not None:
+                body[field] = str(int(wanted[attribute]))
+        for key in wanted.get("disk_encryption_key") or []:
+            body["diskEncryptionKey"] = {"kmsKeyName": key["kms_key_self_link"]}
         return self._facts(self.api.make(f"zones/{zone}", "disks", "Disk", body))
 
     def read(self, state: Values) -> Values | None:
@@ -223,6 +231,7 @@ class Disk(Kind):
             "type": _last(told["type"]),
             "size": int(told["sizeGb"]),
             "users": told.get("users", []),
+            **{attribute: int(told[field]) for attribute, field in _FIGURES.items() if field in told},
         }
 
 

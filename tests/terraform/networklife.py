@@ -200,7 +200,7 @@ def left_to_kedge(file: Path) -> None:
 def network_bench(cloud: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[NetworkBench]:
     """A bench of that cloud: the vendor's provider for AWS and Hetzner, a stand-in for the others."""
     monkeypatch.setenv("DIGITALOCEAN_TOKEN", digitalocean_fake.TOKEN)
-    with _bench(cloud, folder, monkeypatch) as opened:
+    with cloud_bench(cloud, folder, monkeypatch) as opened:
         there = cast(Any, opened.cloud)
         left_to_kedge(there.settings_file)
         bench = NetworkBench(opened, opened.place)
@@ -210,7 +210,8 @@ def network_bench(cloud: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @contextmanager
-def _bench(cloud: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CloudBench]:
+def cloud_bench(cloud: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CloudBench]:
+    """A bench of that cloud in a network of somebody's: the vendor's provider for AWS and Hetzner, stand-ins else."""
     if cloud == "aws":
         with aws_bench(folder, monkeypatch) as bench:
             yield bench

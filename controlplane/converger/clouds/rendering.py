@@ -11,6 +11,7 @@ from controlplane.view import ClusterView, InstanceView
 from controlplane.views.intents import IntentView
 from controlplane.views.reliefs import has_ties
 from events.facts import PlannedImage
+from events.instance_facts import PlannedDisk, PlannedVolume
 from providers.base import (
     AddressResource,
     Attachment,
@@ -111,11 +112,7 @@ def standing(view: ClusterView, place: Place, *, installation_id: str, boot_data
 def _made(
     view: ClusterView, there: list[InstanceView], place: Place, installation_id: str, boot_data: BootData
 ) -> Resources:
-    volumes = {
-        v.key: VolumeResource(i.node, v.dir, v.version, i.planned.rack, v.kind, size_of(view, v))
-        for i in there
-        for v in i.planned.volumes
-    }
+    volumes = {v.key: _volume(view, i, v) for i in there for v in i.planned.volumes}
     owners = {i.node: i.planned.rack for i in there if _owns_address(i)}
     return Resources(
         installation_id=installation_id,
@@ -127,6 +124,22 @@ def _made(
         attachments=tuple(a for i in there if has_ties(i) for a in _attachments(i)),
         addresses=tuple(AddressResource(n, zone) for n, zone in sorted(owners.items())),
         bindings=tuple(Binding(i.node, i.key) for i in there if has_ties(i) and _owns_address(i)),
+    )
+
+
+def _volume(view: ClusterView, instance: InstanceView, volume: PlannedVolume) -> VolumeResource:
+    told = volume.options or PlannedDisk()
+    return VolumeResource(
+        instance.node,
+        volume.dir,
+        volume.version,
+        instance.planned.rack,
+        volume.kind,
+        size_of(view, volume),
+        type=told.type,
+        iops=told.iops,
+        throughput_mib_per_s=told.throughput_mib_per_s,
+        kms_key=told.kms_key,
     )
 
 
@@ -183,7 +196,7 @@ def _volumes(view: ClusterView, intent: IntentView, kind: RunKind) -> tuple[Volu
     if kind is RunKind.DESTROY:
         return ()
     found = {
-        v.key: VolumeResource(i.node, v.dir, v.version, i.planned.rack, v.kind, size_of(view, v))
+        v.key: _volume(view, i, v)
         for i in view.alive()
         if i.phase is not Phase.REQUESTED or i.key in intent.keys
         for v in i.planned.volumes

@@ -52,6 +52,8 @@ def disks_are_as_wanted(view: ClusterView, instance: InstanceView, want: Desired
     """Whether its disks are what the spec says, or can grow to it: others are filled by copying."""
     if len(instance.planned.volumes) != want.disk_count:
         return False
+    if any(volume.options != want.disk_options for volume in instance.planned.volumes):
+        return False
     size = size_of(view, instance.planned.volumes[0])
     return want.disk_kind == "persistent" and (size == want.disk_gib or (size < want.disk_gib and want.grows))
 
@@ -81,6 +83,7 @@ def _new_volume(view: ClusterView, want: DesiredNode, directory: str, version: i
         kind=want.disk_kind,
         size_gib=want.disk_gib,
         directory_id=kafka_uuid("directory", view.uid, key),
+        options=want.disk_options,
     )
 
 

@@ -149,6 +149,7 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
         disk_gib=size_of(view, p.volumes[0]),
         born_gib=p.volumes[0].size_gib,
         disk_kind=p.volumes[0].kind,
+        disk_options=p.volumes[0].options,
         disk_count=len(p.volumes),
         outdated=outdated_image(view, best),
         place=str(place_of(view, best)),

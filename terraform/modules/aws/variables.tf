@@ -105,6 +105,11 @@ variable "volumes" {
     zone     = string
     kind     = string
     size_gib = number
+    # Told of disks whose spec says more than their size.
+    type                 = optional(string)
+    iops                 = optional(number)
+    throughput_mib_per_s = optional(number)
+    kms_key              = optional(string)
   }))
   default = {}
   validation {

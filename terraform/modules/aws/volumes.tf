@@ -18,8 +18,11 @@ resource "aws_ebs_volume" "volume" {
 
   availability_zone = replace(each.value.zone, "/-p[1-7]$/", "")
   size              = each.value.size_gib
-  type              = "gp3"
+  type              = coalesce(each.value.type, "gp3")
+  iops              = each.value.iops
+  throughput        = each.value.throughput_mib_per_s
   encrypted         = true
+  kms_key_id        = each.value.kms_key
   tags = merge(
     local.owner,
     {
@@ -31,7 +34,7 @@ resource "aws_ebs_volume" "volume" {
   )
 
   lifecycle {
-    ignore_changes = all # grows: [availability_zone, type, encrypted, tags]
+    ignore_changes = all # grows: [availability_zone, type, iops, throughput, encrypted, kms_key_id, tags]
   }
 }
 

@@ -19,7 +19,10 @@ resource "azurerm_managed_disk" "volume" {
   resource_group_name           = var.cloud["resource_group"]
   zone                          = startswith(local.zones[each.value.zone], "fd") ? null : local.zones[each.value.zone]
   create_option                 = "Empty"
-  storage_account_type          = "Premium_LRS"
+  storage_account_type          = coalesce(each.value.type, "Premium_LRS")
+  disk_iops_read_write          = each.value.iops
+  disk_mbps_read_write          = try(ceil(each.value.throughput_mib_per_s * 1.048576), null) # millions of bytes
+  disk_encryption_set_id        = each.value.kms_key
   disk_size_gb                  = each.value.size_gib
   public_network_access_enabled = false
   network_access_policy         = "DenyAll"

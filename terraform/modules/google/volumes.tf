@@ -8,10 +8,12 @@ locals {
 resource "google_compute_disk" "volume" {
   for_each = local.persistent
 
-  name = local.volume_names[each.key]
-  zone = each.value.zone
-  type = "pd-balanced"
-  size = each.value.size_gib
+  name                   = local.volume_names[each.key]
+  zone                   = each.value.zone
+  type                   = coalesce(each.value.type, "pd-balanced")
+  size                   = each.value.size_gib
+  provisioned_iops       = each.value.iops
+  provisioned_throughput = each.value.throughput_mib_per_s
   labels = merge(
     local.labels,
     {
@@ -22,8 +24,15 @@ resource "google_compute_disk" "volume" {
     length(each.value.node) > 63 ? { kedge-node-2 = substr(each.value.node, 63, 63) } : {},
   )
 
+  dynamic "disk_encryption_key" {
+    for_each = each.value.kms_key == null ? [] : [each.value.kms_key]
+    content {
+      kms_key_self_link = disk_encryption_key.value
+    }
+  }
+
   lifecycle {
-    ignore_changes = all # grows: [name, zone, type, labels]
+    ignore_changes = all # grows: [name, zone, type, provisioned_iops, provisioned_throughput, disk_encryption_key, labels]
   }
 }
 

@@ -110,8 +110,17 @@ variable "volumes" {
     zone     = string
     kind     = string
     size_gib = number
+    # Told of disks whose spec says more than their size.
+    type                 = optional(string)
+    iops                 = optional(number)
+    throughput_mib_per_s = optional(number)
+    kms_key              = optional(string)
   }))
   default = {}
+  validation {
+    condition     = alltrue([for v in var.volumes : v.iops == null && v.throughput_mib_per_s == null && v.kms_key == null])
+    error_message = "volumes: UpCloud sells storage by tier (`type`); it takes no figures, and no key."
+  }
   validation {
     condition     = alltrue([for k, v in var.volumes : k == "${v.node}.${v.dir}.v${v.version}"])
     error_message = "volumes: the key must be `<node>.<dir>.v<version>`."

@@ -11,7 +11,7 @@ resource "upcloud_storage" "volume" {
   title   = local.names[each.key]
   zone    = var.region
   size    = each.value.size_gib
-  tier    = "maxiops"
+  tier    = coalesce(each.value.type, "maxiops")
   encrypt = var.cloud["encrypt"] == "true"
   labels = merge(
     local.owner,

@@ -13,6 +13,7 @@ from pydantic import StringConstraints
 from providers.base import InstanceResource
 from providers.errors import PlaceUnknown
 from providers.software import AGENT_DIR, KAFKA_DIR, Download, Software
+from providers.softwareways import ways_to_software
 
 BOOT_FILE = "/var/lib/kedge-agent/boot.json"
 """Where the agent reads its boot data (agent/layout.py)."""
@@ -119,6 +120,8 @@ def _files(
         "/etc/kedge/software.json": (_READ_ONLY, _software(software, kafka_version, filters=filters)),
         "/usr/local/lib/kedge/install.py": (_READ_ONLY, _resource("install.py")),
         f"/etc/systemd/system/{_SOFTWARE_UNIT}": (_READ_ONLY, _resource(_SOFTWARE_UNIT)),
+        # Files of their own, and nothing of the above is another: what VMs were born with stays what it was.
+        **{path: (_READ_ONLY, text) for path, text in ways_to_software(software).items()},
     }
 
 

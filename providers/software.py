@@ -4,9 +4,19 @@ Without it, an image has everything already, the agent below `/opt/kedge` includ
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509 import load_pem_x509_certificates
+from pydantic import (
+    AnyHttpUrl,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
 
 AGENT_DIR = "/opt/kedge/agent"
 KAFKA_DIR = "/opt/kedge/kafka"
@@ -15,6 +25,7 @@ _Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 _Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")]
 _Package = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]+$")]
 _Word = Annotated[str, StringConstraints(pattern=r"^[^\s'\"\\]+$")]
+_Host = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9.:*_-]{1,253}$")]
 
 
 class Download(BaseModel):
@@ -42,6 +53,42 @@ class Software(BaseModel):
     java: _Word = "java"
     filesystem: Literal["xfs", "ext4"] = "xfs"
     """Of data disks. Its tools (`xfsprogs`, `e2fsprogs`) are installed where they are missing."""
+    apt_mirror: AnyHttpUrl | None = None
+    """Debian's packages, where VMs do not reach deb.debian.org: the address below which `dists` is. The sources of the
+    image are not asked then."""
+    apt_security_mirror: AnyHttpUrl | None = None
+    """Debian's security updates, likewise; needs `apt_mirror`."""
+    apt_suite: Annotated[str, StringConstraints(pattern=r"^[a-z]{3,30}$")] = "bookworm"
+    """The release of the image, where there is a mirror."""
+    proxy: AnyHttpUrl | None = None
+    """An HTTP proxy for all of it: packages and files. Agents do not use it, they call the server."""
+    no_proxy: tuple[_Host, ...] = ()
+    """Hosts and domains that are called without it."""
+    ca: str | None = None
+    """A CA, PEM, that mirror or proxy prove themselves with beside those the image believes: for all of it."""
+
+    @field_validator("ca")
+    @classmethod
+    def _is_a_certificate(cls, told: str | None) -> str | None:
+        if told is None:
+            return None
+        try:
+            found = load_pem_x509_certificates(told.encode())
+        except ValueError as error:
+            raise ValueError(f"ca: this is no certificate in PEM: {error}") from None
+        return "".join(one.public_bytes(Encoding.PEM).decode() for one in found)
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> Self:
+        if self.apt_security_mirror is not None and self.apt_mirror is None:
+            raise ValueError("apt_security_mirror: without apt_mirror the sources of the image are asked")
+        if self.proxy is not None and (self.proxy.username or self.proxy.password):
+            raise ValueError(
+                "proxy: no name or password, whoever reads a VM's boot data would have it; let VMs in by network"
+            )
+        if self.no_proxy and self.proxy is None:
+            raise ValueError("no_proxy: there is no proxy")
+        return self
 
     def parts(self, kafka_version: str) -> list[dict[str, str]]:
         """What to fetch and where to put it, for `providers/boot/install.py`. Raises `LookupError`."""

@@ -57,6 +57,8 @@ def network_lines(found: NetworksOut) -> Iterator[RenderableType]:
             yield Text(f"{named}: once that is mended, `{_try_now(network)}` tries at once")
         if network.peers:
             yield Text(f"{named}: lets in members of other places, at all its ports: {', '.join(network.peers)}")
+        if network.servers:
+            yield Text(f"{named}: lets in servers of Kedge: {', '.join(network.servers)}")
         for sentence in network.drifts:
             yield styled(f"{named}: changed by hand: {sentence}", "yellow")
         if network.audit_error:

@@ -79,6 +79,7 @@ def _out(standing: NetworkStanding) -> api.NetworkOut:
         broker_ports=list(network.access.ports.brokers),
         member_ports=list(network.access.ports.members),
         peers=list(network.access.peers),
+        servers=list(network.access.servers),
         clusters=list(standing.clusters),
         since=standing.since,
         tries=network.work.tries if network.work else 0,

@@ -26,6 +26,8 @@ class NetworkOut(_Told):
     member_ports: list[int] = Field(default_factory=list)
     peers: list[str] = Field(default_factory=list)
     """Networks of members in other places that are let in as its own VMs are."""
+    servers: list[str] = Field(default_factory=list)
+    """Where servers of Kedge are let in from, at the ports they dial."""
     clusters: list[str]
     since: datetime
     tries: int = 0

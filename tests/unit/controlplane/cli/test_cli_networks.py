@@ -63,6 +63,12 @@ def test_what_went_wrong_and_a_pool_that_runs_out_are_told(world: World) -> None
     assert "`kedge networks repair default --account production --region eu-west-1` tries at once" in one_line(result)
 
 
+def test_servers_that_are_let_in_are_told_below_the_table(world: World) -> None:
+    world.server.on("GET", "/networks", listed(a_network(servers=["10.0.0.5/32"])))
+    told = one_line(world.run("networks"))
+    assert "default in production/eu-west-1: lets in servers of Kedge: 10.0.0.5/32" in told
+
+
 def test_a_removal_that_failed_is_asked_for_again(world: World) -> None:
     failing = a_network(state="being removed", told="being removed; try 1 failed: NotPermitted: no", tries=1)
     world.server.on("GET", "/networks", listed(failing))

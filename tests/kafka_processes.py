@@ -99,14 +99,16 @@ class KafkaProcesses:
         properties: Mapping[str, str] | None = None,
         pace: Mapping[str, str] = QUICK,
         static: bool = False,
+        cluster_id: str = "",
     ) -> None:
         """Format `controllers` (node ids) under `root`; nothing runs before `start()`. `static`: a quorum as before
-        KIP-853, of `controller.quorum.voters`, at kraft.version 0.
+        KIP-853, of `controller.quorum.voters`, at kraft.version 0. `cluster_id`: what `-t` of the storage tool gets;
+        one of the tool's own form where it is empty.
 
         `min_isr` and `replication` become the cluster's defaults and those of its internal topics; `properties` are set
         on every node, and so is `pace`, without which everything is at Kafka's own.
         """
-        self.cluster_id = kafka_uuid("test-cluster", str(root), uuid.uuid4().hex)
+        self.cluster_id = cluster_id or kafka_uuid("test-cluster", str(root), uuid.uuid4().hex)
         self.nodes: dict[int, Node] = {}
         self._root, self._network, self._version = root, network, version
         self._min_isr, self._replication, self._properties = min_isr, replication, {**pace, **(properties or {})}

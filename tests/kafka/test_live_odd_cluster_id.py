@@ -16,8 +16,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.soak, pytest.mark.timeout(180)]
 
 @pytest.fixture
 def processes(tmp_path: Path) -> Iterator[KafkaProcesses]:
-    kafka = KafkaProcesses(tmp_path / "odd", network="127.0.83", min_isr=1, replication=1)
-    kafka.cluster_id = "my-cluster"
+    kafka = KafkaProcesses(tmp_path / "odd", network="127.0.83", min_isr=1, replication=1, cluster_id="my-cluster")
     try:
         kafka.found({1000: "a"})
         yield kafka

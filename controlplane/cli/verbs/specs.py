@@ -173,7 +173,10 @@ def _show_validation(session: Session, answer: api.ValidateOut, *, files: int) -
     errors = sum(problem.severity == "error" for problem in answer.problems)
     warnings = len(answer.problems) - errors
     found = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
-    sound = f"{counted(len(answer.clusters), 'cluster')} in {counted(files, 'file')}: {', '.join(answer.clusters)}"
+    counts = [counted(len(answer.clusters), "cluster")] if answer.clusters or not answer.topics else []
+    counts += [counted(len(answer.topics), "topic")] if answer.topics else []
+    names = ", ".join([*answer.clusters, *answer.topics])
+    sound = f"{', '.join(counts)} in {counted(files, 'file')}: {names}"
     session.tell(f"{sound if answer.ok else counted(files, 'file')}; {found}", "green" if answer.ok else "red")
 
 

@@ -106,7 +106,7 @@ def group_detail_page(
 
 @router.get("/group")
 def group_of_any_name(
-    request: Request, name: str, services: Services, rights: Caller, group: AnyName, ailing: bool = False
+    request: Request, name: str, services: Services, rights: Caller, group: AnyName = "", ailing: bool = False
 ) -> Response:
     """The same page for a group whose name cannot be a part of a path."""
     return group_detail_page(request, name, group, services, rights, ailing)

@@ -50,7 +50,7 @@ def get_group(name: str, group: str, services: Services) -> group_api.GroupDetai
 
 
 @router.get("/clusters/{name}/group")
-def get_group_of_any_name(name: str, services: Services, group: AnyName) -> group_api.GroupDetailOut:
+def get_group_of_any_name(name: str, services: Services, group: AnyName = "") -> group_api.GroupDetailOut:
     """The same of a group whose name cannot be a part of a path, such as `..` or one with a line break."""
     return get_group(name, group, services)
 

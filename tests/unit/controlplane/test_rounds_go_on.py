@@ -176,7 +176,7 @@ def test_names_in_dns_are_kept_past_a_cluster_whose_records_make_no_sense() -> N
     fleet = TwoClusters(
         a_view(uid=ODD, name="odd", document=named["odd"]), a_view(uid=SOUND, name="sound", document=named["sound"])
     )
-    keeper = NameKeeper([KeptZone(zone, 30)], fleet, MemoryLatestStore(), "test", lambda: NOW, may_act=lambda: True)  # type: ignore[arg-type]
+    keeper = NameKeeper([KeptZone(zone, 30)], fleet, MemoryLatestStore(), "test", lambda: NOW, may_act=lambda: True)
     with pytest.raises(RoundIncomplete, match="names in DNS: left out of this round: odd: KeyError"):
         keeper.poll()
     assert "sound.kafka.example.com" in zone.held
@@ -191,7 +191,7 @@ def test_audits_start_past_a_cluster_whose_resources_make_no_sense() -> None:
         return Resources("inst", view.uid, view.name, place)
 
     ports = DriftPorts(
-        fleet=TwoClusters(),  # type: ignore[arg-type]
+        fleet=TwoClusters(),
         jobs=MemoryJobStore(lambda: NOW),
         latest=MemoryLatestStore(),
         runner=type("Runner", (), {"audit": lambda _, job, audit, *, epoch: started.append(audit.of)})(),
@@ -251,7 +251,9 @@ def test_anomalies_are_looked_for_past_a_cluster_that_makes_no_sense() -> None:
     class OddFleet(TwoClusters):
         def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None:
             looked.append(uid)
-            return super().last_snapshot(uid) if uid == SOUND else {}["no such cluster"]
+            if uid == ODD:
+                raise KeyError("no such cluster")
+            return super().last_snapshot(uid)
 
     windows = type("Windows", (), {"recent": lambda _, now: {}})()
     keeper = AnomalyKeeper(

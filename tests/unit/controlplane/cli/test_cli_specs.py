@@ -214,3 +214,14 @@ def test_of_several_clusters_an_error_beats_changes_beats_none(world: World) -> 
     ran = world.run("diff", "-f", world.spec(), "-o", "json")
     assert ran.exit_code == exits.DIFFERS
     snapshot("diff.json", ran.stdout)
+
+
+def test_a_file_of_topics_alone_is_counted_by_its_topics(world: World, tmp_path: Path) -> None:
+    file = tmp_path / "topic.yaml"
+    file.write_text(
+        "apiVersion: kedge/v1alpha1\nkind: KafkaTopic\nmetadata: {name: __debezium-heartbeat.shop}\n"
+        "spec: {cluster: orders, partitions: 1, replicas: 3}\n"
+    )
+    ran = world.run("validate", "--offline", str(file))
+    assert ran.exit_code == 0
+    assert "1 topic in 1 file: orders/__debezium-heartbeat.shop; 0 errors, 0 warnings" in ran.stderr

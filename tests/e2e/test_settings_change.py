@@ -19,6 +19,21 @@ pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(400)]
 
 SPEC = ClusterSpec(name="tuned", join_deadline_s=20)
 
+WRITTEN = {
+    "compression.type": "lz4",
+    "log.cleaner.io.max.bytes.per.second": "5e7",
+    "log.cleaner.min.cleanable.ratio": "0.250",
+    "log.message.timestamp.type": "LogAppendTime",
+    "unclean.leader.election.enable": True,
+}
+PRINTED = {
+    "compression.type": "lz4",
+    "log.cleaner.io.max.bytes.per.second": "5.0E7",
+    "log.cleaner.min.cleanable.ratio": "0.25",
+    "log.message.timestamp.type": "LogAppendTime",
+    "unclean.leader.election.enable": "true",
+}
+
 
 def test_what_kafka_takes_live_is_set_under_traffic_and_no_process_ends(living_cluster: LivingCluster) -> None:
     cluster = living_cluster
@@ -37,6 +52,29 @@ def test_what_kafka_takes_live_is_set_under_traffic_and_no_process_ends(living_c
         "recycle.completed",
     ]
     assert not _of_their_own(cluster, "num.io.threads", "message.max.bytes")
+
+
+def test_words_booleans_fractions_and_lists_are_set_live_and_leave_again(living_cluster: LivingCluster) -> None:
+    """Each as a person writes it; a broker prints some of them in another form. The list alone without traffic: topics
+    that are compacted take no record without a key."""
+    cluster = living_cluster
+    before, spec, processes = cluster.head(), cluster.spec, _processes(cluster)
+    at_first = {name: running_values(cluster, name) for name in WRITTEN}
+    with traffic(cluster.bootstrap):
+        declare_settings(cluster, **WRITTEN)
+        settled(cluster)
+        assert {name: running_values(cluster, name) for name in WRITTEN} == {n: {v} for n, v in PRINTED.items()}
+    declare_settings(cluster, **{"log.cleanup.policy": "compact, delete"})
+    settled(cluster)
+    assert running_values(cluster, "log.cleanup.policy") == {"compact,delete"}
+    cluster.declare(spec)
+    settled(cluster)
+    assert {name: running_values(cluster, name) for name in WRITTEN} == at_first
+    assert running_values(cluster, "log.cleanup.policy") == {"delete"}
+    assert _processes(cluster) == processes
+    once = ["settings.change_requested", "settings.tried", "settings.canary_stood", "settings.changed"]
+    assert types_told(cluster, before) == [*once, "recycle.completed"] * 3
+    assert not _of_their_own(cluster, *WRITTEN, "log.cleanup.policy")
 
 
 def test_a_live_value_is_taken_back_from_a_first_broker_that_falls_and_no_other_one_ever_has_it(

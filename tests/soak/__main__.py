@@ -80,14 +80,14 @@ def _slice(name: str, there: Sequence[Piece], pieces: Sequence[Piece], kept: Kep
             continue
         print(f"\n== slice {name} of {of}, call {number} of {len(calls(there, pieces))}", flush=True)
         began = time.time()
-        kept.add(_told(called, ran(call.command, kept_bytecode(), selection=call.selection), began))
+        kept.add(_figures_of(called, ran(call.command, kept_bytecode(), selection=call.selection), began))
 
 
 def _names(todo: Sequence[tuple[str, Sequence[Piece]]], pieces: Sequence[Piece]) -> list[str]:
     return [f"{name}.{n}" for name, there in todo for n, _ in enumerate(calls(there, pieces), 1)]
 
 
-def _told(name: str, came: Ran, began: float) -> Figures:
+def _figures_of(name: str, came: Ran, began: float) -> Figures:
     again = {r.test for r in came.second}
     failed = [r.test for r in came.results if r.outcome == "failed" and r.test not in again]
     return Figures(

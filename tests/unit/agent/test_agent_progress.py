@@ -100,7 +100,7 @@ def test_of_a_broker_that_starts_progress_is_measured_and_nothing_found_wrong() 
         port.told = {"logs_to_recover": 90 - 20 * k, "offline_log_dirs": 1}
         port.look(checkup, k * EVERY_S, serves=False)
     assert [p.name for p in checkup.progress] == ["recovery"]
-    assert checkup.findings == ()
+    assert [f.name for f in checkup.findings] == []
     port.look(checkup, 4 * EVERY_S - 10)
     assert [f.name for f in checkup.findings] == ["log_dir_failed"], "looked at as soon as it serves"
 

@@ -15,11 +15,19 @@ from http import HTTPStatus
 from anyio import CapacityLimiter
 from anyio.to_thread import current_default_thread_limiter
 from starlette.datastructures import Headers
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane.portal.agentadmission import RETRY_SOON_S, AgentSeats, AgentTurns, TooBusy
-from controlplane.portal.auth import AGENT_PATHS, INSTANCE_HEADER, OPEN_PATHS, RUN_PATHS, STATIC_PATHS
+from controlplane.portal.audit.clerk import SAFE_METHODS
+from controlplane.portal.auth import (
+    AGENT_PATHS,
+    HOOK_PATHS,
+    INSTANCE_HEADER,
+    OPEN_PATHS,
+    RUN_PATHS,
+    STATIC_PATHS,
+)
 from controlplane.portal.gate import ANSWER_HEADERS, MAX_BODY_BYTES, with_headers
 from controlplane.portal.problems import ApiError, answer_of
 from controlplane.portal.requestids import name_request
@@ -33,8 +41,10 @@ PEOPLE_WAIT_S = 3.0
 _LOOK_EVERY_S = 0.05
 BODY_WITHIN_S = 10.0
 """For an agent to send its report: some KiB."""
+PEOPLES_BODY_WITHIN_S = 30.0
+"""A spec over a slow line."""
 MOST_BODIES_BYTES = 64 * 1024 * 1024
-"""Of agents, held at once while they are read and wait for a turn."""
+"""Held at once while requests wait for their turn, and until they are answered."""
 _REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
@@ -48,6 +58,8 @@ class OverloadGuard:
         self._seats = AgentSeats(self._load.budget.agents)
         self._turns = AgentTurns()
         self._bodies_bytes = 0
+        self.people_inside = 0
+        """Requests of people that are worked on and not answered yet."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes a request on, or answers it with 503."""
@@ -70,11 +82,13 @@ class OverloadGuard:
                 is_new = self._seats.admit(instance)
                 self._load.see_agents(len(self._seats))
             if scope["method"] == "POST":
-                body = await self._body(receive)
+                body = await self._body(receive, BODY_WITHIN_S)
                 held_bytes = len(body)
                 self._bodies_bytes += held_bytes
                 receive = _replayed(body, receive)
             turn = await self._turns.take()
+        except ClientDisconnect:
+            return  # nobody is there to be answered
         except TooBusy as busy:
             self._bodies_bytes -= held_bytes
             self._load.count_shed(AGENTS, busy.why)
@@ -99,36 +113,63 @@ class OverloadGuard:
 
         return watching
 
-    async def _body(self, receive: Receive) -> bytes:
-        """Raises TooBusy where it does not come, or where too many are held. One too large is cut off one byte behind
-        the limit: the gate says so.
+    async def _body(self, receive: Receive, within_s: float) -> bytes:
+        """Raises TooBusy where it does not come, or where too many are held, and ClientDisconnect where whoever asked
+        has hung up. One too large is cut off one byte behind the limit: the gate says so.
         """
         if self._bodies_bytes > MOST_BODIES_BYTES:
             raise TooBusy("memory", "this server holds too much that it has not worked on", RETRY_SOON_S)
         body = bytearray()
         try:
-            async with asyncio.timeout(BODY_WITHIN_S):
+            async with asyncio.timeout(within_s):
                 while len(body) <= MAX_BODY_BYTES:
                     message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientDisconnect  # half a body must never be taken for a whole one
                     body += message.get("body", b"")
-                    if message["type"] != "http.request" or not message.get("more_body", False):
+                    if not message.get("more_body", False):
                         break
         except TimeoutError:
-            raise TooBusy("slow", f"the request did not come within {BODY_WITHIN_S:.0f} s", RETRY_SOON_S) from None
+            raise TooBusy("slow", f"the request did not come within {within_s:.0f} s", RETRY_SOON_S) from None
         return bytes(body[: MAX_BODY_BYTES + 1])
 
     async def _of_person(self, scope: Scope, receive: Receive, send: Send) -> None:
-        limiter = current_default_thread_limiter()
-        if not await self._has_thread(limiter):
-            self._load.count_shed(PEOPLE, "threads")
-            name_request(scope, self._services.request_id())
-            await _closing(answer_of(_no_thread(limiter), Request(scope)))(scope, receive, send)
+        body = b""
+        try:
+            if scope["method"] not in SAFE_METHODS and not scope["path"].startswith(HOOK_PATHS):
+                body = await self._body(receive, PEOPLES_BODY_WITHIN_S)
+                receive = _replayed(body, receive)
+            limiter = current_default_thread_limiter()
+            if not await self._has_place(limiter):
+                raise _no_thread(limiter)
+        except ClientDisconnect:
             return
-        await self._app(scope, receive, send)
+        except ApiError as busy:
+            self._load.count_shed(PEOPLE, busy.why if isinstance(busy, TooBusy) else "threads")
+            name_request(scope, self._services.request_id())
+            await _closing(answer_of(busy, Request(scope)))(scope, receive, send)
+            return
+        # Who waits for news does so without a thread, and may for half a minute.
+        place = _Place(self, counts=b"wait_s=" not in scope["query_string"])
+        self._bodies_bytes += len(body)
 
-    async def _has_thread(self, limiter: CapacityLimiter) -> bool:
+        async def leaving(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                place.leave()  # how slowly an answer is read, and how long a stream is open, takes no thread
+            await send(message)
+
+        try:
+            await self._app(scope, receive, leaving)
+        finally:
+            place.leave()
+            self._bodies_bytes -= len(body)
+
+    async def _has_place(self, limiter: CapacityLimiter) -> bool:
+        """Places are counted, not only free threads: a request has several turns on a thread with gaps in between, and
+        in those any number would be let in that wait for one without end.
+        """
         until_s = time.monotonic() + PEOPLE_WAIT_S
-        while self._free(limiter) <= 0:
+        while self.people_inside >= PEOPLES_THREADS or self._free(limiter) <= 0:
             if time.monotonic() >= until_s:
                 return False
             await asyncio.sleep(_LOOK_EVERY_S)
@@ -138,6 +179,21 @@ class OverloadGuard:
         """Threads that are free for people: those that agents may take and have not are kept for them."""
         kept = self._turns.at_once - self._turns.taken if limiter.total_tokens > PEOPLES_THREADS else 0
         return limiter.available_tokens - kept
+
+
+class _Place:
+    """Of one request of a person among those that are worked on at once."""
+
+    def __init__(self, guard: OverloadGuard, *, counts: bool) -> None:
+        self._guard = guard
+        self._is_taken = counts
+        guard.people_inside += counts
+
+    def leave(self) -> None:
+        """Twice is once."""
+        if self._is_taken:
+            self._is_taken = False
+            self._guard.people_inside -= 1
 
 
 def room_for_agents() -> None:

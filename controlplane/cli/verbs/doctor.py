@@ -32,7 +32,7 @@ def doctor(
     ] = None,
     output: Output = Format.TEXT,
 ) -> None:
-    """Look whether a cloud is ready: account, regions, images, quota, and the way to its brokers.
+    """Look whether a cloud is ready: account, images, quota, the way to brokers.
 
     It reads `<cloud>.yaml` in the home and asks the cloud with this shell's credentials; nothing is changed, and no
     server is needed. With KEDGE_SERVER set and no --home that server asks, with its own (`GET /v1/doctor`, for

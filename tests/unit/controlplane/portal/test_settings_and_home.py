@@ -68,6 +68,8 @@ def test_loopback_is_allowed(host: str) -> None:
         ({"agent_host": "10.0.0.1", "agent_name": "kedge.example:8443"}, "without scheme and port"),
         ({"agent_host": "10.0.0.1", "agent_name": "0.0.0.0"}, "no host name or address"),
         ({"agent_host": "10.0.0.1", "credential_life_s": 1}, "KEDGE_CREDENTIAL_LIFE_S"),
+        ({"server_addresses": ("10.0.0.0/8",)}, "KEDGE_SERVER_ADDRESSES.*wider than a /16"),
+        ({"server_addresses": ("kedge.example",)}, "no IPv4 address or network"),
     ],
 )
 def test_agents_are_served_where_they_can_call(given: dict[str, object], why: str) -> None:

@@ -91,8 +91,8 @@ class CloudSettings(BaseModel, Generic[AccountT]):
 
     def regions(self) -> tuple[str, ...]:
         """Regions some account tells of, whoever makes their networks, sorted."""
-        accounts = self.accounts.values()
-        return tuple(sorted({name for account in accounts for name in {*account.regions, *account.left_to_kedge}}))
+        told = ({*getattr(account, "regions", {}), *account.left_to_kedge} for account in self.accounts.values())
+        return tuple(sorted(set().union(*told)))
 
     def account(self, place: Place) -> AccountT:
         """Raises `PlaceUnknown` naming the accounts there are."""

@@ -52,7 +52,7 @@ def _of_service(machines: "Services", vm: Vm, service: ServiceDocument, at: date
             findings=lost_directories(service, machines.blank),
             started=service.name in vm.launched,
         )
-    words = machines.refusal(vm, service)
+    words = machines.refused_configuration(vm, service)
     if not up and words and service.state == "running" and machines.is_equipped(vm, service) and spent not in vm.spent:
         return ServiceReport(
             name=service.name,

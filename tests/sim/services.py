@@ -167,7 +167,7 @@ class Services:
             vm.spent.add(vm.start_of(process.document))
             vm.runs(service, None)
             return
-        if self.refusal(vm, service):
+        if self.refused_configuration(vm, service):
             # A broker's agent formats by itself, and Kafka says no when it is started.
             vm.launched |= {service.name} if service.name == "broker" else set()
             return
@@ -189,7 +189,7 @@ class Services:
                 self.starts += 1
                 self._start(vm, service)
 
-    def refusal(self, vm: Vm, service: ServiceDocument) -> str:
+    def refused_configuration(self, vm: Vm, service: ServiceDocument) -> str:
         """Kafka's words against its settings, "" where it takes them. A ZooKeeper server is told none of them."""
         named = sorted(self.refused.items() & service.settings.items())
         if self.refused_on and vm.key not in self.refused_on:

@@ -55,7 +55,8 @@ def _reconfigured(view: ClusterView, instance: InstanceView) -> facts.InstanceRe
     want, document = _wanted(view, instance), view.document
     if want is None or document is None or instance.config is None or instance.planned.service == "zookeeper":
         return None
-    wanted, settings = document.spec.kafka.config, dict(want.settings)
+    wanted: Mapping[str, str] = document.spec.kafka.config
+    settings: Mapping[str, str] = want.settings
     if any(i.served_at is not None for i in view.instances.values()):
         wanted, settings = config_to_make(view, document), settings_to_make(view, document, want.settings)
     config, told = _differing(instance.config, wanted), _differing(instance.settings, settings)

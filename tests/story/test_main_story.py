@@ -19,13 +19,13 @@ from tests.e2e.running import declare_settings, java_processes, ledger_files, ru
 from tests.e2e.traffic import traffic
 from tests.kafka_topics import create_topic
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1200)]
 
 SPEC = ClusterSpec(name="story", version="4.1.1", controllers=3, join_deadline_s=120)
 SETTINGS = {"KEDGE_SPARK_MASTER": "local[1]", "KEDGE_REQUIRE_SPARK": "true"}
 SLOW_MIB_PER_S = 4
 """Of a roll in which something dies in the middle of a drain: seconds for each, and not tenths of one."""
-WITHIN_S = 300.0
+WITHIN_S = 600.0
 SPARK_PLANS = ("drain.planned", "rebalance.planned")
 
 

@@ -70,7 +70,7 @@ STAGES = (
     Stage("portal", 150, ((*PYTEST, *BY_FILE, "tests/portal"),)),
     # One cluster at a time: two of them, with their Spark, are more than 2 cores can keep to deadlines.
     Stage("end to end", 660, ((*PYTEST, "tests/e2e"),)),
-    # What Kedge exists for, under one producer and one audit.
+    # What Kedge exists for, under one producer and one audit; then the README's demo, with less data.
     Stage("story", 520, ((*PYTEST, "tests/story"),)),
     # What it runs is the commit's own: see `tests/soak`.
     Stage(SOAK_SLICE, 420, ()),

@@ -8,24 +8,28 @@ import pytest
 
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
+from tests.e2e.standing import standing_still
 from tests.e2e.traffic import traffic
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(700)]
 
 SHARES_CLUSTER = True
 SERVER_SETTINGS = {"KEDGE_SPARK_MASTER": "local[1]"}
 
 
 def test_a_worker_killed_mid_plan_stops_no_roll_and_the_next_plan_is_sparks(living_cluster: LivingCluster) -> None:
+    """Its JVM stands still, so that the plan is in its hands from when it is asked for until it dies, however long the
+    new VM boots. The worker itself goes on to say that it lives: a silent one would be given up by itself."""
     cluster = living_cluster
     with traffic(cluster.bootstrap):
         _wait_for_spark(cluster)
         worker = _worker(cluster)
-        worker.suspend()  # the plan it is asked for is never answered
-        before = cluster.roll("one")
-        cluster.event("drain.requested", before)
-        cluster.until(lambda: "drain-plan" in _running(cluster), "the plan to be asked for", timeout_s=20, every_s=0.02)
-        os.kill(worker.pid, signal.SIGKILL)
+        with standing_still([_jvm(worker).pid]):
+            before = cluster.roll("one")
+            # The plan is asked for while the new VM boots, ahead of the drain.
+            cluster.until(lambda: "drain-plan" in _running(cluster), "a plan to be asked for", timeout_s=150)
+            assert worker.is_running(), "it was given up before it was killed"
+            os.kill(worker.pid, signal.SIGKILL)
         assert cluster.event("drain.planned", before).data["engine"] == "in-process"
         settled(cluster)
 
@@ -37,7 +41,11 @@ def test_a_worker_killed_mid_plan_stops_no_roll_and_the_next_plan_is_sparks(livi
 
 
 def _wait_for_spark(cluster: LivingCluster) -> None:
-    cluster.until(lambda: cluster.client.version().planner == "spark", "Spark to be up", timeout_s=120)
+    cluster.until(lambda: cluster.client.version().planner == "spark", "Spark to be up", timeout_s=240)
+
+
+def _jvm(worker: psutil.Process) -> psutil.Process:
+    return next(p for p in worker.children(recursive=True) if p.name() == "java")
 
 
 def _worker(cluster: LivingCluster) -> psutil.Process:

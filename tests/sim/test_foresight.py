@@ -25,7 +25,7 @@ def test_a_disk_fuller_than_foreseen_is_noticed_before_the_first_batch() -> None
     world.run(until=lambda w: bool(w.view().drain and w.view().drain.failures >= 2), ticks=30)  # type: ignore[union-attr]
     assert world.kafka.bytes_moved == 0
     assert not world.kafka.partitions()[0].is_moving
-    assert "found no disk below the limit of 90%: add 238.4 MiB in rack a" in world.sentence()
+    assert "found no disk below the limit of 90%: add 238.4 MiB to broker 1003 in rack a" in world.sentence()
 
     world.kafka._brokers[SUCCESSOR].disk_bytes = USUAL_DISK_BYTES
     world.disturbed()

@@ -103,4 +103,5 @@ def _arguments(module: Path) -> set[str]:
     """Of the volumes that outlive VMs: all that the module says of one."""
     block = re.search(r'^resource "\w+" "volume" \{\n(.*?)^\}', (module / "volumes.tf").read_text(), re.M | re.S)
     assert block is not None
-    return set(re.findall(r"^  ([a-z_]+) *=", block[1], re.M)) - {"for_each"}
+    said = re.findall(r'^  (?:dynamic ")?([a-z_]+)(?:" \{| *=)', block[1], re.M)
+    return set(said) - {"for_each"}

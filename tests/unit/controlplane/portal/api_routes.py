@@ -42,6 +42,7 @@ API_ROUTES: dict[tuple[str, str], tuple[Verb | str, Body]] = {
         for what in (
             *("endpoints", "console/{node}", "events", "state", "generations", "restart-check", "rolls", "moves"),
             *("games", "games/{game}", "health", "anomalies", "anomalies/{anomaly}", "groups", "groups/{group:path}"),
+            "group",
             *("brokers/{broker}/dependents", "brokers/{broker}/settings", "logs", "drift", "topics", "topics/{topic}"),
             *("topics/{topic}/declarations", "topics/{topic}/logs", "topics/{topic}/partitions"),
             "ailing-partitions",

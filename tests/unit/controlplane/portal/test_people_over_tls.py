@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -21,8 +22,9 @@ from controlplane.home import Home, ServerRecord
 from controlplane.leadership import MemoryLeaseStore
 from controlplane.portal.access.people import People
 from controlplane.portal.auth import public_hosts
-from controlplane.server import _Server
+from controlplane.portal.connections import ConnectionTable, GuardedProtocol
 from controlplane.settings import Settings, SettingsRefused, load_settings
+from controlplane.webserver import WebServer
 from tests.unit.controlplane.portal.portal_house import TOKEN, House
 
 HOST = "127.0.43.7"
@@ -44,7 +46,7 @@ def authority(tmp_path: Path) -> Authority:
 
 @dataclass
 class Parts:
-    """What `_Server` looks at."""
+    """What `WebServer` looks at."""
 
     home: Home
     candidate: Candidate
@@ -60,9 +62,16 @@ def served(tmp_path: Path, tls: PeopleTls) -> Iterator[tuple[House, str, str]]:
     home = Home(tmp_path / "home")
     home.installation()
     candidate = Candidate(MemoryLeaseStore(longest_call_s=10.0), owner="one", term_s=30.0)
-    server = _Server(
-        uvicorn.Config(house.app, log_config=None, proxy_headers=False),
+    table = ConnectionTable(house.services.load)
+    server = WebServer(
+        uvicorn.Config(
+            house.app,
+            http=partial(GuardedProtocol, table),  # type: ignore[arg-type]
+            log_config=None,
+            proxy_headers=False,
+        ),
         Parts(home, candidate, load_settings(home=home.path)),  # type: ignore[arg-type]
+        table=table,
         feed=house.app.state.feed,
         record=ServerRecord("http://127.0.0.1:1", 1),
         told=None,

@@ -52,7 +52,17 @@ def types(house: House) -> list[str]:
 def test_a_plan_says_what_is_read_again_and_records_nothing(house: House) -> None:
     told = planned(house)
     assert told["changes"] == [
-        {"topic": "clicks", "partition": 0, "before": 7, "after": 0, "first": 0, "end": 10, "again": 7, "skipped": 0}
+        {
+            "topic": "clicks",
+            "partition": 0,
+            "before": 7,
+            "after": 0,
+            "first": 0,
+            "end": 10,
+            "again": 7,
+            "skipped": 0,
+            "beyond": False,
+        }
     ]
     assert (told["refused"], told["same"], told["again"], told["skipped"]) == ("", 0, 7, 0)
     assert planned(house, to="latest")["skipped"] == 3

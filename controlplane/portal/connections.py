@@ -89,6 +89,14 @@ def first_to_go(seen: Iterable[tuple[int, Seen]], count: int, now_s: float) -> l
     return [key for key, _ in sorted(may_go, key=order)[:count]]
 
 
+def longest_silent(seen: Iterable[tuple[int, Seen]]) -> int | None:
+    """The key of whoever has asked nothing for longest, however short that is: it makes way for the next to come where
+    nobody else may. Each of a crowd that only knocks would otherwise keep its place for a second, and people out.
+    """
+    silent = [(one.opened_s, key) for key, one in seen if one.part is Part.ASKED_NOTHING]
+    return min(silent)[1] if silent else None
+
+
 def _may_go(seen: Seen, now_s: float) -> bool:
     if seen.part is Part.ASKED_NOTHING:
         return now_s - seen.opened_s > HEARD_OUT_S
@@ -110,7 +118,7 @@ class ConnectionTable:
     def expect(self, protocol: "GuardedProtocol") -> None:
         """It was accepted, and may have to shake hands first. Raises TooManyConnections, which closes it."""
         most = self.load.budget.connections + IN_PASSING
-        if len(self._open) + len(self._shaking) >= most and not self._make_room(1):
+        if len(self._open) + len(self._shaking) >= most and not self._make_way():
             self.load.count_closed("no-room")
             raise TooManyConnections
         self._shaking.add(protocol)
@@ -145,12 +153,25 @@ class ConnectionTable:
         """How many are whose; of `new` ones nobody knows yet."""
         return Counter({AGENTS: 0, PEOPLE: 0, NEW: len(self._shaking)}) + Counter(p.whose for p in self._open.values())
 
-    def _make_room(self, count: int) -> int:
+    def _make_room(self, count: int, last: Part = Part.PERSON_IDLE) -> int:
+        """Closes up to `count` of those that may go for it, `last` and what goes before it. Returns how many."""
         now_s = time.monotonic()
-        going = first_to_go(((key, p.seen(now_s)) for key, p in self._open.items()), count, now_s)
+        seen = ((key, p.seen(now_s)) for key, p in self._open.items())
+        going = first_to_go(((key, one) for key, one in seen if one.part <= last), count, now_s)
         for key in going:
             self._close(self._open[key], "room")
         return len(going)
+
+    def _make_way(self) -> bool:
+        """For one that comes: a person's connection that is idle goes after a silent one, however young that is."""
+        if self._make_room(1, last=Part.AGENT_ASKING):
+            return True
+        now_s = time.monotonic()
+        key = longest_silent((key, p.seen(now_s)) for key, p in self._open.items())
+        if key is None:
+            return self._make_room(1) > 0
+        self._close(self._open[key], "room")
+        return True
 
     def _close(self, protocol: "GuardedProtocol", why: str) -> None:
         self.load.count_closed(why)

@@ -14,6 +14,7 @@ from controlplane.portal.connections import (
     Part,
     Seen,
     first_to_go,
+    longest_silent,
     overdue,
 )
 
@@ -61,6 +62,13 @@ def test_agents_go_before_people_the_newest_of_them_first_and_who_is_being_answe
 def test_who_has_just_come_is_heard_out_as_it_may_be_a_person() -> None:
     young = seen(Part.ASKED_NOTHING, opened_s=NOW_S - HEARD_OUT_S / 2, since_s=NOW_S - HEARD_OUT_S / 2)
     assert first_to_go({1: young}.items(), 1, NOW_S) == []
+
+
+def test_of_a_crowd_that_only_knocks_the_first_makes_way_for_the_next_to_come() -> None:
+    """All of it had come within the second, and the person after it found no room."""
+    crowd = {n: seen(Part.ASKED_NOTHING, opened_s=NOW_S - 0.5 + n / 100) for n in (3, 1, 2)}
+    assert longest_silent([*crowd.items(), (0, seen(Part.PERSON_ASKING)), (4, seen(Part.AGENT_ASKING))]) == 1
+    assert longest_silent({0: seen(Part.PERSON_ASKING)}.items()) is None
 
 
 @pytest.mark.parametrize("limit", [128, 256, 320, 1024, 20_000, 1 << 20])

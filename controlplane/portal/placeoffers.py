@@ -36,8 +36,12 @@ class PlacesOffered:
     def find(self, cloud: str, region: str) -> PlaceOffer | None:
         """That place; the cloud's first where the region is none of it, and the first of all for no cloud."""
         there = [place for place in self.places if cloud in ("", place.cloud)]
-        exact = (place for place in there if place.region == region)
-        return next(exact, None) or next(iter(there), None)
+        return next((place for place in there if place.region == region), None) or next(iter(there), None)
+
+    def at(self, cloud: str, region: str) -> PlaceOffer:
+        """Just that place; one without zones where it is not offered."""
+        asked = PlaceOffer(cloud, region)
+        return next((place for place in self.places if (place.cloud, place.region) == (cloud, region)), asked)
 
 
 NO_PLACES = PlacesOffered()

@@ -21,7 +21,7 @@ from controlplane.portal.pages.specform import (
     teams_of,
     topic_text,
 )
-from controlplane.portal.placeoffers import PlaceOffer, machine_choices, version_choices, zone_choices
+from controlplane.portal.placeoffers import machine_choices, version_choices, zone_choices
 from controlplane.portal.pullrequests import Asked, doors_for, request_new
 from controlplane.portal.schemas.sources import PullRequestOut
 from controlplane.portal.services import PortalServices, Services
@@ -130,9 +130,9 @@ def _page(
         problems, others = on_fields(judged.problems, is_topic=form.kind == "topic")
     teams, is_free = teams_of(rights)
     offered = services.places_offered()
-    here = PlaceOffer(form.cloud, form.region)
-    place = next((p for p in offered.places if (p.cloud, p.region) == (form.cloud, form.region)), here)
-    machines = machine_choices(place, book_of(services)[0], form.machine)
+    place = offered.at(form.cloud, form.region)
+    # A topic has no machines: no catalogue is read for it.
+    machines = machine_choices(place, book_of(services)[0], form.machine) if form.kind == "cluster" else ()
     return page(
         request,
         "newspec.html",

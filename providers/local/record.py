@@ -8,18 +8,32 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from providers.errors import CloudUnavailable
+
 Record = dict[str, Any]
 
 
+class RecordDamaged(CloudUnavailable, ValueError):
+    """A file of the local cloud that is no record: what it stands for is unknown, not gone."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"{path} is damaged ({why}): put it back as it was; or, where what it stands for is no more, remove it"
+        )
+
+
 def read_record(path: Path) -> Record | None:
-    """The record, or None when there is none. Raises `ValueError` on a file that is no record."""
+    """The record, or None when there is none. Raises `RecordDamaged` on a file that is no record."""
     try:
         text = path.read_text()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    value = json.loads(text)
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise RecordDamaged(path, f"no JSON: {error}") from error
     if not isinstance(value, dict):
-        raise ValueError(f"{path}: not a record but a {type(value).__name__}")
+        raise RecordDamaged(path, f"not a record but a {type(value).__name__}")
     return value
 
 

@@ -88,11 +88,11 @@ $(GATES): tests/gates/requirements.txt
 	@touch $@
 
 GITLEAKS := $(CACHE)/gates/bin/gitleaks
-$(GITLEAKS): tests/tools/gitleaks/go.mod tests/tools/gitleaks/go.sum | $(GATES)
+$(GITLEAKS): tests/tools/gitleaks/go.mod tests/tools/gitleaks/go.sum | $(GATES) $(VENV)/.locked
 	@if command -v go > /dev/null; then \
 	  echo "building gitleaks"; \
-	  cd tests/tools/gitleaks && CGO_ENABLED=0 nice -n 19 go build -p 2 -trimpath -ldflags "-s -w" \
-	    -o $(abspath $@) github.com/zricethezav/gitleaks/v8; \
+	  $(BIN)/python -m tests.tools.gobuild --module tests/tools/gitleaks --output $@ \
+	    --package github.com/zricethezav/gitleaks/v8; \
 	else echo "no Go here: gitleaks is not built, the gate for commits will fail"; fi
 
 # What a release is built with and described by.

@@ -10,22 +10,15 @@ import argparse
 import os
 import platform
 import re
-import shutil
 import subprocess
-import time
 from pathlib import Path
+
+from tests.tools import gobuild
 
 HERE = Path(__file__).parent
 MODULE = Path(__file__).parents[3] / "terraform" / "modules" / "hetzner"
 PACKAGE = "github.com/hetznercloud/terraform-provider-hcloud"
 SOURCE = "hetznercloud/hcloud"
-
-_TRIES = 5
-_TRY_S = 180
-"""A proxy of modules that is busy refuses, or holds a connection for ever: another try gets on from what is there."""
-
-_AT_A_TIME = 2
-"""Packages compiled at once: the largest takes 0.45 GiB."""
 
 
 def version() -> str:
@@ -61,28 +54,8 @@ def build(cache: Path) -> Path:
     binary = target(cache.absolute())
     if binary.exists() and binary.stat().st_mtime >= (HERE / "go.mod").stat().st_mtime:
         return binary
-    if shutil.which("go") is None:
-        raise SystemExit(f"{PACKAGE} is built from source and there is no `go` here: install Go 1.26 or later")
-    binary.parent.mkdir(parents=True, exist_ok=True)
-    made = binary.with_suffix(".new")
-    _fetch()
-    command = ["nice", "-n", "19", "go", "build", "-p", str(_AT_A_TIME), "-trimpath", "-ldflags", "-s -w"]
-    subprocess.run([*command, "-o", str(made), PACKAGE], cwd=HERE, env={**os.environ, "CGO_ENABLED": "0"}, check=True)
-    made.rename(binary)
+    gobuild.build(HERE, PACKAGE, binary)
     return binary
-
-
-def _fetch() -> None:
-    """Its modules, into Go's own cache."""
-    for tried in range(1, _TRIES + 1):
-        try:
-            subprocess.run(["go", "mod", "download"], cwd=HERE, check=True, timeout=_TRY_S)
-        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-            print(f"Go's modules could not be fetched (try {tried} of {_TRIES}): {error}", flush=True)
-            time.sleep(5 * tried)
-        else:
-            return
-    raise SystemExit(f"Go's modules of {HERE / 'go.mod'} could not be fetched: what `go` said is above")
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ def _seen(cloud: str, bench: Any) -> list[tuple[Any, ...]]:
     match cloud:
         case "aws":
             found = bench.aws.client(bench.place.region).describe_volumes()["Volumes"]
-            told = [(v["VolumeType"], v.get("Iops"), v.get("Throughput"), v.get("KmsKeyId")) for v in found]
+            told = [(v["VolumeType"], v.get("Iops"), v.get("Throughput"), _key_of(v, bench)) for v in found]
             return sorted(((k, i or 3000, rate or 125, key) for k, i, rate, key in told), key=lambda t: t[1])
         case "google":
             there = bench.google.world.of("disks")
@@ -112,3 +112,11 @@ def _seen(cloud: str, bench: Any) -> list[tuple[Any, ...]]:
                 for t in sorted(there, key=lambda t: len(t["sku"]["name"]))
             ]
     return sorted((s["tier"],) for s in bench.upcloud.things.storages.values() if s["size"] == 100)
+
+
+def _key_of(volume: Mapping[str, Any], bench: Any) -> str | None:
+    """None for the account's own key of its volumes: nobody asked for another."""
+    aliases = bench.aws.client(bench.place.region, "kms").list_aliases()["Aliases"]
+    own = [a["TargetKeyId"] for a in aliases if a["AliasName"] == "alias/aws/ebs"]
+    key = volume.get("KmsKeyId")
+    return None if key is None or key.rpartition("/")[2] in own else str(key)

@@ -18,7 +18,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from controlplane.portal.agentadmission import RETRY_SOON_S, AgentSeats, AgentTurns, TooBusy
+from controlplane.portal.agentadmission import AgentSeats, AgentTurns, TooBusy
 from controlplane.portal.audit.clerk import SAFE_METHODS
 from controlplane.portal.auth import (
     AGENT_PATHS,
@@ -28,7 +28,8 @@ from controlplane.portal.auth import (
     RUN_PATHS,
     STATIC_PATHS,
 )
-from controlplane.portal.gate import ANSWER_HEADERS, MAX_BODY_BYTES, with_headers
+from controlplane.portal.bodies import MOST_BYTES, MOST_OF_AGENTS_BYTES, BodyMemory, HeldBody
+from controlplane.portal.gate import ANSWER_HEADERS, with_headers
 from controlplane.portal.problems import ApiError, answer_of
 from controlplane.portal.requestids import name_request
 from controlplane.portal.serverload import AGENTS, PEOPLE
@@ -43,8 +44,6 @@ BODY_WITHIN_S = 10.0
 """For an agent to send its report: some KiB."""
 PEOPLES_BODY_WITHIN_S = 30.0
 """A spec over a slow line."""
-MOST_BODIES_BYTES = 64 * 1024 * 1024
-"""Held at once while requests wait for their turn, and until they are answered."""
 _REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
@@ -57,7 +56,7 @@ class OverloadGuard:
         self._load = services.load
         self._seats = AgentSeats(self._load.budget.agents)
         self._turns = AgentTurns()
-        self._bodies_bytes = 0
+        self._memory = BodyMemory()
         self.people_inside = 0
         """Requests of people that are worked on and not answered yet."""
 
@@ -68,29 +67,27 @@ class OverloadGuard:
             return
         path: str = scope["path"]
         if path.startswith(AGENT_PATHS):
-            await self._of_agent(scope, receive, send)
+            with HeldBody(self._memory, MOST_OF_AGENTS_BYTES) as held:
+                await self._of_agent(scope, receive, send, held)
         elif path == "/healthz" or path.startswith((RUN_PATHS, STATIC_PATHS)):
             await self._app(scope, receive, send)
         else:
-            await self._of_person(scope, receive, send)
+            with HeldBody(self._memory, MOST_BYTES) as held:
+                await self._of_person(scope, receive, send, held)
 
-    async def _of_agent(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _of_agent(self, scope: Scope, receive: Receive, send: Send, held: HeldBody) -> None:
         instance = Headers(scope=scope).get(INSTANCE_HEADER, "")
-        held_bytes, is_new = 0, False
+        is_new = False
         try:
             if instance and scope["path"] not in OPEN_PATHS:
                 is_new = self._seats.admit(instance)
                 self._load.see_agents(len(self._seats))
             if scope["method"] == "POST":
-                body = await self._body(receive, BODY_WITHIN_S)
-                held_bytes = len(body)
-                self._bodies_bytes += held_bytes
-                receive = _replayed(body, receive)
+                receive = _replayed(await held.read(receive, BODY_WITHIN_S), receive)
             turn = await self._turns.take()
         except ClientDisconnect:
             return  # nobody is there to be answered
         except TooBusy as busy:
-            self._bodies_bytes -= held_bytes
             self._load.count_shed(AGENTS, busy.why)
             await _closing(busy.response())(scope, receive, send)
             return
@@ -99,7 +96,6 @@ class OverloadGuard:
             await self._app(scope, receive, self._watching(instance, send) if is_new else send)
         finally:
             turn.give_back()
-            self._bodies_bytes -= held_bytes
 
     def _watching(self, instance: str, send: Send) -> Send:
         """A newcomer who is refused as nobody we know gives the seat up: names are claimed before they are proved. Who
@@ -113,32 +109,10 @@ class OverloadGuard:
 
         return watching
 
-    async def _body(self, receive: Receive, within_s: float) -> bytes:
-        """Raises TooBusy where it does not come, or where too many are held, and ClientDisconnect where whoever asked
-        has hung up. One too large is cut off one byte behind the limit: the gate says so.
-        """
-        if self._bodies_bytes > MOST_BODIES_BYTES:
-            raise TooBusy("memory", "this server holds too much that it has not worked on", RETRY_SOON_S)
-        body = bytearray()
-        try:
-            async with asyncio.timeout(within_s):
-                while len(body) <= MAX_BODY_BYTES:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise ClientDisconnect  # half a body must never be taken for a whole one
-                    body += message.get("body", b"")
-                    if not message.get("more_body", False):
-                        break
-        except TimeoutError:
-            raise TooBusy("slow", f"the request did not come within {within_s:.0f} s", RETRY_SOON_S) from None
-        return bytes(body[: MAX_BODY_BYTES + 1])
-
-    async def _of_person(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = b""
+    async def _of_person(self, scope: Scope, receive: Receive, send: Send, held: HeldBody) -> None:
         try:
             if scope["method"] not in SAFE_METHODS and not scope["path"].startswith(HOOK_PATHS):
-                body = await self._body(receive, PEOPLES_BODY_WITHIN_S)
-                receive = _replayed(body, receive)
+                receive = _replayed(await held.read(receive, PEOPLES_BODY_WITHIN_S), receive)
             limiter = current_default_thread_limiter()
             if not await self._has_place(limiter):
                 raise _no_thread(limiter)
@@ -151,7 +125,6 @@ class OverloadGuard:
             return
         # Who waits for news does so without a thread, and may for half a minute.
         place = _Place(self, counts=b"wait_s=" not in scope["query_string"])
-        self._bodies_bytes += len(body)
 
         async def leaving(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -162,7 +135,6 @@ class OverloadGuard:
             await self._app(scope, receive, leaving)
         finally:
             place.leave()
-            self._bodies_bytes -= len(body)
 
     async def _has_place(self, limiter: CapacityLimiter) -> bool:
         """Places are counted, not only free threads: a request has several turns on a thread with gaps in between, and

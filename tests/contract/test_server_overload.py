@@ -3,16 +3,19 @@
 import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from controlplane.descriptors import budget_of
 from controlplane.home import Home
+from controlplane.portal.bodies import MOST_BYTES
 from controlplane.portal.connections import IN_PASSING
+from controlplane.portal.gate import MAX_BODY_BYTES
 from tests.contract.agent_crowd import Crowd, let_in, outcome
-from tests.contract.flooded_server import CREDENTIAL, People, known_vms
-from tests.contract.test_api_server import Server, eventually
+from tests.contract.flooded_server import CREDENTIAL, People, known_vms, rss_mib
+from tests.contract.test_api_server import PAUSED, Server, eventually
 
 AGENTS, DESCRIPTORS = 200, 320
 
@@ -33,6 +36,11 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 def load(server: Server) -> dict[str, object]:
     told: dict[str, object] = server.get("/v1/loop").json()["load"]
     return told
+
+
+def shed(server: Server) -> set[tuple[str, str]]:
+    """Who was sent away, and why."""
+    return {(s["who"], s["why"]) for s in load(server)["shed"]}  # type: ignore[attr-defined]
 
 
 def port(server: Server) -> int:
@@ -82,6 +90,27 @@ def test_connections_that_never_ask_anything_are_bounded_and_keep_nobody_out(sta
     for one in silent:
         one.close()
     eventually(lambda: sum(load(server)["connections"].values()) < 10, server)  # type: ignore[attr-defined]
+    assert server.is_alive
+    assert "Traceback" not in server.log
+
+
+def test_bodies_that_never_end_are_held_within_one_bound_and_people_are_served_meanwhile(
+    start: Callable[..., Server],
+) -> None:
+    server = start()
+    eventually(lambda: server.leads, server)
+    before_mib = rss_mib(server.pid)
+    piece, head = b" " * (MAX_BODY_BYTES // 2), f"Host: x\r\nContent-Length: {MAX_BODY_BYTES}\r\n\r\n"
+    holding = []
+    for path in ("/v1/apply", "/agent/v1/report") * (3 * MOST_BYTES // MAX_BODY_BYTES):
+        holding.append(socket.create_connection(("127.0.0.1", port(server)), timeout=10))
+        with suppress(ConnectionError, TimeoutError):  # it may be sent away while it still sends
+            holding[-1].sendall(f"POST {path} HTTP/1.1\r\n{head}".encode() + piece)
+    eventually(lambda: {("agents", "memory"), ("people", "memory")} <= shed(server), server)
+    assert rss_mib(server.pid) - before_mib < 2 * MOST_BYTES // 2**20
+    for one in holding:
+        one.close()
+    eventually(lambda: server.post("/v1/apply", {"text": PAUSED}).status_code == 200, server)
     assert server.is_alive
     assert "Traceback" not in server.log
 

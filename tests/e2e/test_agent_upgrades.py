@@ -53,7 +53,8 @@ def test_an_agent_that_crashes_is_taken_back_and_stops_the_upgrade(
     told = cluster.event("condition.changed", before, where="AgentUpgradeFailed").data
     assert (told["status"], told["reason"]) == (True, "Failed")
     assert [e.type for e in cluster.events(before)].count("agent.upgrade_requested") == 1
-    assert cluster.client.agents().waits.startswith("paused: ")
+    paused = lambda: cluster.client.agents().waits.startswith("paused: ")  # noqa: E731
+    cluster.until(paused, "the upgrade to say that it is paused", timeout_s=30)
     cluster.client.withdraw_agent("9.9.2", api.AgentReasonIn(reason="it does not start"))
     _agents(cluster, "current", of=len(processes), version="9.9.1")
     _publish(cluster, mirror, "9.9.3")

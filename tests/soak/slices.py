@@ -18,6 +18,7 @@ ALONE_S = 720.0
 PART_S = 240.0
 """About what a part of a sweep takes."""
 WHOLE: Mapping[str, str] = {
+    "tests/e2e/test_anomalies.py": "a broker needs half an hour of a real past before it is judged: 35 minutes",
     "tests/e2e/test_fifty_faults.py": "fifty faults on one cluster: 25 minutes",
 }
 """Tests, or files, that only `make soak` runs, with the reason: they fit into no slice and cannot be cut."""

@@ -7,7 +7,7 @@ A gate judges what the snapshot says; whether the snapshot is young enough is th
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from controlplane.kafka.quorum import CAUGHT_UP_LAG, STEADY_S, keeps_up, silence
+from controlplane.kafka.quorum import STEADY_S, keeps_up, silence
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition, VoterSeen
 
 _NAMED = 3
@@ -122,26 +122,6 @@ def broker_is_empty(snapshot: KafkaSnapshot, broker: int) -> Gate:
             f"broker {broker} still has {disks.replicas} replicas with {disks.used_bytes} bytes on its disks",
         )
     return Gate(True, f"broker {broker} holds 0 replicas, its log dirs are empty, no move names it")
-
-
-def caught_up(snapshot: KafkaSnapshot, controller: int, directory_id: str) -> Gate:
-    """Open when this very controller (id *and* directory) follows the metadata log closely, and all voters do
-    too.
-
-    AddRaftVoter of an observer that lags is aborted by Kafka; changing the voters while another lags risks
-    the majority.
-    """
-    members = [m for m in snapshot.quorum.members if (m.id, m.directory_id) == (controller, directory_id)]
-    if not members:
-        return Gate(False, f"controller {controller} with directory {directory_id} is not seen in the quorum yet")
-    voters = [m for m in snapshot.quorum.members if m.is_voter and m.id != controller]
-    late = [m for m in [*members, *voters] if not is_following(m)]
-    if late:
-        return Gate(False, f"not caught up (lag under {CAUGHT_UP_LAG} wanted): {lags(late)}")
-    return Gate(
-        True,
-        f"controller {controller} is {members[0].lag} records behind, all {len(voters)} other voters follow",
-    )
 
 
 def may_stop_controller(

@@ -8,7 +8,7 @@ import pytest
 
 from controlplane.kafka.gates import (
     broker_is_empty,
-    caught_up,
+    falling_without_all,
     hosts_nothing,
     may_move,
     may_stop_broker,
@@ -111,6 +111,48 @@ class TestMayStopBroker:
         assert gate.reason.startswith("5 partitions would fall")
         assert gate.reason.endswith("orders-2 (ISR [1, 2], min 2) and 2 more")
 
+    def test_a_reason_counts_no_rest_where_all_are_named(self) -> None:
+        gate = may_stop_broker(snapshot(*(partition((1, 2), n=n) for n in range(3))), 1)
+        assert gate.reason.endswith("orders-2 (ISR [1, 2], min 2)")
+        one_more = may_stop_broker(snapshot(*(partition((1, 2), n=n) for n in range(4))), 1)
+        assert one_more.reason.endswith("orders-2 (ISR [1, 2], min 2) and 1 more")
+
+
+class TestStoppingSeveral:
+    """`falling_without_all`: what several brokers hold together counts, not what each holds alone."""
+
+    def test_partitions_that_keep_enough_in_sync_without_all_of_them_are_none(self) -> None:
+        keeps = partition((1, 2, 3, 4), replicas=(1, 2, 3, 4))
+        assert falling_without_all([keeps], [1, 2]) == ()
+        assert falling_without_all([keeps], [1, 2, 3]) == (keeps,)
+
+    def test_one_replica_each_of_the_same_partition_is_one_too_many(self) -> None:
+        seen = partition((1, 2, 3))
+        assert falling_without_all([seen], [1]) == ()
+        assert falling_without_all([seen], [1, 2]) == (seen,)
+
+    def test_what_none_of_them_has_in_sync_does_not_fall_by_their_stop(self) -> None:
+        below_already = partition((3,))
+        assert falling_without_all([below_already], [1, 2]) == ()
+        assert falling_without_all([below_already], [2, 3]) == (below_already,)
+
+    def test_replicas_about_to_be_removed_are_no_survivors(self) -> None:
+        moving = partition((1, 2, 3), replicas=(1, 2, 3, 4), adding=(4,), removing=(3,))
+        assert falling_without_all([moving], [1]) == (moving,)
+
+    def test_an_excused_topic_may_lose_one_replica_and_no_second(self) -> None:
+        lonely = partition((1,), replicas=(1,), min_isr=1, topic="scratch")
+        assert falling_without_all([lonely], [1]) == (lonely,)
+        assert falling_without_all([lonely], [1, 2], excused=["scratch"]) == ()
+        pair = partition((1, 2), replicas=(1, 2), topic="scratch")
+        assert falling_without_all([pair], [1, 3], excused=["scratch"]) == ()
+        assert falling_without_all([pair], [1, 2], excused=["scratch"]) == (pair,)
+        assert falling_without_all([pair], [1, 3], excused=["others"]) == (pair,)
+
+    def test_of_an_excused_topic_a_second_replica_counts_also_while_it_is_out_of_sync(self) -> None:
+        pair = partition((1,), replicas=(1, 2), topic="scratch")
+        assert falling_without_all([pair], [1, 2], excused=["scratch"]) == (pair,)
+
 
 class TestMayMove:
     def test_open_for_a_partition_with_replicas_enough(self) -> None:
@@ -120,6 +162,9 @@ class TestMayMove:
         gate = may_move(partition((1,), replicas=(1,), min_isr=1, configured=2), (4,))
         assert not gate.open
         assert "2 replicas are assigned then, so min ISR 2 of the configured 2 applies, and 1 is in sync" in gate.reason
+
+    def test_open_where_just_as_many_are_in_sync_as_it_takes_while_it_moves(self) -> None:
+        assert may_move(partition((1, 2), replicas=(1, 2), min_isr=1, configured=2), (1, 4)).open
 
     def test_open_for_such_a_topic_when_the_spec_allows_it(self) -> None:
         lonely = partition((1,), replicas=(1,), min_isr=1, configured=2, topic="scratch")
@@ -141,6 +186,10 @@ class TestEmpty:
     def test_closed_while_its_disks_say_otherwise(self) -> None:
         gate = broker_is_empty(snapshot(disks={1: LogDirsSeen(2, 512, 100, 50)}), 1)
         assert gate.reason == "broker 1 still has 2 replicas with 512 bytes on its disks"
+
+    @pytest.mark.parametrize("disks", [LogDirsSeen(1, 0, 100, 100), LogDirsSeen(0, 512, 100, 50)])
+    def test_replicas_without_bytes_and_bytes_without_replicas_close_it_too(self, disks: LogDirsSeen) -> None:
+        assert not broker_is_empty(snapshot(disks={1: disks}), 1).open
 
     def test_unknown_disks_are_not_empty_disks(self) -> None:
         assert not broker_is_empty(snapshot(disks={}), 1).open
@@ -172,20 +221,6 @@ class TestUnregister:
 
 
 class TestQuorum:
-    def test_a_newcomer_is_judged_by_id_and_directory(self) -> None:
-        seen = snapshot(members=[voter(100), voter(101), voter(103, is_voter=False)])
-        assert caught_up(seen, 103, "dir-103").open
-        assert not caught_up(seen, 103, "an-older-disk").open
-
-    def test_a_newcomer_that_lags_waits(self) -> None:
-        seen = snapshot(members=[voter(100), voter(103, lag=20, is_voter=False)])
-        gate = caught_up(seen, 103, "dir-103")
-        assert gate.reason == "not caught up (lag under 20 wanted): 103 is 20 records behind, silent for 0.3 s"
-
-    def test_a_newcomer_waits_while_another_voter_lags(self) -> None:
-        seen = snapshot(members=[voter(100), voter(101, lag=500), voter(103, is_voter=False)])
-        assert not caught_up(seen, 103, "dir-103").open
-
     def test_a_controller_may_stop_when_the_others_are_a_caught_up_majority(self) -> None:
         assert may_stop_controller(snapshot(members=[voter(100), voter(101), voter(102)]), 100).open
 
@@ -200,6 +235,18 @@ class TestQuorum:
         gate = may_stop_controller(seen, 100)
         assert not gate.open
         assert f"101 is 8 records behind, silent for {silent_s} s" in gate.reason
+
+    def test_others_that_were_heard_of_just_too_long_ago_keep_a_controller(self) -> None:
+        steady = [voter(100), voter(101, silent_s=1.9), voter(102)]
+        assert may_stop_controller(snapshot(members=steady), 100).open
+        assert not may_stop_controller(snapshot(members=[*steady[:2], voter(102, silent_s=2.0)]), 100).open
+
+    def test_a_controller_stays_while_the_vm_of_another_is_gone_and_the_first_of_them_is_named(self) -> None:
+        seen = snapshot(members=[voter(100), voter(101), voter(102), voter(103), voter(104)])
+        gate = may_stop_controller(seen, 100, gone=[104, 102], allow_outage=True)
+        assert not gate.open
+        assert gate.reason == "controller 100 is needed, the VM of controller 102 is gone"
+        assert may_stop_controller(seen, 100, gone=[100]).open, "its own VM"
 
     @pytest.mark.parametrize("others", [(), (101,)])
     def test_one_or_two_voters_have_no_majority_to_spare(self, others: tuple[int, ...]) -> None:

@@ -102,10 +102,9 @@ def _not_only_grown(change: PlannedChange, wanted_gib: int) -> str | None:
     others = sorted(change.changed.keys() - _SIZES)
     if others:
         return f"the plan would change its {', '.join(others)} too; a grow run changes its size and nothing else"
-    sizes = list(change.changed.values())
-    if len(sizes) != 1:
+    if len(change.changed) != 1:
         return "the plan would update it and does not say its size"
-    before, after = sizes[0]
+    ((before, after),) = change.changed.values()
     if after != wanted_gib or not isinstance(before, int) or before >= after:
         return f"the plan would change its size from {before} to {after} GiB; the run grows it to {wanted_gib} GiB"
     return None

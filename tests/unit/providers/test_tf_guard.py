@@ -101,6 +101,20 @@ def test_a_handover_never_deletes_a_disk_or_an_address(target: str) -> None:
     assert refused(RunKind.RELEASE, change(target, Action.DELETE), deletes={target}).targets == (target,)
 
 
+@pytest.mark.parametrize("kind", [RunKind.BIND, RunKind.RELEASE])
+@pytest.mark.parametrize("word", ["attachment", "binding", "instance"])
+def test_a_handover_touches_a_vm_and_what_hangs_on_it(kind: RunKind, word: str) -> None:
+    target = f"{word}/b-0.g1"
+    bind = kind is RunKind.BIND
+    named = {"creates": {target}} if bind else {"deletes": {target}}
+    check([change(target, Action.CREATE if bind else Action.DELETE)], run(kind, resources(), **named))
+
+
+def test_a_destroy_reads_what_it_likes() -> None:
+    changes = [change("instance/b-0.g1", Action.DELETE), change("data.image", Action.READ)]
+    check(changes, run(RunKind.DESTROY, resources(), deletes={"instance/b-0.g1"}))
+
+
 def test_a_destroy_leaves_nothing_unnamed() -> None:
     error = refused(
         RunKind.DESTROY,
@@ -143,6 +157,7 @@ def test_a_grow_run_changes_the_size_it_names() -> None:
     [
         ([growing(size=(10, 30))], "from 10 to 30 GiB; the run grows it to 20 GiB"),
         ([growing(size=(30, 20))], "from 30 to 20 GiB"),
+        ([growing(size=(20, 20))], "from 20 to 20 GiB"),
         ([growing(size=(None, 20))], "from None to 20 GiB"),
         ([growing(size=(10, 20), type=("gp3", "io2"))], "would change its type too"),
         ([growing()], "does not say its size"),

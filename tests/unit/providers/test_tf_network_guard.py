@@ -176,3 +176,87 @@ def test_an_import_is_what_was_asked_for_and_changes_nothing() -> None:
     other = change("aws_vpc.network", ["update"], "cidr_block", importing={"id": "vpc-1"})
     with pytest.raises(UnsafeChange, match="an import changes nothing"):
         judged("aws", MAKE, other, asked=frozenset({"module.kedge.aws_vpc.network"}))
+
+
+RULES = {
+    "aws": "aws_vpc_security_group_egress_rule.out",
+    "azure": "azurerm_network_security_rule.members",
+    "digitalocean": "digitalocean_firewall.kafka",
+    "google": "google_compute_firewall.clients",
+    "hetzner": "hcloud_firewall.kafka",
+}
+"""A rule that a run which was killed may have left as the vendor makes it."""
+
+
+@pytest.mark.parametrize("kind", [MAKE, ACCESS])
+@pytest.mark.parametrize("cloud", RULES)
+def test_rules_that_are_found_half_made_are_put_right_as_they_are_imported(cloud: str, kind: NetworkRunKind) -> None:
+    address = f"module.kedge.{RULES[cloud]}"
+    found = change(RULES[cloud], ["update"], "description", importing={"id": "r-1"})
+    judged(cloud, kind, found, asked=frozenset({address}))
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "aws_vpc_security_group_ingress_rule.clients",
+        "aws_vpc_security_group_ingress_rule.members",
+        "aws_vpc_security_group_ingress_rule.peers",
+        "aws_vpc_security_group_ingress_rule.servers",
+        "aws_vpc_security_group_egress_rule.out",
+    ],
+)
+def test_each_rule_of_aws_may_be_found_half_made(rule: str) -> None:
+    found = change(rule, ["update"], "description", importing={"id": "sgr-1"})
+    judged("aws", MAKE, found, asked=frozenset({f"module.kedge.{rule}"}))
+
+
+@pytest.mark.parametrize("cloud", RULES)
+def test_what_is_imported_is_neither_deleted_nor_made_anew_with_it(cloud: str) -> None:
+    for actions in (["delete"], ["create"]):
+        other = change(RULES[cloud], actions, "description", importing={"id": "r-1"})
+        with pytest.raises(UnsafeChange, match=r"its import would (delete|create) it"):
+            judged(cloud, MAKE, other, asked=frozenset({f"module.kedge.{RULES[cloud]}"}))
+    gone = change("aws_vpc_security_group_egress_rule.out", ["delete"], "description", importing={"id": "r-1"})
+    with pytest.raises(UnsafeChange, match="the plan would delete it"):
+        judged("aws", ACCESS, gone, asked=frozenset({"module.kedge.aws_vpc_security_group_egress_rule.out"}))
+
+
+def test_a_change_of_access_imports_no_network_that_it_would_change() -> None:
+    found = change("aws_vpc.network", ["update"], "cidr_block", importing={"id": "vpc-1"})
+    with pytest.raises(UnsafeChange, match="touches rules of who is let in alone"):
+        judged("aws", ACCESS, found, asked=frozenset({"module.kedge.aws_vpc.network"}))
+
+
+def test_a_zone_more_makes_what_is_new_and_deletes_no_rule() -> None:
+    judged("azure", GROW, change("azurerm_subnet.zone", ["create"]))
+    judged("azure", GROW, change("azurerm_network_security_rule.members", ["create"]))
+    with pytest.raises(UnsafeChange, match="the plan would delete it"):
+        judged("azure", GROW, change("azurerm_network_security_rule.members", ["delete"], "source_address_prefixes"))
+    with pytest.raises(UnsafeChange, match="the plan would update it"):
+        judged("azure", GROW, change("azurerm_virtual_network.network", ["update"], "tags"))
+
+
+def updated(before: dict[str, object] | None, after: dict[str, object] | None, **more: object) -> dict[str, Any]:
+    told = change("hcloud_firewall.kafka", ["update"], **more)
+    told["change"] |= {"before": before, "after": after}
+    return told
+
+
+def test_an_attribute_that_comes_or_goes_is_a_change_like_any_other() -> None:
+    with pytest.raises(UnsafeChange, match="would change its apply_to; only rule may change in place"):
+        judged("hetzner", ACCESS, updated({"rule": 1}, {"rule": 2, "apply_to": "x"}))
+    with pytest.raises(UnsafeChange, match="would change its apply_to"):
+        judged("hetzner", ACCESS, updated({"rule": 1, "apply_to": "x"}, {"rule": 2}))
+    with pytest.raises(UnsafeChange, match="would change its apply_to, labels"):
+        judged("hetzner", ACCESS, updated(None, {"labels": "a", "apply_to": "x"}))
+    with pytest.raises(UnsafeChange, match="would change its name"):
+        judged("hetzner", ACCESS, updated({"name": "x"}, None))
+
+
+def test_what_stays_as_it_is_and_what_the_cloud_works_out_are_no_change() -> None:
+    judged("hetzner", ACCESS, updated({"rule": 1, "name": "x"}, {"rule": 2, "name": "x"}))
+    working_it_out = {"id": True, "rule": False}
+    judged("hetzner", ACCESS, updated({"rule": 1, "id": "7"}, {"rule": 2}, after_unknown=working_it_out))
+    with pytest.raises(UnsafeChange, match="would change its name"):
+        judged("hetzner", ACCESS, updated({"name": "x"}, {"name": "y"}, after_unknown={"name": False}))

@@ -71,6 +71,41 @@ def test_an_import_is_noticed_in_a_change_that_does_nothing_else() -> None:
     assert change.imported
 
 
+def changed(action: str, before: dict[str, Any] | None, after: dict[str, Any] | None, **more: Any) -> dict[str, Any]:
+    told = entry("volume", "b-0.data.v1", action, before=before, after=after, **more)
+    (change,) = planned_changes({"resource_changes": [told]})
+    return dict(change.changed)
+
+
+def test_an_update_tells_each_value_that_differs_by_its_path_and_none_that_stays() -> None:
+    before = {"size": 10, "type": "gp3", "input": {"size_gib": 10, "zone": "a", "disk": {"kind": "ssd"}}}
+    after = {"size": 20, "type": "gp3", "input": {"size_gib": 20, "zone": "a", "disk": {"kind": "nvme"}}}
+    assert changed("update", before, after) == {
+        "size": (10, 20),
+        "input.size_gib": (10, 20),
+        "input.disk.kind": ("ssd", "nvme"),
+    }
+
+
+def test_a_value_that_comes_or_goes_with_an_update_differs_too() -> None:
+    assert changed("update", {"size": 10}, {"type": "gp3"}) == {"size": (10, None), "type": (None, "gp3")}
+    assert changed("update", None, {"size": 10}) == {"size": (None, 10)}
+    assert changed("update", {"size": 10}, None) == {"size": (10, None)}
+
+
+def test_what_the_provider_works_out_is_no_change_of_ours_and_what_it_only_may_is() -> None:
+    before, after = {"output": {"id": "a"}, "size": 10}, {"size": 20}
+    assert changed("update", before, after, after_unknown={"output": True}) == {"size": (10, 20)}
+    both = {"output.id": ("a", None), "size": (10, 20)}
+    assert changed("update", before, after, after_unknown={"output": False}) == both
+    assert changed("update", before, after, after_unknown={"id": True}) == both
+
+
+@pytest.mark.parametrize("action", ["create", "delete", "no-op"])
+def test_only_an_update_tells_what_it_changes(action: str) -> None:
+    assert changed(action, {"size": 10}, {"size": 20}) == {}
+
+
 def test_what_the_state_held_is_found_in_every_module() -> None:
     def resource(key: str, **more: object) -> dict[str, object]:
         return {"address": f"a.{key}", "mode": "managed", "name": "instance", "index": key, **more}

@@ -1,10 +1,11 @@
 """What an interrupted run left in the state is judged by what the cloud has, never by what Terraform thinks."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from providers.base import CloudInstance, CloudVolume, InstanceState, Listing, RunKind, TerraformRun
 from providers.tf.plan import StateResource
-from providers.tf.unfinished import Settlement, in_question, settle
+from providers.tf.unfinished import Settlement, in_question, settle, whole_in
 from tests.fakes.resources import PLACE, UID, address, attachment, binding, instance, resources, run, targets, volume
 
 WANTED = resources(
@@ -97,3 +98,20 @@ def test_what_the_run_does_not_name_and_is_not_tainted_is_no_question() -> None:
 def test_another_clusters_vm_proves_nothing() -> None:
     other = run(RunKind.SURGE, resources(instance("c-0"), uid="other"), creates={"instance/c-0.g1"})
     assert judge(tainted("instance/c-0.g1"), seen=listing(), wanted=other).untaint == ()
+
+
+def test_what_hangs_on_one_vm_is_whole_whatever_other_vms_of_the_cluster_hold() -> None:
+    seen = listing()
+    other = replace(seen.instances[0], id="j", node="c-1", volumes=(), addresses=())
+    ties = [t for t in sorted(targets(WANTED)) if t.startswith(("attachment/", "binding/"))]
+    both = replace(seen, instances=(*seen.instances, other))
+    assert len(ties) == 2
+    assert whole_in(WANTED, both) >= set(ties)
+    assert judge(*map(tainted, ties), seen=both) == Settlement(untaint=tuple(f"tf.{t}" for t in ties))
+
+
+def test_a_disk_and_an_address_of_other_vms_of_the_cluster_are_not_this_ones() -> None:
+    bare = listing(whole=False)
+    other = replace(bare.instances[0], id="j", node="c-1", volumes=("c-0.data.v1",), addresses=("127.64.0.1",))
+    found = whole_in(WANTED, replace(bare, instances=(*bare.instances, other)))
+    assert not [t for t in found if t.startswith(("attachment/", "binding/"))]

@@ -81,11 +81,12 @@ def _active_controller(situation: Situation, kafka: KafkaSnapshot) -> InstanceVi
     """The one to restart; None while the gate of the quorum is closed."""
     view = situation.view
     active = [i for i in view.controllers() if i.service_id == kafka.quorum.leader and i.phase is Phase.JOINED]
-    if len(active) != 1 or active[0].lost or view.in_zookeeper_mode:
+    if len(active) != 1 or view.in_zookeeper_mode:
         return None
-    if service_down(situation, kafka, active[0], service="controller"):
+    (leader,) = active
+    if leader.lost or service_down(situation, kafka, leader, service="controller"):
         return None
-    return active[0] if controller_gate(situation, kafka, active[0]).open else None
+    return leader if controller_gate(situation, kafka, leader).open else None
 
 
 def _restart(situation: Situation, controller: InstanceView, why: str) -> facts.RestartRequested:

@@ -231,12 +231,11 @@ def _dismiss_one(situation: Situation, failed: Sequence[InstanceView], kafka: Ka
     the next VM that dies would take the majority along. So do the last ones of a majority, well or not. None leaves
     that to the steps below."""
     view, document = situation.view, situation.view.document
-    wanted = document.spec.quorum_size if document is not None else 0
-    if document is not None and len(view.voters) <= majority(wanted):
+    if document is None or len(view.voters) <= majority(document.spec.quorum_size):
         return None
     well = {(m.id, m.directory_id) for m in kafka.quorum.members if m.is_voter and is_following(m)}
     kept = {m.key for m in members_of(failed) if (m.service_id, m.planned.volumes[0].directory_id) in well}
-    dismissed = failed if len(view.voters) > wanted else [i for i in failed if i.key not in kept]
+    dismissed = failed if len(view.voters) > document.spec.quorum_size else [i for i in failed if i.key not in kept]
     if not dismissed:
         return None
     leaves = dismiss_members(situation, dismissed)

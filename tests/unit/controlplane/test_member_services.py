@@ -432,3 +432,27 @@ def test_of_two_that_did_not_join_those_who_are_well_keep_their_votes_until_the_
     assert retired.keys == ("brokers-c-0.g1",)
     alone = replace(one, instances={k: i for k, i in one.instances.items() if k != "brokers-c-0.g1"})
     assert departure_step(_situation(alone, kafka=kafka)) is None, "what is missing is made first"
+
+
+def test_the_last_of_a_majority_keeps_its_vote_though_it_is_not_well() -> None:
+    both = _young(failed=(B1, "brokers-c-0.g1"), joined=("brokers-a-0.g1",))
+    one = after(both, facts.VoterRemoved("", "brokers-c-0", 102, "zookeeper-102", leaves=True), NOW)
+    alone = replace(one, instances={k: i for k, i in one.instances.items() if k != "brokers-c-0.g1"})
+    sick = a_snapshot(mode="zookeeper", quorum=_voters(101, 102), brokers=(1000,))
+    assert departure_step(_situation(alone, kafka=sick)) is None
+
+
+def test_a_server_of_a_vm_that_did_not_join_leaves_or_waits_for_the_successor_of_one_that_is_gone() -> None:
+    both = _young(failed=(B1, "brokers-c-0.g1"), joined=("brokers-a-0.g1",))
+    there = both.instances["brokers-a-0.g1"]
+    gone = replace(both, instances={**both.instances, there.key: replace(there, lost_at=BEFORE)})
+    may = a_snapshot(mode="zookeeper", quorum=_voters(102), brokers=(1000,))
+    for view in (both, gone):
+        [asked] = _events(departure_step(_situation(view, kafka=may)))
+        assert isinstance(asked, facts.VoterRemoveRequested)
+    may_not = a_snapshot(mode="zookeeper", quorum=_voters(100, 102), brokers=(1000,))
+    waiting = departure_step(_situation(both, kafka=may_not))
+    assert waiting is not None
+    assert waiting.wait is not None
+    assert waiting.wait.reason == "QuorumGate"
+    assert departure_step(_situation(gone, kafka=may_not)) is None

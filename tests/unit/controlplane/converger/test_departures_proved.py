@@ -195,6 +195,25 @@ def test_a_broker_that_filled_again_is_drained_though_one_that_it_does_not_need_
     assert [type(e) for e in verdict.events] == [facts.DrainRequested]
 
 
+def _heirs_of_one_that_filled_again(*instances: InstanceView) -> dict[str, int]:
+    kafka = a_snapshot(a_partition("late-0", (1000, 1001)), brokers=LIVE)
+    verdict = _verdict(_leaving("brokers-a-0", Phase.LINGERING), *instances, kafka=kafka)
+    assert verdict is not None
+    (drain,) = verdict.events
+    assert isinstance(drain, facts.DrainRequested)
+    assert drain.round == 1
+    return dict(drain.successors)
+
+
+def test_what_came_to_an_emptied_broker_goes_to_its_successor_that_serves() -> None:
+    assert _heirs_of_one_that_filled_again(an_instance("brokers-a-0", 2)) == {"1000": 1010}
+    assert _heirs_of_one_that_filled_again() == {}
+    assert _heirs_of_one_that_filled_again(an_instance("brokers-a-0", 2, Phase.LAUNCHED)) == {}
+    assert _heirs_of_one_that_filled_again(an_instance("brokers-a-0", 2, lost_at=BEFORE)) == {}
+    other_of_its_node = an_instance("brokers-a-0", 0, service_id=1020)
+    assert _heirs_of_one_that_filled_again(other_of_its_node) == {}
+
+
 # --- what goes with a VM ----------------------------------------------------------------------------------------------
 
 

@@ -98,6 +98,15 @@ def test_who_is_fenced_and_not_retired_or_holds_replicas_stays_registered() -> N
         assert not any(isinstance(e, Unregister) for e in verdict.effects)
 
 
+def test_a_retired_broker_that_kafka_calls_live_is_not_unregistered() -> None:
+    """Something runs under its id: Kafka would take the call for a live broker, which then hangs."""
+    view = _rolled(finalising=("metadata.version", 29))
+    ghost = replace(view, instances={**view.instances, "brokers-a-0.g0": GHOST})
+    verdict = _finalise(ghost, kafka=a_snapshot(brokers=(990, 1000, 1001, 1002), features=OLD_LEVEL))
+    assert verdict is not None
+    assert verdict.effects == (RaiseFeature("metadata.version", 29),)
+
+
 def test_who_is_dead_and_stays_registered_is_named_where_kafka_may_say_no_for_it() -> None:
     view = _rolled(finalising=("metadata.version", 29))
     ghost = replace(view, instances={**view.instances, "brokers-a-0.g0": GHOST})

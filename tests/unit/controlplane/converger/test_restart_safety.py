@@ -10,7 +10,7 @@ from controlplane.converger.running.restarts import restart_step
 from controlplane.converger.running.restartsafety import RestartSafety, restart_safety
 from controlplane.view import ClusterView, ConditionView
 from controlplane.views.restarts import RollingRestartView
-from planner.observed import KafkaSnapshot
+from planner.observed import KafkaSnapshot, TopicPartition
 from tests.builders import BEFORE, NODES, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
 
 A, B, CA = "brokers-a-0.g1", "brokers-b-0.g1", "controllers-a-0.g1"
@@ -60,6 +60,14 @@ def test_each_partition_in_the_way_is_told_with_its_reason(partition: Any, waits
     assert [(b.partition.name, b.why) for b in safety.blocking] == [(partition.name, why)]
 
 
+def test_moves_in_the_way_are_counted_and_the_first_is_named() -> None:
+    second = replace(MOVING, name=TopicPartition("orders", 1))
+    one, two = _safety(a_snapshot(ORDERS, second)).gate, _safety(a_snapshot(MOVING, second, a_partition("x-0"))).gate
+    assert (one.open, two.open) == (False, False)
+    assert one.reason == "1 of 2 partitions on broker 1000 is being moved, orders-1 among them"
+    assert two.reason == "2 of 3 partitions on broker 1000 are being moved, orders-0 among them"
+
+
 def test_a_move_between_others_is_none_of_its_business() -> None:
     assert _safety(a_snapshot(ORDERS, ELSEWHERE)).is_safe
 
@@ -78,7 +86,7 @@ def test_a_service_whose_agent_says_it_is_down_holds_the_others_back() -> None:
     safety = _safety(a_snapshot(ORDERS), reports={B: stopped})
     assert (safety.is_safe, _reason(safety)) == (False, "MaxUnavailable")
     of_quorum = _safety(a_snapshot(ORDERS), reports={CA: a_report(view.instances[CA], "waiting")})
-    assert (of_quorum.is_safe, _reason(of_quorum)) == (False, "BrokerDown")
+    assert (of_quorum.is_safe, of_quorum.gate.open, _reason(of_quorum)) == (False, False, "BrokerDown")
 
 
 def test_a_controller_needs_a_majority_that_keeps_up() -> None:

@@ -14,7 +14,7 @@ from controlplane.converger.quorum.voters import voter_step
 from controlplane.converger.rolls.departures import departure_step
 from controlplane.converger.running.restartlock import give_back
 from controlplane.converger.verdict import ReleaseRestartLock, Situation, TakeRestartLock, Verdict
-from controlplane.members import member_of
+from controlplane.members import member_of, members_of
 from controlplane.previews.plan import preview
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
@@ -160,14 +160,20 @@ def test_one_that_did_not_come_back_keeps_the_rest_from_being_told() -> None:
     assert (verdict.wait.reason, verdict.wait.next_command) == ("RestartReverted", "kedge resume orders to try again")
 
 
-def _half_dead(view: ClusterView, *, coming_s: float = 0, partitions: tuple[PartitionSeen, ...] = ()) -> Verdict | None:
-    """Server 101 is down, and another VM's has run for so long without the vote it is to have; 0: there is none."""
-    kafka, reports = replace(_kafka(view, silent=101), partitions=partitions), {}
+def _half_dead(
+    view: ClusterView, *, coming_s: float = 0, partitions: tuple[PartitionSeen, ...] = (), state: str = "running"
+) -> Verdict | None:
+    """Server 101 is down, those who vote beside it have run for hours, and another VM's server has been in this state
+    for so long without the vote it is to have; 0: there is none."""
+    kafka = replace(_kafka(view, silent=101), partitions=partitions)
+    hours_ago = NOW - timedelta(hours=3)
+    reports = {m.key: a_report(m, since=hours_ago) for m in members_of(view.alive()) if m.service_id in view.voters}
     if coming_s:
         coming = a_host("brokers-c-0", 105, generation=2, phase=Phase.LAUNCHED)
         member = member_of(coming)
         assert member is not None
-        reports = {coming.key: a_report(member, since=NOW - timedelta(seconds=coming_s))}
+        if state:
+            reports[coming.key] = a_report(member, state, since=NOW - timedelta(seconds=coming_s))
         view = replace(view, instances={**view.instances, coming.key: coming})
     return voter_step(a_situation(view, kafka=kafka, reports=reports, restart_lock="held"))
 
@@ -176,8 +182,10 @@ def test_a_server_whose_process_is_down_keeps_its_vote_while_brokers_elsewhere_c
     """Its agent starts it again. Only where its vote has long kept the one of another VM out it goes."""
     view = replace(_rolling(), instances={**_rolling().instances, B1: replace(EMPTIED, phase=Phase.DRAINING)})
     assert _half_dead(view) is None
-    assert _half_dead(view, coming_s=50) is None
-    verdict = _half_dead(view, coming_s=70)
+    assert _half_dead(view, coming_s=60) is None
+    assert _half_dead(view, coming_s=70, state="starting") is None
+    assert _half_dead(view, coming_s=70, state="") is None, "nobody has heard of it"
+    verdict = _half_dead(view, coming_s=61)
     assert verdict is not None
     assert isinstance(verdict.events[0], facts.VoterRemoveRequested)
 

@@ -74,6 +74,25 @@ def test_it_leads_on_while_another_one_could_not_lead_instead(changed: dict[str,
     assert _cures(situation) == []
 
 
+@pytest.mark.parametrize(
+    ("about", "why"),
+    [({"lost_at": BEFORE}, "its VM is gone"), ({"phase": Phase.LAUNCHED}, "it is launched")],
+    ids=["gone", "on its way"],
+)
+def test_another_one_whose_vm_does_not_serve_could_not_lead(about: dict[str, Any], why: str) -> None:
+    other = an_instance("controllers-b-0", **about)
+    view = _draining(instances={**_draining().instances, SECOND: other})
+    gate = stuck_controller_gate(_seen(view), view.instances[STUCK])
+    assert gate.reason == f"{SECOND} could not lead instead: {why}"
+
+
+def test_another_one_whose_agent_says_nothing_of_it_is_not_heard() -> None:
+    view = _draining()
+    situation = _seen(view, **{SECOND: a_report(view.instances[SECOND], "")})
+    gate = stuck_controller_gate(situation, view.instances[STUCK])
+    assert gate.reason == f"{SECOND} could not lead instead: its agent is not heard"
+
+
 def test_nothing_is_done_about_it_while_a_voter_is_lost_or_on_its_way_or_something_restarts() -> None:
     lost = an_instance("controllers-b-0", lost_at=BEFORE)
     assert _cures(_seen(_draining(instances={**_draining().instances, SECOND: lost}))) == []

@@ -357,6 +357,16 @@ def test_a_controller_that_left_stands_in_the_way_of_a_level_and_a_person_is_tol
     assert verdict.wait.next_command.startswith("kedge apply, with 5 controllers until 4.2.0 is finalised")
 
 
+def test_a_controller_that_left_with_a_release_that_knows_the_level_stands_in_nobodys_way() -> None:
+    left = an_instance(NEW.node, 1, Phase.RETIRED, drained=True, kafka_version="4.2.0")
+    new = [an_instance(n, 1, kafka_version="4.2.0", digest="") for n in NODES]
+    view = a_view(left, *new, document=a_document(version="4.2.0"), generation=2, recycling=2)
+    kafka = a_snapshot(features={"metadata.version": FeatureSeen(27, 7, 29)})
+    verdict = finalisation_step(a_situation(view, kafka=kafka))
+    assert verdict is not None
+    assert verdict.wait is None or verdict.wait.reason != "ControllersRemembered"
+
+
 def test_a_seat_knows_the_directories_its_node_had() -> None:
     heir = an_instance(B, 2, Phase.LAUNCHED, new_disk=True, volumes=(a_volume(B, 2),))
     mine = next(s for s in seats(a_view(an_instance(B, 1, Phase.FENCED), heir)) if s.node == B)

@@ -108,6 +108,14 @@ def test_a_successor_in_a_rack_that_holds_a_replica_already_may_be_passed_over_a
     assert rules((1, 2), (3, 2), both_in_one, {1: 4}) == passed_over, "it loses no rack by the successor"
 
 
+def test_where_one_of_two_successors_had_a_replica_already_neither_is_asked_for() -> None:
+    seen = snapshot(dict.fromkeys((1, 2, 3, 4, 5, 6), "a"), [partition("t", 0, (1, 2, 4))])
+    free = request(seen, outgoing=(1, 2), targets=(3, 4, 5, 6))
+    plan, _, _ = planned((seen, free))
+    asked = request(seen, outgoing=(1, 2), targets=(3, 4, 5, 6), successors={1: 4, 2: 5})
+    assert of_kind("target", with_move(plan, after=(3, 6, 4)), seen, asked) == []
+
+
 def test_a_copy_is_read_from_a_live_replica_in_sync() -> None:
     plan, seen, asked = planned()
     lagging = with_partition(seen, 11, isr=(1000, 1001))
@@ -188,6 +196,12 @@ def test_a_disk_nobody_knows_takes_nothing(total_bytes: int | None) -> None:
         dirs[1003] = replace(seen.log_dirs[1003], total_bytes=total_bytes)
     unknown = replace(seen, log_dirs=dirs)
     assert of_kind("disk", plan, unknown, asked) == ["broker 1003: its disk is unknown"]
+
+
+def test_a_disk_of_one_byte_is_known_and_full() -> None:
+    plan, seen, asked = planned()
+    (told,) = of_kind("disk", plan, with_disk(seen, 1003, total_bytes=1, usable_bytes=1), asked)
+    assert told.endswith("bytes of 0 allowed")
 
 
 def test_an_unknown_disk_hides_no_full_one_after_it() -> None:

@@ -60,6 +60,7 @@ def test_who_only_changes_places_in_a_list_needs_none() -> None:
     [
         ({"slots": 1}, []),
         ({"slots": None}, []),
+        ({"quota_bytes_per_s": 1, "promised_bytes_per_s": 1, "floor_bytes_per_s": 1}, []),
         ({"slots": 0}, ["slots broker 1003: has 0 slots in: nothing would ever start"]),
         ({"quota_bytes_per_s": 200, "promised_bytes_per_s": 200, "floor_bytes_per_s": 200}, []),
         (
@@ -173,6 +174,13 @@ def certified(plan: DrainPlan, **values: float) -> DrainPlan:
     return replace(plan, certificate=replace(plan.certificate, measures=replace(measures, **changed)))
 
 
+@pytest.mark.parametrize("claimed_bytes", [0, 1])
+def test_a_partition_the_request_does_not_show_has_no_size_to_claim(claimed_bytes: int) -> None:
+    plan, seen, asked = planned()
+    forged = with_move(plan, topic="no-such-topic", bytes=claimed_bytes)
+    assert any(w.startswith("no-such-topic-11: says ") for w in of_kind("certificate", forged, seen, asked))
+
+
 def test_where_the_bandwidth_comes_from_is_said_as_asked() -> None:
     plan, seen, asked = planned()
     claimed = replace(plan, certificate=replace(plan.certificate, bandwidth_source="measured"))
@@ -189,7 +197,7 @@ def test_a_plan_takes_no_less_time_than_its_targets_need_at_what_they_are_promis
 
 
 def test_the_slowest_target_counts_and_each_copy_once() -> None:
-    rows = [partition("t", 0, (1, 2), size=9 * MIB), partition("u", 0, (1, 2), size=2 * MIB)]
+    rows = [partition("t", 0, (1, 2), size=9 * MIB), partition("u", 0, (1,), size=2 * MIB)]
     seen = snapshot(dict.fromkeys((1, 2, 3, 4), "a"), rows)
     plan, _, asked = planned((seen, request(seen, outgoing=(1, 2), targets=(3, 4))))
     slow = {b: replace(p, promised_bytes_per_s=MIB) for b, p in plan.into.items()}
@@ -274,3 +282,6 @@ def test_a_plan_of_no_moves_claims_no_disk() -> None:
     seen = snapshot({1: "a", 2: "a"}, [])
     plan, _, asked = planned((seen, request(seen, outgoing=(1,), targets=(2,))))
     assert check(certified(plan, disk=-1.0), seen, asked) == ()
+    assert of_kind("certificate", certified(plan, makespan_s=-0.5), seen, asked) == [
+        "makespan_s: says -0.5 s, it needs 0.000"
+    ]

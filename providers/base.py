@@ -100,6 +100,8 @@ class InstanceResource:
     """Pre-emptible. Its cloud offers that: others are refused before an intent is recorded."""
     ipv6: bool = False
     """It gets an IPv6 address beside its private IPv4 one. Its cloud has that; its network is asked before its run."""
+    cost_tags: Mapping[str, str] = field(default_factory=dict)
+    """Labels of the spec, as they are: its cloud can hold them (`providers.costtags`)."""
 
     @property
     def key(self) -> str:
@@ -121,6 +123,7 @@ class VolumeResource:
     iops: int = 0
     throughput_mib_per_s: int = 0
     kms_key: str = ""
+    cost_tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -146,6 +149,7 @@ class AddressResource:
     node: str
     zone: str
     address: str | None = None
+    cost_tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -186,8 +190,24 @@ class RunKind(StrEnum):
     RELEASE = "release"
     BIND = "bind"
     GROW = "grow"
+    TAG = "tag"
     RETIRE = "retire"
     DESTROY = "destroy"
+
+
+@dataclass(frozen=True, slots=True)
+class Tagging:
+    """What a tag run changes: on each of `targets` the cost tags of `put`, and none under a key of `dropped`. Whatever
+    else they carry, Kedge's own tags and those of others, stays as it is found."""
+
+    targets: frozenset[str]
+    put: Mapping[str, str]
+    dropped: frozenset[str] = frozenset()
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """Of the tags that may change."""
+        return frozenset(self.put) | self.dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +226,8 @@ class TerraformRun:
     forget: frozenset[str] = frozenset()
     grows: Mapping[str, int] = field(default_factory=dict)
     """`volume/<key>` -> GiB: what a grow run makes larger. A volume that has the size already counts as done."""
+    tagging: Tagging | None = None
+    """Of a tag run."""
     adopts: Resources | None = None
     """What stands before the run, where the state may know less of it than the cloud: see `providers.tf.adoption`."""
 

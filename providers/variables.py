@@ -47,6 +47,7 @@ def module_variables(
                 # Said only where it is: what is rendered for all others stays what it was to the letter.
                 **({"spot": True} if i.spot else {}),
                 **({"ipv6": True} if i.ipv6 else {}),
+                **_tags(i.cost_tags),
             }
             for i in resources.instances
         },
@@ -59,11 +60,14 @@ def module_variables(
                 "kind": v.kind,
                 "size_gib": v.size_gib,
                 **_options(v),
+                **_tags(v.cost_tags),
             }
             for v in resources.volumes
         },
         "attachments": {a.key: {"instance": a.instance, "volume": a.volume} for a in resources.attachments},
-        "addresses": {a.key: {"zone": a.zone, "address": address(a)} for a in resources.addresses},
+        "addresses": {
+            a.key: {"zone": a.zone, "address": address(a), **_tags(a.cost_tags)} for a in resources.addresses
+        },
         "bindings": {b.key: {"node": b.node, "instance": b.instance} for b in resources.bindings},
     }
 
@@ -77,6 +81,10 @@ def _options(volume: VolumeResource) -> dict[str, object]:
         "kms_key": volume.kms_key,
     }
     return {name: value for name, value in told.items() if value}
+
+
+def _tags(cost_tags: Mapping[str, str]) -> dict[str, object]:
+    return {"cost_tags": dict(sorted(cost_tags.items()))} if cost_tags else {}
 
 
 def held_by(resources: Resources, instance: InstanceResource, *, ephemeral: bool) -> list[str]:

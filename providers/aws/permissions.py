@@ -35,6 +35,7 @@ CHANGES = (
     "AttachNetworkInterface",
     "AttachVolume",
     "DeleteNetworkInterface",
+    "DeleteTags",
     "DeleteVolume",
     "DetachNetworkInterface",
     "DetachVolume",

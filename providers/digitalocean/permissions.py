@@ -25,7 +25,12 @@ OF_CALLS: Mapping[str, tuple[str, ...]] = {
     "POST /v2/volumes": ("block_storage:create", "tag:create"),
     "DELETE /v2/volumes/*": ("block_storage:delete",),
     "POST /v2/volumes/*/actions": ("block_storage_action:create",),
+    "POST /v2/tags": ("tag:create", "tag:read"),
+    "POST /v2/tags/*/resources": ("tag:create",),
 }
+
+OF_CHANGED_COST_TAGS: Mapping[str, tuple[str, ...]] = {"DELETE /v2/tags/*/resources": ("tag:delete",)}
+"""Of who changes cost tags of what stands, and of nobody else: the scope takes away tags that firewalls go by, too."""
 
 OF_NETWORKS: Mapping[str, tuple[str, ...]] = {
     "GET /v2/account": ("account:read",),

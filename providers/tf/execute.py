@@ -2,11 +2,12 @@
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from providers.base import CloudProvider, RunKind, TerraformRun
+from providers.base import CloudProvider, RunKind, Tagging, TerraformRun
 from providers.catalogfile import sold_by
 from providers.errors import TerraformFailed
 from providers.networks import check_ipv6
@@ -25,6 +26,8 @@ from providers.tf.runner import TerraformRunner
 from providers.tf.statebody import instance_ids_in, serial_of, targets_in
 from providers.tf.states import Access, StateStorage, TerraformState, state_key
 from providers.tf.surroundings import environment_of
+from providers.tf.tagging import VARIABLE as RETAGS
+from providers.tf.tagging import retags
 from providers.tf.unfinished import in_question, settle
 from providers.tf.workspace import Workspace, open_workspace, rendered
 
@@ -100,6 +103,8 @@ def execute(
             check_ahead(provider, run.resources, new, here.say)
         if run.kind is RunKind.RELEASE and isinstance(provider, LooksAhead):
             check_successors(provider, run.resources, run.deletes & held, here.say)
+        if run.tagging is not None:
+            variables = {**variables, **here.tags_now(run, variables, run.tagging)}
         changed = here.perform(run, variables)
         if run.kind is RunKind.GROW and isinstance(provider, GrowsVolumes):
             provider.grow_volumes(run.resources, run.grows)
@@ -142,7 +147,28 @@ class _Bench:
             intent_id=run.intent_id,
             imports=imports,
             grows=run.kind is RunKind.GROW and not imports,
+            tags=run.kind is RunKind.TAG and not imports,
         )
+        with self._terraform_in(workspace, run) as terraform:
+            return _perform(run, terraform, self.state, self.provider, imports)
+
+    def tags_now(
+        self, run: TerraformRun, variables: Mapping[str, object], tagging: Tagging
+    ) -> Mapping[str, Mapping[str, object]]:
+        """The variable of a tag run: what all there is carries, as the cloud tells it now, with the run's change."""
+        module = self.module_root / self.provider.name
+        workspace = open_workspace(
+            self.state.folder.workspaces,
+            module=module,
+            access=self.access,
+            variables=variables,
+            intent_id=run.intent_id,
+        )
+        with self._terraform_in(workspace, run) as terraform:
+            return {RETAGS: retags(terraform.plan(), module, tagging)}
+
+    @contextmanager
+    def _terraform_in(self, workspace: Workspace, run: TerraformRun) -> Iterator[TerraformRunner]:
         try:
             self._pay(run)
             terraform = _runner(
@@ -155,7 +181,7 @@ class _Bench:
                 timeout_s=self.timeout_s,
             )
             with terraform.prepared(Initialised.of(self.state)):
-                return _perform(run, terraform, self.state, self.provider, imports)
+                yield terraform
         except TerraformFailed as error:
             raise diagnosed(error, self.provider, run.resources.place) from error
         finally:

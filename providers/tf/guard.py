@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from providers.base import RunKind, TerraformRun
 from providers.errors import Offence, UnsafeChange
 from providers.tf.plan import Action, PlannedChange
+from providers.tf.tagging import refusal as tagging_refusal
 
 _MAY_CREATE = frozenset({RunKind.SURGE, RunKind.BIND})
 
@@ -18,6 +19,7 @@ _SIZES = frozenset({"size", "input.size_gib"})
 
 _ONLY = {
     RunKind.GROW: frozenset[str](),
+    RunKind.TAG: frozenset[str](),
     RunKind.BIND: frozenset({"attachment", "binding", "instance"}),
     RunKind.RELEASE: frozenset({"attachment", "binding", "instance"}),
 }
@@ -55,6 +57,8 @@ def _intent(run: TerraformRun) -> Iterator[Offence]:
     """A run that asks for what its kind may not do is refused before the plan is looked at."""
     for target in sorted(run.grows if run.kind is not RunKind.GROW else run.creates | run.deletes):
         yield Offence(target, f"a {run.kind} run may not {'grow' if run.kind is not RunKind.GROW else 'touch'} it")
+    for target in sorted(run.tagging.targets if run.tagging and run.kind is not RunKind.TAG else ()):
+        yield Offence(target, f"a {run.kind} run may not tag it")
     for target in sorted(run.deletes if run.kind in _MAY_CREATE else run.creates):
         verb = "delete" if run.kind in _MAY_CREATE else "create"
         yield Offence(target, f"a {run.kind} run may {verb} nothing")
@@ -91,6 +95,8 @@ def _refusal(change: PlannedChange, run: TerraformRun) -> str | None:
             return "the plan would replace it; nothing is ever replaced in place, it is a new generation"
         case Action.UPDATE if change.target in run.grows:
             return _not_only_grown(change, run.grows[change.target])
+        case Action.UPDATE if run.tagging is not None and change.target in run.tagging.targets:
+            return tagging_refusal(change, run.tagging)
         case Action.UPDATE:
             return "the plan would update it in place; what exists is frozen"
         case Action.FORGET:

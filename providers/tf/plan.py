@@ -32,6 +32,8 @@ class PlannedChange:
     changed: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     """Of an update: what is before and after, by the path of each value that changes and is known (`size`,
     `input.size_gib`)."""
+    unknown: tuple[str, ...] = ()
+    """Of an update: what was known, and is to be known again only once it is applied. By top-level name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ def planned_changes(plan: Mapping[str, Any]) -> tuple[PlannedChange, ...]:
             action=_action(tuple(change["change"]["actions"])),
             imported="importing" in change["change"],
             changed=_changed(change["change"]),
+            unknown=_unknown(change["change"]),
         )
         for change in plan.get("resource_changes", [])
         if change.get("mode") == "managed"
@@ -85,6 +88,18 @@ def _changed(change: Mapping[str, Any]) -> Mapping[str, tuple[Any, Any]]:
         for path in paths
         if before.get(path) != after.get(path) and unknown.get(path.partition(".")[0]) is not True
     }
+
+
+def _unknown(change: Mapping[str, Any]) -> tuple[str, ...]:
+    if tuple(change["actions"]) != ("update",):
+        return ()
+    return tuple(sorted(name for name, mark in (change.get("after_unknown") or {}).items() if _is_marked(mark)))
+
+
+def _is_marked(mark: Any) -> bool:
+    if isinstance(mark, Mapping):
+        return any(map(_is_marked, mark.values()))
+    return any(map(_is_marked, mark)) if isinstance(mark, list) else mark is True
 
 
 def _leaves(value: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:

@@ -18,6 +18,7 @@ from providers.base import Resources, TerraformRun
 from providers.tf.abilities import Import
 from providers.tf.growing import growing_module
 from providers.tf.states import STATE_PATH, Access
+from providers.tf.tagging import tagging_module
 
 _MODULE = "module"
 """The folder of the module in the folder of a run: `init` remembers where it was, and it is the same for all runs."""
@@ -71,16 +72,19 @@ def open_workspace(
     imports: Sequence[Import] = (),
     outputs: Sequence[str] = _OUTPUTS,
     grows: bool = False,
+    tags: bool = False,
 ) -> Workspace:
     """Render a workspace below `parent` for a module directory and the way to a state.
 
-    With `grows` the module is one whose plans see the sizes of volumes, which all others ignore. Raises
-    `UnsupportedChange` where the module has none.
+    With `grows` the module is one whose plans see the sizes of volumes, with `tags` the tags of what stands, which all
+    others ignore. Raises `UnsupportedChange` where the module has none.
     """
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     directory = Path(tempfile.mkdtemp(prefix=f"{intent_id[:12]}-", dir=parent)).resolve()
     if grows:
         growing_module(module, directory / _MODULE)
+    elif tags:
+        tagging_module(module, directory / _MODULE)
     else:
         _link(module, directory / _MODULE)
     if access.folder is not None:

@@ -17,6 +17,8 @@ OF_CALLS: Mapping[str, tuple[str, ...]] = {
     "ListStorages": (),
     "ListIpAddresses": (),
     "GetServer": (),
+    "ModifyServer": (),
+    "ModifyStorage": (),
     "StopServer": (),
     "DeleteServer": (),
     "CreateStorage": (),

@@ -61,6 +61,15 @@ class Arm:
         self._finish(answer.headers, f"{verb} {_told(arm_id)}: polling after CreateOrUpdate", made)
         return self.get(arm_id) or {}
 
+    def tag(self, arm_id: str, tags: Values) -> None:
+        """Exactly these tags, by the update that leaves all else as it is."""
+        what = f"updating {_told(arm_id)}"
+        try:
+            answer = self.rest.call("PATCH", _versioned(arm_id), {"tags": tags})
+        except AnsweredError as error:
+            raise TroubleError(f"{what}: performing Update: {_refused(error)}") from error
+        self._finish(answer.headers, f"{what}: polling after Update", None)
+
     def delete(self, arm_id: str) -> None:
         try:
             answer = self.rest.call("DELETE", _versioned(arm_id))
@@ -132,6 +141,15 @@ class Rule(Simple):
 
 
 @dataclass(frozen=True)
+class Tagged(Simple):
+    """A type of which a module changes the tags in place, and nothing else."""
+
+    def update(self, state: Values, wanted: Values) -> Values:
+        self.arm.tag(state["id"], wanted["tags"] or {})
+        return self.read(state) or {}
+
+
+@dataclass(frozen=True)
 class Machine(Kind):
     """A VM: stopped before it is deleted, and the disk of its operating system after it."""
 
@@ -154,6 +172,10 @@ class Machine(Kind):
         self.arm.rest.call("POST", _versioned(f"{state['id']}/powerOff"))
         self.arm.delete(state["id"])
         self.arm.delete(there["properties"]["storageProfile"]["osDisk"]["managedDisk"]["id"])
+
+    def update(self, state: Values, wanted: Values) -> Values:
+        self.arm.tag(state["id"], wanted["tags"] or {})
+        return self.read(state) or {}
 
     def _facts(self, there: Values) -> Values:
         properties = there["properties"]
@@ -304,8 +326,14 @@ def open_stand_in(config: Values, stopping: threading.Event) -> StandIn:
                 lambda w: shapes.body(w, platformFaultDomainCount=int(w["platform_fault_domain_count"])),
                 lambda t: {"tags": t.get("tags", {})},
             ),
-            simple("azurerm_network_interface", at(f"{NETWORK}/networkInterfaces"), shapes.nic_body, shapes.nic_facts),
-            simple("azurerm_managed_disk", at(f"{COMPUTE}/disks"), shapes.disk_body, shapes.disk_facts),
+            (
+                nic := "azurerm_network_interface",
+                Tagged(arm, nic, at(f"{NETWORK}/networkInterfaces"), shapes.nic_body, shapes.nic_facts),
+            ),
+            (
+                disk := "azurerm_managed_disk",
+                Tagged(arm, disk, at(f"{COMPUTE}/disks"), shapes.disk_body, shapes.disk_facts),
+            ),
         ]
     )
     kinds |= {

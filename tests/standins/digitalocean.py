@@ -149,6 +149,21 @@ class Droplet(Kind):
         if not self.api.wait(lambda: self.api.found("Error deleting droplet", path) is None):
             raise TroubleError(f"Error deleting droplet: droplet ({state['id']}) is still there")
 
+    def update(self, state: Values, wanted: Values) -> Values:
+        """Tags alone, in the calls of the provider's `SetTags`."""
+        _tag(self.api, state, wanted, "droplet")
+        return self.read(state) or {}
+
+
+def _tag(api: Api, state: Values, wanted: Values, kind: str) -> None:
+    before, after = set(state["tags"] or ()), set(wanted["tags"] or ())
+    body = {"resources": [{"resource_id": str(state["id"]), "resource_type": kind}]}
+    for word in sorted(before - after):
+        api.call("Error updating tags", "DELETE", f"/v2/tags/{word}/resources", body)
+    for word in sorted(after - before):
+        made = api.call("Error updating tags", "POST", "/v2/tags", {"name": word})["tag"]["name"]
+        api.call("Error updating tags", "POST", f"/v2/tags/{made}/resources", body)
+
 
 def _droplet_facts(droplet: dict[str, Any]) -> Values:
     addresses = {n["type"]: n["ip_address"] for n in droplet["networks"]["v4"]}
@@ -197,6 +212,10 @@ class Volume(Kind):
 
     def delete(self, state: Values) -> None:
         self.api.call("Error deleting volume", "DELETE", f"/v2/volumes/{state['id']}")
+
+    def update(self, state: Values, wanted: Values) -> Values:
+        _tag(self.api, state, wanted, "volume")
+        return self.read(state) or {}
 
 
 def _volume_facts(volume: dict[str, Any]) -> Values:

@@ -152,6 +152,10 @@ class Instance(Kind):
     def delete(self, state: Values) -> None:
         self.api.unmake(state["id"], "instance")
 
+    def update(self, state: Values, wanted: Values) -> Values:
+        _set_labels(self.api, state["id"], wanted)
+        return self.read(state) or {}
+
     def imported(self, given: str) -> Values:
         _, project, _, zone, _, name = given.split("/")
         return {"id": given, "project": project, "zone": zone, "name": name}
@@ -218,6 +222,10 @@ class Disk(Kind):
         for user in (found or {}).get("users", []):
             _detach(self.api, _path(user), state["id"])
         self.api.unmake(state["id"], "Disk")
+
+    def update(self, state: Values, wanted: Values) -> Values:
+        _set_labels(self.api, state["id"], wanted)
+        return self.read(state) or {}
 
     def imported(self, given: str) -> Values:
         _, project, _, zone, _, name = given.split("/")
@@ -411,6 +419,13 @@ def _sixth(nic: Values) -> Values:
     configs = nic.get("ipv6AccessConfigs", [])
     told = [{"network_tier": c["networkTier"], "external_ipv6": c["externalIpv6"]} for c in configs]
     return {"stack_type": nic["stackType"], "ipv6_access_config": told} if told else {}
+
+
+def _set_labels(api: Api, path: str, wanted: Values) -> None:
+    """Labels alone, with the fingerprint of those there are."""
+    there = api.find(path) or {}
+    body = {"labels": wanted["labels"] or {}, "labelFingerprint": there.get("labelFingerprint")}
+    api.write("POST", f"{path}/setLabels", "Error updating labels", "Error waiting for labels to update", body)
 
 
 def _common(told: Values) -> Values:

@@ -142,6 +142,18 @@ class Server(Kind):
             if template["id"] and self.api.find("Unable to delete server root disk", f"/storage/{template['id']}"):
                 self.api.call("Unable to delete server root disk", "DELETE", f"/storage/{template['id']}")
 
+    def update(self, state: Values, wanted: Values) -> Values:
+        """What the provider sends of a server that runs on: the whole of it, as it is, with its labels."""
+        body = {
+            **_set(wanted, "hostname", "title", "plan", "timezone", "nic_model", "video_model"),
+            "core_number": str(int(state["cpu"])),
+            "memory_amount": str(int(state["mem"])),
+            "metadata": _yes(wanted["metadata"]),
+            "labels": {"label": _labels(wanted["labels"])},
+        }
+        self.api.call("Unable to modify server", "PUT", f"/server/{state['id']}", {"server": body})
+        return self.read(state) or {}
+
 
 @dataclass(frozen=True)
 class Storage(Kind):
@@ -167,6 +179,11 @@ class Storage(Kind):
     def delete(self, state: Values) -> None:
         if self.api.find("Unable to delete storage", f"/storage/{state['id']}") is not None:
             self.api.call("Unable to delete storage", "DELETE", f"/storage/{state['id']}")
+
+    def update(self, state: Values, wanted: Values) -> Values:
+        body = {**_set(wanted, "title"), "size": str(int(state["size"])), "labels": _labels(wanted["labels"])}
+        self.api.call("Unable to modify storage", "PUT", f"/storage/{state['id']}", {"storage": body})
+        return self.read(state) or {}
 
     def _facts(self, found: Values) -> Values:
         return {

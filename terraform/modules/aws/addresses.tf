@@ -7,7 +7,9 @@ resource "aws_network_interface" "address" {
   private_ips     = each.value.address == null ? null : [each.value.address]
   security_groups = local.security_groups
   description     = "kedge ${var.cluster_name} ${each.key}"
-  tags            = merge(local.owner, { kedge-node = each.key, Name = "${var.cluster_name}-${each.key}" })
+  tags = lookup(var.retags, "address/${each.key}", merge(
+    local.owner, each.value.cost_tags, { kedge-node = each.key, Name = "${var.cluster_name}-${each.key}" },
+  ))
 
   lifecycle {
     ignore_changes = all

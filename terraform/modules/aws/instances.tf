@@ -24,7 +24,9 @@ resource "aws_instance" "instance" {
   associate_public_ip_address = false
   ipv6_address_count          = each.value.ipv6 ? 1 : null # one of the subnet's, where it has IPv6
   user_data                   = each.value.boot_data
-  tags                        = merge(each.value.tags, { Name = "${var.cluster_name}-${each.key}" })
+  tags = lookup(var.retags, "instance/${each.key}", merge(
+    each.value.tags, each.value.cost_tags, { Name = "${var.cluster_name}-${each.key}" },
+  ))
 
   # Tokens only, and one hop: no process of a container or behind a proxy gets at the VM's credentials.
   metadata_options {
@@ -50,7 +52,11 @@ resource "aws_instance" "instance" {
   root_block_device {
     encrypted   = true
     volume_type = "gp3"
-    tags        = merge(local.owner, { kedge-node = each.value.node, Name = "${var.cluster_name}-${each.key}-root" })
+    tags = lookup(var.retags, "root/${each.key}", merge(
+      local.owner,
+      each.value.cost_tags,
+      { kedge-node = each.value.node, Name = "${var.cluster_name}-${each.key}-root" },
+    ))
   }
 
   lifecycle {

@@ -23,15 +23,16 @@ resource "aws_ebs_volume" "volume" {
   throughput        = each.value.throughput_mib_per_s
   encrypted         = true
   kms_key_id        = each.value.kms_key
-  tags = merge(
+  tags = lookup(var.retags, "volume/${each.key}", merge(
     local.owner,
+    each.value.cost_tags,
     {
       kedge-volume = each.key
       kedge-node   = each.value.node
       Name         = "${var.cluster_name}-${each.key}"
     },
     can(regex("-p[1-7]$", each.value.zone)) ? { kedge-zone = each.value.zone } : {},
-  )
+  ))
 
   lifecycle {
     ignore_changes = all # grows: [availability_zone, type, iops, throughput, encrypted, kms_key_id, tags]

@@ -7,7 +7,7 @@ resource "azurerm_network_interface" "address" {
   location                       = var.region
   resource_group_name            = var.cloud["resource_group"]
   accelerated_networking_enabled = true
-  tags                           = merge(local.owner, { kedge-node = each.key })
+  tags                           = lookup(var.retags, "address/${each.key}", merge(local.owner, each.value.cost_tags, { kedge-node = each.key }))
 
   ip_configuration {
     name                          = "node"

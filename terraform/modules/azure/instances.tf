@@ -27,7 +27,9 @@ resource "azurerm_network_interface" "instance_nic" {
   location                       = var.region
   resource_group_name            = var.cloud["resource_group"]
   accelerated_networking_enabled = true
-  tags                           = merge(local.owner, { kedge-instance = each.key })
+  tags = lookup(var.retags, "nic/${each.key}", merge(
+    local.owner, each.value.cost_tags, { kedge-instance = each.key },
+  ))
 
   ip_configuration {
     name                          = "own"
@@ -63,7 +65,7 @@ resource "azurerm_linux_virtual_machine" "instance" {
   size                = each.value.shape
   source_image_id     = each.value.image
   custom_data         = base64encode(each.value.boot_data)
-  tags                = each.value.tags
+  tags                = lookup(var.retags, "instance/${each.key}", merge(each.value.tags, each.value.cost_tags))
 
   # A network interface binds only with the VM: to pass one on is to delete this VM and to create the next with it.
   network_interface_ids = [

@@ -85,6 +85,7 @@ variable "instances" {
     tags       = map(string)
     spot       = optional(bool, false)
     ipv6       = optional(bool, false)
+    cost_tags  = optional(map(string), {})
   }))
   default = {}
   validation {
@@ -108,12 +109,13 @@ variable "instances" {
 variable "volumes" {
   description = "Disks by `<node>.<dir>.v<version>`; they outlive VMs unless their kind is `ephemeral`."
   type = map(object({
-    node     = string
-    dir      = string
-    version  = number
-    zone     = string
-    kind     = string
-    size_gib = number
+    node      = string
+    dir       = string
+    version   = number
+    zone      = string
+    kind      = string
+    size_gib  = number
+    cost_tags = optional(map(string), {})
     # Told of disks whose spec says more than their size.
     type                 = optional(string)
     iops                 = optional(number)
@@ -154,8 +156,9 @@ variable "attachments" {
 variable "addresses" {
   description = "Addresses owned by a node rather than by one of its instances, by node."
   type = map(object({
-    zone    = string
-    address = string
+    zone      = string
+    address   = string
+    cost_tags = optional(map(string), {})
   }))
   default = {}
   validation {
@@ -178,4 +181,10 @@ variable "bindings" {
     ])
     error_message = "bindings: the key is the instance; both it and the node's address must be in the rendered set."
   }
+}
+
+variable "retags" {
+  description = "Tags of what stands, by `<word>/<key>`: told by tag runs alone, the only ones that look at tags."
+  type        = map(map(string))
+  default     = {}
 }

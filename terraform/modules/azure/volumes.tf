@@ -26,11 +26,11 @@ resource "azurerm_managed_disk" "volume" {
   disk_size_gb                  = each.value.size_gib
   public_network_access_enabled = false
   network_access_policy         = "DenyAll"
-  tags = merge(local.owner, {
+  tags = lookup(var.retags, "volume/${each.key}", merge(local.owner, each.value.cost_tags, {
     kedge-volume = each.key
     kedge-node   = each.value.node
     kedge-zone   = each.value.zone
-  })
+  }))
 
   lifecycle {
     ignore_changes = all

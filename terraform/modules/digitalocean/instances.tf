@@ -24,10 +24,10 @@ resource "digitalocean_droplet" "instance" {
   ssh_keys      = compact(split(" ", lookup(var.cloud, "ssh_keys", "")))
   user_data     = each.value.boot_data
   droplet_agent = false # the web console's way in
-  tags = concat(
-    [for name, value in each.value.tags : "${name}:${value}"],
+  tags = lookup(var.retags, "instance/${each.key}", concat(
+    [for name, value in merge(each.value.tags, each.value.cost_tags) : "${name}:${value}"],
     ["kedge-zone:${each.value.zone}", var.cloud["firewall_tag"]],
-  )
+  ))
 
   lifecycle {
     ignore_changes = all

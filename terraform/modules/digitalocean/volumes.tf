@@ -19,11 +19,11 @@ resource "digitalocean_volume" "volume" {
   name   = local.volume_names[each.key]
   region = var.region
   size   = each.value.size_gib
-  tags = concat(local.owner, [
+  tags = lookup(var.retags, "volume/${each.key}", concat(local.owner, [
     "kedge-volume:${replace(each.key, ".", "_2e")}",
     "kedge-node:${each.value.node}",
     "kedge-zone:${each.value.zone}",
-  ])
+  ], [for name, value in each.value.cost_tags : "${name}:${value}"]))
 
   lifecycle {
     ignore_changes = all # grows: [name, region, tags]

@@ -16,7 +16,7 @@ resource "google_compute_instance" "instance" {
   name         = local.instance_names[each.key]
   zone         = each.value.zone
   machine_type = each.value.shape
-  labels       = each.value.tags
+  labels       = lookup(var.retags, "instance/${each.key}", merge(each.value.tags, each.value.cost_tags))
   tags         = local.network_tags
 
   # The boot data is for cloud-init. Nobody gets in by keys of the project, by OS Login or by the serial console.
@@ -35,7 +35,7 @@ resource "google_compute_instance" "instance" {
     initialize_params {
       image  = each.value.image
       type   = "pd-balanced"
-      labels = local.labels
+      labels = merge(local.labels, each.value.cost_tags) # for good: Google's provider changes none of a boot disk
     }
   }
 

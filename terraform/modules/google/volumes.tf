@@ -14,15 +14,16 @@ resource "google_compute_disk" "volume" {
   size                   = each.value.size_gib
   provisioned_iops       = each.value.iops
   provisioned_throughput = each.value.throughput_mib_per_s
-  labels = merge(
+  labels = lookup(var.retags, "volume/${each.key}", merge(
     local.labels,
+    each.value.cost_tags,
     {
       kedge-node    = substr(each.value.node, 0, 63)
       kedge-dir     = each.value.dir
       kedge-version = tostring(each.value.version)
     },
     length(each.value.node) > 63 ? { kedge-node-2 = substr(each.value.node, 63, 63) } : {},
-  )
+  ))
 
   dynamic "disk_encryption_key" {
     for_each = each.value.kms_key == null ? [] : [each.value.kms_key]

@@ -20,7 +20,7 @@ resource "hcloud_server" "instance" {
   image              = each.value.image
   location           = split("-", each.value.zone)[0]
   user_data          = each.value.boot_data
-  labels             = each.value.tags
+  labels             = lookup(var.retags, "instance/${each.key}", merge(each.value.tags, each.value.cost_tags))
   placement_group_id = lookup(var.cloud, "placement_group_${each.key}", null)
 
   # Nothing of it is reachable from outside. Hetzner's firewalls would not see private traffic: nftables of the boot

@@ -11,12 +11,12 @@ resource "hcloud_volume" "volume" {
   name     = local.names[each.key]
   size     = each.value.size_gib
   location = split("-", each.value.zone)[0]
-  labels = merge(local.owner, {
+  labels = lookup(var.retags, "volume/${each.key}", merge(local.owner, each.value.cost_tags, {
     kedge-node    = each.value.node
     kedge-dir     = each.value.dir
     kedge-version = each.value.version
     kedge-zone    = each.value.zone
-  })
+  }))
 
   lifecycle {
     ignore_changes = all # grows: [name, location, labels]

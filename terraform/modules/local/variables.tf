@@ -153,3 +153,13 @@ variable "bindings" {
     error_message = "bindings: the key is the instance; both it and the node's address must be in the rendered set."
   }
 }
+
+variable "retags" {
+  description = "Tags of what stands, by `<word>/<key>`: told by tag runs alone, the only ones that look at tags."
+  type        = map(map(string))
+  default     = {}
+  validation {
+    condition     = length(var.retags) == 0
+    error_message = "retags: the local cloud has no tags."
+  }
+}

@@ -39,10 +39,11 @@ resource "upcloud_server" "instance" {
   zone         = var.region
   plan         = each.value.shape
   server_group = lookup(var.cloud, "server_group", null)
-  labels = merge(
+  labels = lookup(var.retags, "instance/${each.key}", merge(
     each.value.tags,
+    each.value.cost_tags,
     contains(keys(local.bound), each.key) ? { kedge-address = local.bound[each.key] } : {},
-  )
+  ))
 
   # Templates with cloud-init read their user data from the metadata service, which answers the VM alone.
   metadata  = true

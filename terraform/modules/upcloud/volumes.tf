@@ -13,11 +13,12 @@ resource "upcloud_storage" "volume" {
   size    = each.value.size_gib
   tier    = coalesce(each.value.type, "maxiops")
   encrypt = var.cloud["encrypt"] == "true"
-  labels = merge(
+  labels = lookup(var.retags, "volume/${each.key}", merge(
     local.owner,
+    each.value.cost_tags,
     { kedge-volume = each.key, kedge-node = each.value.node, kedge-zone = each.value.zone },
     contains(keys(var.addresses), each.value.node) ? { kedge-address = terraform_data.address[each.value.node].output } : {},
-  )
+  ))
 
   lifecycle {
     ignore_changes = all

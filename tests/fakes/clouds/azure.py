@@ -182,6 +182,9 @@ class AzureCloudFake:
             failure = self.failing_operations.pop(0) if new and self.failing_operations else None
             more = self._start(arm_id, lambda: things.ready(arm_id, failure))
             return (201 if new else 200), more, things.shown(arm_id)
+        if method == "PATCH":
+            things.tag(arm_id, body)
+            return 200, (self._start(arm_id, lambda: None) if is_machine else {}), things.shown(arm_id)
         if method == "DELETE":
             if arm_id not in things.by_id:
                 return 204, {}, None

@@ -109,6 +109,12 @@ class Things:
         words = {"start": "running", "deallocate": "deallocated", "poweroff": "stopped"}
         self._there(key)["power"] = words[action]
 
+    def tag(self, key: str, body: Thing) -> None:
+        """The tags of one, all of them; an update of ours says nothing else. Raises `Refusal`."""
+        if set(body) != {"tags"}:
+            raise Refusal(400, "InvalidParameter", f"this fake updates tags alone, not {sorted(body)}")
+        self._there(key)["tags"] = dict(body["tags"])
+
     def shown(self, key: str, *, expand: str = "") -> Thing:
         """One as a GET gives it. Raises `Refusal`."""
         thing = self._there(key)

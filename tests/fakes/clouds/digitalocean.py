@@ -273,6 +273,8 @@ class DigitaloceanFake:
             case ["DELETE", word] if kind == "tags":
                 self.tags.pop(word.lower(), None)
                 return 204, {}, None
+            case ["POST" | "DELETE", word, "resources"] if kind == "tags":
+                return self._tag(word, given["resources"], on=method == "POST")
             case ["POST"]:
                 one = f"{next(self._numbers):08x}-dc84-11e8-981e-3cfdfeaae000"
                 if kind == "firewalls" and [t for t in given.get("tags") or () if t.lower() not in self.tags]:
@@ -292,6 +294,17 @@ class DigitaloceanFake:
                 return 204, {}, None
             case _:
                 raise RefusedError(404, "The resource you requested could not be found.")
+
+    def _tag(self, word: str, resources: list[dict[str, str]], *, on: bool) -> Answer:
+        """Puts a tag that exists on Droplets and volumes, or takes it off."""
+        if word.lower() not in self.tags:
+            raise RefusedError(404, "The resource you requested could not be found.")
+        for one in resources:
+            by_id = self.volumes if one["resource_type"] == "volume" else {str(n): d for n, d in self.droplets.items()}
+            thing = _found(by_id, one["resource_id"])
+            left = [tag for tag in thing["tags"] if tag.lower() != word.lower()]
+            thing["tags"] = [*left, self.tags[word.lower()]] if on else left
+        return 204, {}, None
 
     def _words(self, given: list[str] | None) -> list[str]:
         """Tags come into being by being used; whoever writes one otherwise gets it as it was written first."""

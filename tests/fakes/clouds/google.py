@@ -156,8 +156,8 @@ class GoogleFake:
                 return world.nothing_happens(path)
             case _, "delete":
                 return world.delete(path)
-            case "firewalls", "patch":
-                return world.patch(path, body or {})
+            case _, "setLabels" | "patch":
+                return (world.label if verb == "setLabels" else world.patch)(path, body or {})
         raise Refused(404, "notFound", f"no method {route} in this fake")
 
     def _fixture(self, kind: str, path: str) -> Thing:
@@ -232,6 +232,11 @@ _PATHS: tuple[tuple[str, str, str], ...] = (
     (
         "POST",
         r"projects/(?P<project>[^/]+)/(?P<scope>zones/[^/]+)/(?P<kind>instances)/(?P<name>[^/]+)/(?P<verb>attachDisk|detachDisk)",
+        "{kind}.{verb}",
+    ),
+    (
+        "POST",
+        r"projects/(?P<project>[^/]+)/(?P<scope>zones/[^/]+)/(?P<kind>instances|disks)/(?P<name>[^/]+)/(?P<verb>setLabels)",
         "{kind}.{verb}",
     ),
     (

@@ -70,9 +70,7 @@ class World:
         parent, path = f"projects/{self.project}/{scope}", f"projects/{self.project}/{scope}/{kind}/{body.get('name')}"
         if not NAME.match(str(body.get("name"))):
             raise Refused(400, "invalid", f"Invalid value for field 'resource.name': '{body.get('name')}'")
-        wrong = [v for v in (body.get("labels") or {}).values() if not LABEL.match(v)]
-        if wrong:
-            raise Refused(400, "invalid", f"Invalid value for field 'resource.labels': '{wrong[0]}'")
+        _check_labels(body)
         if path in self.things:
             raise Refused(409, "alreadyExists", f"The resource '{path}' already exists")
         thing = {**body, "id": self._number(), "kind": f"compute#{kind.removesuffix('s')}", "selfLink": BASE + path}
@@ -89,6 +87,18 @@ class World:
         """What is named is another value from now on."""
         thing, (scope, _) = self.get(path), _place_of(path)
         return self._operate(scope, "patch", path, lambda: thing.update(body))
+
+    def label(self, path: str, body: Thing) -> Thing:
+        """setLabels of a VM or a disk: all of them, for whoever knows those there were."""
+        thing, (scope, _) = self.get(path), _place_of(path)
+        _check_labels(body)
+        if body.get("labelFingerprint") != thing.get("labelFingerprint"):
+            raise Refused(412, "conditionNotMet", "Labels fingerprint either invalid or resource labels have changed")
+
+        def finish() -> None:
+            thing.update(labels=body["labels"], labelFingerprint=f"{self._number()}=")
+
+        return self._operate(scope, "setLabels", path, finish)
 
     def delete(self, path: str) -> Thing:
         thing, (scope, kind) = self.get(path), _place_of(path)
@@ -242,6 +252,12 @@ class World:
         taken = {ip for m in self.of("instances") for ip in ips_of(m)} | {a["address"] for a in self.of("addresses")}
         # Google keeps the first two and the last two of a subnetwork.
         return next(str(ip) for n, ip in enumerate(network) if n >= 2 and str(ip) not in taken)
+
+
+def _check_labels(body: Thing) -> None:
+    wrong = [v for v in (body.get("labels") or {}).values() if not LABEL.match(v)]
+    if wrong:
+        raise Refused(400, "invalid", f"Invalid value for field 'resource.labels': '{wrong[0]}'")
 
 
 def short(link: str) -> str:

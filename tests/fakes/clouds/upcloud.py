@@ -121,6 +121,8 @@ class UpcloudServer:
                 return "CreateServer", lambda: (202, _told(things.create_server(given["server"])))
             case "GET", uuid:
                 return "GetServer", lambda: (200, _told(things.server(uuid)))
+            case "PUT", uuid:
+                return "ModifyServer", lambda: (202, _told(things.modify_server(uuid, given["server"])))
             case "POST", uuid, "stop":
                 return "StopServer", lambda: (200, _told(self._stopped(uuid)))
             case "POST", uuid, "storage", "attach":
@@ -140,6 +142,8 @@ class UpcloudServer:
                 return "CreateStorage", lambda: (201, {"storage": things.create_storage(given["storage"])})
             case "GET", uuid:
                 return "GetStorage", lambda: (200, {"storage": things.storage(uuid)})
+            case "PUT", uuid:
+                return "ModifyStorage", lambda: (202, {"storage": things.modify_storage(uuid, given["storage"])})
             case "DELETE", uuid:
                 return "DeleteStorage", lambda: _done(lambda: things.delete_storage(uuid))
         return None

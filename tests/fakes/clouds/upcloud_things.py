@@ -101,6 +101,22 @@ class Things:
             self.groups[made["server_group"]]["servers"]["server"].append(made["uuid"])
         return made
 
+    def modify_server(self, server: str, given: Body) -> Body:
+        """Labels, of one that runs on; whatever else differs would have it stopped first."""
+        found = self.server(server)
+        others = sorted(k for k, v in given.items() if k != "labels" and str(found.get(k)) != str(v))
+        if others:
+            raise RefusedError(409, "SERVER_STATE_ILLEGAL", f"The server {server} runs; not changed: {others}")
+        found["labels"] = {"label": _labels(given["labels"]["label"])}
+        return found
+
+    def modify_storage(self, storage: str, given: Body) -> Body:
+        found = self.storage(storage)
+        if (str(found["size"]), found["title"]) != (given["size"], given["title"]):
+            raise RefusedError(409, "STORAGE_STATE_ILLEGAL", "this fake changes labels alone")
+        found["labels"] = _labels(given["labels"])
+        return found
+
     def stop_server(self, server: str) -> Body:
         found = self.server(server)
         if found["state"] != "started":

@@ -31,6 +31,7 @@ from controlplane.folds import resets as resetfold
 from controlplane.folds import rolls as rollfold
 from controlplane.folds import settings as settingfold
 from controlplane.folds import specorder as specorderfold
+from controlplane.folds import tagging as taggingfold
 from controlplane.folds import topics as topicfold
 from controlplane.folds import windows as windowfold
 from controlplane.folds.edits import Rules, frozen
@@ -147,6 +148,7 @@ _APPLY: Rules = {
     **nodefold.RULES,
     **orderfold.RULES,
     **growthfold.RULES,
+    **taggingfold.RULES,
     **healingfold.RULES,
     **anomalyfold.RULES,
     **quorumfold.RULES,

@@ -134,15 +134,16 @@ class CommandHandler:
         reports: Callable[[ClusterUid], Mapping[str, ReportSeen]] = lambda _: {},
         clock: Clock = utc_now,
         frozen: Callable[[ClusterView], str] = lambda view: "",
+        cost_tags: tuple[str, ...] = (),
     ) -> None:
-        """`clients_must_avoid`: the pool networks of Kedge get their addresses from. `gate` asks the policies.
-        `reports`: the last ones of a cluster's agents, by instance key. `frozen` has words for the freeze a cluster is
-        in, "" where it is in none."""
+        """`cost_tags`: labels that are put on clouds. `clients_must_avoid`: the pool networks of Kedge get their
+        addresses from. `gate` asks the policies. `reports`: the last ones of a cluster's agents, by instance key.
+        `frozen` has words for the freeze a cluster is in, "" where it is in none."""
         self._store = store
         self._last_snapshot = last_snapshot
         self._new_uid, self._clients_must_avoid = new_uid, clients_must_avoid
         self._gate = gate or PolicyGate()
-        self._unbootable = unbootable
+        self._unbootable, self._cost_tags = unbootable, cost_tags
         self._reports, self._clock, self._frozen = reports, clock, frozen
 
     def handle(self, command: Command) -> Outcome:
@@ -184,7 +185,14 @@ class CommandHandler:
     def admission(self, view: ClusterView, document: KafkaClusterDocument, positions: Positions) -> list[Problem]:
         """What speaks against that step from what is in force, warnings too. `plan` and `apply` ask the same."""
         snapshot = self._last_snapshot(view.uid)
-        found = admission_problems(view, document, positions=positions, snapshot=snapshot, unbootable=self._unbootable)
+        found = admission_problems(
+            view,
+            document,
+            positions=positions,
+            snapshot=snapshot,
+            unbootable=self._unbootable,
+            cost_tags=self._cost_tags,
+        )
         if self._clients_must_avoid is not None:
             found = [*found, *pool_problems(document, self._clients_must_avoid, positions)]
         return found

@@ -31,6 +31,7 @@ from controlplane.notices.binding import NotifierBinding
 from controlplane.portal.audit.binding import AuditTopicBinding
 from controlplane.portal.oidc.binding import OidcBinding
 from events.secrets import remember
+from providers.costtags import list_problem
 from providers.tf.mirror import ProviderMirror
 
 LONGEST_CALL_S = 10.0
@@ -72,6 +73,10 @@ class Settings(BaseSettings):
     server_addresses: tuple[str, ...] = Field(
         default=(),
         description="where servers dial brokers from, addresses or networks: firewalls let them in; empty: found",
+    )
+    cost_tags: tuple[str, ...] = Field(
+        default=(),
+        description="labels of specs, by key, that are put as cost tags on what is made in clouds; empty: none",
     )
     portal_host: str = Field(
         default="", description="an address of this machine to serve the portal and the API at, over TLS"
@@ -216,6 +221,13 @@ class Settings(BaseSettings):
         for place in places:
             server_network(place)
         return places
+
+    @field_validator("cost_tags")
+    @classmethod
+    def _cost_tags(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
+        if problem := list_problem(keys):
+            raise ValueError(problem)
+        return keys
 
     @field_validator("log_level")
     @classmethod

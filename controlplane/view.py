@@ -12,6 +12,7 @@ from controlplane.replacement import ALIVE, Phase
 from controlplane.specsource import SpecSource
 from controlplane.views.agents import AgentOrderView
 from controlplane.views.chaos import ChaosView as ChaosView
+from controlplane.views.costtags import CostTagsView
 from controlplane.views.evacuations import EvacuationView as EvacuationView
 from controlplane.views.external import ExternalView
 from controlplane.views.games import GameView as GameView
@@ -322,6 +323,10 @@ class ClusterView:
     directories, by id."""
     volume_sizes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """GiB of the volumes that were asked to grow, by key: their planned size is that of their making."""
+    cost_tags: Mapping[str, CostTagsView] = field(default_factory=lambda: MappingProxyType({}))
+    """Of VMs that were given others than they were made with, by instance key: see `tags_on`."""
+    taggings: int = 0
+    """Tag runs asked for, ever."""
     cures: tuple[PastCure, ...] = ()
     """What was done about findings of agents, oldest first."""
     switches: Mapping[str, SwitchView] = field(default_factory=lambda: MappingProxyType({}))

@@ -133,6 +133,9 @@ from events.source_facts import SourceAccepted as SourceAccepted
 from events.source_facts import SourceApplied as SourceApplied
 from events.source_facts import SourceChanged as SourceChanged
 from events.source_facts import SourceRewritten as SourceRewritten
+from events.tag_facts import TaggingCompleted as TaggingCompleted
+from events.tag_facts import TaggingFailed as TaggingFailed
+from events.tag_facts import TaggingRequested as TaggingRequested
 from events.topic_facts import TopicsDeclared as TopicsDeclared
 from events.volume_facts import GrowthCompleted as GrowthCompleted
 from events.volume_facts import GrowthRequested as GrowthRequested

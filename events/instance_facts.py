@@ -96,6 +96,8 @@ class PlannedInstance:
     port: int = 0
     """TCP port a broker serves clients on for life, 0 for that of the document in force at its intent; and for who is
     no broker."""
+    cost_tags: Mapping[str, str] | None = None
+    """Labels of the spec it is made with as tags, with its disks and its node's address; None for none."""
     member: PlannedMember | None = None
     """The server of the ensemble beside the broker, None for a VM with one service."""
 

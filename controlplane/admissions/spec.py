@@ -1,6 +1,6 @@
 """May this document come into force on that cluster? Asked by `plan` and by `apply`, so both give one answer."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from controlplane.admissions.migration import in_force, migration_admission, newborn_problems
@@ -21,6 +21,7 @@ from planner.observed import KafkaSnapshot
 from planner.rollout.desired import DEFAULT_HEAP_MIB
 from providers.base import Place
 from providers.catalog import catalog
+from providers.costtags import misfit
 from providers.registry import names
 
 _OF_POOL = ("machine", "alternatives", "spot", "ipv6")
@@ -38,9 +39,14 @@ def admission_problems(
     positions: Positions,
     snapshot: KafkaSnapshot | None,
     unbootable: Unbootable = lambda place, machine, version, revision: "",
+    cost_tags: Collection[str] = (),
 ) -> list[Problem]:
-    """What refuses the step from what is in force, warnings too."""
-    missing = _clouds(document, positions) or [*_places(document, positions), *_heaps(document, positions)]
+    """What refuses the step from what is in force, warnings too. `cost_tags`: labels the server puts on clouds."""
+    missing = _clouds(document, positions) or [
+        *_places(document, positions),
+        *_heaps(document, positions),
+        *_cost_tags(document, positions, cost_tags),
+    ]
     if missing:
         return missing
     before = in_force(view, document)
@@ -111,6 +117,19 @@ def _heaps(document: KafkaClusterDocument, positions: Positions) -> Iterator[Pro
                 )
                 fix = "Use a larger machine, or lower `heapMib` or `zookeeperHeapMib`."
                 yield positions.problem(p.MEMBERS, ("spec", "pools", index, field), message, fix)
+
+
+def _cost_tags(document: KafkaClusterDocument, positions: Positions, listed: Collection[str]) -> Iterator[Problem]:
+    """A label that is on the server's list and that a cloud of the spec cannot hold as it is written."""
+    labels = document.metadata.labels
+    for key in sorted(set(listed) & labels.keys()):
+        for cloud in sorted({pool.place.cloud for pool in document.spec.pools}):
+            if why := misfit(cloud, key, labels[key]):
+                message = (
+                    f"label `{key}` is put on what is made in {cloud} (`cost_tags` of the server's settings): {why}"
+                )
+                fix = "Write it as the cloud can hold it, take the label away, or have its key taken off `cost_tags`."
+                yield positions.problem(p.COST_TAG, ("metadata", "labels", key), message, fix)
 
 
 def _architectures(

@@ -90,6 +90,7 @@ def api_of(
         query_limit_s=settings.query_limit_s,
         prices=partial(read_price_book, settings.home),
         unbootable=partial(unbootable_in, hands.clouds),
+        cost_tags=settings.cost_tags,
         packet_filter=partial(packet_filter_in, hands.clouds, networks.cidr_at, declared=settings.server_addresses),
         console_page=partial(console_page_in, hands.clouds),
         places_offered=partial(places_in, hands.clouds, settings),

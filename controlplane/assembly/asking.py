@@ -45,6 +45,7 @@ def asking_of(ground: Ground, loop: Loop) -> Asking:
         clients_must_avoid=settings.networks.pool,
         gate=gate,
         unbootable=partial(unbootable_in, loop.hands.clouds),
+        cost_tags=settings.cost_tags,
         reports=partial(reports_of, ground.latest),
         frozen=lambda view: frozen_words(view, loop.freezes.left(utc_now()), utc_now()),
     )

@@ -65,6 +65,7 @@ def loop_of(ground: Ground) -> Loop:
         workers=settings.workers,
         rest_s=settings.rest_s,
         loss_grace_s=settings.loss_grace_s,
+        cost_tags=settings.cost_tags,
         wake=hands.bell.ring,
         networks=networks,
         images=images,

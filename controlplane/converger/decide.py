@@ -56,6 +56,7 @@ from controlplane.converger.rolls.putoff import paced
 from controlplane.converger.rolls.reconfigurations import reconfiguration_step
 from controlplane.converger.rolls.refusals import refusal_left_step
 from controlplane.converger.rolls.replacements import replacement_step
+from controlplane.converger.rolls.tagging import tagging_step, tags_left_step
 from controlplane.converger.running.livesettings import settings_in_hand_step, settings_left_step, settings_step
 from controlplane.converger.running.restarts import restart_in_hand_step, restart_step
 from controlplane.converger.running.settingtrial import settings_watch_step
@@ -140,6 +141,7 @@ NEXT: tuple[Step, ...] = (
     external_drain_step,
     server_move_step,
     migration_begin_step,
+    tagging_step,
     finalisation_step,
     replication_step,
     placement_step,
@@ -147,6 +149,7 @@ NEXT: tuple[Step, ...] = (
     leader_order_step,
     rebalance_step,
     image_left_step,
+    tags_left_step,
 )
 """What begins something new."""
 

@@ -116,14 +116,16 @@ class Converger:
         images: ImageKeeper | None = None,
         freezes: FreezeKeeper | None = None,
         order: SpecOrderKeeper | None = None,
+        cost_tags: tuple[str, ...] = (),
     ) -> None:
         """`rest_s`: how long a cluster without work is left alone; `wake` is told who moved and wants the next tick;
         `networks` looks after the networks Kedge makes, where it makes any; `images` keeps the image catalogue;
         `freezes` keeps those of the settings and those people declare; `order` what stages have in hand.
+        `cost_tags`: labels, by key, that are put on what is made in clouds.
         """
         self._ports = ports
         self._rest = timedelta(seconds=rest_s)
-        self._loss_grace_s = loss_grace_s
+        self._loss_grace_s, self._cost_tags = loss_grace_s, cost_tags
         self._wake = wake
         self._networks = networks
         self._freezes = freezes or FreezeKeeper()
@@ -317,7 +319,9 @@ class Converger:
             now, allowance = self._ports.clock(), self._brake.allowance(view)
             image = self._images.offer(view, now)
             freezes, order = self._freezes.left(now), self._order.waits(view, now)
-            situation = Situation(view, seen, now, allowance, self._loss_grace_s, freezes, image, order)
+            situation = Situation(
+                view, seen, now, allowance, self._loss_grace_s, freezes, image, order, self._cost_tags
+            )
             verdict = decide(situation)
             if is_counted(verdict):
                 verdict, view, events = self._take(situation)

@@ -276,6 +276,8 @@ class Situation:
     """What the image catalogue means for the cluster."""
     order: StageWait | None = None
     """Who of earlier stages goes before it with what it has in hand."""
+    cost_tags: tuple[str, ...] = ()
+    """Labels, by key, that the server's settings let through to clouds."""
     repairs_only: bool = False
     """Nothing voluntary may begin now: a step that has both names what is left of it, or None."""
 

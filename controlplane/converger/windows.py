@@ -113,12 +113,14 @@ BEGINNINGS: Mapping[str, Beginning] = {
         Begins.VOLUNTARY, "every service is restarted for it, brokers twice", of_spec=True
     ),
     "finalisation_step": Beginning(Begins.VOLUNTARY, "it closes the way back", of_spec=True),
+    "tagging_step": Beginning(_ENDS, "cost tags stop no process and move no data"),
     "replication_step": Beginning(Begins.VOLUNTARY, "moves replicas"),
     "placement_step": Beginning(Begins.VOLUNTARY, "moves replicas"),
     "hot_broker_step": Beginning(Begins.VOLUNTARY, "changes who leads, which clients notice"),
     "leader_order_step": Beginning(Begins.VOLUNTARY, "changes who leads, which clients notice"),
     "rebalance_step": Beginning(Begins.VOLUNTARY, "moves replicas"),
     "image_left_step": Beginning(_ENDS, "only says why an image is not rolled to"),
+    "tags_left_step": Beginning(_ENDS, "only says which cost tags are missing"),
 }
 """By the name of the step. A step that is not in it cannot be in the ladder: a test says so."""
 

@@ -205,6 +205,8 @@ class PortalServices:
     """What clouds sell, as it is now. Raises `PlaceUnknown` when the home's `catalog.yaml` makes no sense."""
     unbootable: Unbootable = lambda place, machine, version, revision: ""
     """Why no VM of a machine could serve in a place, by the settings of its cloud."""
+    cost_tags: tuple[str, ...] = ()
+    """Labels, by key, that are put as tags on what is made in clouds."""
     packet_filter: Callable[[ClusterView, InstanceView], str] = lambda view, instance: ""
     """The rules of a VM that filters packets itself, "" of any other."""
     console_page: ConsolePage = no_console_page

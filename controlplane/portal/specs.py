@@ -127,7 +127,12 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
         wanted = replace(view, document=document, generation=view.generation + (view.document != document))
         plan, snapshot = _planned(services, view, document, warnings=warnings, brake=services.brake(wanted))
         problems += admission_problems(
-            view, document, positions=positions, snapshot=snapshot, unbootable=services.unbootable
+            view,
+            document,
+            positions=positions,
+            snapshot=snapshot,
+            unbootable=services.unbootable,
+            cost_tags=services.cost_tags,
         )
         problems += pool_problems(document, services.networks.pool().cidr, positions)
         plan = replace(plan, networks=services.networks.planned(replace(view, document=document)))
@@ -154,7 +159,7 @@ def _planned(
     person is not to be told that nothing moves because nothing was there a minute, or ten seconds, ago."""
 
     def plan_by(snapshot: KafkaSnapshot | None) -> Preview:
-        plan = preview(view, document, snapshot=snapshot, warnings=warnings, brake=brake)
+        plan = preview(view, document, snapshot=snapshot, warnings=warnings, brake=brake, cost_tags=services.cost_tags)
         age = max(timedelta(), services.clock() - snapshot.at).total_seconds() if snapshot else None
         return replace(plan, sizes_age_s=age)
 

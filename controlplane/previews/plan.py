@@ -6,7 +6,7 @@ force on the cluster, and the steps. Bytes and seconds are left out: they grow w
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from controlplane.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, MIB, nic_bytes_per_s, usable_bytes_per_s
@@ -37,6 +37,7 @@ from planner.rollout.order import who_leads
 from planner.rollout.setting_change import SettingChange, setting_changes
 from planner.rollout.setting_class import SettingClass
 from planner.rollout.steps import RolloutAssumptions, RolloutPlan, rollout_plan
+from providers.costtags import FORMS
 from providers.racks import RackKind, racks_of
 
 NO_ADDRESS_SURVIVES = (
@@ -52,6 +53,7 @@ ONE_CONTROLLER = (
 
 _PARTS = ("the document", "what is in force on the cluster", "the steps")
 
+TAGGED = "put as a cost tag on VMs, disks and addresses in place, one node at a time; no restart"
 IN_PLACE = "grown in place, one node at a time; no restart"
 NEW_DISKS = "brokers move to new VMs with new disks"
 HEAP_RESTARTS = "the services are restarted in place: a heap is fixed when Java starts"
@@ -108,9 +110,10 @@ def preview(
     snapshot: KafkaSnapshot | None,
     warnings: Sequence[str] = (),
     brake: str = "",
+    cost_tags: Collection[str] = (),
 ) -> Preview:
     """The plan of a document. `view` is the living cluster of that name, or an empty one; `brake` is told where the
-    plan replaces VMs. Pure."""
+    plan replaces VMs; `cost_tags` are the labels that are put on clouds. Pure."""
     exists = view.document is not None
     changes = differences(view.document, document) if view.document else ()
     wanted = replace(view, document=document)
@@ -140,6 +143,7 @@ def preview(
     if view.document:
         effects = {**_process_effects(changes, nodes), **_disk_effects(changes, document)}
         effects |= _setting_effects(view.document, document, nodes)
+        effects |= _label_effects(changes, document, cost_tags)
     moves = (*pools_that_move(view, document, rollout, snapshot), *externals_told(view, document, snapshot))
     then = shares_of_newcomers(wanted, document, nodes, snapshot) if exists else ()
     return Preview(
@@ -213,6 +217,15 @@ def _heap_effect(pool: str, nodes: Sequence[NodeChange], *, beside: bool) -> str
     if replaced:
         return f"{HEAP_RESTARTS}; the replaced VMs are started with it" if restarted else "comes with the replaced VMs"
     return HEAP_RESTARTS if restarted else "changes nothing: the services have it"
+
+
+def _label_effects(
+    changes: Iterable[FieldChange], document: KafkaClusterDocument, listed: Collection[str]
+) -> dict[str, str]:
+    """Labels that become cost tags, or are none any more, where any cloud of the spec has tags."""
+    tagged = any(pool.place.cloud in FORMS for pool in document.spec.pools)
+    paths = {f"metadata.labels[{key}]" for key in listed}
+    return {change.path: TAGGED for change in changes if tagged and change.path in paths}
 
 
 def _disk_effects(changes: Iterable[FieldChange], new: KafkaClusterDocument) -> dict[str, str]:

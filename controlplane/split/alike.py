@@ -9,7 +9,7 @@ from controlplane.clouds import settings_file_of
 from controlplane.settings import Settings
 from providers.registry import names
 
-_SETTINGS = ("networks", "freezes", "max_rolling", "max_surge_per_account", "metrics", "logs")
+_SETTINGS = ("networks", "freezes", "max_rolling", "max_surge_per_account", "metrics", "logs", "cost_tags")
 
 
 def files_alike(settings: Settings) -> dict[str, str]:

@@ -153,6 +153,7 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
         clients_must_avoid=settings.networks.pool,
         gate=gate,
         unbootable=partial(unbootable_in, clouds),
+        cost_tags=settings.cost_tags,
         reports=partial(reports_of, latest),
         frozen=lambda view: frozen_words(view, freezes.left(utc_now()), utc_now()),
     )
@@ -215,6 +216,7 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
         query_limit_s=settings.query_limit_s,
         prices=partial(read_price_book, settings.home),
         unbootable=partial(unbootable_in, clouds),
+        cost_tags=settings.cost_tags,
         console_page=partial(console_page_in, clouds),
         places_offered=partial(places_in, clouds, settings),
         gate=gate,

@@ -43,7 +43,10 @@ class Metadata(Part):
     name: DnsLabel = classed(IDENTITY, "Name of the cluster, unique among the living ones.")
     owner: OneLine = classed(BEHAVIOURAL, "Team or person to ask. Shown, never interpreted.", default="")
     labels: dict[CloudWord, OneLine] = classed(
-        BEHAVIOURAL, "Labels for people and searches. They are not put on VMs.", default_factory=dict
+        BEHAVIOURAL,
+        "Labels for people and searches. Those that `cost_tags` of the server's settings names are put as tags on what "
+        "is made in clouds, and changed there in place.",
+        default_factory=dict,
     )
 
 

@@ -177,6 +177,7 @@ PUBLIC = _kind(64, "plaintext on public addresses", "Whoever is on the way reads
 IPV6 = _kind(66, "IPv6 not possible", "A VM has what its cloud and its network give it, when it is made.")
 
 DISK_OPTIONS = _kind(67, "disk not offered", "A volume has what its cloud sells, from the day it is made.")
+COST_TAG = _kind(68, "label that cannot be a cost tag", "A bill told apart by other words than the label's misleads.")
 
 # A change.
 IMMUTABLE = _kind(70, "immutable field changed", "Names, places and roles of what lives cannot change under it.")

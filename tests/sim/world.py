@@ -102,6 +102,8 @@ class World:
     def __init__(self, *, seed: int = 0, crash_at: int = -1, tick_s: float = 1.0, version: str = "4.1.1") -> None:
         self.freezes: tuple[Freeze, ...] = ()
         """In force from the next start of the server on, as those of its settings are."""
+        self.cost_tags: tuple[str, ...] = ()
+        """Labels that are put on clouds, from the next start of the server on."""
         self.brake: FleetBrake | None = None
         self.images: ImageKeeper | None = None
         self.order: SpecOrderKeeper | None = None
@@ -221,6 +223,7 @@ class World:
             images=self.images,
             order=self.order,
             freezes=FreezeKeeper(self.freezes),
+            cost_tags=self.cost_tags,
         )
 
     def _right_to_act(self, own: Epoch) -> Epoch:

@@ -14,6 +14,7 @@ from controlplane.converger.clouds.rendering import place_of_intent
 from controlplane.converger.clouds.unmounting import unmounted_by_hand, unmounting_step
 from controlplane.converger.observation import InventorySeen, JobSeen
 from controlplane.converger.rolls.growth import grown_step
+from controlplane.converger.rolls.tagging import tagged_step
 from controlplane.converger.verdict import Situation, StartRun, TerminateInstance, Verdict, act, record, wait
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView
@@ -45,6 +46,8 @@ def intent_step(situation: Situation) -> Verdict | None:
 def _follow(situation: Situation, intent: IntentView) -> Verdict:
     job = situation.seen.jobs.get(job_id(intent))
     what = f"{intent.kind} of {', '.join(intent.keys)}"
+    if intent.kind == "tag" and (ended := tagged_step(intent, job, what)) is not None:
+        return ended
     if job is None:
         return _start(situation, intent, what)
     if job.is_open:

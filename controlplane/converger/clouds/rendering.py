@@ -20,6 +20,7 @@ from providers.base import (
     Place,
     Resources,
     RunKind,
+    Tagging,
     TerraformRun,
     VolumeResource,
 )
@@ -47,7 +48,7 @@ def terraform_run(
     kind, place = RunKind(intent.kind), place_of_intent(view, intent)
     view = _only_in(view, place)
     dead = {i.key for i in view.alive() if i.lost or i.key in gone}
-    if kind not in (RunKind.RELEASE, RunKind.GROW):
+    if kind not in (RunKind.RELEASE, RunKind.GROW, RunKind.TAG):
         dead -= set(intent.keys)
     standing = [i for i in _standing(view, intent, kind) if i.key not in dead]
     forget = frozenset(f for key in dead for f in (f"instance/{key}", *_ties(view.instances[key])))
@@ -76,6 +77,7 @@ def terraform_run(
         deletes=_deletes(view, intent, kind) - forget,
         forget=forget,
         grows={f"volume/{v}": view.volume_sizes[v] for v in intent.volumes} if kind is RunKind.GROW else {},
+        tagging=_tagging(view, intent) if kind is RunKind.TAG else None,
         adopts=_adopted(view, intent, place, installation_id, boot_data),
     )
 
@@ -113,7 +115,7 @@ def _made(
     view: ClusterView, there: list[InstanceView], place: Place, installation_id: str, boot_data: BootData
 ) -> Resources:
     volumes = {v.key: _volume(view, i, v) for i in there for v in i.planned.volumes}
-    owners = {i.node: i.planned.rack for i in there if _owns_address(i)}
+    owners = {i.node: i for i in there if _owns_address(i)}
     return Resources(
         installation_id=installation_id,
         cluster_uid=view.uid,
@@ -122,7 +124,7 @@ def _made(
         instances=tuple(_instance(i, boot_data(i)) for i in there),
         volumes=tuple(volumes[k] for k in sorted(volumes)),
         attachments=tuple(a for i in there if has_ties(i) for a in _attachments(i)),
-        addresses=tuple(AddressResource(n, zone) for n, zone in sorted(owners.items())),
+        addresses=tuple(_address(i) for _, i in sorted(owners.items())),
         bindings=tuple(Binding(i.node, i.key) for i in there if has_ties(i) and _owns_address(i)),
     )
 
@@ -140,6 +142,7 @@ def _volume(view: ClusterView, instance: InstanceView, volume: PlannedVolume) ->
         iops=told.iops,
         throughput_mib_per_s=told.throughput_mib_per_s,
         kms_key=told.kms_key,
+        cost_tags=instance.planned.cost_tags or {},
     )
 
 
@@ -181,6 +184,7 @@ def _instance(instance: InstanceView, boot_data: str) -> InstanceResource:
         made_from=_made_from(planned.image),
         spot=planned.spot,
         ipv6=planned.ipv6,
+        cost_tags=planned.cost_tags or {},
     )
 
 
@@ -209,8 +213,22 @@ def _addresses(view: ClusterView, intent: IntentView, kind: RunKind) -> tuple[Ad
     if kind is RunKind.DESTROY:
         return ()
     unmade = {i.key for i in view.alive() if i.phase is Phase.REQUESTED and _makes_address(i)} - set(intent.keys)
-    nodes = {i.node: i.planned.rack for i in view.alive() if _owns_address(i) and i.key not in unmade}
-    return tuple(AddressResource(n, zone) for n, zone in sorted(nodes.items()))
+    nodes = {i.node: i for i in view.alive() if _owns_address(i) and i.key not in unmade}
+    return tuple(_address(i) for _, i in sorted(nodes.items()))
+
+
+def _address(instance: InstanceView) -> AddressResource:
+    planned = instance.planned
+    return AddressResource(instance.node, planned.rack, cost_tags=planned.cost_tags or {})
+
+
+def _tagging(view: ClusterView, intent: IntentView) -> Tagging:
+    """The cost tags of a VM, of its disks and of its node's address: of whatever of them the module tags in place."""
+    instance = view.instances[intent.keys[0]]
+    asked = view.cost_tags[instance.key]
+    targets = {f"instance/{instance.key}", *(f"volume/{v.key}" for v in instance.planned.volumes)}
+    targets |= {f"address/{instance.node}"} if _owns_address(instance) else set()
+    return Tagging(frozenset(targets), asked.asked or {}, frozenset(asked.dropped))
 
 
 def _makes_address(instance: InstanceView) -> bool:

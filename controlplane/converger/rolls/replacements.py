@@ -28,10 +28,12 @@ from controlplane.converger.rolls.succession import (
     superseded,
     that_others_wait_for,
 )
+from controlplane.converger.rolls.tagging import wanted_tags
 from controlplane.converger.running.toldsettings import config_to_make, needs_restart, settings_to_make
 from controlplane.converger.verdict import Situation, SurgeAsk, SurgeShare, Verdict, Wait, record, wait
 from controlplane.folds.growth import size_of
 from controlplane.folds.images import outdated_image
+from controlplane.folds.tagging import tags_on
 from controlplane.healingswitch import is_being_cured, why_not
 from controlplane.members import member_of, next_member_id
 from controlplane.places import place_of, planned_place
@@ -371,7 +373,8 @@ def _plan_instance(
     new_dirs = _new_dirs(view, old) if heir and want.service == "broker" else ()
     volumes = volumes_of_node(view, line) if heir and not new_disk else new_volumes(view, want, past)
     volumes = with_new_ones(view, want, volumes, new_dirs, past) if new_dirs else volumes
-    cloud_way = way(stays.cloud if stays else want.place.partition("/")[0])
+    cloud = stays.cloud if stays else want.place.partition("/")[0]
+    cloud_way = way(cloud)
     config, settings = _config_to_make(view, want, refused=refused_settings(situation))
     if want.service == "zookeeper":
         config, settings = None, {}
@@ -400,7 +403,14 @@ def _plan_instance(
         ipv6=want.ipv6,
         relieves=relieved,
         vm_address=want.service == "controller" and cloud_way is Handover.NONE,
+        cost_tags=_cost_tags(situation, old if heir and not relieved else None, cloud),
     )
+
+
+def _cost_tags(situation: Situation, heir_of: InstanceView | None, cloud: str) -> Mapping[str, str] | None:
+    """Those of the disk and the address it takes over, so that all it has are changed together later; else today's."""
+    tags = tags_on(situation.view, heir_of).tags if heir_of is not None else wanted_tags(situation, cloud)
+    return tags or None
 
 
 def _place_to_stay_in(view: ClusterView, past: Sequence[InstanceView], want: DesiredNode) -> facts.PlannedPlace | None:

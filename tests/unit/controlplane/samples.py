@@ -15,6 +15,7 @@ from controlplane.view import (
     VoterChangeView,
 )
 from controlplane.views.agents import AgentOrderView
+from controlplane.views.costtags import CostTagsView
 from controlplane.views.games import GameView, PlayedView
 from controlplane.views.healing import DemotionView
 from controlplane.views.intents import IntentView
@@ -31,6 +32,7 @@ from tests.unit.controlplane.migration_samples import MIGRATION_SAMPLES, migrati
 from tests.unit.controlplane.topic_samples import TOPIC_SAMPLES, topic_states
 
 A1, A2, CA1, CA2 = "brokers-a-0.g1", "brokers-a-0.g2", "controllers-a-0.g1", "controllers-a-0.g2"
+_TAGGED = {A1: CostTagsView({"env": "test"}, {"team": "payments"}, ("env",))}
 
 AGENT_BUILT = facts.AgentBuilt(
     "cp311-x86_64", "https://mirror.example/kedge-agent-0.2.0-cp311-x86_64.tar.gz", "ab" * 32, 9_000_000, "c2lnbmVk"
@@ -122,6 +124,9 @@ SAMPLES: tuple[object, ...] = (
     facts.BindCompleted("intent-3"),
     facts.GrowthRequested("intent-9", A1, {"brokers-a-0.data.v1": 200}, "brokers-a-0: disk 100 -> 200 GiB"),
     facts.GrowthCompleted("intent-9"),
+    facts.TaggingRequested("intent-8", A1, {"team": "payments"}, ("env",), "cost tags team=payments; without env"),
+    facts.TaggingCompleted("intent-8"),
+    facts.TaggingFailed("intent-8", "the credentials may not tag"),
     facts.RetireRequested("intent-4", (A1,), ("brokers-a-0.data.v1",), "empty, stopped and unregistered"),
     facts.RetireCompleted("intent-4"),
     facts.ReplacementCompleted("brokers-a-0", A1, A2),
@@ -294,6 +299,9 @@ def states() -> Mapping[type, ClusterView]:
         facts.BindCompleted: a_view(heir, intents=_open("intent-3", "bind", CA2)),
         facts.GrowthRequested: a_view(_old(Phase.JOINED)),
         facts.GrowthCompleted: a_view(_old(Phase.JOINED), intents=_open("intent-9", "grow", A1)),
+        facts.TaggingRequested: a_view(_old(Phase.JOINED)),
+        facts.TaggingCompleted: a_view(_old(Phase.JOINED), intents=_open("intent-8", "tag", A1), cost_tags=_TAGGED),
+        facts.TaggingFailed: a_view(_old(Phase.JOINED), intents=_open("intent-8", "tag", A1), cost_tags=_TAGGED),
         facts.RetireRequested: a_view(_old(Phase.FENCED)),
         facts.DestroyCompleted: a_view(intents=_open("intent-6", "destroy", A1)),
         facts.RetireCompleted: a_view(_old(Phase.RETIRING), intents=_open("intent-4", "retire", A1)),

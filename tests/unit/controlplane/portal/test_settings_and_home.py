@@ -70,6 +70,8 @@ def test_loopback_is_allowed(host: str) -> None:
         ({"agent_host": "10.0.0.1", "credential_life_s": 1}, "KEDGE_CREDENTIAL_LIFE_S"),
         ({"server_addresses": ("10.0.0.0/8",)}, "KEDGE_SERVER_ADDRESSES.*wider than a /16"),
         ({"server_addresses": ("kedge.example",)}, "no IPv4 address or network"),
+        ({"cost_tags": ("team", "kedge-node")}, "KEDGE_COST_TAGS.*Kedge's own"),
+        ({"cost_tags": ("team", "Team")}, "listed twice"),
     ],
 )
 def test_agents_are_served_where_they_can_call(given: dict[str, object], why: str) -> None:

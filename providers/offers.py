@@ -1,7 +1,7 @@
 """What a region sells and for how much: the shipped catalogue with the figures of `catalog.yaml` laid over it. Pure."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
@@ -9,7 +9,7 @@ from typing import Any
 
 from providers.catalogfile import UNKNOWN, CatalogFile
 from providers.figures import HOURS_PER_MONTH, Figure, Price
-from providers.overrides import DiskIn, MachineIn, RegionIn
+from providers.overrides import DiskIn, MachineIn, RegionIn, RootDiskIn
 from providers.racks import Racks, racks_in
 
 
@@ -65,12 +65,40 @@ class DiskOffer:
     iops: Figure | None
     bytes_per_s: Figure | None
     price_per_gib_month: Price | None
+    price_per_month_up_to: Mapping[int, Price] = field(default_factory=dict)
+    """Where disks are sold by size: of one, by the most GiB it may have."""
+
+    def monthly(self, gib: Decimal) -> Price | None:
+        """Of one disk of that size a month; None where nobody read a price, or none that large is sold."""
+        if self.price_per_month_up_to:
+            sizes = [size for size in self.price_per_month_up_to if size >= gib]
+            return self.price_per_month_up_to[min(sizes)] if sizes else None
+        each = self.price_per_gib_month
+        return each and Price(each.value * gib, each.source, each.read, each.currency)
 
     def figures(self) -> Iterator[tuple[str, Figure | None]]:
         """Every figure by name, unknown ones too."""
         yield "iops", self.iops
         yield "bytes_per_s", self.bytes_per_s
         yield "price_per_gib_month", self.price_per_gib_month
+        for gib, price in sorted(self.price_per_month_up_to.items()):
+            yield f"price_per_month_up_to {gib}", price
+
+
+@dataclass(frozen=True, slots=True)
+class RootDiskOffer:
+    """The disk a VM starts from. `in_machine`: its price is the machine's. `gib` is None where its image decides, and
+    nobody read what that has."""
+
+    type: str
+    in_machine: bool
+    gib: Figure | None
+    disk: DiskOffer
+
+    @property
+    def monthly(self) -> Price | None:
+        """Of one; None where its size or its price is unknown."""
+        return self.disk.monthly(self.gib.value) if self.gib is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +109,11 @@ class Offers:
     region: str
     machines: MappingProxyType[str, MachineOffer]
     disks: MappingProxyType[str, DiskOffer]
+    root_disk: RootDiskOffer
     racks: tuple[Racks, ...] = ()
     cross_zone_per_gib: Price | None = None
     egress_per_gib: Price | None = None
+    ipv6_per_month: Price | None = None
     unmatched: tuple[str, ...] = ()
 
     def machine(self, name: str) -> MachineOffer | None:
@@ -95,6 +125,7 @@ class Offers:
         """Names of figures that were read too long ago, as in `m7g.large price_per_hour`."""
         named = [(offer.type, *f) for offer in self.machines.values() for f in offer.figures()]
         named += [(disk.kind, *f) for disk in self.disks.values() for f in disk.figures()]
+        named += [("root disk", "gib", self.root_disk.gib), ("IPv6 address", "a month", self.ipv6_per_month)]
         traffic = {"cross_zone_per_gib": self.cross_zone_per_gib, "egress_per_gib": self.egress_per_gib}
         named += [("traffic", *figure) for figure in traffic.items()]
         return tuple(f"{what} {name}" for what, name, figure in named if figure and figure.is_old(today))
@@ -106,14 +137,17 @@ def offers(shipped: CatalogFile, region: str, override: RegionIn) -> Offers:
     sizes = {own: size for size, own in shipped.raw["shapes"].items()}
     machines = {t: _machine(shipped, override, t, sizes.get(t, "")) for t in known}
     unmatched = [*(t for t in override.machines if t not in known), *(k for k in override.disks if k not in disks)]
+    sold = {kind: _disk(shipped, override, kind) for kind in disks}
     return Offers(
         shipped.cloud,
         region,
         MappingProxyType(machines),
-        MappingProxyType({kind: _disk(shipped, override, kind) for kind in disks}),
+        MappingProxyType(sold),
+        _root_disk(shipped, override, sold),
         racks_in(shipped),
         override.price(override.traffic.cross_zone_per_gib),
         override.price(override.traffic.egress_per_gib),
+        override.price(override.addresses.ipv6_per_month),
         tuple(unmatched),
     )
 
@@ -157,7 +191,24 @@ def _disk(shipped: CatalogFile, override: RegionIn, kind: str) -> DiskOffer:
         override.figure(over.iops) or _shipped(shipped, told, ("iops",)),
         override.figure(over.bytes_per_s) or _shipped(shipped, told, ("bytes_per_s",)),
         override.price(over.price_per_gib_month),
+        _by_size(override, over),
     )
+
+
+def _by_size(override: RegionIn, over: DiskIn | RootDiskIn) -> Mapping[int, Price]:
+    told = {gib: override.price(price) for gib, price in over.price_per_month_up_to.items()}
+    return MappingProxyType({gib: price for gib, price in told.items() if price is not None})
+
+
+def _root_disk(shipped: CatalogFile, override: RegionIn, sold: Mapping[str, DiskOffer]) -> RootDiskOffer:
+    told: Mapping[str, Any] = shipped.raw["root_disk"]
+    over, same = override.root_disk, next((d for d in sold.values() if d.type == told["type"]), None)
+    own, by_size = override.price(over.price_per_gib_month), _by_size(override, over)
+    if same is not None and own is None and not by_size:
+        own, by_size = same.price_per_gib_month, same.price_per_month_up_to
+    disk = DiskOffer("root", told["type"], False, None, None, own, by_size)
+    gib = override.figure(over.gib) or _shipped(shipped, told, ("gib",))
+    return RootDiskOffer(told["type"], told["in_machine"], gib, disk)
 
 
 def _shipped(shipped: CatalogFile, told: Mapping[str, Any], names: tuple[str, ...]) -> Figure | None:

@@ -66,6 +66,23 @@ class DiskIn(_Part):
     iops: FigureIn | None = None
     bytes_per_s: FigureIn | None = None
     price_per_gib_month: PriceIn | None = None
+    price_per_month_up_to: dict[Annotated[int, Field(gt=0)], PriceIn] = Field(default_factory=dict)
+    """Where disks are sold by size: of one a month, by the most GiB it may have. Goes before the price of a GiB."""
+
+
+class RootDiskIn(_Part):
+    """The disk a VM starts from, where it is no part of the machine's price. Without prices of its own it has those of
+    `persistent`, if it is of that type."""
+
+    gib: FigureIn | None = None
+    """As large as its image makes it."""
+    price_per_gib_month: PriceIn | None = None
+    price_per_month_up_to: dict[Annotated[int, Field(gt=0)], PriceIn] = Field(default_factory=dict)
+
+
+class AddressesIn(_Part):
+    ipv6_per_month: PriceIn | None = None
+    """Of one address of a VM whose pool asks for IPv6."""
 
 
 class TrafficIn(_Part):
@@ -81,6 +98,8 @@ class RegionIn(_Part):
     sources: dict[str, SourceIn] = Field(default_factory=dict)
     machines: dict[str, MachineIn] = Field(default_factory=dict)
     disks: dict[str, DiskIn] = Field(default_factory=dict)
+    root_disk: RootDiskIn = RootDiskIn()
+    addresses: AddressesIn = AddressesIn()
     traffic: TrafficIn = TrafficIn()
 
     @model_validator(mode="after")
@@ -92,8 +111,12 @@ class RegionIn(_Part):
 
     def figures(self) -> Iterator[FigureIn]:
         """Every figure there is."""
-        for part in (*self.machines.values(), *self.disks.values(), self.traffic):
-            yield from (told for _, told in part if isinstance(told, FigureIn))
+        parts = (*self.machines.values(), *self.disks.values(), self.root_disk, self.addresses, self.traffic)
+        for told in (told for part in parts for _, told in part):
+            if isinstance(told, FigureIn):
+                yield told
+            elif isinstance(told, Mapping):
+                yield from told.values()
 
     def figure(self, told: FigureIn | None) -> Figure | None:
         """With its source in words."""
@@ -141,7 +164,9 @@ def laid_over(old: RegionIn, fresh: RegionIn) -> RegionIn:
     told = {
         "machines": _laid(_bare(old.machines), _bare(fresh.machines)),
         "disks": _laid(_bare(old.disks), _bare(fresh.disks)),
-        "traffic": old.traffic.model_dump(exclude_none=True) | fresh.traffic.model_dump(exclude_none=True),
+        "root_disk": _dumped(old.root_disk) | _dumped(fresh.root_disk),
+        "addresses": _dumped(old.addresses) | _dumped(fresh.addresses),
+        "traffic": _dumped(old.traffic) | _dumped(fresh.traffic),
     }
     laid = RegionIn.model_validate({"sources": sources, **told})
     used = {one.source for one in laid.figures()}
@@ -166,11 +191,23 @@ def read_overrides(path: Path) -> Overrides:
 def as_text(overrides: Overrides) -> str:
     """The file's text, the same for the same figures."""
     told = overrides.model_dump(mode="json", exclude_none=True)
+    for region in (region for regions in told.values() for region in regions.values()):
+        for part in (*region["disks"].values(), region["root_disk"]):
+            if not part.get("price_per_month_up_to"):
+                part.pop("price_per_month_up_to", None)
+        for name in ("root_disk", "addresses"):
+            if not region[name]:
+                del region[name]
     return str(yaml.safe_dump(told, sort_keys=True, allow_unicode=True, width=120))
 
 
 def _bare(parts: Mapping[str, _Part]) -> dict[str, dict[str, object]]:
-    return {name: part.model_dump(exclude_none=True) for name, part in parts.items()}
+    return {name: _dumped(part) for name, part in parts.items()}
+
+
+def _dumped(part: _Part) -> dict[str, object]:
+    """What it says; a table of nothing says nothing."""
+    return {name: told for name, told in part.model_dump(exclude_none=True).items() if told != {}}
 
 
 def _laid(old: dict[str, dict[str, object]], fresh: dict[str, dict[str, object]]) -> dict[str, dict[str, object]]:

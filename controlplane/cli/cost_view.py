@@ -6,7 +6,7 @@ from rich.text import Text
 
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.clusters import PlanOut
-from controlplane.portal.schemas.costs import BillOut, CrossingOut, MoneyOut, PlanCostOut, SurgeCostOut
+from controlplane.portal.schemas.costs import BillOut, CrossingOut, KindOfCostOut, MoneyOut, PlanCostOut, SurgeCostOut
 from planner.quantities import human_bytes
 
 
@@ -16,6 +16,8 @@ def cost_lines(plan: PlanOut) -> Iterator[Text]:
     if cost is None:
         return
     yield styled(f"  cost a month: {_month(cost)}")
+    for kind in cost.after.kinds:
+        yield styled(f"    {kind.kind} ({kind.count}): {_kind(kind)}")
     for part in cost.after.unknown:
         yield styled(f"    unknown: {part}", "yellow")
     if cost.surge is not None:
@@ -34,10 +36,13 @@ def money_words(moneys: Sequence[MoneyOut]) -> str:
 
 
 def bill_words(bill: BillOut) -> str:
-    """`464.40 USD`, with what is unknown said."""
+    """`464.40 USD`, or `at least 464.40 USD, without price: root disks (3)`."""
     if not bill.unknown:
         return money_words(bill.totals) or "nothing"
-    return f"{money_words(bill.totals)} and what is unknown" if bill.totals else "unknown"
+    if not bill.totals:
+        return "unknown"
+    missing = [f"{kind.kind} ({kind.without_price})" for kind in bill.kinds if kind.without_price]
+    return f"at least {money_words(bill.totals)}, without price: {', '.join(missing or bill.unknown)}"
 
 
 def difference_words(difference: Sequence[MoneyOut]) -> str:
@@ -52,6 +57,14 @@ def _month(cost: PlanCostOut) -> str:
     if cost.difference is None:
         return f"{bill_words(cost.after)}, now {bill_words(cost.before)}; the difference is unknown"
     return f"{bill_words(cost.after)} ({difference_words(cost.difference)})"
+
+
+def _kind(kind: KindOfCostOut) -> str:
+    if not kind.without_price:
+        return money_words(kind.totals) or "nothing"
+    if not kind.totals:
+        return "unknown"
+    return f"at least {money_words(kind.totals)}, {kind.without_price} without price"
 
 
 def _surge(surge: SurgeCostOut) -> str:

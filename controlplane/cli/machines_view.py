@@ -24,6 +24,10 @@ def machines_lines(item: api.MachinesOfRegionOut) -> Iterator[RenderableType]:
     sources = _Sources()
     yield listing(_MACHINES, [_machine(one, sources) for one in item.machines])
     yield listing(_DISKS, [_disk(one, sources) for one in item.disks])
+    if item.root_disk is not None:
+        yield styled(_root_disk(item.root_disk, sources))
+    ipv6 = item.ipv6_per_month
+    yield styled(f"IPv6 address: {_money(ipv6, ' a month')}{f' [{sources.of(ipv6)}]' if ipv6 else ''}")
     crossing = item.cross_zone_per_gib
     yield styled(f"from zone to zone: {_money(crossing, ' a GiB')}{f' [{sources.of(crossing)}]' if crossing else ''}")
     leaving = item.egress_per_gib
@@ -79,9 +83,19 @@ def _disk(one: api.DiskOut, sources: _Sources) -> list[Text | str]:
         one.type,
         _UNKNOWN if speed is None else f"{Decimal(speed.value) / 2**20:.0f} MiB/s",
         _plain(one.iops),
-        _money(one.price_per_gib_month),
-        sources.of(one.iops, one.bytes_per_s, one.price_per_gib_month),
+        "by size" if one.price_per_month_up_to else _money(one.price_per_gib_month),
+        sources.of(one.iops, one.bytes_per_s, one.price_per_gib_month, *one.price_per_month_up_to.values()),
     ]
+
+
+def _root_disk(one: api.RootDiskOut, sources: _Sources) -> str:
+    if one.in_machine:
+        return f"root disk: {one.type}, in the price of the machine"
+    read = sources.of(one.gib, one.price_per_month)
+    size = _plain(one.gib, " GiB")
+    return (
+        f"root disk: {one.type}, {size}, {_money(one.price_per_month, ' a month')}{f' [{read}]' if read != '-' else ''}"
+    )
 
 
 def _nic(one: api.MachineOut) -> str:

@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from controlplane.portal.schemas import costs as api
 from controlplane.portal.services import PortalServices
-from controlplane.previews.costs import Bill, CostPart, Crossing, PlanCost, SurgeCost, plan_cost
+from controlplane.previews.costs import Bill, CostPart, Crossing, KindOfCost, PlanCost, SurgeCost, plan_cost
 from controlplane.view import ClusterView
 from events.spec.model import KafkaClusterDocument
 from planner.observed import KafkaSnapshot
@@ -57,8 +57,16 @@ def cost_out(cost: PlanCost | None) -> api.PlanCostOut | None:
 def bill_out(bill: Bill) -> api.BillOut:
     """A bill for the API."""
     return api.BillOut(
-        totals=moneys_out(bill.totals), unknown=list(bill.unknown), parts=[_part(part) for part in bill.parts]
+        totals=moneys_out(bill.totals),
+        unknown=list(bill.unknown),
+        parts=[_part(part) for part in bill.parts],
+        kinds=[_kind(one) for one in bill.kinds],
     )
+
+
+def _kind(one: KindOfCost) -> api.KindOfCostOut:
+    without = sum(one.bill.without_price.values())
+    return api.KindOfCostOut(kind=one.kind, count=one.count, totals=moneys_out(one.bill.totals), without_price=without)
 
 
 def moneys_out(sums: Mapping[str, Decimal]) -> list[api.MoneyOut]:
@@ -76,9 +84,15 @@ def _crossing(crossing: Crossing) -> api.CrossingOut:
 
 def _part(part: CostPart) -> api.CostPartOut:
     if part.price is None or part.amount is None:
-        return api.CostPartOut(what=part.what, amount=None)
-    money = _money(part.amount, part.price.currency)
-    return api.CostPartOut(what=part.what, amount=money, source=part.price.source, read=part.price.read)
+        return api.CostPartOut(what=part.what, amount=None, kind=part.kind, count=part.count)
+    return api.CostPartOut(
+        what=part.what,
+        amount=_money(part.amount, part.price.currency),
+        source=part.price.source,
+        read=part.price.read,
+        kind=part.kind,
+        count=part.count,
+    )
 
 
 def _money(amount: Decimal, currency: str) -> api.MoneyOut:

@@ -1,7 +1,7 @@
 """What a spec costs a month, what a change changes of it, and what its roll costs once. Pure.
 
-A part nobody has a price for is named, and is in no sum. Not counted at all: root disks, addresses, traffic of clients,
-taxes, discounts, and what clouds bill for hours that have only begun.
+A part nobody has a price for is named, and is in no sum. Not counted at all: snapshots, traffic of clients, taxes,
+discounts, and what clouds bill for hours that have only begun.
 """
 
 from collections import Counter
@@ -23,6 +23,9 @@ from providers.offers import MachineOffer, Offers
 from providers.pricebook import PriceBook
 from providers.racks import site_of
 
+MACHINES, ROOT_DISKS, DATA_DISKS = "machines", "root disks", "data disks"
+ADDRESSES, SPEED = "IPv6 addresses", "disks' IOPS and throughput"
+
 _GIB = 1024**3
 _S_PER_HOUR = 3600
 
@@ -34,6 +37,10 @@ class CostPart:
     what: str
     times: Decimal
     price: Price | None
+    kind: str = ""
+    """What such things are called together, as in `root disks`; "" for a part that is counted with no others."""
+    count: int = 0
+    """How many of that kind it stands for."""
 
     @property
     def amount(self) -> Decimal | None:
@@ -60,6 +67,30 @@ class Bill:
     def unknown(self) -> tuple[str, ...]:
         """Parts without a price."""
         return tuple(part.what for part in self.parts if part.price is None)
+
+    @property
+    def without_price(self) -> Mapping[str, int]:
+        """How many things of each kind have no price, by kind, in the order of the bill."""
+        return _counted(part for part in self.parts if part.price is None)
+
+    @property
+    def kinds(self) -> tuple["KindOfCost", ...]:
+        """The bill by kind of thing, in its order."""
+        kinds = dict.fromkeys(part.kind for part in self.parts if part.kind)
+        return tuple(KindOfCost(kind, Bill(tuple(p for p in self.parts if p.kind == kind))) for kind in kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class KindOfCost:
+    """All parts of a bill of one kind."""
+
+    kind: str
+    bill: Bill
+
+    @property
+    def count(self) -> int:
+        """Of things, with or without a price."""
+        return sum(part.count for part in self.bill.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +189,7 @@ def old_sources(bills: Iterable[Bill | None], today: date) -> tuple[str, ...]:
 
 
 def monthly_bill(document: KafkaClusterDocument, book: PriceBook) -> Bill:
-    """Machines and data disks of every pool that a cloud sells, for one month."""
+    """Machines, root disks, data disks and addresses of every pool that a cloud sells, for one month."""
     return Bill(tuple(part for pool in document.spec.pools for part in _monthly(pool, book)))
 
 
@@ -175,9 +206,13 @@ def surge_cost(document: KafkaClusterDocument, rollout: RolloutPlan, book: Price
         hours += of_pool
         machine = _priced(pool, market)
         parts.append(CostPart(f"{pool.name}: VMs beside the old ones", of_pool, machine.hourly if machine else None))
+        months = of_pool / HOURS_PER_MONTH
+        if not market.root_disk.in_machine:
+            what = f"{pool.name}: root disks beside the old ones"
+            parts.append(CostPart(what, months, market.root_disk.monthly))
         if pool.is_broker and document.spec.rollout.strategy == "migrate":
-            gib_months = of_pool * pool.disk.total_gib / HOURS_PER_MONTH
-            parts.append(CostPart(f"{pool.name}: disks beside the old ones", gib_months, _gib_month(pool, market)))
+            what = f"{pool.name}: disks beside the old ones"
+            parts.append(CostPart(what, months * pool.disk.count, _disk_month(pool, market)))
     return SurgeCost(hours, Bill(tuple(parts))) if parts else None
 
 
@@ -214,6 +249,14 @@ def drain_crossing(
             parts.append(CostPart(f"{pool.name}: bytes from place to place", Decimal(sum(left)) / _GIB, price))
     unknown = tuple(s.node for s in drained if s.node not in known and s.node not in abroad)
     return Crossing(sum(known.values()) + sum(abroad.values()), unknown, Bill(tuple(parts)))
+
+
+def _counted(parts: Iterable[CostPart]) -> Mapping[str, int]:
+    found: dict[str, int] = {}
+    for part in parts:
+        if part.kind:
+            found[part.kind] = found.get(part.kind, 0) + part.count
+    return found
 
 
 def _difference(before: Bill, after: Bill) -> Mapping[str, Decimal] | None:
@@ -254,9 +297,28 @@ def _monthly(pool: Pool, book: PriceBook) -> Iterator[CostPart]:
     type_name = f"{sold.type if sold else pool.machine}{', pre-emptible' if pool.spot else ''}"
     where = f"{pool.place.cloud} {pool.place.region}"
     machines = f"{pool.name}: {pool.size} x {type_name} ({where})"
-    yield CostPart(machines, Decimal(pool.size), machine.monthly if machine else None)
-    disks = f"{pool.name}: {pool.size} x {disks_in_words(pool.disk)} {pool.disk.kind} ({where})"
-    yield CostPart(disks, Decimal(pool.size * pool.disk.total_gib), _gib_month(pool, market))
+    yield CostPart(machines, Decimal(pool.size), machine.monthly if machine else None, MACHINES, pool.size)
+    yield from _disks(pool, market, where)
+    if pool.ipv6:
+        addresses = f"{pool.name}: {pool.size} x IPv6 address ({where})"
+        yield CostPart(addresses, Decimal(pool.size), market.ipv6_per_month, ADDRESSES, pool.size)
+
+
+def _disks(pool: Pool, market: Offers, where: str) -> Iterator[CostPart]:
+    """Those VMs start from, unless the machine's price is with them; those of data, and what is bought beside size."""
+    root, disk = market.root_disk, pool.disk
+    if not root.in_machine:
+        size = f" of {root.gib.value:f} GiB" if root.gib is not None else ""
+        what = f"{pool.name}: {pool.size} x root disk {root.type}{size} ({where})"
+        yield CostPart(what, Decimal(pool.size), root.monthly, ROOT_DISKS, pool.size)
+    number = pool.size * disk.count
+    told = f"{disks_in_words(disk)} {disk.kind}{f' {disk.type}' if disk.type else ''}"
+    what = f"{pool.name}: {pool.size} x {told} ({where})"
+    yield CostPart(what, Decimal(number), _disk_month(pool, market), DATA_DISKS, number)
+    if disk.iops or disk.throughput_mib_per_s:
+        yield CostPart(
+            f"{pool.name}: IOPS and throughput of {number} disks ({where})", Decimal(number), None, SPEED, number
+        )
 
 
 def _priced(pool: Pool, market: Offers) -> MachineOffer | None:
@@ -264,9 +326,12 @@ def _priced(pool: Pool, market: Offers) -> MachineOffer | None:
     return None if pool.spot else market.machine(pool.machine)
 
 
-def _gib_month(pool: Pool, market: Offers) -> Price | None:
+def _disk_month(pool: Pool, market: Offers) -> Price | None:
+    """Of one data disk; None also for one of another type than the catalogue's, whose price is another's."""
     disk = market.disks.get(pool.disk.kind)
-    return disk.price_per_gib_month if disk else None
+    if disk is None or pool.disk.type not in (None, disk.type):
+        return None
+    return disk.monthly(Decimal(pool.disk.size_gib))
 
 
 def _offers(pool: Pool, book: PriceBook) -> Offers | None:

@@ -52,13 +52,29 @@ def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
         volumes = list(
             _products(pricing, {"productFamily": "Storage", "volumeApiName": "gp3", "regionCode": place.region})
         )
-    return region_prices(types, machines, volumes, today=today)
+    images = sorted({image for by in settings.region(place).images.values() for image in by.values()})
+    with translated(f"{place}: images"):
+        # Asked for by a filter: one that is gone is left out, and is no error.
+        found = ec2.describe_images(Filters=[{"Name": "image-id", "Values": images}])["Images"] if images else []
+    return region_prices(types, machines, volumes, root_disks_gib(found), today=today)
+
+
+def root_disks_gib(images: Iterable[Mapping[str, Any]]) -> int | None:
+    """What root disks get: the size images ask for, where all of the region do alike. Pure."""
+    sizes = {
+        int(mapped["Ebs"]["VolumeSize"])
+        for image in images
+        for mapped in image.get("BlockDeviceMappings", ())
+        if mapped.get("DeviceName") == image.get("RootDeviceName") and "VolumeSize" in mapped.get("Ebs", {})
+    }
+    return sizes.pop() if len(sizes) == 1 else None
 
 
 def region_prices(
     types: Iterable[Mapping[str, Any]],
     products: Mapping[str, Iterable[Product]],
     volumes: Iterable[Product],
+    root_gib: int | None = None,
     *,
     today: date,
 ) -> RegionIn:
@@ -71,13 +87,15 @@ def region_prices(
         machines[name] = {**figures, **_priced("price_per_hour", products.get(name, ()), "Hrs", source)}
     persistent = _priced("price_per_gib_month", volumes, "GB-Mo", source)
     what = (
-        "AWS: DescribeInstanceTypes; price list, on demand, Linux, shared tenancy; gp3 without more IOPS or throughput"
+        "AWS: DescribeInstanceTypes; price list, on demand, Linux, shared tenancy; gp3 without more IOPS or "
+        "throughput; DescribeImages of those of aws.yaml for the size of root disks"
     )
     return RegionIn.model_validate(
         {
             "sources": {source: {"what": what, "read": today}},
             "machines": machines,
             "disks": {"persistent": persistent} if persistent else {},
+            "root_disk": {"gib": {"value": root_gib, "source": source}} if root_gib is not None else {},
         }
     )
 

@@ -1,6 +1,6 @@
 """Prices as Azure's public list has them (Retail Prices API): consumption, Linux, in US dollars, before any agreement.
 
-It wants no credentials. Premium SSDs are sold by size tier, which a disk kind does not tell: their price stays unknown.
+It wants no credentials. Premium SSDs are sold by size tier: a disk is billed as the smallest tier that holds it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +25,24 @@ _THROTTLED = 429
 _OTHERS = ("windows", "spot", "low priority", "cloudservices")
 """Words of items that are not a Linux VM on demand: in the product's, the SKU's or the meter's name."""
 
+TIERS_GIB: Mapping[str, int] = {
+    "P1": 4,
+    "P2": 8,
+    "P3": 16,
+    "P4": 32,
+    "P6": 64,
+    "P10": 128,
+    "P15": 256,
+    "P20": 512,
+    "P30": 1024,
+    "P40": 2048,
+    "P50": 4096,
+    "P60": 8192,
+    "P70": 16384,
+    "P80": 32767,
+}
+"""GiB of each size of a Premium SSD (Azure documentation, "Azure managed disk types", Premium SSD size)."""
+
 Item = Mapping[str, Any]
 
 
@@ -34,11 +52,15 @@ def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
     settings.region(place)
     base = str(settings.endpoint_url).rstrip("/") if settings.endpoint_url else _LIST
     with requests.Session() as session:
-        items = {size: list(_items(session, base, place, size)) for size in sold_by("azure").raw["machines"]}
-    return region_prices(items, today=today)
+        items = {
+            size: list(_items(session, base, f"{place}: prices of {size}", _of_machine(place, size)))
+            for size in sold_by("azure").raw["machines"]
+        }
+        disks = list(_items(session, base, f"{place}: prices of disks", _of_disks(place)))
+    return region_prices(items, disks, today=today)
 
 
-def region_prices(items: Mapping[str, Iterable[Item]], *, today: date) -> RegionIn:
+def region_prices(items: Mapping[str, Iterable[Item]], disks: Iterable[Item] = (), *, today: date) -> RegionIn:
     """From answers to figures. `items` by type. A price is taken only where all items agree on it. Pure."""
     source = f"azure-retail-prices-{today}"
     machines: dict[str, dict[str, object]] = {}
@@ -47,8 +69,27 @@ def region_prices(items: Mapping[str, Iterable[Item]], *, today: date) -> Region
         if len(amounts) == 1:
             amount = {"value": str(amounts.pop()), "currency": "USD", "source": source}
             machines[size] = {"price_per_hour": amount}
-    what = "Azure Retail Prices API: consumption, Linux; without the subscription's agreement; disks are sold by tier"
-    return RegionIn.model_validate({"sources": {source: {"what": what, "read": today}}, "machines": machines})
+    tiers = {gib: {"value": str(v), "currency": "USD", "source": source} for gib, v in _tiers(disks).items()}
+    what = "Azure Retail Prices API: consumption, Linux; Premium SSD by size; without the subscription's agreement"
+    return RegionIn.model_validate(
+        {
+            "sources": {source: {"what": what, "read": today}},
+            "machines": machines,
+            "disks": {"persistent": {"price_per_month_up_to": tiers}} if tiers else {},
+        }
+    )
+
+
+def _tiers(items: Iterable[Item]) -> dict[int, Decimal]:
+    """Price of a disk a month by the most GiB of its tier, of tiers whose items agree."""
+    found: dict[int, set[Decimal]] = {}
+    for item in items:
+        tier = str(item.get("skuName", "")).removesuffix(" LRS")
+        is_disk = item.get("meterName") in (f"{tier} LRS Disk", f"{tier} Disks")
+        is_price = item.get("type") == "Consumption" and item.get("currencyCode") == "USD"
+        if tier in TIERS_GIB and is_disk and is_price and item.get("unitOfMeasure") == "1/Month":
+            found.setdefault(TIERS_GIB[tier], set()).add(Decimal(str(item["retailPrice"])))
+    return {gib: amounts.pop() for gib, amounts in sorted(found.items()) if len(amounts) == 1}
 
 
 def _is_on_demand(item: Item) -> bool:
@@ -61,19 +102,29 @@ def _is_on_demand(item: Item) -> bool:
     )
 
 
-def _items(session: requests.Session, base: str, place: Place, size: str) -> Iterator[Item]:
-    wanted = (
+def _of_machine(place: Place, size: str) -> str:
+    return (
         f"serviceName eq 'Virtual Machines' and priceType eq 'Consumption' "
         f"and armRegionName eq '{place.region}' and armSkuName eq '{size}'"
     )
+
+
+def _of_disks(place: Place) -> str:
+    return (
+        f"serviceName eq 'Storage' and priceType eq 'Consumption' "
+        f"and armRegionName eq '{place.region}' and productName eq 'Premium SSD Managed Disks'"
+    )
+
+
+def _items(session: requests.Session, base: str, what: str, wanted: str) -> Iterator[Item]:
     address, query = f"{base}/api/retail/prices", {"$filter": wanted, "currencyCode": "USD"}
     for _ in range(_MOST_PAGES):
-        page = _page(session, address, query, f"{place}: prices of {size}")
+        page = _page(session, address, query, what)
         yield from page["Items"]
         address, query = str(page.get("NextPageLink") or ""), {}
         if not address:
             return
-    raise CloudUnavailable(f"{place}: the price list does not end after {_MOST_PAGES} pages")
+    raise CloudUnavailable(f"{what}: the price list does not end after {_MOST_PAGES} pages")
 
 
 def _page(session: requests.Session, address: str, query: Mapping[str, str], what: str) -> Mapping[str, Any]:

@@ -66,6 +66,15 @@ def region_prices(
         # `disk` is a property of a server type, and the type's price is that of the server with it.
         "ephemeral": {"price_per_gib_month": price(0)},
     }
+    addresses = [
+        Decimal(one["price_monthly"]["net"])
+        for told in pricing.get("primary_ips", ())
+        if told["type"] == "ipv6"
+        for one in told["prices"]
+        if one["location"] in locations
+    ]
+    ipv6 = {"ipv6_per_month": price(max(addresses))} if addresses else {}
     what = f"Hetzner API: server_types, locations, pricing; net; the dearest of {where}; own disks are in the type"
     sources = {source: {"what": what, "read": today}}
-    return RegionIn.model_validate({"sources": sources, "machines": machines, "disks": disks})
+    told_of = {"sources": sources, "machines": machines, "disks": disks, "addresses": ipv6}
+    return RegionIn.model_validate(told_of)

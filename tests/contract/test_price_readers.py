@@ -79,6 +79,17 @@ def test_hetzner_tells_net_prices_and_the_dearest_location_of_the_zone_counts(
     assert monthly(read(settings, hetzner_hands.SECOND_PLACE), "small") == Decimal(30)
 
 
+def test_hetzner_tells_the_price_of_an_ipv6_address_and_root_disks_are_in_the_type(
+    hetzner: FakeHetzner, tmp_path: Path
+) -> None:
+    sells_hetzner(hetzner, dearer="hel1")
+    settings = hetzner_hands.write_settings(tmp_path / "hetzner.yaml", hetzner)
+    found = read(settings, hetzner_hands.PLACE)
+    assert found.ipv6_per_month is not None
+    assert (found.ipv6_per_month.value, found.ipv6_per_month.currency) == (Decimal("0.02"), "EUR")
+    assert found.root_disk.in_machine
+
+
 def test_a_type_hetzner_does_not_sell_has_no_price(hetzner: FakeHetzner, tmp_path: Path) -> None:
     sells_hetzner(hetzner)
     settings = hetzner_hands.write_settings(tmp_path / "hetzner.yaml", hetzner)
@@ -141,6 +152,9 @@ def test_aws_tells_types_and_the_price_on_demand(aws: MotoCloud, tmp_path: Path)
     volume = found.disks["persistent"].price_per_gib_month
     assert volume is not None
     assert volume.value == Decimal("0.08")
+    assert found.root_disk.gib is not None
+    assert found.root_disk.monthly is not None
+    assert found.root_disk.monthly.value == found.root_disk.gib.value * Decimal("0.08")
     assert {one["regionCode"] for one in asked} == {"eu-west-1"}
     assert all(one["marketoption"] == "OnDemand" for one in asked if "instanceType" in one)
 
@@ -176,7 +190,11 @@ def test_azure_tells_the_list_price_of_linux_on_demand(tmp_path: Path, monkeypat
     assert (small.price_per_hour.value, small.price_per_hour.currency) == (Decimal("0.096"), "USD")
     assert monthly(found, "Standard_D4s_v5") is None, "two prices at once are none"
     assert monthly(found, "Standard_D8s_v5") is None
-    assert found.disks["persistent"].price_per_gib_month is None
+    disk = found.disks["persistent"]
+    assert disk.price_per_gib_month is None
+    assert {gib: price.value for gib, price in disk.price_per_month_up_to.items()} == {32: 5, 128: 20}
+    assert found.root_disk.disk.price_per_month_up_to == disk.price_per_month_up_to
+    assert found.root_disk.monthly is None, "nobody read how large an image makes it"
     assert all("armRegionName eq 'westeurope'" in one for one in asked)
 
 

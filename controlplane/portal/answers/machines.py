@@ -5,7 +5,7 @@ from datetime import date
 
 from controlplane.portal.schemas import machines as api
 from providers.figures import Figure, Price, is_old
-from providers.offers import DiskOffer, MachineOffer, Offers
+from providers.offers import DiskOffer, MachineOffer, Offers, RootDiskOffer
 from providers.racks import Racks
 
 
@@ -25,9 +25,11 @@ def _of_region(offers: Offers, today: date) -> api.MachinesOfRegionOut:
         region=offers.region or None,
         machines=[_machine(one, today) for one in offers.machines.values()],
         disks=[_disk(one, today) for one in offers.disks.values()],
+        root_disk=_root_disk(offers.root_disk, today),
         racks=[_racks(one, today) for one in offers.racks],
         cross_zone_per_gib=_price(offers.cross_zone_per_gib, today),
         egress_per_gib=_price(offers.egress_per_gib, today),
+        ipv6_per_month=_price(offers.ipv6_per_month, today),
         old=list(offers.old_figures(today)),
         unmatched=list(offers.unmatched),
     )
@@ -58,7 +60,15 @@ def _disk(one: DiskOffer, today: date) -> api.DiskOut:
         iops=_figure(one.iops, today),
         bytes_per_s=_figure(one.bytes_per_s, today),
         price_per_gib_month=_price(one.price_per_gib_month, today),
+        price_per_month_up_to={
+            gib: told for gib, price in sorted(one.price_per_month_up_to.items()) if (told := _price(price, today))
+        },
     )
+
+
+def _root_disk(one: RootDiskOffer, today: date) -> api.RootDiskOut:
+    price = None if one.in_machine else _price(one.monthly, today)
+    return api.RootDiskOut(type=one.type, in_machine=one.in_machine, gib=_figure(one.gib, today), price_per_month=price)
 
 
 def _racks(one: Racks, today: date) -> api.RacksOut:

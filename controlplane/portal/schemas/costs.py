@@ -24,14 +24,26 @@ class CostPartOut(_Told):
     amount: MoneyOut | None
     source: str = ""
     read: date | None = None
+    kind: str = Field(default="", description="what such things are called together, as in `root disks`")
+    count: int = Field(default=0, description="how many of them it stands for")
+
+
+class KindOfCostOut(_Told):
+    """All parts of a bill of one kind: `totals` of those with a price, and how many things have none."""
+
+    kind: str
+    count: int
+    totals: list[MoneyOut]
+    without_price: int
 
 
 class BillOut(_Told):
-    """`totals` leaves out what is in `unknown`."""
+    """`totals` leaves out what is in `unknown`: where that is not empty, they are the least it costs."""
 
     totals: list[MoneyOut]
     unknown: list[str]
     parts: list[CostPartOut]
+    kinds: list[KindOfCostOut] = Field(default=[], description="the same by kind of thing")
 
 
 class SurgeCostOut(_Told):

@@ -59,6 +59,18 @@ class DiskOut(Message):
     iops: FigureOut | None
     bytes_per_s: FigureOut | None
     price_per_gib_month: PriceOut | None
+    price_per_month_up_to: dict[int, PriceOut] = Field(
+        default={}, description="where disks are sold by size: of one a month, by the most GiB it may have"
+    )
+
+
+class RootDiskOut(Message):
+    """The disk a VM starts from."""
+
+    type: str = Field(description="the cloud's own word")
+    in_machine: bool = Field(description="its price is part of the machine's")
+    gib: FigureOut | None = Field(description="null where its image decides and nobody read what that has")
+    price_per_month: PriceOut | None = Field(description="of one; null where it is the machine's, or unknown")
 
 
 class RacksOut(Message):
@@ -80,9 +92,11 @@ class MachinesOfRegionOut(Message):
     region: str | None = Field(description="null where catalog.yaml names none: then there are no prices")
     machines: list[MachineOut]
     disks: list[DiskOut]
+    root_disk: RootDiskOut | None = None
     racks: list[RacksOut]
     cross_zone_per_gib: PriceOut | None
     egress_per_gib: PriceOut | None
+    ipv6_per_month: PriceOut | None = Field(default=None, description="of the address of a VM that asks for IPv6")
     old: list[str] = Field(description="figures that were read more than 90 days ago, as in `m7g.large vcpus`")
     unmatched: list[str] = Field(description="what catalog.yaml names and the catalogue has not")
 

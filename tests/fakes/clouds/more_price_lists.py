@@ -18,7 +18,8 @@ Answered = tuple[int, dict[str, str], bytes]
 
 
 def sells_azure(azure: AzureCloudFake) -> list[str]:
-    """Standard_D2s_v5 at 0.096 an hour beside Windows and spot; D4s_v5 at two prices. Gives the filters as asked."""
+    """Standard_D2s_v5 at 0.096 an hour beside Windows and spot; D4s_v5 at two prices. P4 at 5 and P10 at 20 a month
+    beside zone-redundant ones and mounts, P15 at two prices. Gives the filters as asked."""
     asked: list[str] = []
 
     def answer(method: str, path: str, headers: dict[str, str], body: bytes) -> Answered:
@@ -28,7 +29,8 @@ def sells_azure(azure: AzureCloudFake) -> list[str]:
         assert "Authorization" not in headers, "the list is public"
         query = dict(parse_qsl(url.query))
         asked.append(query["$filter"])
-        items = [i for i in _AZURE if f"armSkuName eq '{i['armSkuName']}'" in query["$filter"]]
+        of_disks = "productName eq 'Premium SSD Managed Disks'" in query["$filter"]
+        items = _DISKS if of_disks else [i for i in _AZURE if f"armSkuName eq '{i['armSkuName']}'" in query["$filter"]]
         start = int(query.get("$skip", 0))
         more = f"{azure.url}{path}&$skip={start + AZURE_PAGE}" if start + AZURE_PAGE < len(items) else None
         told = {"BillingCurrency": "USD", "Items": items[start : start + AZURE_PAGE], "NextPageLink": more}
@@ -96,6 +98,24 @@ _AZURE = [
     _item("Standard_D2s_v5", 0.096),
     _item("Standard_D4s_v5", 0.192),
     _item("Standard_D4s_v5", 0.2),
+]
+
+
+def _disk(tier: str, price: float, *, of: str = "LRS", what: str = "Disk", unit: str = "1/Month") -> dict[str, Any]:
+    name = f"{tier} {of}"
+    told = _item("", price, product="Premium SSD Managed Disks", name=name)
+    return {**told, "meterName": f"{name} {what}", "serviceName": "Storage", "unitOfMeasure": unit}
+
+
+_DISKS = [
+    _disk("P4", 5.0),
+    _disk("P4", 7.5, of="ZRS"),
+    _disk("P4", 0.3, what="Disk Mount"),
+    _disk("P10", 20.0),
+    _disk("P10", 0.02, unit="1/Hour"),
+    _disk("P15", 38.0),
+    _disk("P15", 39.0),
+    _disk("P99", 1.0),
 ]
 
 

@@ -31,7 +31,12 @@ def sells_hetzner(fake: FakeHetzner, *, dearer: str = "hel1") -> None:
             fake.calls[f"{method} {asked}"] += 1
         answers: dict[str, dict[str, Any]] = {
             "/pricing": {
-                "pricing": {"currency": "EUR", "vat_rate": "19.00", "volume": {"price_per_gb_month": _net("0.05")}}
+                "pricing": {
+                    "currency": "EUR",
+                    "vat_rate": "19.00",
+                    "volume": {"price_per_gb_month": _net("0.05")},
+                    "primary_ips": [_address("ipv4", "0.5", "0.6", dearer), _address("ipv6", "0.01", "0.02", dearer)],
+                }
             },
             "/locations": {"locations": [location(name) for name in LOCATIONS], **_ONE_PAGE},
             "/server_types": {"server_types": [_sold_type(name, dearer) for name in TYPES], **_ONE_PAGE},
@@ -101,6 +106,18 @@ _ONE_PAGE = {
 
 def _net(amount: str) -> dict[str, str]:
     return {"net": amount, "gross": f"{amount}9"}
+
+
+def _address(kind: str, monthly: str, dear: str, dearer: str) -> dict[str, Any]:
+    prices = [
+        {
+            "location": one,
+            "price_hourly": _net("0.0001"),
+            "price_monthly": _net(dear if one == dearer else monthly),
+        }
+        for one in LOCATIONS
+    ]
+    return {"type": kind, "prices": prices}
 
 
 def _sold_type(name: str, dearer: str) -> dict[str, Any]:

@@ -10,7 +10,8 @@ READ = date(2026, 1, 1)
 
 
 def aws_page(*, read: date = READ, **parts: Any) -> dict[str, Any]:
-    """eu-west-1: m7g.large 0.10 USD an hour, gp3 0.08 USD a GiB and month, 0.02 USD a GiB between zones."""
+    """eu-west-1: m7g.large 0.10 USD an hour, gp3 0.08 USD a GiB and month, 0.02 USD a GiB between zones. Root disks are
+    taken for nothing here: those that test them say how large they are."""
 
     def usd(value: str) -> dict[str, str]:
         return {"value": value, "source": "page", "currency": "USD"}
@@ -19,6 +20,7 @@ def aws_page(*, read: date = READ, **parts: Any) -> dict[str, Any]:
         "sources": {"page": {"what": "a price page", "read": read}},
         "machines": {"m7g.large": {"price_per_hour": usd("0.10")}},
         "disks": {"persistent": {"price_per_gib_month": usd("0.08")}},
+        "root_disk": {"gib": {"value": "0", "source": "page"}, "price_per_gib_month": usd("0.08")},
         "traffic": {"cross_zone_per_gib": usd("0.02")},
     }
     return {"aws": {"eu-west-1": region | parts}}

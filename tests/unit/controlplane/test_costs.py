@@ -106,7 +106,8 @@ def test_a_pre_emptible_vm_has_no_price_that_anybody_knows() -> None:
 def test_without_any_price_there_is_no_sum_rather_than_0() -> None:
     bill = monthly_bill(on_aws(), PriceBook())
     assert bill.totals == {}
-    assert len(bill.unknown) == 4
+    assert len(bill.unknown) == 6
+    assert bill.without_price == {"machines": 6, "root disks": 6, "data disks": 6}
 
 
 def test_money_of_two_currencies_is_not_added_up() -> None:
@@ -149,12 +150,13 @@ def test_a_disk_that_passes_to_the_next_vm_is_not_paid_twice() -> None:
     plan = steps(("controllers-eu-west-1a-0", Change.REPLACE, 3600.0), service="controller")
     surge = surge_cost(on_aws(), plan, book())
     assert surge is not None
-    assert [part.what for part in surge.bill.parts] == ["controllers: VMs beside the old ones"]
+    beside = "VMs beside the old ones", "root disks beside the old ones"
+    assert [part.what for part in surge.bill.parts] == [f"controllers: {what}" for what in beside]
     handed = surge_cost(
         on_aws({24: "    strategy: reattach\n    maxUnavailable: 1"}), steps((A, Change.REPLACE, 3600.0)), book()
     )
     assert handed is not None
-    assert [part.what for part in handed.bill.parts] == ["brokers: VMs beside the old ones"]
+    assert [part.what for part in handed.bill.parts] == [f"brokers: {what}" for what in beside]
 
 
 @pytest.mark.parametrize("change", [Change.CREATE, Change.RESTART, Change.REMOVE])

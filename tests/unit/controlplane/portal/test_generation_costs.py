@@ -108,7 +108,7 @@ def test_the_history_shows_them_and_says_whose_prices_they_are() -> None:
 def test_the_history_names_what_is_unknown_and_why_no_price_was_read() -> None:
     house = house_with(ON_AWS, larger(), prices=book(aws_page(disks={})))
     text = browser(house).get("/clusters/orders/history").text
-    assert "657.00 USD and what is unknown" in text
+    assert "at least 657.00 USD, without price: data disks (9)" in text
     assert "brokers: 6 x 100 GiB persistent (aws eu-west-1)" in text
 
     def broken() -> PriceBook:

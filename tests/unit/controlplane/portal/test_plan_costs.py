@@ -54,12 +54,16 @@ def test_each_line_of_the_bill_has_its_source_and_day() -> None:
         "amount": {"amount": "219.00", "currency": "USD"},
         "source": "a price page",
         "read": "2026-01-01",
+        "kind": "machines",
+        "count": 3,
     }
 
 
 def test_what_is_unknown_is_named_and_not_counted_as_0() -> None:
     told = lines(plan(book(aws_page(disks={}))))
-    assert "  cost a month: 438.00 USD and what is unknown" in told
+    assert "  cost a month: at least 438.00 USD, without price: data disks (6)" in told
+    assert "    machines (6): 438.00 USD" in told
+    assert "    data disks (6): unknown" in told
     assert "    unknown: brokers: 3 x 100 GiB persistent (aws eu-west-1)" in told
 
 

@@ -1,4 +1,4 @@
-"""What the converger works with, as protocols: the real things in `agent.__main__`, fakes in tests."""
+"""What the converger works with, as protocols: the real things in `agent.main`, fakes in tests."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -4,22 +4,15 @@ Where VMs fetch Kafka from a mirror, it has to have that version. A VM of one ar
 agent, of another. Rendering refuses both too, amid a roll.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from providers.base import Place
 from providers.catalogfile import sold_by
 from providers.errors import PlaceUnknown
-from providers.madefrom import EVERY, X86_64
+from providers.madefrom import EVERY
 from providers.settingsfile import CloudSettings
 from providers.variables import ANY
-
-_BUNDLE = re.compile(r"kedge-agent-.+-cp[0-9]+-(?P<processor>[a-z0-9_]+)\.tar\.gz$")
-"""How `kedge agent-bundle` calls what it writes; it holds compiled packages."""
-
-_ARCHITECTURES = {"aarch64": "arm64", "arm64": "arm64", "x86_64": X86_64, "amd64": X86_64}
-"""Processor as Python calls it -> architecture as the catalogues do."""
 
 
 @runtime_checkable
@@ -50,12 +43,11 @@ def unbootable(
     if software is not None and not revision and kafka_version not in software.kafka:
         there = ", ".join(sorted(software.kafka)) or "none"
         return f"`software.kafka` of {place.cloud}.yaml has no Kafka {kafka_version} for its VMs; it has {there}"
-    agent = software.agent.url.path if software is not None else None
-    found = _BUNDLE.search(agent or "")
-    built_for = _ARCHITECTURES.get(found["processor"], "") if found else ""
-    if built_for and built_for != kind.architecture:
+    if software is not None and software.agent_for(kind.architecture) is None:
+        there = " and ".join(software.agent_architectures())
         whose = f"`software.agent` of {place.cloud}.yaml"
-        return f"machine {machine!r} is {kind.architecture}, and {whose} is for {built_for}"
+        how = f"`kedge agent-bundle --arch {kind.architecture}` writes one for it"
+        return f"machine {machine!r} is {kind.architecture}, and {whose} is for {there}; {how}"
     return ""
 
 

@@ -11,8 +11,9 @@ from typing import Annotated, Literal
 from pydantic import StringConstraints
 
 from providers.base import InstanceResource
+from providers.catalogfile import sold_by
 from providers.errors import PlaceUnknown
-from providers.software import AGENT_DIR, KAFKA_DIR, Download, Software
+from providers.software import AGENT_DIR, KAFKA_DIR, AgentArchives, Download, Software
 from providers.softwareways import ways_to_software
 
 BOOT_FILE = "/var/lib/kedge-agent/boot.json"
@@ -71,19 +72,35 @@ def born_with(
     instance: InstanceResource,
     software: Software | None,
     *,
+    cloud: str = "",
     own_disks: Literal["device", "root"] = "device",
     packet_filter: str = "",
     ssh_keys: Sequence[str] = (),
 ) -> str:
-    """The user data of an instance as it is rendered."""
+    """The user data of an instance as it is rendered. `cloud`: whose machine it is, which says of several agents the
+    one for its processor. Raises `PlaceUnknown` where there is none for it, or no such machine."""
     return user_data(
         instance.boot_data,
         kafka_version=instance.image,
-        software=_with_its_own(software, instance),
+        software=_with_its_own(_with_its_agent(software, instance, cloud), instance),
         own_disks=own_disks,
         packet_filter=packet_filter,
         ssh_keys=ssh_keys,
     )
+
+
+def _with_its_agent(software: Software | None, instance: InstanceResource, cloud: str) -> Software | None:
+    if software is None or not isinstance(software.agent, AgentArchives):
+        return software
+    architecture = sold_by(cloud).machine(instance.shape).architecture
+    try:
+        return software.on(architecture)
+    except LookupError:
+        there = " and ".join(software.agent_architectures())
+        raise PlaceUnknown(
+            f"`software.agent` of {cloud}.yaml has none for {architecture} ({instance.shape}), it is for {there}; "
+            f"`kedge agent-bundle --arch {architecture}` writes one"
+        ) from None
 
 
 def _with_its_own(software: Software | None, instance: InstanceResource) -> Software | None:

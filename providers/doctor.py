@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 
 import yaml
 
+from providers.agentfinding import of_agents
 from providers.base import CloudProvider, Listing, Place
 from providers.errors import NotFound, ProviderError
 from providers.networks import MakesNetworks
@@ -68,6 +69,9 @@ def examine(
     places = places_in(cloud, settings_file)
     accounts = sorted({p.account for p in places})
     yield Finding("settings", True, f"{settings_file}: accounts {', '.join(accounts)}, {len(places)} regions")
+    agents = of_agents(cloud, yaml.safe_load(settings_file.read_text()), places)
+    if agents is not None:
+        yield Finding("agents", *agents)
     if mirrored is not None:
         yield _of_mirror(mirrored.mirror, mirrored.modules / cloud, _plugins(settings_file))
     for place in places:

@@ -3,6 +3,8 @@
 Without it, an image has everything already, the agent below `/opt/kedge` included (docs/boot.md).
 """
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -12,8 +14,10 @@ from pydantic import (
     AnyHttpUrl,
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
     StringConstraints,
+    Tag,
     field_validator,
     model_validator,
 )
@@ -37,13 +41,52 @@ class Download(BaseModel):
     sha256: _Sha256
 
 
+ARCHITECTURES = {"aarch64": "arm64", "arm64": "arm64", "x86_64": "x86_64", "amd64": "x86_64"}
+"""Processor as Linux and others call it -> architecture as catalogues of machines and images do."""
+
+_BUNDLE = re.compile(r"kedge-agent-.+-cp[0-9]+-(?P<processor>[a-z0-9_]+)\.tar\.gz$")
+"""How `kedge agent-bundle` calls what it writes; it holds compiled packages."""
+
+
+class AgentArchives(BaseModel):
+    """What `kedge agent-bundle` writes, by architecture."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    arm64: Download | None = None
+    x86_64: Download | None = None
+
+    @model_validator(mode="after")
+    def _each_for_its_own(self) -> Self:
+        if not self.by_architecture:
+            raise ValueError("agent: no archive is told; `kedge agent-bundle` writes them")
+        for architecture, one in self.by_architecture.items():
+            if (built_for := _built_for(one)) not in ("", architecture):
+                raise ValueError(f"agent.{architecture}: {one.url} is built for {built_for} by its name")
+        return self
+
+    @property
+    def by_architecture(self) -> dict[str, Download]:
+        found = {"arm64": self.arm64, "x86_64": self.x86_64}
+        return {name: one for name, one in found.items() if one is not None}
+
+
+def _archives_or_one(told: object) -> str:
+    """One file, or some by architecture: what is written says which, so that a slip is told of that."""
+    return (
+        "one" if isinstance(told, Download) or (isinstance(told, Mapping) and {"url", "sha256"} & set(told)) else "each"
+    )
+
+
 class Software(BaseModel):
     """The section `software` of `<cloud>.yaml`. A change counts for VMs made after it; it rolls nothing."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    agent: Download
-    """What `kedge agent-bundle` writes."""
+    agent: Annotated[
+        Annotated[Download, Tag("one")] | Annotated[AgentArchives, Tag("each")], Discriminator(_archives_or_one)
+    ]
+    """What `kedge agent-bundle` writes: by architecture, or one archive where all VMs have the processor it is for."""
     kafka: dict[_Version, Download] = Field(min_length=1)
     """By version: Apache's own archive (`kafka_2.13-4.2.0.tgz`), or one like it."""
     jolokia: Download | None = None
@@ -90,8 +133,31 @@ class Software(BaseModel):
             raise ValueError("no_proxy: there is no proxy")
         return self
 
+    def agent_for(self, architecture: str) -> Download | None:
+        """The archive a machine of that architecture runs; None where the settings have none for it. One archive whose
+        name says nothing is taken for any."""
+        if isinstance(self.agent, AgentArchives):
+            return self.agent.by_architecture.get(architecture)
+        return self.agent if _built_for(self.agent) in ("", architecture) else None
+
+    def agent_architectures(self) -> tuple[str, ...]:
+        """Those there is an agent for, sorted; none where one archive does not say."""
+        if isinstance(self.agent, AgentArchives):
+            return tuple(sorted(self.agent.by_architecture))
+        return (found,) if (found := _built_for(self.agent)) else ()
+
+    def on(self, architecture: str) -> Self:
+        """As a machine of that architecture installs it: with one agent. One archive alone stays what it is, whatever
+        its name says. Raises `LookupError` where there is none for it."""
+        if not isinstance(self.agent, AgentArchives):
+            return self
+        return self.model_copy(update={"agent": self.agent.by_architecture[architecture]})
+
     def parts(self, kafka_version: str) -> list[dict[str, str]]:
-        """What to fetch and where to put it, for `providers/boot/install.py`. Raises `LookupError`."""
+        """What to fetch and where to put it, for `providers/boot/install.py`. Raises `LookupError`, for agents of
+        several architectures too: which one it is to be, `on` says."""
+        if isinstance(self.agent, AgentArchives):
+            raise LookupError("which of the agents is not said")
         kafka = self.kafka[kafka_version]
         libs = f"{KAFKA_DIR}/{kafka_version}/libs"
         parts = [
@@ -109,6 +175,12 @@ class Software(BaseModel):
         command, package = tools[self.filesystem]
         java = {self.java: self.java_package} if self.java_package else {}
         return {**java, command: package, **({"nft": "nftables"} if filters else {})}
+
+
+def _built_for(agent: Download) -> str:
+    """The architecture an archive's name says, "" where it says none."""
+    found = _BUNDLE.search(agent.url.path or "")
+    return ARCHITECTURES.get(found["processor"], "") if found else ""
 
 
 def _archive(download: Download, directory: str, *, link: str = "") -> dict[str, str]:

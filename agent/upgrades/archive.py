@@ -14,6 +14,7 @@ import httpx
 
 from agent.durable import sync_directory, sync_tree, write_durably
 from agent.identity import is_loopback
+from agent.platforms import MARK, told_platform
 from agent.upgrades.choice import Bundle
 from agent.wire import AgentBuild, AgentOrder, signed_text
 
@@ -82,8 +83,9 @@ def fetch(build: AgentBuild, beside: Path, *, transport: httpx.BaseTransport | N
         )
 
 
-def unpack(archive: Path, bundle: Bundle, bundles: Path) -> None:
-    """Makes the bundle's directory, whole or not at all. Raises `BundleRefused`, `OSError`."""
+def unpack(archive: Path, bundle: Bundle, bundles: Path, *, platform: str = "") -> None:
+    """Makes the bundle's directory, whole or not at all. One that says it is for another machine than `platform` is
+    refused, whatever it was published for. Raises `BundleRefused`, `OSError`."""
     target, beside = bundle.home(bundles), bundles / ".unpacked"
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir(mode=0o700)
@@ -102,6 +104,11 @@ def unpack(archive: Path, bundle: Bundle, bundles: Path) -> None:
     said = version_in(beside)
     if said != bundle.version:
         raise BundleRefused(f"the archive of agent {bundle.version} holds agent {said or 'of no version'}")
+    built_for = told_platform(beside / MARK)
+    if platform and built_for not in ("", platform):
+        raise BundleRefused(
+            f"the archive of agent {bundle.version} for {platform} was built for {built_for}; nothing of it is run"
+        )
     sync_tree(beside)
     shutil.rmtree(target, ignore_errors=True)
     beside.rename(target)

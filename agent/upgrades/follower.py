@@ -4,14 +4,13 @@ The next start tries the new agent (agent/upgrades/start.py). Services are no pa
 """
 
 import logging
-import platform
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from agent.platforms import own_platform
 from agent.upgrades.archive import (
     BundleRefused,
     FetchFailed,
@@ -45,11 +44,6 @@ _AGAIN_S = 15.0
 
 class Clock(Protocol):
     def monotonic_s(self) -> float: ...
-
-
-def own_platform() -> str:
-    """`cp311-x86_64`: what compiled packages this VM can load."""
-    return f"cp{sys.version_info.major}{sys.version_info.minor}-{platform.machine()}"
 
 
 @dataclass
@@ -160,7 +154,7 @@ class Follower:
         part = self.bundles / f"{build.sha256[:16]}.part"
         self._fetched_in_time(build, part)
         try:
-            unpack(part, bundle, self.bundles)
+            unpack(part, bundle, self.bundles, platform=build.platform)
         finally:
             part.unlink()
         if self.is_certified() and not knows_certificates(bundle.home(self.bundles)):

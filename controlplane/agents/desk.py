@@ -1,7 +1,7 @@
 """What people ask of agents: publish a version, look how far the fleet is, withdraw one, go on after a failure."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -10,15 +10,18 @@ from controlplane.agents.ledger import Ledger, Release
 from controlplane.agents.signing import AgentSigner, SigningKeyRefused
 from controlplane.agents.standing import Vm, blocked_by, vm_of
 from controlplane.commands import CommandRefused
+from controlplane.converger.observation import ReportSeen
 from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.latest import Observation
 from controlplane.images.choice import stage
 from controlplane.reports import reports_by_key
 from controlplane.streamcommand import recorded_once
 from controlplane.streams import AGENTS
+from controlplane.view import ClusterView
 from events import facts
 from events.envelope import Origin
 from events.ids import ClusterUid, derived_id
+from events.spec.problems import counted
 from planner.rollout.fleetorder import stage_word
 
 
@@ -101,14 +104,8 @@ class AgentDesk:
         release, releases = ledger.wanted, tuple(reversed(ledger.releases))
         if release is None:
             return AgentsStanding(releases, waits=ledger.unreadable)
-        keeper.fleet.catch_up()
-        told: dict[ClusterUid, list[Observation]] = defaultdict(list)
-        for row in keeper.latest.of_kind(AGENT_REPORT):
-            told[row.subject.cluster_uid].append(row)
-        views = [v for v in keeper.fleet.views() if v.document is not None and not v.deleted]
         clusters = []
-        for view in sorted(views, key=lambda v: (stage(v), v.name)):
-            reports = reports_by_key(told[view.uid])
+        for view, reports in self._heard():
             vms = tuple(vm_of(i, view.agent_orders.get(i.key), reports.get(i.key), release, now) for i in view.alive())
             left = any(vm.state in ("behind", "failed") for vm in vms)
             waits = blocked_by(view, keeper.freezes.left(now), now) if left else ""
@@ -126,11 +123,13 @@ class AgentDesk:
         except SigningKeyRefused as error:
             raise CommandRefused("agent-key-refused", str(error)) from error
 
+        left = self._left_out({b.platform for b in offered})
+
         def decide(ledger: Ledger) -> tuple[object | None, str]:
             known = ledger.of(version)
             if known is None:
                 there = ", ".join(b.platform for b in offered)
-                words = f"agent {version} is published for {there}; one VM is upgraded first (`kedge agents`)"
+                words = f"agent {version} is published for {there}; one VM is upgraded first (`kedge agents`){left}"
                 return facts.AgentPublished(version, key, signed, notes), words
             if known.fact.builds == signed and not known.withdrawn:
                 return None, f"agent {version} is published already, since {known.at:%Y-%m-%d}"
@@ -142,6 +141,32 @@ class AgentDesk:
             )
 
         return self._record(decide, actor, command_id)
+
+    def _heard(self) -> Iterator[tuple[ClusterView, dict[str, ReportSeen]]]:
+        """Clusters by stage and name, with the last report of each agent; those of the whole fleet in one read."""
+        keeper = self.keeper
+        keeper.fleet.catch_up()
+        told: dict[ClusterUid, list[Observation]] = defaultdict(list)
+        for row in keeper.latest.of_kind(AGENT_REPORT):
+            told[row.subject.cluster_uid].append(row)
+        views = [v for v in keeper.fleet.views() if v.document is not None and not v.deleted]
+        for view in sorted(views, key=lambda v: (stage(v), v.name)):
+            yield view, reports_by_key(told[view.uid])
+
+    def _left_out(self, offered: Set[str]) -> str:
+        """VMs whose agents are of another platform, in words for whoever publishes; "" where there are none."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for view, reports in self._heard():
+            for instance in view.alive():
+                seen = reports.get(instance.key)
+                if seen is not None and (upgrade := seen.report.upgrade) and upgrade.platform not in offered:
+                    found[upgrade.platform].append(view.name)
+        told = [
+            f"it has no build for {platform}, so {counted(len(names), 'VM')} of {', '.join(sorted(set(names)))} "
+            f"{'keeps its' if len(names) == 1 else 'keep their'} agent"
+            for platform, names in sorted(found.items())
+        ]
+        return "".join(f"; {one}" for one in told)
 
     def withdraw(self, version: str, *, reason: str, actor: str, command_id: str) -> str:
         """No VM is to run it any more. Idempotent. Raises `CommandRefused`."""

@@ -32,7 +32,10 @@ def module_variables(
             **({"placement_group": region.placement_group} if region.placement_group else {}),
             **{f"subnet_{zone}": subnet for zone, subnet in sorted(region.subnets.items())},
         },
-        instance=lambda i: {**_instance(resources, i, region), "boot_data": born_with(i, software, ssh_keys=keys)},
+        instance=lambda i: {
+            **_instance(resources, i, region),
+            "boot_data": born_with(i, software, cloud="aws", ssh_keys=keys),
+        },
     )
 
 

@@ -36,7 +36,7 @@ def module_variables(
             **{f"subnet_{name}": zone.subnet for name, zone in sorted(region.zones.items())},
             **{f"zone_{name}": zone.place for name, zone in sorted(region.zones.items())},
         },
-        instance=lambda i: {**_instance(resources, i, region), "boot_data": born_with(i, software)},
+        instance=lambda i: {**_instance(resources, i, region), "boot_data": born_with(i, software, cloud="azure")},
     )
 
 

@@ -36,7 +36,10 @@ def module_variables(
             "firewall_tag": region.firewall_tag,
             "ssh_keys": " ".join(map(str, account.ssh_keys)),
         },
-        instance=lambda i: {**_instance(resources, i, region), "boot_data": born_with(i, software, own_disks="root")},
+        instance=lambda i: {
+            **_instance(resources, i, region),
+            "boot_data": born_with(i, software, cloud="digitalocean", own_disks="root"),
+        },
     )
 
 

@@ -30,7 +30,10 @@ def module_variables(
             "network_tags": " ".join(region.network_tags),
             **{f"subnetwork_{zone}": subnetwork for zone, subnetwork in sorted(region.subnetworks.items())},
         },
-        instance=lambda i: {**_instance(resources, i, region), "boot_data": born_with(i, software, ssh_keys=keys)},
+        instance=lambda i: {
+            **_instance(resources, i, region),
+            "boot_data": born_with(i, software, cloud="google", ssh_keys=keys),
+        },
     )
 
 

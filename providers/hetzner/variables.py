@@ -43,7 +43,7 @@ def module_variables(
             **_instance(resources, i, region, addresses.get(i.node)),
             # A server has the one disk it boots from: looked for as a device, its own would never be found.
             "boot_data": born_with(
-                i, software, own_disks="root", packet_filter=region.packet_filter(), ssh_keys=ssh_keys
+                i, software, cloud="hetzner", own_disks="root", packet_filter=region.packet_filter(), ssh_keys=ssh_keys
             ),
         },
         address=lambda a: addresses[a.node],

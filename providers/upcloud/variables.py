@@ -47,7 +47,7 @@ def module_variables(
         instance=lambda i: {
             **_instance(resources, i, region),
             "boot_data": born_with(
-                i, software, own_disks="root", packet_filter=region.packet_filter(), ssh_keys=ssh_keys
+                i, software, cloud="upcloud", own_disks="root", packet_filter=region.packet_filter(), ssh_keys=ssh_keys
             ),
         },
         address=lambda a: chosen[a.node],

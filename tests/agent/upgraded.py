@@ -11,14 +11,14 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from agent.upgrades.follower import own_platform
+from agent.platforms import MARK, own_platform
 from agent.wire import AgentBuild, AgentOrder, signed_text
 from tests.agent.agent_vm import REPOSITORY
 
 
-def agent_archive(path: Path, version: str, *, main: str = "") -> Path:
+def agent_archive(path: Path, version: str, *, main: str = "", built_for: str = "") -> Path:
     """The agent's modules as an archive, without packages: those are the interpreter's own. `main` instead of its own
-    `__main__`."""
+    `__main__`; `built_for`: what its mark says, none as in those of earlier releases."""
     with tarfile.open(path, "w:gz") as tar:
         for source in sorted((REPOSITORY / "agent").rglob("*.py")):
             name, body = str(source.relative_to(REPOSITORY)), source.read_bytes()
@@ -29,6 +29,10 @@ def agent_archive(path: Path, version: str, *, main: str = "") -> Path:
             entry = tarfile.TarInfo(name)
             entry.size = len(body)
             tar.addfile(entry, io.BytesIO(body))
+        if built_for:
+            entry = tarfile.TarInfo(MARK)
+            entry.size = len(built_for)
+            tar.addfile(entry, io.BytesIO(built_for.encode()))
     return path
 
 

@@ -58,7 +58,7 @@ def publish(
     \b
     Examples:
       kedge agent-bundle --out mirror/
-      kedge agents publish mirror/kedge-agent-0.2.0-cp311-x86_64.tar.gz --url https://mirror.example/
+      kedge agents publish mirror/kedge-agent-0.2.0-*.tar.gz --url https://mirror.example/
     """
     from controlplane.agentbundle import BundleRefused, read_bundle
 

@@ -1,4 +1,4 @@
-"""The files of a release, from a commit: wheel, source archive, agent archive, bill of materials, sums, signature.
+"""The files of a release, from a commit: wheel, source archive, agent archives, bill of materials, sums, signature.
 
     python -m tests.tools.release.files --out dist --key RELEASER
 
@@ -14,8 +14,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
+from controlplane.agentbundle import PROCESSORS
 from tests.tools.release.bill import ROOT, TOOLS, BillRefused, bill, write
 
 BILL = "sbom.cdx.json"
@@ -27,8 +29,16 @@ class ReleaseRefused(Exception):
     """No release is made. What now: the message says which step failed, and what it said."""
 
 
-def make(repository: Path, out: Path, *, commit: str = "HEAD", key: str | None = None) -> list[Path]:
-    """Writes all files into `out`, which has to be empty or new; gives them. Raises `ReleaseRefused`, `BillRefused`."""
+def make(
+    repository: Path,
+    out: Path,
+    *,
+    commit: str = "HEAD",
+    key: str | None = None,
+    processors: Sequence[str] = PROCESSORS,
+) -> list[Path]:
+    """Writes all files into `out`, which has to be empty or new; gives them. Agents for other processors than this
+    machine's are packages from the index. Raises `ReleaseRefused`, `BillRefused`."""
     if out.exists() and any(out.iterdir()):
         raise ReleaseRefused(f"{out} is not empty: what lies there would be signed too")
     out.mkdir(parents=True, exist_ok=True)
@@ -37,7 +47,7 @@ def make(repository: Path, out: Path, *, commit: str = "HEAD", key: str | None =
         _exported(repository, commit, tree)
         committed_s = _said("git", "log", "-1", "--format=%ct", commit, cwd=repository)
         packages(tree, out.absolute(), committed_s)
-        _agent(tree, out.absolute())
+        _agents(tree, out.absolute(), processors)
         write(bill(tree), out / BILL)
     _summed(out)
     if key is not None:
@@ -61,9 +71,17 @@ def packages(tree: Path, out: Path, committed_s: str) -> None:
     _said(*command, cwd=tree, environment=environment)
 
 
-def _agent(tree: Path, out: Path) -> None:
+def _agents(tree: Path, out: Path, processors: Sequence[str]) -> None:
     bundle = "import sys; from pathlib import Path; from controlplane.agentbundle import write_bundle"
-    _said(sys.executable, "-c", f"{bundle}; write_bundle(Path(sys.argv[1]))", str(out), cwd=tree)
+    for processor in processors:
+        _said(
+            sys.executable,
+            "-c",
+            f"{bundle}; write_bundle(Path(sys.argv[1]), sys.argv[2])",
+            str(out),
+            processor,
+            cwd=tree,
+        )
 
 
 def _summed(out: Path) -> None:

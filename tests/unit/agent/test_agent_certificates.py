@@ -11,12 +11,12 @@ import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509 import load_pem_x509_csr
 
-from agent.__main__ import _certification
 from agent.certification import Certification, NoSigningRequest, SigningRequest, made_aside, signing_request
 from agent.client import CertificateLost, RetryLater, ServerClient
 from agent.connections import Connections
 from agent.identity import identity_of
 from agent.layout import Layout
+from agent.main import _certification
 from agent.trust import PinnedCa
 from agent.upgrades.choice import Bundle, Choice, Outcome, Trial, keep_choice
 from agent.upgrades.follower import Follower

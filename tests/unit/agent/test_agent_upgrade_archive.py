@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from agent.platforms import own_platform
 from agent.upgrades.archive import (
     BundleRefused,
     FetchFailed,
@@ -19,7 +20,6 @@ from agent.upgrades.archive import (
     version_in,
 )
 from agent.upgrades.choice import Bundle
-from agent.upgrades.follower import own_platform
 from agent.wire import AgentBuild
 from tests.agent.upgraded import Signer
 

@@ -80,6 +80,15 @@ def test_agents_that_cannot_upgrade_are_told_and_keep_nobody_waiting() -> None:
     assert [state for state, _ in told.values()].count("current") == 4
 
 
+def test_whoever_publishes_is_told_which_vms_it_has_no_build_for() -> None:
+    """What is published never changes, so it is said at once and not only by VMs that are `unable` afterwards."""
+    fleet = AgentFleet(soak_s=0, shop="production")
+    fleet.agents[("shop", "brokers-b-0.g1")] = SimAgent(platform="cp311-aarch64")
+    fleet.step()
+    assert fleet.publish("0.2.0").endswith("; it has no build for cp311-aarch64, so 1 VM of shop keeps its agent")
+    assert "no build" not in fleet.publish("0.3.0", "cp311-x86_64", "cp311-aarch64")
+
+
 def test_a_silent_agent_is_waited_for() -> None:
     fleet = AgentFleet(soak_s=0, shop="production", stage="staging")
     fleet.agents[("stage", KEY)].is_silent = True

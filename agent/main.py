@@ -1,0 +1,305 @@
+"""The agent of one VM, as `python -m agent --root DIR` starts it.
+
+SIGTERM and SIGINT end the agent alone: services keep running, the next agent adopts them. This is how the agent is
+upgraded, too: it leaves by itself, is started again by whoever keeps it alive, and becomes the new one. SIGPWR means
+that the VM goes down: services are stopped, without being recorded as stopped, then it exits.
+"""
+
+import argparse
+import fcntl
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import IO
+
+from agent import __version__
+from agent.addresses import bound_addresses
+from agent.backoff import Backoff
+from agent.boots import boot_id_of, next_boot_id
+from agent.certification import Certification
+from agent.client import ServerClient
+from agent.credential import Credential
+from agent.disks.volumes import DiskVolumes, GivenVolumes, Volumes
+from agent.duty import Duty
+from agent.heartbeats.board import Board
+from agent.identity import PlainHttpRefused, enrol_request, identity_of
+from agent.inbox import Inbox, Outbox
+from agent.layout import BootDataUnreadable, Layout
+from agent.loop import Converger
+from agent.masking import masked
+from agent.metrics_duty import Measured, MetricsDuty
+from agent.packetfilter import PacketFilter
+from agent.preemption.watch import METADATA_URL, PreemptionWatch, cloud_at, start_watch
+from agent.preemption.where import DMI, cloud_of
+from agent.records import Records
+from agent.rotation import Rotation
+from agent.secretlog import MaskedLines, known_secrets, mask_tracebacks
+from agent.services.kafka import KafkaService
+from agent.services.zookeeper import ZooKeeperService
+from agent.settings import AgentSettings, SettingsRefused
+from agent.surroundings import Service, Surroundings
+from agent.talk import DocumentTalk, ReportTalk, talk_in_thread
+from agent.tools import run_tool
+from agent.trust import PinnedCa
+from agent.upgrades.follower import Follower
+from agent.upgrades.start import become, chosen, disarm
+from agent.wire import BootData, Heartbeats, LogsTopic, PacketFilterReport, ServiceName
+
+_log = logging.getLogger("agent")
+
+_KAFKA: tuple[ServiceName, ...] = ("broker", "controller")
+_KERNEL_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_EXIT_REFUSED, _EXIT_SECOND_AGENT = 2, 3
+
+
+class SecondAgent(Exception):
+    """Another agent lives on this root; two would start two Kafkas."""
+
+
+class TalkDied(RuntimeError):
+    """The agent is deaf or mute: end it, whoever started it starts it again."""
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic_s(self) -> float:
+        return time.monotonic()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="kedge-agent", description="Runs and reports the Kafka services of this VM.")
+    parser.add_argument("--root", type=Path, required=True, help="root directory of the VM, holds boot.json")
+    root = parser.parse_args(argv).root
+    try:
+        settings = AgentSettings.from_env(root=root, environ=os.environ)
+        layout = Layout(settings.root)
+        layout.prepare()
+        words = layout.logs / "agent-upgrade.out"
+        start, problem = chosen(layout.bundles, words, environ=os.environ)
+        _log_to(layout.logs / "agent.log")
+        mask_tracebacks()
+        if problem:
+            _log.error("%s", problem)
+        if start.bundle is not None:
+            become(
+                start.bundle,
+                alarm_s=start.alarm_s,
+                bundles=layout.bundles,
+                words=words,
+                root=settings.root,
+                environ=os.environ,
+            )
+        boot = layout.boot_data()
+        with _only_agent(layout.state):
+            run(settings, layout, boot)
+    except (SettingsRefused, BootDataUnreadable, PlainHttpRefused) as error:
+        _log.error("%s", error)
+        print(masked(f"kedge-agent: {error}", known_secrets()), file=sys.stderr)
+        return _EXIT_REFUSED
+    except SecondAgent as error:
+        print(f"kedge-agent: {error}", file=sys.stderr)
+        return _EXIT_SECOND_AGENT
+    return 0
+
+
+def run(settings: AgentSettings, layout: Layout, boot: BootData) -> None:
+    """Until a signal ends it. Raises `PlainHttpRefused`, and `TalkDied` when nobody would hear the server any more."""
+    inbox, outbox, board, clock = Inbox(), Outbox(), Board(), SystemClock()
+    follower = Follower(layout.bundles, __version__, clock)
+    preemption = _preemption(settings, clock)
+    converger = Converger(
+        Surroundings(
+            boot=boot,
+            boot_id=_boot_id(settings, layout),
+            layout=layout,
+            records=Records(layout.state),
+            services=_services(layout, settings),
+            inbox=inbox,
+            publish=outbox.put,
+            clock=clock,
+            settings=settings,
+            volumes=_volumes(settings, layout),
+            addresses=layout.addresses if settings.disks == "given" else partial(bound_addresses, run_tool),
+            heartbeats=lambda: board.read(clock.monotonic_s()),
+            upgrade=lambda: follower.report,
+            preemption=lambda: preemption.told if preemption else None,
+            packet_filter=_packet_filter(settings, layout),
+        )
+    )
+    talks = _talks(settings, layout, boot, inbox=inbox, outbox=outbox, etag=converger.etag, follower=follower)
+    leaving = _listen_to_signals(converger, inbox)
+    if preemption is not None:
+        start_watch(preemption, every_s=settings.preempt_every_s, leaving=leaving)
+    threads = [(talk, talk_in_thread(talk, pause=leaving.wait)) for talk in talks]
+    metrics = MetricsDuty(partial(_start_shipping, spool=layout.spools / "metrics"), clock)
+    journal = Duty(partial(_start_journal, layout=layout, boot=boot), clock)
+    heartbeats = Duty(partial(_start_heartbeats, board=board), clock)
+    while not leaving.is_set() and not converger.is_down and not follower.is_ready:
+        pause_s = converger.tick()
+        metrics.follow(converger.measured)
+        journal.follow(converger.logs)
+        heartbeats.follow(converger.heartbeats)
+        follower.follow(converger.agent_order)
+        inbox.wake.wait(pause_s)
+        inbox.wake.clear()
+        if any(not thread.is_alive() and not talk.is_over for talk, thread in threads):
+            raise TalkDied(
+                "a thread that talks to the server died, its traceback is in agent.out; services keep running"
+            )
+    leaving.set()
+    _log.info("the agent leaves; %s", "services are down" if converger.is_down else "services keep running")
+
+
+def _preemption(settings: AgentSettings, clock: SystemClock) -> PreemptionWatch | None:
+    """None where no cloud tells a VM anything, as on `local` unless the settings say whose service stands there."""
+    found = cloud_of(DMI) if settings.disks == "devices" else ""
+    name = {"found": found, "off": ""}.get(settings.metadata, settings.metadata)
+    return PreemptionWatch(cloud_at(name, settings.metadata_url or METADATA_URL), clock.now) if name else None
+
+
+def _packet_filter(settings: AgentSettings, layout: Layout) -> Callable[[str, float], PacketFilterReport | None]:
+    """None on `local`, where a VM's network is not its own."""
+    if settings.disks == "given":
+        return lambda rules, now_s: None
+    return PacketFilter(layout.state / "packet-filter.nft").keep
+
+
+def _services(layout: Layout, settings: AgentSettings) -> dict[ServiceName, Service]:
+    kafka: dict[ServiceName, Service] = {name: KafkaService(name, layout=layout, settings=settings) for name in _KAFKA}
+    return {**kafka, "zookeeper": ZooKeeperService(layout=layout, settings=settings)}
+
+
+def _boot_id(settings: AgentSettings, layout: Layout) -> str:
+    """Said by the init of a VM of the `local` cloud; on a machine of its own the kernel knows."""
+    given = os.environ.get("KEDGE_BOOT_ID")
+    if given or settings.disks == "given":
+        return given or next_boot_id(layout.state)
+    return boot_id_of(layout.state, _KERNEL_BOOT_ID.read_text().strip())
+
+
+def _volumes(settings: AgentSettings, layout: Layout) -> Volumes:
+    if settings.disks == "given":
+        return GivenVolumes(layout)
+    return DiskVolumes(layout, filesystem=settings.filesystem, own_on_root=settings.own_disks == "root")
+
+
+def _talks(
+    settings: AgentSettings,
+    layout: Layout,
+    boot: BootData,
+    *,
+    inbox: Inbox,
+    outbox: Outbox,
+    etag: str,
+    follower: Follower,
+) -> tuple[DocumentTalk, ReportTalk]:
+    credential = Credential(layout.state)
+    trust = PinnedCa(boot.server_url, boot.ca_sha256, kept=layout.state / "ca.pem") if boot.ca_sha256 else None
+    client = ServerClient(boot.server_url, identity_of(boot, credential.load_or_make()), trust=trust)
+    certification = _certification(boot, layout, client=client, trust=trust, follower=follower)
+    documents = DocumentTalk(
+        client=client,
+        credential=credential,
+        enrolment=partial(enrol_request, boot),
+        inbox=inbox,
+        backoff=Backoff(settings.retry_s, settings.retry_cap_s),
+        etag=etag,
+        wait_s=settings.poll_wait_s,
+        heard=follower.heard,
+        certification=certification,
+    )
+    reports = ReportTalk(
+        client=client,
+        credential=credential,
+        rotation=Rotation(boot, client=client, credential=credential),
+        outbox=outbox,
+        inbox=inbox,
+        backoff=Backoff(settings.retry_s, settings.retry_cap_s),
+        told=follower.told,
+        certification=certification,
+    )
+    return documents, reports
+
+
+def _certification(
+    boot: BootData, layout: Layout, *, client: ServerClient, trust: PinnedCa | None, follower: Follower
+) -> Certification | None:
+    """None on loopback, where nothing is proved by certificates."""
+    if trust is None:
+        return None
+    made = Certification(boot, client=client, trust=trust, state=layout.state, is_settled=lambda: follower.is_settled)
+    follower.is_certified = lambda: made.is_there
+    return made
+
+
+def _start_shipping(measured: Measured, /, *, leaving: threading.Event, spool: Path) -> threading.Thread:
+    """Arrow and librdkafka are loaded by an agent that ships, by no other."""
+    from agent.metrics_start import start_shipping
+
+    return start_shipping(measured, leaving=leaving, spool=spool)
+
+
+def _start_journal(
+    topic: LogsTopic, /, *, leaving: threading.Event, layout: Layout, boot: BootData
+) -> threading.Thread:
+    """librdkafka is loaded by an agent that sends lines, by no other."""
+    from agent.journal.shipping import Origin
+    from agent.journal.start import start_journal
+
+    origin = Origin(boot.cluster_uid, boot.node, boot.generation)
+    return start_journal(origin, topic, leaving=leaving, layout=layout, secrets=(boot.token.get_secret_value(),))
+
+
+def _start_heartbeats(wanted: Heartbeats, /, *, leaving: threading.Event, board: Board) -> threading.Thread:
+    """librdkafka is loaded by an agent that looks at brokers, by no other."""
+    from agent.heartbeats.start import start_heartbeats
+
+    return start_heartbeats(wanted, leaving=leaving, board=board)
+
+
+def _listen_to_signals(converger: Converger, inbox: Inbox) -> threading.Event:
+    leaving = threading.Event()
+
+    def leave(_number: int, _frame: object) -> None:
+        leaving.set()
+        inbox.wake.set()
+
+    def shut_down(_number: int, _frame: object) -> None:
+        disarm()  # a new agent that has not reported yet: the machine goes down anyway
+        converger.shutting_down = True
+        inbox.wake.set()
+
+    signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGINT, leave)
+    signal.signal(signal.SIGPWR, shut_down)
+    return leaving
+
+
+def _only_agent(state: Path) -> IO[bytes]:
+    """Holds the lock file for the life of the process; services do not inherit it. Raises `SecondAgent`."""
+    lock = (state / "lock").open("wb")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise SecondAgent(f"another agent runs on {state.parent}: end that one first") from None
+    return lock
+
+
+def _log_to(path: Path) -> None:
+    handler = RotatingFileHandler(path, maxBytes=2 * 1024 * 1024, backupCount=2)
+    handler.setFormatter(MaskedLines())
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.getLogger("httpx").setLevel(logging.WARNING)

@@ -1,7 +1,11 @@
-"""What a machine's network carries, as its cloud's catalogue says; what no catalogue says is unknown, never 0."""
+"""What a machine's network carries, as its cloud's catalogue says, else the cluster's specs; what neither says is
+unknown, never 0."""
+
+from collections.abc import Iterable
 
 from providers.catalog import catalog
 from providers.errors import PlaceUnknown
+from providers.givenmachines import GivenMachine
 
 MIB = 1024 * 1024
 
@@ -12,19 +16,19 @@ ASSUMED_BYTES_PER_S = 100 * MIB
 """What plans divide by where neither the catalogue nor `rollout.throttleMibPerS` has a figure. They say so."""
 
 
-def nic_bytes_per_s(cloud: str, machine: str) -> int | None:
-    """Sustained bytes/s one way; None for a machine or a figure the catalogue does not have."""
+def nic_bytes_per_s(cloud: str, machine: str, given: Iterable[GivenMachine] = ()) -> int | None:
+    """Sustained bytes/s one way; None for what neither the catalogue nor the specs (`given`) have."""
     try:
-        return catalog(cloud).shape(machine).nic_bytes_per_s or None
+        return catalog(cloud, given).shape(machine).nic_bytes_per_s or None
     except PlaceUnknown:
         return None
 
 
-def usable_bytes_per_s(cloud: str, machine: str, cap_mib_per_s: int | None) -> int:
+def usable_bytes_per_s(cloud: str, machine: str, cap_mib_per_s: int | None, given: Iterable[GivenMachine] = ()) -> int:
     """What a broker may be planned with. Where the figure is unknown: as much as leaves the spec's throttle after the
     clients' share, else `ASSUMED_BYTES_PER_S`.
     """
-    known = nic_bytes_per_s(cloud, machine)
+    known = nic_bytes_per_s(cloud, machine, given)
     if known is not None:
         return known
     return int(cap_mib_per_s * MIB / (1 - CLIENTS_KEEP)) if cap_mib_per_s else ASSUMED_BYTES_PER_S

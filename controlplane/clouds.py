@@ -15,6 +15,7 @@ from providers.base import CloudProvider, ListsRegions, Place
 from providers.bootable import TellsBootable
 from providers.consolepage import HasConsolePages
 from providers.errors import ProviderError
+from providers.givenmachines import GivenMachine
 from providers.networks import MadeNetworks, none_made
 from providers.packetfilter import FiltersPackets
 from providers.registry import load, names
@@ -55,12 +56,19 @@ class Clouds:
 
 
 def unbootable_in(
-    clouds: Callable[[str], CloudProvider], place: Place, machine: str, version: str, revision: Mapping[str, str]
+    clouds: Callable[[str], CloudProvider],
+    place: Place,
+    machine: str,
+    version: str,
+    revision: Mapping[str, str],
+    given: Sequence[GivenMachine] = (),
 ) -> str:
     """See `TellsBootable`. "" of a cloud that cannot be asked: what is unknown refuses nobody."""
     try:
         provider = clouds(place.cloud)
-        return provider.unbootable(place, machine, version, revision) if isinstance(provider, TellsBootable) else ""
+        if not isinstance(provider, TellsBootable):
+            return ""
+        return provider.unbootable(place, machine, version, revision, given)
     except ProviderError:
         return ""
 

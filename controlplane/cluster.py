@@ -42,6 +42,7 @@ from events.codec import decode
 from events.envelope import Recorded
 from events.errors import EventsError
 from events.spec.conversion import UnknownApiVersion, from_data
+from providers.givenmachines import given_by, newest
 
 
 def fold(view: ClusterView, history: Iterable[Recorded]) -> ClusterView:
@@ -91,7 +92,8 @@ def _declared(view: ClusterView, e: facts.ClusterDeclared, at: datetime) -> Clus
     view = windowfold.over(settingfold.forgiven(view))
     ensemble, order = migrationfold.declared(view, document), specorderfold.declared(view, document, at)
     view = replace(view, name=e.name, generation=e.generation, document=document, declared_at=at)
-    return replace(view, ensemble_spec=ensemble, spec_order=order)
+    machines = newest((*view.machines, *given_by(document)))
+    return replace(view, ensemble_spec=ensemble, spec_order=order, machines=machines)
 
 
 def _deletion(view: ClusterView, e: facts.ClusterDeletionRequested, at: datetime) -> ClusterView:

@@ -48,7 +48,7 @@ def catalogue_capacity(view: ClusterView) -> Source:
     found: dict[int, Capacity] = {}
     for instance in view.brokers():
         pool = pools.get(instance.planned.pool)
-        rate = _rate(pool.place.cloud, instance.planned.shape, cap) if pool else None
+        rate = _rate(nic_bytes_per_s(pool.place.cloud, instance.planned.shape, view.machines), cap) if pool else None
         found[instance.service_id] = Capacity(
             disk_bytes=pool.disk.total_gib * GIB if pool else None,
             ingress_bytes_per_s=rate,
@@ -57,8 +57,8 @@ def catalogue_capacity(view: ClusterView) -> Source:
     return Source(origin=Origin.CATALOGUE, by_broker=found, by_broker_words=_words(cap))
 
 
-def _rate(cloud: str, shape: str, cap_mib_per_s: int | None) -> float | None:
-    known, cap = nic_bytes_per_s(cloud, shape), cap_mib_per_s * MIB if cap_mib_per_s else None
+def _rate(known: int | None, cap_mib_per_s: int | None) -> float | None:
+    cap = cap_mib_per_s * MIB if cap_mib_per_s else None
     if known is None:
         return cap
     rate = known * (1 - CLIENTS_KEEP)

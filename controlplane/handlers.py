@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from ipaddress import IPv4Network
 
-from controlplane.admissions.spec import Unbootable, admission_problems
+from controlplane.admissions.spec import Unbootable, admission_problems, nothing_unbootable
 from controlplane.cluster import fold
 from controlplane.commands import (
     AbortRecycle,
@@ -130,7 +130,7 @@ class CommandHandler:
         new_uid: Callable[[], ClusterUid] = new_cluster_uid,
         clients_must_avoid: IPv4Network | None = None,
         gate: PolicyGate | None = None,
-        unbootable: Unbootable = lambda place, machine, version, revision: "",
+        unbootable: Unbootable = nothing_unbootable,
         reports: Callable[[ClusterUid], Mapping[str, ReportSeen]] = lambda _: {},
         clock: Clock = utc_now,
         frozen: Callable[[ClusterView], str] = lambda view: "",

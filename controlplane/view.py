@@ -42,6 +42,7 @@ from events.spec.domains import Address, advertised, domain_of
 from events.spec.model import KafkaClusterDocument
 from planner.healing import PastCure
 from providers.base import Place
+from providers.givenmachines import GivenMachine
 
 FIRST_CONTROLLER_ID = 100
 FIRST_BROKER_ID = 1000
@@ -244,6 +245,8 @@ class ClusterView:
     generation: int = 0
     document: KafkaClusterDocument | None = None
     declared_at: datetime | None = None
+    machines: tuple[GivenMachine, ...] = ()
+    """Machine types its specs ever gave figures of, as they were last given: a VM outlives its spec's words."""
     source: SpecSource | None = None
     """Who may change the spec, None where nobody but the API ever declared it."""
     instances: Mapping[str, InstanceView] = field(default_factory=lambda: MappingProxyType({}))

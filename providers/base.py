@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from providers.givenmachines import GivenMachine
 from providers.madefrom import MadeFrom
 from providers.state import InstanceState as InstanceState
 
@@ -102,6 +103,8 @@ class InstanceResource:
     """It gets an IPv6 address beside its private IPv4 one. Its cloud has that; its network is asked before its run."""
     cost_tags: Mapping[str, str] = field(default_factory=dict)
     """Labels of the spec, as they are: its cloud can hold them (`providers.costtags`)."""
+    given: GivenMachine | None = None
+    """Figures of its machine, of the cluster's specs: they count where no catalogue knows that type."""
 
     @property
     def key(self) -> str:

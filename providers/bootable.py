@@ -4,12 +4,13 @@ Where VMs fetch Kafka from a mirror, it has to have that version. A VM of one ar
 agent, of another. Rendering refuses both too, amid a roll.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from providers.base import Place
 from providers.catalogfile import sold_by
 from providers.errors import PlaceUnknown
+from providers.givenmachines import GivenMachine
 from providers.madefrom import EVERY
 from providers.settingsfile import CloudSettings
 from providers.variables import ANY
@@ -19,18 +20,31 @@ from providers.variables import ANY
 class TellsBootable(Protocol):
     """Knows what its settings file has for a machine."""
 
-    def unbootable(self, place: Place, machine: str, kafka_version: str, revision: Mapping[str, str]) -> str:
+    def unbootable(
+        self,
+        place: Place,
+        machine: str,
+        kafka_version: str,
+        revision: Mapping[str, str],
+        given: Sequence[GivenMachine] = (),
+    ) -> str:
         """Why no VM of that machine could serve there, "" where one could, or it cannot be told. `revision`: the
-        images by architecture of the revision VMs are made from, none where the settings' own serve."""
+        images by architecture of the revision VMs are made from, none where the settings' own serve. `given`: types the
+        spec gives figures of."""
         ...
 
 
 def unbootable(
-    settings: CloudSettings[Any], place: Place, machine: str, kafka_version: str, revision: Mapping[str, str]
+    settings: CloudSettings[Any],
+    place: Place,
+    machine: str,
+    kafka_version: str,
+    revision: Mapping[str, str],
+    given: Sequence[GivenMachine] = (),
 ) -> str:
     """See `TellsBootable.unbootable`. A place or a machine that is unknown is told by others."""
     try:
-        kind, told = sold_by(place.cloud).machine(machine), settings.told_images(place)
+        kind, told = sold_by(place.cloud, given).machine(machine), settings.told_images(place)
     except PlaceUnknown:
         return ""
     images = revision or told.get(kafka_version, told.get(ANY))

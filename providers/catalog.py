@@ -3,11 +3,12 @@
 Throughput figures are the sustained ones, in bytes per second: drain plans divide by them.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from providers.errors import PlaceUnknown
+from providers.givenmachines import GivenMachine
 
 EPHEMERAL = "ephemeral"
 """The disk kind that goes with its VM; every other kind outlives it."""
@@ -100,9 +101,10 @@ class Catalog:
 
     def _no_machine(self, field: str, machine: str) -> Misfit:
         fix = (
-            f"It has {', '.join(self.shapes)}. Or write it into catalog.yaml of the server's home with `architecture`, "
-            f"`vcpus` and `memory_mib`, best with `nic_baseline_gbps` (docs/costs.md); `kedge machines refresh "
-            f"{self.cloud}` then reads its price."
+            f"It has {', '.join(self.shapes)}. Or give its figures: in the pool, `machineFigures: [{{type: {machine}, "
+            f"architecture: x86_64, cpus: 8, memoryMib: 65536, networkMbps: 12500}}]` with its own (docs/spec.md); or, "
+            f"for all clusters, in catalog.yaml of the server's home, with `architecture`, `vcpus` and `memory_mib`, "
+            f"best with `nic_baseline_gbps` (docs/costs.md). `kedge machines refresh {self.cloud}` reads its price."
         )
         return Misfit(field, f"the catalogue of {self.cloud} has no machine {machine!r}", fix)
 
@@ -124,16 +126,26 @@ class Catalog:
         return self.disks[kind]
 
 
-def catalog(cloud: str) -> Catalog:
-    """The catalogue of a cloud. Raises `PlaceUnknown`."""
+def catalog(cloud: str, given: Iterable[GivenMachine] = ()) -> Catalog:
+    """The catalogue of a cloud, with types that a spec gave figures of where it does not know them. Raises
+    `PlaceUnknown`."""
     from providers.catalogfile import catalog_file
 
     if cloud in _CATALOGS:
-        return _CATALOGS[cloud]
-    kept = catalog_file(cloud)
+        return _with_given(_CATALOGS[cloud], given)
+    kept = catalog_file(cloud, given)
     if kept is None:
         raise PlaceUnknown(f"no catalogue for cloud {cloud!r}; there is {', '.join(_CATALOGS)}")
     return kept.catalog()
+
+
+def _with_given(kept: Catalog, given: Iterable[GivenMachine]) -> Catalog:
+    shapes = {
+        one.type: Shape(one.type, one.vcpus, one.memory_mib, nic_bytes_per_s=(one.network_mbps or 0) * _BYTES_PER_MBIT)
+        for one in given
+        if one.cloud == kept.cloud and one.type not in kept.shapes
+    }
+    return replace(kept, shapes=MappingProxyType({**kept.shapes, **shapes})) if shapes else kept
 
 
 def _catalog(cloud: str, shapes: tuple[Shape, ...], disks: tuple[DiskKind, ...]) -> Catalog:
@@ -146,6 +158,7 @@ def _catalog(cloud: str, shapes: tuple[Shape, ...], disks: tuple[DiskKind, ...])
 
 
 _MIB = 1024 * 1024
+_BYTES_PER_MBIT = 1_000_000 // 8
 
 _CATALOGS = {
     # Sizes of `local` are promises nobody enforces: they give plans something to divide by on one machine.

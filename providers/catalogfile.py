@@ -1,6 +1,7 @@
 """What a cloud sells, from `providers/<cloud>/catalog.json`: no figure without a source and a date, else `unknown`."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -8,9 +9,11 @@ from types import MappingProxyType
 from typing import Any
 
 from providers.addedmachines import added_to
+from providers.base import InstanceResource
 from providers.callbudget import CallRate
 from providers.catalog import Catalog, DiskKind, Shape
 from providers.errors import PlaceUnknown
+from providers.givenmachines import GivenMachine
 from providers.handover import Handover
 
 UNKNOWN = "unknown"
@@ -39,6 +42,14 @@ class CatalogFile:
 
     cloud: str
     raw: MappingProxyType[str, Any]
+
+    def with_given(self, given: Iterable[GivenMachine]) -> "CatalogFile":
+        """With the types a spec gave figures of, where it does not know them."""
+        known = self.raw["machines"]
+        more = {one.type: one.told for one in given if one.cloud == self.cloud and one.type not in known}
+        if not more:
+            return self
+        return CatalogFile(self.cloud, MappingProxyType({**self.raw, "machines": {**known, **more}}))
 
     def machine(self, name: str) -> Machine:
         """The type behind a neutral size or one of the cloud's own names. Raises `PlaceUnknown` with what there is."""
@@ -96,9 +107,14 @@ class CatalogFile:
         return bool(told.get("own_disk_gb", UNKNOWN) == 0)
 
 
-def catalog_file(cloud: str) -> CatalogFile | None:
-    """The catalogue of a cloud, with the types the home adds; None where there is none. A shipped figure is not theirs
-    to change."""
+def catalog_file(cloud: str, given: Iterable[GivenMachine] = ()) -> CatalogFile | None:
+    """The catalogue of a cloud, with types the home adds and those a spec gave figures of; None where there is none.
+    A shipped figure is not theirs to change, nor one with a source the spec's."""
+    kept = _with_added(cloud)
+    return kept.with_given(given) if kept is not None else None
+
+
+def _with_added(cloud: str) -> CatalogFile | None:
     shipped, added = _shipped(cloud), added_to(cloud)
     if shipped is None or not added.machines.keys() - shipped.raw["machines"].keys():
         return shipped
@@ -114,9 +130,14 @@ def _shipped(cloud: str) -> CatalogFile | None:
     return CatalogFile(cloud, MappingProxyType(json.loads(path.read_text()))) if path.is_file() else None
 
 
-def sold_by(cloud: str) -> CatalogFile:
-    """The catalogue of a cloud. Raises `PlaceUnknown` where there is none."""
-    found = catalog_file(cloud)
+def machine_of(cloud: str, instance: InstanceResource) -> Machine:
+    """What a VM is made as: by the catalogue, else by the figures its cluster's specs gave. Raises `PlaceUnknown`."""
+    return sold_by(cloud, (instance.given,) if instance.given is not None else ()).machine(instance.shape)
+
+
+def sold_by(cloud: str, given: Iterable[GivenMachine] = ()) -> CatalogFile:
+    """The catalogue of a cloud, as `catalog_file`. Raises `PlaceUnknown` where there is none."""
+    found = catalog_file(cloud, given)
     if found is None:
         raise PlaceUnknown(f"no catalogue for cloud {cloud!r}")
     return found

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import StringConstraints
 
 from providers.base import InstanceResource
-from providers.catalogfile import sold_by
+from providers.catalogfile import machine_of
 from providers.errors import PlaceUnknown
 from providers.software import AGENT_DIR, KAFKA_DIR, AgentArchives, Download, Software
 from providers.softwareways import ways_to_software
@@ -92,7 +92,7 @@ def born_with(
 def _with_its_agent(software: Software | None, instance: InstanceResource, cloud: str) -> Software | None:
     if software is None or not isinstance(software.agent, AgentArchives):
         return software
-    architecture = sold_by(cloud).machine(instance.shape).architecture
+    architecture = machine_of(cloud, instance).architecture
     try:
         return software.on(architecture)
     except LookupError:

@@ -1,7 +1,8 @@
 """May this document come into force on that cluster? Asked by `plan` and by `apply`, so both give one answer."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from controlplane.admissions.migration import in_force, migration_admission, newborn_problems
 from controlplane.admissions.scaledown import room_after
@@ -21,15 +22,34 @@ from planner.observed import KafkaSnapshot
 from planner.rollout.desired import DEFAULT_HEAP_MIB
 from providers.base import Place
 from providers.catalog import catalog
+from providers.catalogfile import catalog_file
 from providers.costtags import misfit
+from providers.givenmachines import GivenMachine, differing, given_by_pool
 from providers.registry import names
 
 _OF_POOL = ("machine", "alternatives", "spot", "ipv6")
 _KINDS = {"spot": p.SPOT, "ipv6": p.IPV6}
 
 
-Unbootable = Callable[[Place, str, str, Mapping[str, str]], str]
-"""See `providers.bootable.TellsBootable`; "" also where the place cannot be told of."""
+class Unbootable(Protocol):
+    """See `providers.bootable.TellsBootable`; "" also where the place cannot be told of."""
+
+    def __call__(
+        self,
+        place: Place,
+        machine: str,
+        version: str,
+        revision: Mapping[str, str],
+        given: Sequence[GivenMachine] = (),
+        /,
+    ) -> str: ...
+
+
+def nothing_unbootable(
+    place: Place, machine: str, version: str, revision: Mapping[str, str], given: Sequence[GivenMachine] = (), /
+) -> str:
+    """Of an installation that cannot tell."""
+    return ""
 
 
 def admission_problems(
@@ -38,7 +58,7 @@ def admission_problems(
     *,
     positions: Positions,
     snapshot: KafkaSnapshot | None,
-    unbootable: Unbootable = lambda place, machine, version, revision: "",
+    unbootable: Unbootable = nothing_unbootable,
     cost_tags: Collection[str] = (),
 ) -> list[Problem]:
     """What refuses the step from what is in force, warnings too. `cost_tags`: labels the server puts on clouds."""
@@ -50,15 +70,17 @@ def admission_problems(
     if missing:
         return missing
     before = in_force(view, document)
+    differ = list(_figures(document, positions))
     wrong_images = _architectures(view, before, document, positions, unbootable)
     if before is None:
-        return [*newborn_problems(document, positions), *wrong_images]
+        return [*newborn_problems(document, positions), *wrong_images, *differ]
     held = bytes_per_pool(view, snapshot)
     found = check_change(before, document, data_bytes_per_pool=held, positions=positions)
     found = [*found, *migration_admission(view, document, positions), *wrong_images]
     if snapshot is not None and not has_errors(found):
         found = [*found, *_room(view, document, positions, snapshot)]
-    return [*found, *_levels(view, document, positions, snapshot), *_single_copies(document, positions, snapshot)]
+    levels, alone = _levels(view, document, positions, snapshot), _single_copies(document, positions, snapshot)
+    return [*found, *levels, *alone, *differ]
 
 
 def _clouds(document: KafkaClusterDocument, positions: Positions) -> list[Problem]:
@@ -86,7 +108,7 @@ def _places(document: KafkaClusterDocument, positions: Positions) -> list[Proble
             found.fix,
         )
         for index, pool in enumerate(document.spec.pools)
-        for found in catalog(pool.place.cloud).misfits(
+        for found in catalog(pool.place.cloud, given_by_pool(pool)).misfits(
             pool.place.region,
             pool.machine,
             pool.alternatives,
@@ -99,6 +121,23 @@ def _places(document: KafkaClusterDocument, positions: Positions) -> list[Proble
     ]
 
 
+def _figures(document: KafkaClusterDocument, positions: Positions) -> Iterator[Problem]:
+    """Figures of a type the catalogue has too, and has otherwise: the catalogue's count, and both are told."""
+    for index, pool in enumerate(document.spec.pools):
+        kept = catalog_file(pool.place.cloud)
+        for at, one in enumerate(given_by_pool(pool)):
+            if kept is None or one.type not in kept.raw["machines"]:
+                continue
+            if differ := list(differing(kept.raw["machines"][one.type], one)):
+                words = "; ".join(
+                    f"{figure}: the catalogue {known}, the spec {given}" for figure, known, given in differ
+                )
+                message = f"pool `{pool.name}`: the figures of `{one.type}` are not those of the catalogue: {words}"
+                fix = "The catalogue's count. Remove these, or correct catalog.yaml of the server's home."
+                where = ("spec", "pools", index, "machineFigures", at)
+                yield positions.problem(p.FIGURES_DIFFER, where, message, fix)
+
+
 def _heaps(document: KafkaClusterDocument, positions: Positions) -> Iterator[Problem]:
     """Two services on a VM share its memory: their heaps leave a quarter of it to what Java needs beside them, to the
     agent, and to the files Kafka reads. A machine whose memory nobody has a figure of is not judged."""
@@ -107,7 +146,7 @@ def _heaps(document: KafkaClusterDocument, positions: Positions) -> Iterator[Pro
             continue
         broker = pool.heap_mib or DEFAULT_HEAP_MIB["broker"]
         server = pool.zookeeper_heap_mib or DEFAULT_HEAP_MIB["zookeeper"]
-        shapes = catalog(pool.place.cloud).shapes
+        shapes = catalog(pool.place.cloud, given_by_pool(pool)).shapes
         for field, machine in (("machine", pool.machine), *(("alternatives", other) for other in pool.alternatives)):
             memory_mib = shapes[machine].memory_mib if machine in shapes else 0
             if memory_mib and 4 * (broker + server) > 3 * memory_mib:
@@ -153,7 +192,8 @@ def _architectures(
             continue
         planned = image_in(image.chosen, place.cloud, place.region) if image is not None else None
         for field, machine in (("machine", pool.machine), *(("alternatives", other) for other in pool.alternatives)):
-            if why := unbootable(place, machine, kafka.version, planned.ids if planned is not None else {}):
+            ids = planned.ids if planned is not None else {}
+            if why := unbootable(place, machine, kafka.version, ids, given_by_pool(pool)):
                 fix = f"Choose another machine, or mend {place.cloud}.yaml (docs/images-and-security.md)."
                 if place.cloud == "local":
                     fix = "Use a version that is there, or unpack the other beside it, as `<version>/libs`."

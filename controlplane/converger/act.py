@@ -205,8 +205,8 @@ def drain_request(
     clouds = {p.name: p.place.cloud for p in view.document.spec.pools} if view.document else {}
     cap = cap_mib_per_s(view)
     machines = {b: (clouds.get(pool, ""), shape) for b, (pool, shape) in shapes.items()}
-    rates = {b: usable_bytes_per_s(*m, cap) for b, m in machines.items()}
-    known = all(nic_bytes_per_s(*machine) for machine in machines.values())
+    rates = {b: usable_bytes_per_s(*m, cap, view.machines) for b, m in machines.items()}
+    known = all(nic_bytes_per_s(*machine, view.machines) for machine in machines.values())
     is_known = known and not external_brokers(view)  # nobody knows the machines of others: the throttle is their bound
     live = kafka.live_brokers()
     return DrainRequest.from_snapshot(

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Protocol
 
 from fastapi import Depends, Request
 
-from controlplane.admissions.spec import Unbootable
+from controlplane.admissions.spec import Unbootable, nothing_unbootable
 from controlplane.agents.desk import Agents, NoAgents
 from controlplane.anomalies.windows import NoWindows, Windows
 from controlplane.certificates.authority import Authority
@@ -203,7 +203,7 @@ class PortalServices:
     """Users, their roles and sessions."""
     prices: Callable[[], PriceBook] = PriceBook
     """What clouds sell, as it is now. Raises `PlaceUnknown` when the home's `catalog.yaml` makes no sense."""
-    unbootable: Unbootable = lambda place, machine, version, revision: ""
+    unbootable: Unbootable = nothing_unbootable
     """Why no VM of a machine could serve in a place, by the settings of its cloud."""
     cost_tags: tuple[str, ...] = ()
     """Labels, by key, that are put as tags on what is made in clouds."""

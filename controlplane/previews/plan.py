@@ -38,6 +38,7 @@ from planner.rollout.setting_change import SettingChange, setting_changes
 from planner.rollout.setting_class import SettingClass
 from planner.rollout.steps import RolloutAssumptions, RolloutPlan, rollout_plan
 from providers.costtags import FORMS
+from providers.givenmachines import given_by
 from providers.racks import RackKind, racks_of
 
 NO_ADDRESS_SURVIVES = (
@@ -276,7 +277,7 @@ def _assumptions(
     policy = document.spec.rollout
     cap = policy.throttle_mib_per_s
     machines = [(pool.place.cloud, pool.machine) for pool in document.spec.broker_pools]
-    usable = [usable_bytes_per_s(*m, cap) for m in machines]
+    usable = [usable_bytes_per_s(*m, cap, given_by(document)) for m in machines]
     rate = int(min(usable, default=usable_bytes_per_s("", "", cap)) * (1 - CLIENTS_KEEP))
     return RolloutAssumptions(
         bytes_by_broker=bytes_by_broker(snapshot),
@@ -296,7 +297,7 @@ def _unknown_networks(document: KafkaClusterDocument) -> Iterator[str]:
     cap = document.spec.rollout.throttle_mib_per_s
     basis = f"rollout.throttleMibPerS = {cap} MiB/s" if cap else f"{ASSUMED_BYTES_PER_S // MIB} MiB/s, which is a guess"
     for cloud, machine in sorted({(p.place.cloud, p.machine) for p in document.spec.broker_pools}):
-        if nic_bytes_per_s(cloud, machine) is None:
+        if nic_bytes_per_s(cloud, machine, given_by(document)) is None:
             yield f"the network of machine {machine} on {cloud} is unknown: times and drains rest on {basis}"
 
 

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 from events.spec.external import External
 from events.spec.fields import FieldClass, Part, classed
 from events.spec.health import Health
+from events.spec.machine_figures import MachineFigures
 from events.spec.rollout import RolloutPolicy
 from events.spec.scalars import (
     CloudWord,
@@ -248,6 +249,13 @@ class Pool(Part):
         "A node never goes to another zone by itself.",
         default=(),
         max_length=8,
+    )
+    machine_figures: tuple[MachineFigures, ...] = classed(
+        BEHAVIOURAL,
+        "Figures of `machine` or `alternatives` where no catalogue has that type. Of a type that one has they count "
+        "for nothing, and a plan warns where the two differ. VMs that stand keep the last figures of their type.",
+        default=(),
+        max_length=9,
     )
     spot: Flag = classed(
         STATIC,

@@ -11,6 +11,7 @@ from events.spec.problems import Path, Problem, counted
 from events.spec.suggestions import did_you_mean
 
 CLOUDS = ("local", "aws", "google", "azure", "digitalocean", "upcloud", "hetzner")
+SIZES = ("small", "medium", "large")
 QUORUM_SIZES = (1, 3, 5)
 
 _ZONE_SUFFIXES = {"aws": "[a-z](-p[1-7])?"}
@@ -33,8 +34,26 @@ def pool_problems(index: int, pool: Pool, where: Positions) -> Iterator[Problem]
     path = (*_POOLS, index)
     yield from _services(pool, path, where)
     yield from _place(pool, path, where)
+    yield from _figures(pool, path, where)
     if pool.is_quorum:
         yield from _controllers(pool, path, where)
+
+
+def _figures(pool: Pool, path: Path, where: Positions) -> Iterator[Problem]:
+    named, seen = (pool.machine, *pool.alternatives), set[str]()
+    for index, one in enumerate(pool.machine_figures):
+        here = (*path, "machineFigures", index, "type")
+        if one.type in seen:
+            message = f"pool `{pool.name}` gives the figures of `{one.type}` twice"
+            yield where.problem(p.REPEATED, here, message, "Remove one of the two.")
+        elif one.type in SIZES:
+            message = f"`{one.type}` is a size that stands for another type on each cloud: its figures are that type's"
+            yield where.problem(p.MACHINE_FIGURES, here, message, "Name a machine type in the cloud's own words.")
+        elif one.type not in named:
+            message = f"pool `{pool.name}` gives the figures of `{one.type}`, which is not among its machines"
+            fix = f"Its machines are {', '.join(named)}: correct the name, or remove the figures."
+            yield where.problem(p.MACHINE_FIGURES, here, message, fix)
+        seen.add(one.type)
 
 
 def _roles(pools: tuple[Pool, ...], where: Positions, mode: MetadataMode) -> Iterator[Problem]:

@@ -177,7 +177,10 @@ PUBLIC = _kind(64, "plaintext on public addresses", "Whoever is on the way reads
 IPV6 = _kind(66, "IPv6 not possible", "A VM has what its cloud and its network give it, when it is made.")
 
 DISK_OPTIONS = _kind(67, "disk not offered", "A volume has what its cloud sells, from the day it is made.")
-COST_TAG = _kind(68, "label that cannot be a cost tag", "A bill told apart by other words than the label's misleads.")
+MACHINE_FIGURES = _kind(68, "figures of no machine of the pool", "What nothing reads is a slip of the keyboard.")
+FIGURES_DIFFER = _kind(
+    69, "figures differ from the catalogue's", "Of a type the catalogue has, its own figures count.", "warning"
+)
 
 # A change.
 IMMUTABLE = _kind(70, "immutable field changed", "Names, places and roles of what lives cannot change under it.")
@@ -187,6 +190,9 @@ DISK_SHRINKS = _kind(73, "disk cannot become that size", "Who votes keeps its di
 BELOW_DATA = _kind(74, "shrinks below its data", "What is stored must fit on what remains, with room to breathe.")
 DISK_COUNT = _kind(75, "number of disks not possible", "Only a broker spreads its data over several disks.")
 MIGRATION = _kind(76, "mode cannot change", "A migration to KRaft has one way, and a point after which none is back.")
+
+# Labels that are cost tags in clouds.
+COST_TAG = _kind(77, "label that cannot be a cost tag", "A bill told apart by other words than the label's misleads.")
 
 # Parts of a cluster that others run.
 EXTERNAL = _kind(80, "not offered in an external cluster", "Kedge touches nothing that others run, and says so first.")

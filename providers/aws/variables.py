@@ -5,7 +5,7 @@ from providers.aws.partitions import partition_of
 from providers.aws.settings import AwsAccount, AwsRegion
 from providers.aws.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, ZONE, joined
 from providers.base import InstanceResource, Resources
-from providers.catalogfile import sold_by
+from providers.catalogfile import machine_of
 from providers.cloudinit import born_with
 from providers.errors import PlaceUnknown
 from providers.software import Software
@@ -40,7 +40,7 @@ def module_variables(
 
 
 def _instance(resources: Resources, instance: InstanceResource, region: AwsRegion) -> dict[str, object]:
-    kind = sold_by("aws").machine(instance.shape)
+    kind = machine_of("aws", instance)
     ephemeral = joined(held_by(resources, instance, ephemeral=True))
     more = {SHAPE: instance.shape, IMAGE: instance.image, EPHEMERAL_VOLUMES: ephemeral}
     if partition_of(instance.zone) is not None:

@@ -4,7 +4,7 @@ from providers import tags, variables
 from providers.azure.settings import AzureAccount, AzureRegion
 from providers.azure.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, ZONE, joined
 from providers.base import InstanceResource, Resources
-from providers.catalogfile import sold_by
+from providers.catalogfile import machine_of
 from providers.cloudinit import born_with
 from providers.errors import PlaceUnknown
 from providers.software import Software
@@ -41,7 +41,7 @@ def module_variables(
 
 
 def _instance(resources: Resources, instance: InstanceResource, region: AzureRegion) -> dict[str, object]:
-    kind = sold_by("azure").machine(instance.shape)
+    kind = machine_of("azure", instance)
     ephemeral = joined(held_by(resources, instance, ephemeral=True))
     more = {ZONE: instance.zone, SHAPE: instance.shape, IMAGE: instance.image, EPHEMERAL_VOLUMES: ephemeral}
     return {

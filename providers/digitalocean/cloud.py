@@ -20,6 +20,7 @@ from providers.digitalocean.tags import tags_of
 from providers.digitalocean.variables import module_variables
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
+from providers.givenmachines import GivenMachine
 from providers.handover import Handover
 from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, ipv6_word, none_made
@@ -75,9 +76,16 @@ class DigitaloceanCloud:
         """Labels of racks in that region in some account. They promise nothing: DigitalOcean has no zones."""
         return zones_of(self._settings, self.name, region, lambda told: told.racks)
 
-    def unbootable(self, place: Place, machine: str, kafka_version: str, revision: Mapping[str, str]) -> str:
+    def unbootable(
+        self,
+        place: Place,
+        machine: str,
+        kafka_version: str,
+        revision: Mapping[str, str],
+        given: Sequence[GivenMachine] = (),
+    ) -> str:
         """See `TellsBootable`."""
-        return unbootable(self._settings, place, machine, kafka_version, revision)
+        return unbootable(self._settings, place, machine, kafka_version, revision, given)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of Droplets and volumes, for all clusters. A deleted Droplet is in none."""

@@ -2,7 +2,7 @@
 
 from providers import tags, variables
 from providers.base import InstanceResource, Resources
-from providers.catalogfile import sold_by
+from providers.catalogfile import machine_of
 from providers.cloudinit import born_with
 from providers.digitalocean.settings import DigitaloceanAccount, DigitaloceanRegion
 from providers.digitalocean.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, encoded_values
@@ -58,7 +58,7 @@ def _instance(resources: Resources, instance: InstanceResource, region: Digitalo
     more = {SHAPE: instance.shape, IMAGE: instance.image, EPHEMERAL_VOLUMES: ephemeral}
     given = tags.instance_tags(resources, instance, more)
     return {
-        "shape": sold_by("digitalocean").machine(instance.shape).type,
+        "shape": machine_of("digitalocean", instance).type,
         "image": _image(resources, instance, region),
         "tags": encoded_values(given),
     }

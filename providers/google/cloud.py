@@ -16,6 +16,7 @@ from providers.callbudget import TokenBucket
 from providers.console import LAST_BYTES, tail
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
+from providers.givenmachines import GivenMachine
 from providers.google.access import Access
 from providers.google.errors import recognise, translated
 from providers.google.examination import examine_region, read_quotas
@@ -85,9 +86,16 @@ class GoogleCloud:
         """Zones of a region that have a subnetwork in some account."""
         return zones_of(self._settings, self.name, region, lambda told: told.subnetworks)
 
-    def unbootable(self, place: Place, machine: str, kafka_version: str, revision: Mapping[str, str]) -> str:
+    def unbootable(
+        self,
+        place: Place,
+        machine: str,
+        kafka_version: str,
+        revision: Mapping[str, str],
+        given: Sequence[GivenMachine] = (),
+    ) -> str:
         """See `TellsBootable`."""
-        return unbootable(self._settings, place, machine, kafka_version, revision)
+        return unbootable(self._settings, place, machine, kafka_version, revision, given)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of VMs, disks and addresses, for all clusters. A deleted VM is not in it."""

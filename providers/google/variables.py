@@ -2,7 +2,7 @@
 
 from providers import tags, variables
 from providers.base import InstanceResource, Resources
-from providers.catalogfile import sold_by
+from providers.catalogfile import machine_of
 from providers.cloudinit import born_with
 from providers.errors import PlaceUnknown
 from providers.google.settings import GoogleAccount, GoogleRegion
@@ -38,7 +38,7 @@ def module_variables(
 
 
 def _instance(resources: Resources, instance: InstanceResource, region: GoogleRegion) -> dict[str, object]:
-    kind = sold_by("google").machine(instance.shape)
+    kind = machine_of("google", instance)
     more = {
         REGION: resources.place.region,
         SHAPE: instance.shape,

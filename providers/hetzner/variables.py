@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from providers import tags, variables
 from providers.base import InstanceResource, Resources
 from providers.catalog import EPHEMERAL
-from providers.catalogfile import sold_by
+from providers.catalogfile import machine_of
 from providers.cloudinit import born_with
 from providers.errors import PlaceUnknown
 from providers.hetzner.inventory import Standing
@@ -85,7 +85,7 @@ def _instance(
     region: HetznerRegion,
     owned: str | None,
 ) -> dict[str, object]:
-    kind = sold_by("hetzner").machine(instance.shape)
+    kind = machine_of("hetzner", instance)
     ephemeral = held_by(resources, instance, ephemeral=True)
     more = {
         ZONE: instance.zone,

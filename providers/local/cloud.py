@@ -7,6 +7,7 @@ from pathlib import Path
 
 from providers.base import InstanceState, Listing, Place, Resources
 from providers.errors import CloudUnavailable, ProviderError, RateLimited, ResourceConflict
+from providers.givenmachines import GivenMachine
 from providers.harm import PLAIN, Harm, Manner
 from providers.local.address import NodeAddresses
 from providers.local.config import AGENT_COMMAND, Config, write_config
@@ -66,7 +67,14 @@ class LocalCloud:
         """Zones of a region, which serve as racks. Raises `PlaceUnknown`."""
         return REGIONS[Layout(self.root, region).region]
 
-    def unbootable(self, place: Place, machine: str, kafka_version: str, revision: Mapping[str, str]) -> str:
+    def unbootable(
+        self,
+        place: Place,
+        machine: str,
+        kafka_version: str,
+        revision: Mapping[str, str],
+        given: Sequence[GivenMachine] = (),
+    ) -> str:
         """See `TellsBootable`: VMs here have the releases of `kafka_dir`. Of a folder without any nobody can tell."""
         if revision or self.kafka_dir is None:
             return ""

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from providers.base import CloudProvider, RunKind, Tagging, TerraformRun
-from providers.catalogfile import sold_by
+from providers.base import CloudProvider, Resources, RunKind, Tagging, TerraformRun
+from providers.catalogfile import CatalogFile, sold_by
 from providers.errors import TerraformFailed
 from providers.networks import check_ipv6
 from providers.preflight import LooksAhead, check_ahead, check_successors
@@ -98,7 +98,7 @@ def execute(
         new = run.creates - held
         check_ipv6(provider, run.resources, new)
         if run.kind is RunKind.SURGE and isinstance(provider, TellsQuotas):
-            check_room(provider, run.resources, new, sold_by(provider.name))
+            check_room(provider, run.resources, new, _sold_to(provider.name, run.resources))
         if run.kind is RunKind.SURGE and isinstance(provider, LooksAhead):
             check_ahead(provider, run.resources, new, here.say)
         if run.kind is RunKind.RELEASE and isinstance(provider, LooksAhead):
@@ -251,6 +251,11 @@ def _settle(
         terraform.untaint(address)
     terraform.forget(settlement.recreate)
     return bool(gone or settlement.untaint or settlement.recreate)
+
+
+def _sold_to(cloud: str, wanted: Resources) -> CatalogFile:
+    """The catalogue with the types the cluster's specs gave figures of."""
+    return sold_by(cloud, [one.given for one in wanted.instances if one.given is not None])
 
 
 def _repeats_creates(provider: CloudProvider) -> bool:

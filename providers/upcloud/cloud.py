@@ -12,6 +12,7 @@ from providers.bootable import unbootable
 from providers.callbudget import TokenBucket
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
+from providers.givenmachines import GivenMachine
 from providers.handover import Handover
 from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, none_made
@@ -82,9 +83,16 @@ class UpcloudCloud:
         """Disks and private addresses are given to a server when it is made: the old one goes first."""
         return Handover.DELETE_FIRST
 
-    def unbootable(self, place: Place, machine: str, kafka_version: str, revision: Mapping[str, str]) -> str:
+    def unbootable(
+        self,
+        place: Place,
+        machine: str,
+        kafka_version: str,
+        revision: Mapping[str, str],
+        given: Sequence[GivenMachine] = (),
+    ) -> str:
         """See `TellsBootable`."""
-        return unbootable(self._settings, place, machine, kafka_version, revision)
+        return unbootable(self._settings, place, machine, kafka_version, revision, given)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of servers and storages, and the account's addresses, for all clusters."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from providers import tags, variables
 from providers.base import InstanceResource, Listing, Resources
-from providers.catalogfile import sold_by
+from providers.catalogfile import machine_of
 from providers.cloudinit import born_with
 from providers.errors import PlaceUnknown, QuotaExceeded
 from providers.madefrom import X86_64
@@ -101,7 +101,7 @@ def _instance(resources: Resources, instance: InstanceResource, region: UpcloudR
         EPHEMERAL_VOLUMES: joined(held_by(resources, instance, ephemeral=True)),
     }
     return {
-        "shape": sold_by("upcloud").machine(instance.shape).type,
+        "shape": machine_of("upcloud", instance).type,
         "image": _template(resources, instance, region),
         "tags": tags.instance_tags(resources, instance, more),
     }

@@ -24,6 +24,7 @@ from providers.base import (
     TerraformRun,
     VolumeResource,
 )
+from providers.givenmachines import find_given
 from providers.madefrom import MadeFrom
 
 BootData = Callable[[InstanceView], str]
@@ -64,7 +65,7 @@ def terraform_run(
             cluster_uid=view.uid,
             cluster_name=view.name,
             place=place,
-            instances=tuple(_instance(i, boot_data(i)) for i in standing),
+            instances=tuple(_instance(view, i, boot_data(i)) for i in standing),
             volumes=tuple(v for v in _volumes(view, intent, kind) if v.key not in lost),
             attachments=tuple(
                 a for i in standing if _is_bound(i, intent) for a in _attachments(i) if a.volume not in lost
@@ -121,7 +122,7 @@ def _made(
         cluster_uid=view.uid,
         cluster_name=view.name,
         place=place,
-        instances=tuple(_instance(i, boot_data(i)) for i in there),
+        instances=tuple(_instance(view, i, boot_data(i)) for i in there),
         volumes=tuple(volumes[k] for k in sorted(volumes)),
         attachments=tuple(a for i in there if has_ties(i) for a in _attachments(i)),
         addresses=tuple(_address(i) for _, i in sorted(owners.items())),
@@ -171,8 +172,10 @@ def _owns_address(instance: InstanceView) -> bool:
     return not instance.is_broker and not instance.planned.vm_address
 
 
-def _instance(instance: InstanceView, boot_data: str) -> InstanceResource:
+def _instance(view: ClusterView, instance: InstanceView, boot_data: str) -> InstanceResource:
     planned = instance.planned
+    # Only specs gave figures, and a spec has the place it gave them for.
+    given = find_given(view.machines, place_of(view, instance).cloud, planned.shape) if view.machines else None
     return InstanceResource(
         node=planned.node,
         generation=planned.generation,
@@ -185,6 +188,7 @@ def _instance(instance: InstanceView, boot_data: str) -> InstanceResource:
         spot=planned.spot,
         ipv6=planned.ipv6,
         cost_tags=planned.cost_tags or {},
+        given=given,
     )
 
 

@@ -155,7 +155,7 @@ def bandwidths(view: ClusterView) -> dict[int, int]:
     clouds = {p.name: p.place.cloud for p in view.document.spec.pools} if view.document else {}
     found = {}
     for instance in view.brokers():
-        rate = nic_bytes_per_s(clouds.get(instance.planned.pool, ""), instance.planned.shape)
+        rate = nic_bytes_per_s(clouds.get(instance.planned.pool, ""), instance.planned.shape, view.machines)
         if rate is not None:
             found[instance.service_id] = rate
     return found

@@ -39,7 +39,7 @@ def rebalance_request(situation: Situation, rebalance: RebalanceView, kafka: Kaf
     new = _alone_receive(view, rebalance, receivers)
     cap = cap_mib_per_s(view)
     clouds = {p.name: p.place.cloud for p in view.document.spec.pools} if view.document else {}
-    known = all(nic_bytes_per_s(clouds.get(i.planned.pool, ""), i.planned.shape) for i in view.brokers())
+    known = all(nic_bytes_per_s(clouds.get(i.planned.pool, ""), i.planned.shape, view.machines) for i in view.brokers())
     return RebalanceRequest(
         cluster_uid=view.uid,
         rebalance_id=rebalance.id,

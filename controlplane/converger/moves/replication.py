@@ -164,6 +164,6 @@ def _rate_bytes_per_s(view: ClusterView) -> int:
     cap = spec.rollout.throttle_mib_per_s if spec else None
     clouds = {p.name: p.place.cloud for p in spec.pools} if spec else {}
     shapes = {(clouds.get(i.planned.pool, ""), i.planned.shape) for i in view.brokers()}
-    slowest = min(usable_bytes_per_s(cloud, shape, cap) for cloud, shape in shapes)
+    slowest = min(usable_bytes_per_s(cloud, shape, cap, view.machines) for cloud, shape in shapes)
     rate = int(slowest * (1 - CLIENTS_KEEP))
     return min(rate, cap * MIB) if cap else rate

@@ -35,7 +35,7 @@ def _problems(text: str, listed: tuple[str, ...] = LIST) -> list[Problem]:
     found = admission_problems(
         VIEW, loaded.documents[0], positions=loaded.positions[0], snapshot=None, cost_tags=listed
     )
-    return [one for one in found if one.code == "KEDGE-SPEC-068"]
+    return [one for one in found if one.code == "KEDGE-SPEC-077"]
 
 
 @pytest.mark.parametrize(

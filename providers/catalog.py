@@ -5,10 +5,15 @@ Throughput figures are the sustained ones, in bytes per second: drain plans divi
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from providers.errors import PlaceUnknown
 from providers.givenmachines import GivenMachine
+
+if TYPE_CHECKING:
+    from providers.catalogfile import CatalogFile
 
 EPHEMERAL = "ephemeral"
 """The disk kind that goes with its VM; every other kind outlives it."""
@@ -100,23 +105,24 @@ class Catalog:
                 yield self._no_disk(field, name)
 
     def _no_machine(self, field: str, machine: str) -> Misfit:
+        figures = f"{{type: {machine}, architecture: x86_64, cpus: 8, memoryMib: 65536, networkMbps: 12500}}"
         fix = (
-            f"It has {', '.join(self.shapes)}. Or give its figures: in the pool, `machineFigures: [{{type: {machine}, "
-            f"architecture: x86_64, cpus: 8, memoryMib: 65536, networkMbps: 12500}}]` with its own (docs/spec.md); or, "
-            f"for all clusters, in catalog.yaml of the server's home, with `architecture`, `vcpus` and `memory_mib`, "
-            f"best with `nic_baseline_gbps` (docs/costs.md). `kedge machines refresh {self.cloud}` reads its price."
+            f"It has {some_of(self.shapes, machine)}. Or give its figures: in the pool, `machineFigures: [{figures}]` "
+            "with its own (docs/spec.md); or, for all clusters, by "
+            f"`kedge machines refresh {self.cloud}`, which lists what the cloud sells; or in catalog.yaml of the "
+            "home of the server: `architecture`, `vcpus` and `memory_mib`, best `nic_baseline_gbps` too (docs/costs.md)"
         )
         return Misfit(field, f"the catalogue of {self.cloud} has no machine {machine!r}", fix)
 
     def _no_disk(self, field: str, machine: str) -> Misfit:
         message = f"{machine!r} of {self.cloud} has no disk of its own, and the pool's are `ephemeral`"
-        there = ", ".join(name for name in self.shapes if name not in self.diskless)
+        there = some_of([name for name in self.shapes if name not in self.diskless], machine)
         return Misfit(field, message, f"Write `kind: persistent`{f', or one of: {there}' if there else ''}.")
 
     def shape(self, name: str) -> Shape:
         """Raises `PlaceUnknown` naming what there is."""
         if name not in self.shapes:
-            raise PlaceUnknown(f"{self.cloud} has no machine shape {name!r}; it has {', '.join(self.shapes)}")
+            raise PlaceUnknown(f"{self.cloud} has no machine shape {name!r}; it has {some_of(self.shapes, name)}")
         return self.shapes[name]
 
     def disk(self, kind: str) -> DiskKind:
@@ -126,6 +132,15 @@ class Catalog:
         return self.disks[kind]
 
 
+def some_of(names: Iterable[str], like: str) -> str:
+    """All names in words; of very many those most like the one that was asked for, and how many others there are."""
+    known = list(names)
+    if len(known) <= _MOST_NAMED:
+        return ", ".join(known)
+    near = get_close_matches(like, known, n=_NAMED_OF_MANY, cutoff=0.0)
+    return f"{', '.join(near)}, and {len(known) - len(near)} others (`kedge machines list`)"
+
+
 def catalog(cloud: str, given: Iterable[GivenMachine] = ()) -> Catalog:
     """The catalogue of a cloud, with types that a spec gave figures of where it does not know them. Raises
     `PlaceUnknown`."""
@@ -133,10 +148,21 @@ def catalog(cloud: str, given: Iterable[GivenMachine] = ()) -> Catalog:
 
     if cloud in _CATALOGS:
         return _with_given(_CATALOGS[cloud], given)
-    kept = catalog_file(cloud, given)
+    kept = catalog_file(cloud)
     if kept is None:
         raise PlaceUnknown(f"no catalogue for cloud {cloud!r}; there is {', '.join(_CATALOGS)}")
-    return kept.catalog()
+    return _with_given(_made_once(kept), given)
+
+
+def _made_once(kept: "CatalogFile") -> Catalog:
+    """Asked for each broker in every tick, and a home may add a thousand types: made anew when the file is."""
+    known = _MADE.get(kept.cloud)
+    if known is None or known[0] is not kept:
+        known = _MADE[kept.cloud] = kept, kept.catalog()
+    return known[1]
+
+
+_MADE: "dict[str, tuple[CatalogFile, Catalog]]" = {}
 
 
 def _with_given(kept: Catalog, given: Iterable[GivenMachine]) -> Catalog:
@@ -156,6 +182,8 @@ def _catalog(cloud: str, shapes: tuple[Shape, ...], disks: tuple[DiskKind, ...])
         no_ipv6="the addresses of `local` are loopback ones of this machine",
     )
 
+
+_MOST_NAMED, _NAMED_OF_MANY = 60, 10
 
 _MIB = 1024 * 1024
 _BYTES_PER_MBIT = 1_000_000 // 8

@@ -8,10 +8,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from providers.addedmachines import added_to
+from providers.addedmachines import Added, added_to
 from providers.base import InstanceResource
 from providers.callbudget import CallRate
-from providers.catalog import Catalog, DiskKind, Shape
+from providers.catalog import Catalog, DiskKind, Shape, some_of
 from providers.errors import PlaceUnknown
 from providers.givenmachines import GivenMachine
 from providers.handover import Handover
@@ -56,7 +56,7 @@ class CatalogFile:
         sizes, known = self.raw["shapes"], self.raw["machines"]
         own = sizes.get(name, name)
         if own not in known:
-            there = ", ".join([*sizes, *known])
+            there = some_of([*sizes, *known], name)
             raise PlaceUnknown(f"{self.cloud} has no machine {name!r} in the catalogue; it has {there}")
         told = known[own]
         nic = told["nic_baseline_gbps"]
@@ -116,11 +116,30 @@ def catalog_file(cloud: str, given: Iterable[GivenMachine] = ()) -> CatalogFile 
 
 def _with_added(cloud: str) -> CatalogFile | None:
     shipped, added = _shipped(cloud), added_to(cloud)
-    if shipped is None or not added.machines.keys() - shipped.raw["machines"].keys():
+    if shipped is None:
+        return None
+    known = _LAID.get(cloud)
+    if known is None or known[0] is not added:
+        known = _LAID[cloud] = added, _laid(shipped, added)
+    return known[1]
+
+
+_LAID: dict[str, tuple[Added, CatalogFile]] = {}
+"""What a home adds stays the same object until its file changes: it is laid over the shipped figures once."""
+
+
+def _laid(shipped: CatalogFile, added: Added) -> CatalogFile:
+    if not added.machines.keys() - shipped.raw["machines"].keys():
         return shipped
     machines = {**added.machines, **shipped.raw["machines"]}
     sources = {**added.sources, **shipped.raw["sources"]}
-    return CatalogFile(cloud, MappingProxyType({**shipped.raw, "machines": machines, "sources": sources}))
+    return CatalogFile(shipped.cloud, MappingProxyType({**shipped.raw, "machines": machines, "sources": sources}))
+
+
+def shipped_types(cloud: str) -> frozenset[str]:
+    """Types of the shipped catalogue alone; none for a cloud without one."""
+    shipped = _shipped(cloud)
+    return frozenset(shipped.raw["machines"]) if shipped is not None else frozenset()
 
 
 @cache

@@ -19,7 +19,7 @@ def can_read_prices(cloud: str) -> bool:
 
 
 def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
-    """What a cloud says now of the types its catalogue has, in one account and region; `today` is the day it was read.
+    """What a cloud says now of all types it sells, in one account and region; `today` is the day it was read.
 
     What the cloud does not tell is left out. Raises `ProviderError`; `PlaceUnknown` for a cloud nobody asks yet.
     """

@@ -1,7 +1,9 @@
 """Types as EC2 tells them, prices as AWS's price list does: on demand, Linux, shared tenancy, in US dollars.
 
-The price list answers in few regions (botocore: us-east-1, eu-central-1, ap-south-1) for all. It needs
-`pricing:GetProducts`; the types need `ec2:DescribeInstanceTypes`.
+Every type of virtual machine on Nitro is listed that has no processor beside its CPUs; an older one, or one of bare
+metal, only where the catalogue has it. (`current-generation` would leave out types that are sold and used everywhere.)
+The price list answers in few regions (botocore: us-east-1, eu-central-1, ap-south-1) for all, a hundred products to a
+page. It needs `pricing:GetProducts`; the types need `ec2:DescribeInstanceTypes`.
 """
 
 import json
@@ -30,6 +32,8 @@ _ON_DEMAND = {
     "marketoption": "OnDemand",
 }
 
+_ARCHITECTURES = ("arm64", "x86_64")
+
 Product = Mapping[str, Any]
 
 
@@ -37,18 +41,18 @@ def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
     """Asks with the credentials of the place's account. Raises `ProviderError`."""
     settings = AwsSettings.read(settings_file)
     ec2 = Access(settings, attempts=3).ec2(place)
-    names = list(sold_by("aws").raw["machines"])
     with translated(f"{place}: types"):
-        pages = ec2.get_paginator("describe_instance_types").paginate(
-            Filters=[{"Name": "instance-type", "Values": names}]
-        )
-        types = [told for page in pages for told in page["InstanceTypes"]]
+        known = _types(ec2, {"instance-type": list(sold_by("aws").raw["machines"])})
+        plain = {"hypervisor": ["nitro"], "bare-metal": ["false"]}
+        each = [_types(ec2, {**plain, "processor-info.supported-architecture": [one]}) for one in _ARCHITECTURES]
+        offered = [told for found in each for told in found if _is_for_kafka(told)]
+        types = list({str(told["InstanceType"]): told for told in (*offered, *known)}.values())
     with translated(f"{place}: prices"):
         pricing = _pricing(settings, place)
-        machines = {
-            t: list(_products(pricing, {**_ON_DEMAND, "regionCode": place.region, "instanceType": t}))
-            for t in sorted(t["InstanceType"] for t in types)
-        }
+        machines: dict[str, list[Product]] = {}
+        for product in _products(pricing, {**_ON_DEMAND, "regionCode": place.region}):
+            name = str(product.get("product", {}).get("attributes", {}).get("instanceType", ""))
+            machines.setdefault(name, []).append(product)
         volumes = list(
             _products(pricing, {"productFamily": "Storage", "volumeApiName": "gp3", "regionCode": place.region})
         )
@@ -84,7 +88,8 @@ def region_prices(
     for told in types:
         name = str(told["InstanceType"])
         figures = {k: {"value": str(v), "source": source} for k, v in _figures(told).items() if v is not None}
-        machines[name] = {**figures, **_priced("price_per_hour", products.get(name, ()), "Hrs", source)}
+        processor = {"architecture": found} if (found := _architecture(told)) else {}
+        machines[name] = {**processor, **figures, **_priced("price_per_hour", products.get(name, ()), "Hrs", source)}
     persistent = _priced("price_per_gib_month", volumes, "GB-Mo", source)
     what = (
         "AWS: DescribeInstanceTypes; price list, on demand, Linux, shared tenancy; gp3 without more IOPS or "
@@ -100,6 +105,30 @@ def region_prices(
     )
 
 
+def _types(ec2: Any, filters: Mapping[str, list[str]]) -> list[Mapping[str, Any]]:
+    """Those of the region, all pages."""
+    wanted = [{"Name": name, "Values": values} for name, values in filters.items()]
+    pages = ec2.get_paginator("describe_instance_types").paginate(Filters=wanted)
+    return [told for page in pages for told in page["InstanceTypes"]]
+
+
+def _is_for_kafka(told: Mapping[str, Any]) -> bool:
+    beside = ("GpuInfo", "FpgaInfo", "InferenceAcceleratorInfo", "NeuronInfo", "MediaAcceleratorInfo")
+    return bool(_architecture(told)) and not any(told.get(one) for one in beside)
+
+
+def _architecture(told: Mapping[str, Any]) -> str:
+    """Empty where EC2 tells none that a VM of ours could have, or several: which one an image is for is not known."""
+    found = set(_ARCHITECTURES) & set(told.get("ProcessorInfo", {}).get("SupportedArchitectures", ()))
+    return found.pop() if len(found) == 1 else ""
+
+
+def _own_disk_gb(told: Mapping[str, Any]) -> object:
+    if told.get("InstanceStorageSupported") is False:
+        return 0
+    return told.get("InstanceStorageInfo", {}).get("TotalSizeInGB")
+
+
 def _figures(told: Mapping[str, Any]) -> dict[str, object]:
     card = (told.get("NetworkInfo", {}).get("NetworkCards") or [{}])[0]
     volumes = told.get("EbsInfo", {}).get("EbsOptimizedInfo", {})
@@ -109,7 +138,7 @@ def _figures(told: Mapping[str, Any]) -> dict[str, object]:
         "nic_baseline_gbps": card.get("BaselineBandwidthInGbps"),
         "nic_burst_gbps": card.get("PeakBandwidthInGbps"),
         "volumes_mb_per_s": volumes.get("BaselineThroughputInMBps"),
-        "own_disk_gb": told.get("InstanceStorageInfo", {}).get("TotalSizeInGB"),
+        "own_disk_gb": _own_disk_gb(told),
     }
 
 

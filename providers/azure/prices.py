@@ -1,6 +1,8 @@
-"""Prices as Azure's public list has them (Retail Prices API): consumption, Linux, in US dollars, before any agreement.
+"""Sizes as Azure lists them for the subscription (Resource SKUs), and prices as its public list has them (Retail Prices
+API): consumption, Linux, in US dollars, before any agreement.
 
-It wants no credentials. Premium SSDs are sold by size tier: a disk is billed as the smallest tier that holds it.
+Every size is listed that the subscription may have in the region, without graphics processors. The price list wants no
+credentials. Premium SSDs are sold by size tier: a disk is billed as the smallest tier that holds it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,9 +10,12 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import requests
 
+from providers.azure.access import Access
+from providers.azure.errors import translated
 from providers.azure.settings import AzureSettings
 from providers.base import Place
 from providers.catalogfile import sold_by
@@ -19,7 +24,10 @@ from providers.overrides import RegionIn
 
 _LIST = "https://prices.azure.com"
 _LIMITS = (3.0, 10.0)
-_MOST_PAGES = 50
+_MOST_PAGES = 500
+_SKUS_API = "2021-07-01"
+_ARCHITECTURES = {"x64": "x86_64", "Arm64": "arm64"}
+_MIB_PER_GIB = 1024
 _THROTTLED = 429
 
 _OTHERS = ("windows", "spot", "low priority", "cloudservices")
@@ -47,30 +55,43 @@ Item = Mapping[str, Any]
 
 
 def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
-    """Asks for each type of the catalogue in the region. Raises `ProviderError`."""
+    """Asks with the credentials of the place's subscription, and the public list. Raises `ProviderError`."""
     settings = AzureSettings.read(settings_file)
     settings.region(place)
+    with translated(f"{place}: sizes"):
+        query = quote(f"location eq '{place.region}'", safe="")
+        clients = Access(settings, attempts=3).clients(place)
+        sizes = list(clients.listed("Microsoft.Compute/skus", _SKUS_API, f"&$filter={query}"))
     base = str(settings.endpoint_url).rstrip("/") if settings.endpoint_url else _LIST
     with requests.Session() as session:
-        items = {
-            size: list(_items(session, base, f"{place}: prices of {size}", _of_machine(place, size)))
-            for size in sold_by("azure").raw["machines"]
-        }
+        items: dict[str, list[Item]] = {}
+        for item in _items(session, base, f"{place}: prices", _of_machines(place)):
+            items.setdefault(str(item.get("armSkuName", "")), []).append(item)
         disks = list(_items(session, base, f"{place}: prices of disks", _of_disks(place)))
-    return region_prices(items, disks, today=today)
+    return region_prices(sizes, items, disks, today=today)
 
 
-def region_prices(items: Mapping[str, Iterable[Item]], disks: Iterable[Item] = (), *, today: date) -> RegionIn:
+def region_prices(
+    sizes: Iterable[Item], items: Mapping[str, Iterable[Item]], disks: Iterable[Item] = (), *, today: date
+) -> RegionIn:
     """From answers to figures. `items` by type. A price is taken only where all items agree on it. Pure."""
-    source = f"azure-retail-prices-{today}"
-    machines: dict[str, dict[str, object]] = {}
+    source = f"azure-api-{today}"
+    known = sold_by("azure").raw["machines"]
+    machines = {
+        str(size["name"]): figures
+        for size in sizes
+        if size.get("resourceType") == "virtualMachines" and (figures := _figures(size, source))
+    }
     for size, told in items.items():
         amounts = {Decimal(str(i["retailPrice"])) for i in told if _is_on_demand(i)}
-        if len(amounts) == 1:
+        if len(amounts) == 1 and (size in known or size in machines):
             amount = {"value": str(amounts.pop()), "currency": "USD", "source": source}
-            machines[size] = {"price_per_hour": amount}
+            machines.setdefault(size, {})["price_per_hour"] = amount
     tiers = {gib: {"value": str(v), "currency": "USD", "source": source} for gib, v in _tiers(disks).items()}
-    what = "Azure Retail Prices API: consumption, Linux; Premium SSD by size; without the subscription's agreement"
+    what = (
+        "Azure: resource SKUs; Retail Prices API: consumption, Linux; Premium SSD by size; without the subscription's "
+        "agreement"
+    )
     return RegionIn.model_validate(
         {
             "sources": {source: {"what": what, "read": today}},
@@ -92,6 +113,20 @@ def _tiers(items: Iterable[Item]) -> dict[int, Decimal]:
     return {gib: amounts.pop() for gib, amounts in sorted(found.items()) if len(amounts) == 1}
 
 
+def _figures(size: Item, source: str) -> dict[str, object]:
+    """Of a size the subscription may have there, empty for another one. What is not told is left out."""
+    told = {str(one["name"]): str(one["value"]) for one in size.get("capabilities") or ()}
+    architecture = _ARCHITECTURES.get(told.get("CpuArchitectureType", ""))
+    is_barred = any(one.get("type") == "Location" for one in size.get("restrictions") or ())
+    if architecture is None or is_barred or told.get("GPUs", "0") != "0" or not {"vCPUs", "MemoryGB"} <= told.keys():
+        return {}
+    figures = {"vcpus": told["vCPUs"], "memory_mib": int(Decimal(told["MemoryGB"]) * _MIB_PER_GIB)}
+    return {
+        "architecture": architecture,
+        **{name: {"value": str(value), "source": source} for name, value in figures.items()},
+    }
+
+
 def _is_on_demand(item: Item) -> bool:
     names = " ".join(str(item.get(n, "")) for n in ("productName", "skuName", "meterName")).lower()
     return (
@@ -102,11 +137,9 @@ def _is_on_demand(item: Item) -> bool:
     )
 
 
-def _of_machine(place: Place, size: str) -> str:
-    return (
-        f"serviceName eq 'Virtual Machines' and priceType eq 'Consumption' "
-        f"and armRegionName eq '{place.region}' and armSkuName eq '{size}'"
-    )
+def _of_machines(place: Place) -> str:
+    """Every size in the region: some thousands, a hundred to a page."""
+    return f"serviceName eq 'Virtual Machines' and priceType eq 'Consumption' and armRegionName eq '{place.region}'"
 
 
 def _of_disks(place: Place) -> str:

@@ -1,4 +1,7 @@
-"""Sizes and prices as DigitalOcean's API tells them: `GET /v2/sizes`, in US dollars. It tells no price of volumes."""
+"""Sizes and prices as DigitalOcean's API tells them: `GET /v2/sizes`, in US dollars. It tells no price of volumes.
+
+Every size of the region that can be had is listed, but for those with graphics processors. The API tells no
+architecture, since all Droplets are x86-64 (DigitalOcean, "Droplet Features")."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
@@ -10,6 +13,7 @@ from providers.catalogfile import sold_by
 from providers.digitalocean.access import Access
 from providers.digitalocean.errors import translated
 from providers.digitalocean.settings import DigitaloceanSettings
+from providers.madefrom import X86_64
 from providers.overrides import RegionIn
 
 _PAGE = 200
@@ -35,6 +39,7 @@ def region_prices(sizes: Iterable[Mapping[str, Any]], region: str, *, today: dat
     known = sold_by("digitalocean").raw["machines"]
     machines = {
         str(size["slug"]): {
+            "architecture": X86_64,
             "vcpus": figure(size["vcpus"]),
             "memory_mib": figure(size["memory"]),
             "own_disk_gb": figure(size["disk"]),
@@ -42,13 +47,17 @@ def region_prices(sizes: Iterable[Mapping[str, Any]], region: str, *, today: dat
             "price_per_month": price(size["price_monthly"]),
         }
         for size in sizes
-        if size["slug"] in known and region in size["regions"]
+        if region in size["regions"] and (size["slug"] in known or _is_for_kafka(size))
     }
     # `disk` is a property of a size, and the size's price is that of the Droplet with it.
     disks = {"ephemeral": {"price_per_gib_month": price(0)}} if machines else {}
     what = "DigitalOcean API: sizes; own disks are in the size; prices of volumes are not told there"
     sources = {source: {"what": what, "read": today}}
     return RegionIn.model_validate({"sources": sources, "machines": machines, "disks": disks})
+
+
+def _is_for_kafka(size: Mapping[str, Any]) -> bool:
+    return size.get("available") is True and "gpu_info" not in size and not str(size["slug"]).startswith("gpu-")
 
 
 def _sizes(client: Any) -> Iterator[Mapping[str, Any]]:

@@ -1,7 +1,10 @@
-"""Prices as Google's catalogue of SKUs has them (Cloud Billing API): on demand, in US dollars, before any agreement.
+"""Types as Compute Engine lists them in the zones of a region, and prices as Google's catalogue of SKUs has them (Cloud
+Billing API): on demand, in US dollars, before any agreement.
 
-A machine is sold as cores and as memory, a SKU each; its price is their sum. A type with disks of its own is left
-without a price: those are a third SKU. The API must be enabled in the project; no role is needed for it.
+Every type is listed that is not going away and has no processor beside its CPUs, with the architecture Google tells of
+it; without one it is left out. A machine is sold as cores and as memory, a SKU each; its price is their sum. A type
+with disks of its own is left without a price: those are a third SKU. The billing API must be enabled in the project; no
+role is needed for it, and `compute.machineTypes.list` for the types.
 """
 
 import re
@@ -15,6 +18,7 @@ from providers.base import Place
 from providers.catalogfile import sold_by
 from providers.errors import CloudUnavailable
 from providers.google.access import Access
+from providers.google.errors import translated
 from providers.google.settings import GoogleSettings
 from providers.overrides import RegionIn
 
@@ -30,19 +34,26 @@ _SKU = re.compile(r"^(?P<family>[A-Z]\d+[A-Z]?)(?: AMD| Arm)? Instance (?P<part>
 """As `N2D AMD Instance Core running in Belgium`; `Spot Preemptible ..` and `Commitment ..` begin otherwise."""
 _BALANCED = re.compile(r"^Balanced PD Capacity(?: in .*)?$")
 
+_ARCHITECTURES = {"ARM64": "arm64", "X86_64": "x86_64"}
+_LOCAL_SSD_GB = 375
+"""Of one partition of a local SSD (Google, "About Local SSD disks")."""
+
 Sku = Mapping[str, Any]
+Told = Mapping[str, Any]
+"""A type: name, architecture, vcpus, memory_mib, own_disk_gb."""
 
 
 def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
     """Asks with the credentials of the place's project. Raises `ProviderError`."""
     access = Access(GoogleSettings.read(settings_file), attempts=3)
-    access.settings.region(place)
+    region = access.settings.region(place)
     access.prove(place)
-    return region_prices(_skus(access, place), place.region, today=today)
+    types = [told for zone in sorted(region.subnetworks) for told in _types(access, place, zone)]
+    return region_prices(_skus(access, place), types, place.region, today=today)
 
 
-def region_prices(skus: Iterable[Sku], region: str, *, today: date) -> RegionIn:
-    """From SKUs to figures of a region. A part with two prices has none. Pure."""
+def region_prices(skus: Iterable[Sku], types: Iterable[Told], region: str, *, today: date) -> RegionIn:
+    """From SKUs and types to figures of a region. A part with two prices has none. Pure."""
     source = f"google-billing-{today}"
     parts: dict[tuple[str, str], set[Decimal]] = {}
     for sku in skus:
@@ -60,16 +71,28 @@ def region_prices(skus: Iterable[Sku], region: str, *, today: date) -> RegionIn:
     def price(value: Decimal) -> dict[str, object]:
         return {"value": str(value.normalize()), "currency": "USD", "source": source}
 
+    def figure(value: object) -> dict[str, object]:
+        return {"value": str(value), "source": source}
+
     machines: dict[str, dict[str, object]] = {}
-    for name, told in sold_by("google").raw["machines"].items():
+    listed = {str(told["name"]): told for told in types}
+    for name, told in listed.items():
+        machines[name] = {
+            "architecture": told["architecture"],
+            **{one: figure(told[one]) for one in ("vcpus", "memory_mib", "own_disk_gb")},
+        }
+    for name, told in {**listed, **sold_by("google").raw["machines"]}.items():
         family = name.partition("-")[0]
         core, ram = priced.get((family, "Core")), priced.get((family, "Ram"))
         if core is not None and ram is not None and told["own_disk_gb"] == 0:
             hourly = core * told["vcpus"] + ram * Decimal(told["memory_mib"]) / _MIB_PER_GIB
-            machines[name] = {"price_per_hour": price(hourly)}
+            machines[name] = {**machines.get(name, {}), "price_per_hour": price(hourly)}
     balanced = priced.get(("pd-balanced", "GiB"))
     disks = {"persistent": {"price_per_gib_month": price(balanced)}} if balanced is not None else {}
-    what = "Cloud Billing API: SKUs of Compute Engine, on demand: cores and memory of a type added up; pd-balanced"
+    what = (
+        "Compute Engine: machineTypes; Cloud Billing API: SKUs on demand, cores and memory of a type added up; "
+        "pd-balanced"
+    )
     return RegionIn.model_validate(
         {"sources": {source: {"what": what, "read": today}}, "machines": machines, "disks": disks}
     )
@@ -85,6 +108,22 @@ def _amount(sku: Sku) -> Decimal | None:
     if money.get("currencyCode") != "USD":
         return None
     return Decimal(str(money.get("units") or 0)) + Decimal(money.get("nanos") or 0) / _NANO
+
+
+def _types(access: Access, place: Place, zone: str) -> Iterator[Told]:
+    """Those of a zone, in the words of the shipped catalogue. What Google does not tell the architecture of is none."""
+    request = {"project": access.settings.account(place).project, "zone": zone}
+    with translated(f"{place}: types in {zone}"):
+        for told in access.client(place, "MachineTypes").list(request=request, **access.how(place)):
+            architecture = _ARCHITECTURES.get(str(told.architecture), "")
+            if architecture and not told.accelerators and not told.deprecated.state:
+                yield {
+                    "name": told.name,
+                    "architecture": architecture,
+                    "vcpus": told.guest_cpus,
+                    "memory_mib": told.memory_mb,
+                    "own_disk_gb": _LOCAL_SSD_GB * told.bundled_local_ssds.partition_count,
+                }
 
 
 def _skus(access: Access, place: Place) -> Iterator[Sku]:

@@ -1,6 +1,7 @@
 """Types and prices as Hetzner's API tells them: `GET /server_types`, `/locations` and `/pricing`, net of VAT.
 
-A region of ours is a network zone; where its locations differ in price, the dearest counts.
+Every type with a price in the region is listed, but for those that are going away. A region of ours is a network zone;
+where its locations differ in price, the dearest counts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,6 +17,8 @@ from providers.hetzner.errors import translated
 from providers.hetzner.settings import HetznerSettings
 from providers.overrides import RegionIn
 
+_ARCHITECTURES = {"arm": "arm64", "x86": "x86_64"}
+
 
 def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
     """Asks with the token of the place's project. Raises `ProviderError`."""
@@ -25,18 +28,36 @@ def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
         locations = client.locations.get_all()
         pricing = client.request(method="GET", url="/pricing")["pricing"]
     here = {str(one.name) for one in locations if one.network_zone == place.region}
-    told = {str(one.name): (one.cores, one.memory, one.disk, one.prices or []) for one in types}
+    known = sold_by("hetzner").raw["machines"]
+    lasting = [one for one in types if one.name in known or _lasts(one, here)]
+    told = {
+        str(one.name): (
+            _ARCHITECTURES.get(str(one.architecture), ""),
+            one.cores,
+            one.memory,
+            one.disk,
+            one.prices or [],
+        )
+        for one in lasting
+    }
     return region_prices(told, here, pricing, today=today)
 
 
+def _lasts(told: Any, here: set[str]) -> bool:
+    """Whether it goes on to be made in one of these locations. Where it is told of none, nothing speaks against it."""
+    there = [one for one in told.locations or () if one.location.name in here]
+    return not there or any(one.deprecation is None for one in there)
+
+
 def region_prices(
-    types: Mapping[str, tuple[Any, Any, Any, Iterable[Mapping[str, Any]]]],
+    types: Mapping[str, tuple[str, Any, Any, Any, Iterable[Mapping[str, Any]]]],
     locations: set[str],
     pricing: Mapping[str, Any],
     *,
     today: date,
 ) -> RegionIn:
-    """From answers to figures. `types`: name -> (cores, memory in GB, disk in GB, prices by location). Pure."""
+    """From answers to figures. `types`: name -> (architecture, cores, memory in GB, disk in GB, prices by
+    location). Pure."""
     source = f"hetzner-api-{today}"
     currency = pricing["currency"]
     where = ", ".join(sorted(locations))
@@ -48,12 +69,13 @@ def region_prices(
         return {**figure(value), "currency": currency}
 
     machines: dict[str, dict[str, object]] = {}
-    for name in sold_by("hetzner").raw["machines"]:
-        if name not in types:
-            continue
-        cores, memory_gb, disk_gb, prices = types[name]
+    known = sold_by("hetzner").raw["machines"]
+    for name, (architecture, cores, memory_gb, disk_gb, prices) in types.items():
         sold = [p for p in prices if p["location"] in locations]
+        if name not in known and not (sold and architecture):
+            continue
         machines[name] = {
+            **({"architecture": architecture} if architecture else {}),
             "vcpus": figure(cores),
             "memory_mib": figure(int(Decimal(str(memory_gb)) * 1024)),
             "own_disk_gb": figure(disk_gb),

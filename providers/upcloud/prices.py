@@ -1,6 +1,7 @@
 """Plans and prices as UpCloud's API tells them: `GET /1.3/plan`, `/1.3/price`, in credits of one cent, an hour.
 
-The API names no currency; a credit is a euro cent (UpCloud's own figures, as several clients of the API read them).
+Every plan is listed, but for those with graphics processors. The API tells no architecture: all servers are x86-64. It
+names no currency either; a credit is a euro cent (UpCloud's own figures, as several clients of the API read them).
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,6 +13,7 @@ from typing import Any
 from providers.base import Place
 from providers.catalogfile import sold_by
 from providers.figures import HOURS_PER_MONTH
+from providers.madefrom import X86_64
 from providers.overrides import RegionIn
 from providers.upcloud.access import Access
 from providers.upcloud.calls import Pauses
@@ -44,9 +46,13 @@ def region_prices(plans: Iterable[Mapping[str, Any]], zone: Mapping[str, Any], *
     machines: dict[str, dict[str, object]] = {}
     for plan in plans:
         name = str(plan["name"])
-        if name not in sold_by("upcloud").raw["machines"]:
+        if name.startswith("GPU-") or plan.get("gpu_amount"):
             continue
-        machines[name] = {"vcpus": figure(plan["core_number"]), "memory_mib": figure(plan["memory_amount"])}
+        machines[name] = {
+            "architecture": X86_64,
+            "vcpus": figure(plan["core_number"]),
+            "memory_mib": figure(plan["memory_amount"]),
+        }
         if (hourly := _euros(zone.get(f"server_plan_{name}"))) is not None:
             machines[name]["price_per_hour"] = price(hourly)
     disks: dict[str, dict[str, object]] = {}

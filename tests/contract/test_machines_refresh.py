@@ -9,6 +9,8 @@ import pytest
 import yaml
 
 from controlplane.cli import exits
+from providers.addedmachines import add_machines_of
+from providers.catalog import catalog
 from providers.overrides import Overrides, read_overrides
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.clouds.hetzner import TOKEN, FakeHetzner, fake_hetzner
@@ -23,6 +25,13 @@ def hetzner(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHetzner]:
     with fake_hetzner() as fake:
         sells_hetzner(fake)
         yield fake
+
+
+@pytest.fixture(autouse=True)
+def no_home_afterwards(tmp_path: Path) -> Iterator[None]:
+    """What a home adds is the process's: the next test has its own."""
+    yield
+    add_machines_of(tmp_path / "none")
 
 
 @pytest.fixture
@@ -45,10 +54,30 @@ def hourly(world: World, region: str, machine: str) -> tuple[Decimal, date] | No
 def test_every_region_of_the_settings_is_written(world: World) -> None:
     ran = world.run("machines", "refresh", "hetzner")
     assert ran.exit_code == exits.OK
-    assert "hetzner eu-central: 4 types, 4 with a price" in ran.stderr
+    assert "hetzner eu-central: 5 types, 1 of them in no shipped catalogue, 5 with a price" in ran.stderr
     assert written(world).regions("hetzner") == ("eu-central", "us-east")
     assert hourly(world, "eu-central", "ccx13") == (Decimal("0.055"), START.date())
     assert "0.055 EUR" in world.run("machines", "list", "hetzner").stdout
+
+
+def test_a_type_nobody_shipped_is_sold_from_then_on(world: World) -> None:
+    """And the next refresh tells its figures anew, in the same file."""
+    home = world.home / ".kedge"
+    assert [one.field for one in catalog("hetzner").misfits("eu-central", "cpx31")] == ["machine"]
+    assert world.run("machines", "refresh", "hetzner").exit_code == exits.OK
+    add_machines_of(home)
+    assert list(catalog("hetzner").misfits("eu-central", "cpx31")) == []
+    assert "cpx31" in world.run("machines", "list", "hetzner").stdout
+    assert world.run("machines", "refresh", "hetzner").exit_code == exits.OK
+    assert written(world).region("hetzner", "eu-central").machines["cpx31"].architecture == "x86_64"
+
+
+def test_only_types_like_those_asked_for_are_added_and_shipped_ones_read_all_the_same(world: World) -> None:
+    ran = world.run("machines", "refresh", "hetzner", "--types", "ccx*", "--types", "cax*")
+    assert ran.exit_code == exits.OK
+    assert set(written(world).region("hetzner", "eu-central").machines) == {"ccx13", "ccx23", "ccx33", "cax21"}
+    world.run("machines", "refresh", "hetzner", "--types", "cpx*")
+    assert "cpx31" in written(world).region("hetzner", "eu-central").machines
 
 
 def test_only_one_region_is_asked_for(world: World, hetzner: FakeHetzner) -> None:

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import googleapiclient.discovery_cache
 import pytest
+from moto.ec2.models.instance_types import INSTANCE_TYPES, InstanceType, InstanceTypeBackend
 
 from providers.base import Place
 from providers.catalogfile import sold_by
 from providers.errors import AuthFailed, CloudUnavailable, NotPermitted, PlaceUnknown
 from providers.offers import Offers, offers
-from providers.overrides import FigureIn
+from providers.overrides import FigureIn, RegionIn
 from providers.pricereader import can_read_prices, read_prices
 from tests.fakes.clouds import aws_hands, azure_hands, digitalocean_hands, google_hands, hetzner_hands, upcloud_hands
 from tests.fakes.clouds.aws import OTHER_ACCOUNT, MotoCloud, moto_cloud
@@ -26,6 +27,8 @@ from tests.fakes.clouds.more_price_lists import GOOGLE_SKUS, sells_azure, sells_
 from tests.fakes.clouds.price_lists import sells_aws, sells_digitalocean, sells_hetzner
 
 TODAY = date(2026, 5, 1)
+A_FEW = ("m7g", "r6i", "m6gd", "m1", "t1", "p3", "g4dn")
+MORE_THAN_AN_ANSWER = (*A_FEW, "m6i", "m6a", "c6i", "c6a", "r6a", "m5", "c5", "r5", "c7i", "r7i", "m7i", "m5d", "c5d")
 
 
 @pytest.fixture
@@ -46,8 +49,15 @@ def digitalocean(monkeypatch: pytest.MonkeyPatch) -> Iterator[DigitaloceanFake]:
 def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[MotoCloud]:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
+    sells_families(monkeypatch, A_FEW)
     with moto_cloud() as cloud:
         yield cloud
+
+
+def sells_families(monkeypatch: pytest.MonkeyPatch, families: tuple[str, ...]) -> None:
+    """moto takes seconds for a hundred types, and has 1395."""
+    every = [InstanceType(name) for name in INSTANCE_TYPES if name.partition(".")[0] in families]
+    monkeypatch.setattr(InstanceTypeBackend, "instance_types", every)
 
 
 def read(settings: Path, place: Place) -> Offers:
@@ -156,7 +166,10 @@ def test_aws_tells_types_and_the_price_on_demand(aws: MotoCloud, tmp_path: Path)
     assert found.root_disk.monthly is not None
     assert found.root_disk.monthly.value == found.root_disk.gib.value * Decimal("0.08")
     assert {one["regionCode"] for one in asked} == {"eu-west-1"}
-    assert all(one["marketoption"] == "OnDemand" for one in asked if "instanceType" in one)
+    machines = [one for one in asked if "operatingSystem" in one]
+    assert machines
+    assert all(one["marketoption"] == "OnDemand" for one in machines)
+    assert all("instanceType" not in one for one in machines), "one question for all types, not one for each"
 
 
 def test_two_prices_at_once_are_none(aws: MotoCloud, tmp_path: Path) -> None:
@@ -248,6 +261,91 @@ def test_upcloud_tells_credits_an_hour(tmp_path: Path, monkeypatch: pytest.Monke
     assert volume.value == Decimal("0.2263")
     assert monthly(found, "8xCPU-32GB") is None
     assert monthly(elsewhere, "2xCPU-4GB") is None
+
+
+def discovered(told: RegionIn, cloud: str) -> dict[str, tuple[str | None, int, int]]:
+    """Types nobody shipped: architecture, CPUs, memory in MiB."""
+    shipped = sold_by(cloud).raw["machines"]
+    return {
+        name: (one.architecture, int(one.vcpus.value), int(one.memory_mib.value))
+        for name, one in told.machines.items()
+        if name not in shipped and one.vcpus is not None and one.memory_mib is not None
+    }
+
+
+def test_hetzner_lists_types_nobody_shipped_but_for_those_that_are_going_away(
+    hetzner: FakeHetzner, tmp_path: Path
+) -> None:
+    sells_hetzner(hetzner)
+    settings = hetzner_hands.write_settings(tmp_path / "hetzner.yaml", hetzner)
+    told = read_prices(settings, hetzner_hands.PLACE, today=TODAY)
+    assert discovered(told, "hetzner") == {"cpx31": ("x86_64", 4, 8192)}
+    assert told.machines["cax21"].architecture == "arm64"
+    assert told.machines["cpx31"].price_per_month is not None
+    assert told.machines["cpx31"].nic_baseline_gbps is None, "the API tells none: unknown, not 0"
+
+
+def test_digitalocean_lists_what_a_region_makes_without_graphics_processors(
+    digitalocean: DigitaloceanFake, tmp_path: Path
+) -> None:
+    sells_digitalocean(digitalocean)
+    settings = digitalocean_hands.write_settings(tmp_path / "digitalocean.yaml", digitalocean)
+    told = read_prices(settings, digitalocean_hands.PLACE, today=TODAY)
+    assert discovered(told, "digitalocean") == {"m-2vcpu-16gb": ("x86_64", 2, 8192)}
+
+
+def test_aws_lists_all_pages_of_virtual_machines_on_nitro(
+    aws: MotoCloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sells_families(monkeypatch, MORE_THAN_AN_ANSWER)
+    sells_aws(aws)
+    told = read_prices(aws_hands.write_settings(tmp_path / "aws.yaml", aws), aws_hands.PLACE, today=TODAY)
+    found = discovered(told, "aws")
+    assert found["r6i.2xlarge"] == ("x86_64", 8, 65536)
+    assert found["m6gd.large"][0] == "arm64"
+    assert len([name for name, told in found.items() if told[0] == "x86_64"]) > 100, "an answer has a hundred"
+    assert not {name for name in found if ".metal" in name or name.startswith(("p3.", "g4dn.", "m1.", "t1."))}
+    own_disk = told.machines["m6gd.large"].own_disk_gb
+    assert own_disk is not None
+    assert own_disk.value == 118
+    without = told.machines["r6i.2xlarge"].own_disk_gb
+    assert without is not None
+    assert without.value == 0, "EC2 says that it has none"
+
+
+def test_azure_lists_sizes_the_subscription_may_have_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with azure_hands.azure_harness(tmp_path, monkeypatch) as opened:
+        sells_azure(opened.azure)
+        told = read_prices(tmp_path / "azure.yaml", azure_hands.PLACE, today=TODAY)
+    found = discovered(told, "azure")
+    assert found["Standard_E8ps_v5"] == ("arm64", 8, 3584)
+    assert found["Standard_E8as_v5"] == ("x86_64", 8, 65536), "barred from a zone it is still sold in the region"
+    assert not {"Standard_E8s_v4", "Standard_NC8", "Standard_A8_v2", "Premium_LRS"} & told.machines.keys()
+    assert told.machines["Standard_E8ps_v5"].nic_baseline_gbps is None
+
+
+def test_google_lists_the_types_of_all_zones_it_tells_the_processor_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with google_hands.google_harness(tmp_path, monkeypatch) as opened:
+        sells_google(opened.google)
+        told = read_prices(tmp_path / "google.yaml", google_hands.PLACE, today=TODAY)
+    found = discovered(told, "google")
+    assert found["n2d-custom-8"] == ("x86_64", 8, 65536)
+    assert found["c4a-highmem-8"] == ("arm64", 8, 65536), "it is in another zone than the first"
+    assert not {"a2-highgpu-1g", "n1-standard-8", "n2d-odd-8"} & told.machines.keys()
+    price = told.machines["n2d-custom-8"].price_per_hour
+    assert price is not None
+    assert price.value == Decimal("0.496"), "8 cores at 0.03, 64 GiB at 0.004"
+    assert told.machines["z3-highmem-8"].price_per_hour is None, "its disks are a third SKU"
+
+
+def test_upcloud_lists_every_plan_of_the_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with upcloud_hands.upcloud_harness(tmp_path, monkeypatch) as opened:
+        sells_upcloud(opened.upcloud)
+        opened.upcloud.plans = (*opened.upcloud.plans, "HIMEM-2xCPU-8GB", "GPU-8xCPU-64GB-1xL40S")
+        told = read_prices(tmp_path / "upcloud.yaml", upcloud_hands.PLACE, today=TODAY)
+    assert discovered(told, "upcloud") == {"HIMEM-2xCPU-8GB": ("x86_64", 2, 4096)}
 
 
 def test_a_cloud_that_sells_nothing_says_so(tmp_path: Path) -> None:

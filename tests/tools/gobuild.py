@@ -1,6 +1,6 @@
 """Programs built from Go modules that a `go.mod` of ours names and a `go.sum` holds to their sources.
 
-    python -m tests.tools.gobuild --module FOLDER --package IMPORT/PATH --output FILE
+python -m tests.tools.gobuild --module FOLDER --package IMPORT/PATH --output FILE
 """
 
 import argparse

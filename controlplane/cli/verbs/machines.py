@@ -1,6 +1,7 @@
 """`kedge machines`: what clouds sell and for how much, by a home's files or by a server; and reading that anew."""
 
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -95,21 +96,27 @@ def refresh(
     context: typer.Context,
     cloud: Annotated[str, typer.Argument(metavar="CLOUD", show_default=False, help="Which cloud to ask.")],
     region: Region = "",
+    types: Annotated[
+        list[str],
+        typer.Option("--types", metavar="PATTERN", show_default=False, help="Of the others only those like 'r6i.*'."),
+    ] = [],  # noqa: B006  # typer reads it and changes nothing
     home: Home = None,
 ) -> None:
     """Ask a cloud for its types and prices; write them to catalog.yaml.
 
-    It asks with this shell's credentials, once for each region of `<cloud>.yaml` in the home. A figure that was read
-    takes the place of the one before; others stay as they are, with their own day. Comments in the file are lost.
+    It asks with this shell's credentials, once for each region of `<cloud>.yaml` in the home. Types that no shipped
+    catalogue has are written too: specs may name them from then on. A figure that was read takes the place of the one
+    before; others stay as they are, with their own day. Comments in the file are lost.
 
     Exit codes: 0 written, 1 that cloud cannot be asked, or not everywhere; what was read before is kept.
 
     \b
     Examples:
       kedge machines refresh hetzner
-      kedge machines refresh aws --region eu-west-1
+      kedge machines refresh aws --region eu-west-1 --types 'r6i.*' --types 'm8g.*'
     """
     from providers.addedmachines import add_machines_of
+    from providers.catalogfile import sold_by
     from providers.errors import ProviderError
     from providers.pricereader import can_read_prices, read_prices
 
@@ -120,16 +127,29 @@ def refresh(
         why = "its figures are the shipped catalogue's and what you write into catalog.yaml"
         raise CliError(f"{cloud} is not asked for prices yet", why=why, next_step="docs/costs.md shows the file")
     today = session.around.utc_now().date()
+    known = set(sold_by(cloud).raw["machines"])
     for place in _places(folder, cloud, region):
         try:
             fresh = read_prices(folder / f"{cloud}.yaml", place, today=today)
         except ProviderError as error:
             raise CliError(f"{place} was not read", why=str(error), next_step=error.what_next) from None
+        if types:
+            kept = {
+                n: m for n, m in fresh.machines.items() if n in known or any(fnmatchcase(n, like) for like in types)
+            }
+            fresh = fresh.model_copy(update={"machines": kept})
         _write(folder, place, fresh)
-        prices = sum(
-            one.price_per_hour is not None or one.price_per_month is not None for one in fresh.machines.values()
-        )
-        session.tell(f"{cloud} {place.region}: {counted(len(fresh.machines), 'type')}, {prices} with a price")
+        session.tell(f"{cloud} {place.region}: {_read(cloud, fresh)}")
+
+
+def _read(cloud: str, fresh: "RegionIn") -> str:
+    """What came of one region, in words."""
+    from providers.catalogfile import shipped_types
+
+    more = len(fresh.machines.keys() - shipped_types(cloud))
+    discovered = f", {more} of them in no shipped catalogue" if more else ""
+    prices = sum(one.price_per_hour is not None or one.price_per_month is not None for one in fresh.machines.values())
+    return f"{counted(len(fresh.machines), 'type')}{discovered}, {prices} with a price"
 
 
 def _in_home(session: Session, home: Path, cloud: str, region: str) -> "MachinesOut":

@@ -24,13 +24,16 @@ def sells_azure(azure: AzureCloudFake) -> list[str]:
 
     def answer(method: str, path: str, headers: dict[str, str], body: bytes) -> Answered:
         url = urlsplit(path)
+        if url.path.endswith("/providers/Microsoft.Compute/skus"):
+            assert dict(parse_qsl(url.query))["$filter"] == "location eq 'westeurope'"
+            return 200, {"Content-Type": "application/json"}, json.dumps({"value": AZURE_SKUS}).encode()
         if url.path != "/api/retail/prices":
             return azure.answer(method, path, headers, body)
         assert "Authorization" not in headers, "the list is public"
         query = dict(parse_qsl(url.query))
         asked.append(query["$filter"])
         of_disks = "productName eq 'Premium SSD Managed Disks'" in query["$filter"]
-        items = _DISKS if of_disks else [i for i in _AZURE if f"armSkuName eq '{i['armSkuName']}'" in query["$filter"]]
+        items = (_DISKS if of_disks else _AZURE) if "armRegionName eq 'westeurope'" in query["$filter"] else []
         start = int(query.get("$skip", 0))
         more = f"{azure.url}{path}&$skip={start + AZURE_PAGE}" if start + AZURE_PAGE < len(items) else None
         told = {"BillingCurrency": "USD", "Items": items[start : start + AZURE_PAGE], "NextPageLink": more}
@@ -45,6 +48,10 @@ def sells_google(google: GoogleFake, *, disabled: bool = False) -> None:
 
     def answer(method: str, path: str, headers: dict[str, str], body: bytes) -> Answered:
         url = urlsplit(path)
+        if url.path.endswith("/machineTypes"):
+            zone = url.path.split("/")[-2]
+            told = {"kind": "compute#machineTypeList", "items": [one for one in GOOGLE_TYPES if one["zone"] == zone]}
+            return 200, {"Content-Type": "application/json"}, json.dumps(told).encode()
         if not url.path.startswith("/v1/services/"):
             return google.answer(method, path, headers, body)
         google.calls["skus.list"] += 1
@@ -116,6 +123,49 @@ _DISKS = [
     _disk("P15", 38.0),
     _disk("P15", 39.0),
     _disk("P99", 1.0),
+]
+
+
+def _azure_sku(name: str, *, processor: str | None = "x64", barred: str = "", **more: str) -> dict[str, Any]:
+    told = {"vCPUs": "8", "MemoryGB": "64", **({"CpuArchitectureType": processor} if processor else {}), **more}
+    barring = {"type": barred, "values": ["westeurope"], "reasonCode": "NotAvailableForSubscription"}
+    return {
+        "resourceType": "virtualMachines",
+        "name": name,
+        "tier": "Standard",
+        "locations": ["westeurope"],
+        "capabilities": [{"name": key, "value": value} for key, value in told.items()],
+        "restrictions": [barring] if barred else [],
+    }
+
+
+AZURE_SKUS = [
+    _azure_sku("Standard_E8s_v5"),
+    _azure_sku("Standard_E8ps_v5", processor="Arm64", MemoryGB="3.5"),
+    _azure_sku("Standard_E8s_v4", barred="Location"),
+    _azure_sku("Standard_E8as_v5", barred="Zone"),
+    _azure_sku("Standard_NC8", GPUs="1"),
+    _azure_sku("Standard_A8_v2", processor=None),
+    {"resourceType": "disks", "name": "Premium_LRS", "capabilities": [], "restrictions": []},
+]
+"""Shaped as "Resource Skus - List": one that is shipped is not needed among them, prices name it."""
+
+
+def _google_type(name: str, architecture: str, zone: str = "europe-west1-b", **more: Any) -> dict[str, Any]:
+    told = {"kind": "compute#machineType", "name": name, "guestCpus": 8, "memoryMb": 65536, "zone": zone}
+    return {**told, **({"architecture": architecture} if architecture else {}), **more}
+
+
+GOOGLE_TYPES = [
+    _google_type("n2d-standard-2", "X86_64", guestCpus=2, memoryMb=8192),
+    _google_type("n2d-custom-8", "X86_64"),
+    _google_type("c4a-highmem-8", "ARM64", zone="europe-west1-c"),
+    _google_type("z3-highmem-8", "X86_64", bundledLocalSsds={"defaultInterface": "NVME", "partitionCount": 2}),
+    _google_type(
+        "a2-highgpu-1g", "X86_64", accelerators=[{"guestAcceleratorType": "a100", "guestAcceleratorCount": 1}]
+    ),
+    _google_type("n1-standard-8", "X86_64", deprecated={"state": "DEPRECATED"}),
+    _google_type("n2d-odd-8", ""),
 ]
 
 

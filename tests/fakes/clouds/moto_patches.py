@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
+from moto.core.responses import ActionResult
 from moto.ec2.models.elastic_block_store import EBSBackend, Volume, VolumeAttachment
 from moto.ec2.models.elastic_network_interfaces import Attachment, NetworkInterface, NetworkInterfaceBackend
 from moto.ec2.models.instances import Instance, InstanceBackend
@@ -24,6 +25,7 @@ _detach_volume = EBSBackend.detach_volume
 _interfaces = NetworkInterfaceBackend.get_all_network_interfaces
 
 _IMAGE_GIB = 8
+_TYPES_A_PAGE = 100
 
 
 _VCPU_LIMITS = {
@@ -47,10 +49,20 @@ def patched(vcpu_limits: Mapping[str, float]) -> Iterator[None]:
             (Subnet, "ipv6_cidr_block_association_set", property(subnet_tells_whether_its_ipv6_range_is_associated)),
             (ServiceQuotasBackend, "get_service_quota", ec2_has_quotas(vcpu_limits)),
             (Instance, "prep_nics", vm_is_as_its_first_interface_says),
+            (InstanceResponse, "describe_instance_types", types_come_in_pages),
             (backend, "get_all_network_interfaces", detached_attachment_is_told_as_detached),
         ):
             stack.enter_context(patch.object(owner, name, instead))
         yield
+
+
+def types_come_in_pages(self: InstanceResponse) -> ActionResult:
+    """EC2 gives at most a hundred types to an answer, and where the next one begins; moto all of them at once."""
+    ids, filters = self._get_param("InstanceTypes", []), self._filters_from_querystring()
+    found = self.ec2_backend.describe_instance_types(ids, filters)
+    begin = int(self._get_param("NextToken") or 0)
+    more = {"NextToken": str(begin + _TYPES_A_PAGE)} if begin + _TYPES_A_PAGE < len(found) else {}
+    return ActionResult({"InstanceTypes": found[begin : begin + _TYPES_A_PAGE], **more})
 
 
 def root_disk_sized_by_its_image(self: InstanceResponse, mapping: dict[str, Any]) -> None:

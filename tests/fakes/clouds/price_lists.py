@@ -21,7 +21,8 @@ AWS_PAGE = 2
 
 
 def sells_hetzner(fake: FakeHetzner, *, dearer: str = "hel1") -> None:
-    """Every type at 0.05 an hour and 30 a month, a tenth more in one location; a GB of volume at 0.05."""
+    """Every type at 0.05 an hour and 30 a month, a tenth more in one location; a GB of volume at 0.05. `cpx31` is sold
+    and shipped nowhere, `cx11` is going away."""
 
     def answer(method: str, path: str, token: str, body: bytes) -> HetznerAnswer:
         asked = urlsplit(path).path.removeprefix("/v1")
@@ -39,7 +40,10 @@ def sells_hetzner(fake: FakeHetzner, *, dearer: str = "hel1") -> None:
                 }
             },
             "/locations": {"locations": [location(name) for name in LOCATIONS], **_ONE_PAGE},
-            "/server_types": {"server_types": [_sold_type(name, dearer) for name in TYPES], **_ONE_PAGE},
+            "/server_types": {
+                "server_types": [*(_sold_type(name, dearer) for name in TYPES), *_strangers()],
+                **_ONE_PAGE,
+            },
         }
         return 200, {"Content-Type": "application/json"}, json.dumps(answers[asked]).encode()
 
@@ -49,7 +53,14 @@ def sells_hetzner(fake: FakeHetzner, *, dearer: str = "hel1") -> None:
 def sells_digitalocean(fake: DigitaloceanFake, *, pages: int = 1) -> None:
     """Size g-2vcpu-8gb in nyc3 only, g-4vcpu-16gb nowhere, behind `pages - 1` full pages of sizes nobody knows."""
     strangers = [_size(f"x-{n}", ["nyc3"]) for n in range(200 * (pages - 1))]
-    sizes = [*strangers, _size("g-2vcpu-8gb", ["nyc3"]), _size("g-4vcpu-16gb", [])]
+    more = [_size("m-2vcpu-16gb", ["nyc3"]), _size("gpu-h100x1-80gb", ["nyc3"])]
+    gone = {**_size("m-4vcpu-32gb", ["nyc3"]), "available": False}
+    sizes = [
+        *strangers,
+        _size("g-2vcpu-8gb", ["nyc3"]),
+        _size("g-4vcpu-16gb", []),
+        *(() if pages > 1 else (*more, gone)),
+    ]
 
     def answer(method: str, target: str, headers: dict[str, str], body: bytes) -> DigitaloceanAnswer:
         if urlsplit(target).path != "/v2/sizes":
@@ -64,7 +75,8 @@ def sells_digitalocean(fake: DigitaloceanFake, *, pages: int = 1) -> None:
 
 
 def sells_aws(aws: MotoCloud, *, refuses: bool = False) -> list[dict[str, str]]:
-    """m7g.large at 0.10 an hour with a reserved twin at 0, m7g.xlarge at two prices at once, gp3 at 0.08.
+    """Types as moto has them. m7g.large at 0.10 an hour with a reserved twin at 0, m7g.xlarge at two prices at once,
+    gp3 at 0.08.
 
     Returns the filters of each call, as they come.
     """
@@ -132,6 +144,15 @@ def _sold_type(name: str, dearer: str) -> dict[str, Any]:
     return {**server_type(name), "prices": prices}
 
 
+def _strangers() -> list[dict[str, Any]]:
+    sold = _sold_type("ccx13", "")
+    going = {"announced": "2026-01-01T00:00:00+00:00", "unavailable_after": "2027-01-01T00:00:00+00:00"}
+    new = {**sold, "id": 90, "name": "cpx31", "cores": 4, "memory": 8.0, "disk": 160}
+    told = {"available": True, "recommended": False}
+    gone = [{"id": 1 + n, "name": one, "deprecation": going, **told} for n, one in enumerate(LOCATIONS)]
+    return [new, {**sold, "id": 91, "name": "cx11", "locations": gone}]
+
+
 def _size(slug: str, regions: list[str]) -> dict[str, Any]:
     return {
         "slug": slug,
@@ -151,10 +172,12 @@ def _products(filters: dict[str, str]) -> list[dict[str, Any]]:
     if filters.get("volumeApiName") == "gp3":
         return [_product("GB-Mo", "0.0800000000")]
     amounts = {"m7g.large": ["0.1000000000", "0.0000000000", "0.1000000000"], "m7g.xlarge": ["0.2", "0.3"]}
-    return [_product("Hrs", amount) for amount in amounts.get(filters.get("instanceType", ""), [])]
+    wanted = [filters["instanceType"]] if "instanceType" in filters else list(amounts)
+    return [_product("Hrs", amount, name) for name in wanted for amount in amounts.get(name, [])]
 
 
-def _product(unit: str, usd: str) -> dict[str, Any]:
+def _product(unit: str, usd: str, name: str = "") -> dict[str, Any]:
     dimension = {"unit": unit, "beginRange": "0", "endRange": "Inf", "pricePerUnit": {"USD": usd}, "appliesTo": []}
     term = {"priceDimensions": {"SKU.JRTCKXETXF.6YS6EN2CT7": dimension}, "sku": "SKU", "termAttributes": {}}
-    return {"serviceCode": "AmazonEC2", "product": {"sku": "SKU"}, "terms": {"OnDemand": {"SKU.JRTCKXETXF": term}}}
+    product = {"sku": "SKU", "attributes": {"instanceType": name} if name else {}}
+    return {"serviceCode": "AmazonEC2", "product": product, "terms": {"OnDemand": {"SKU.JRTCKXETXF": term}}}

@@ -43,7 +43,8 @@ def write(home: Path, text: str, at_s: int = 1_000) -> None:
 def test_a_type_nobody_shipped_is_refused_with_all_ways_to_have_it() -> None:
     (found,) = catalog("aws").misfits("eu-west-1", "r6i.xlarge")
     assert found.message == "the catalogue of aws has no machine 'r6i.xlarge'"
-    for way in ("r7g.xlarge", "catalog.yaml", "`architecture`, `vcpus` and `memory_mib`", "kedge machines refresh aws"):
+    ways = ("r7g.xlarge", "catalog.yaml", "`architecture`, `vcpus` and `memory_mib`", "kedge machines refresh aws")
+    for way in (*ways, "machineFigures: [{type: r6i.xlarge,"):
         assert way in found.fix
 
 
@@ -94,3 +95,32 @@ def test_the_file_is_read_again_and_one_without_sense_takes_nothing_away(a_home:
     sold_by("aws").machine("m6i.xlarge")
     with pytest.raises(PlaceUnknown):
         sold_by("aws").machine("r6i.xlarge")
+
+
+def test_of_hundreds_of_types_a_refusal_names_those_most_like_the_one_that_was_asked_for(a_home: Path) -> None:
+    one = "{architecture: x86_64, vcpus: {value: 4, source: types}, memory_mib: {value: 32768, source: types}}"
+    types = "".join(f"      x{number}i.xlarge: {one}\n" for number in range(500))
+    write(a_home, R6I + types)
+    (found,) = catalog("aws").misfits("eu-west-1", "r6i.xlarg")
+    assert "r6i.xlarge" in found.fix
+    assert len(found.fix) < 900
+    assert "others (`kedge machines list`)" in found.fix
+
+
+def test_a_catalogue_of_a_home_is_made_once_until_its_file_changes(a_home: Path) -> None:
+    """It is asked for each broker in every tick."""
+    write(a_home, R6I)
+    assert catalog("aws") is catalog("aws")
+    before = catalog("aws")
+    write(a_home, R6I.replace("32768", "16384"), at_s=2_000)
+    assert catalog("aws") is not before
+    assert catalog("aws").shape("r6i.xlarge").memory_mib == 16384
+
+
+def test_a_price_book_is_read_again_when_its_file_was_written(a_home: Path) -> None:
+    assert read_price_book(a_home).overrides.regions("aws") == ()
+    write(a_home, R6I)
+    assert read_price_book(a_home) is read_price_book(a_home)
+    assert read_price_book(a_home).overrides.regions("aws") == ("eu-west-1",)
+    write(a_home, R6I.replace("eu-west-1", "eu-west-3"), at_s=2_000)
+    assert read_price_book(a_home).overrides.regions("aws") == ("eu-west-3",)

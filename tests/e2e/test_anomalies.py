@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,7 +21,7 @@ import pytest
 from pydantic import SecretStr
 
 from controlplane.notices.notifier import SIGNATURE, signature
-from planner.anomalies.slow import SlowRule
+from planner.anomalies.slow import BrokerWindow, SlowRule
 from spark.metrics.latencies import past_windows
 from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
@@ -140,7 +140,11 @@ def _is_found_and_led_off(cluster: LivingCluster, lake: Path) -> None:
     began = datetime.now(UTC)
     with slowed(_kafka(cluster, instance.key)):
         within_s = (RULE.begins + 1) * WIDTH_S + CLOSES_AFTER_S + 120
-        asked = cluster.event("broker.demote_requested", before, within_s=within_s).data
+        try:
+            asked = cluster.event("broker.demote_requested", before, within_s=within_s).data
+        except AssertionError as error:
+            error.add_note("\n".join(_newest(cluster, lake)))
+            raise
     print(f"found after {(datetime.now(UTC) - began).total_seconds():.0f} s: {asked['reason']}")
     assert asked["key"] == instance.key
     assert "its own past" in str(asked["reason"])
@@ -166,10 +170,26 @@ def _least_past(cluster: LivingCluster, lake: Path) -> int:
     """Windows of the broker that has the fewest of those that count: after its warm-up, and told by enough messages."""
     if not (lake / "windows").exists():
         return 0
-    brokers = [i.service_id for i in cluster.detail().instances if not i.node.startswith(CONTROLLERS)]
-    past = past_windows(str(lake), WIDTH_S, cluster.uid, brokers, now=datetime.now(UTC))
-    warm = [w.broker for w in past if w.started and w.start >= w.started + RULE.warm_up]
-    return min(warm.count(broker) for broker in brokers)
+    past = _windows(cluster, lake)
+    counted = [w for w in past if w.started and w.start >= w.started + RULE.warm_up]
+    counted = [w for w in counted if w.completeness >= RULE.least_completeness]
+    return min([w.broker for w in counted].count(broker) for broker in _brokers(cluster))
+
+
+def _newest(cluster: LivingCluster, lake: Path) -> list[str]:
+    """What the newest windows say, for whoever reads why nothing was found."""
+    newest = sorted(_windows(cluster, lake), key=lambda w: (w.start, w.broker))[-12:]
+    figures = [{n: round(ms, 1) for n, ms in w.figures.items() if n in RULE.floors_ms} for w in newest]
+    told = zip(newest, figures, strict=True)
+    return [f"{w.start:%H:%M} broker {w.broker}, {w.completeness:.2f} complete: {ms}" for w, ms in told]
+
+
+def _windows(cluster: LivingCluster, lake: Path) -> Sequence[BrokerWindow]:
+    return past_windows(str(lake), WIDTH_S, cluster.uid, _brokers(cluster), now=datetime.now(UTC))
+
+
+def _brokers(cluster: LivingCluster) -> list[int]:
+    return [i.service_id for i in cluster.detail().instances if not i.node.startswith(CONTROLLERS)]
 
 
 def _kafka(cluster: LivingCluster, key: str) -> int:

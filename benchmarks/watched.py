@@ -12,12 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.lake_writer import LakeWriter
 from benchmarks.loaded import on_a_cluster
 from controlplane.kafka.workload import Workload
 from controlplane.portal.schemas import clusters as api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.heartbeats import reports
-from tests.e2e.lake import LakeWriter
 from tests.e2e.living_cluster import LivingCluster
 
 RATED_PER_S = 50

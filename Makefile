@@ -95,6 +95,14 @@ $(GITLEAKS): tests/tools/gitleaks/go.mod tests/tools/gitleaks/go.sum | $(GATES) 
 	    --package github.com/zricethezav/gitleaks/v8; \
 	else echo "no Go here: gitleaks is not built, the gate for commits will fail"; fi
 
+# What makes mutants (tests/mutation), in an environment of its own: it brings a database layer and a web client.
+MUTATION := $(CACHE)/mutation/.locked
+$(MUTATION): tests/mutation/requirements.txt
+	@$(PYTHON) -m venv $(CACHE)/mutation
+	@echo "installing what makes mutants for the tests"
+	@$(CACHE)/mutation/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
 # What a release is built with and described by.
 BUILD := $(CACHE)/release/.locked
 $(BUILD): tests/tools/release/requirements.txt
@@ -116,7 +124,7 @@ RUNS := check $(VENV)/.locked $(KEDGE) $(LAKE_JARS) $(KERNELS)
 setup: $(RUNS) $(IMAGES) ## what Kedge runs with: packages, the command `kedge`, Kafka, Spark's jars, kernels
 
 .PHONY: test-setup
-test-setup: setup $(HCLOUD) $(CACHE)/standins/.locked $(DEBIAN) $(OIDC) $(GATES) $(GITLEAKS) $(BUILD) ## that, and what only the tests need
+test-setup: setup $(HCLOUD) $(CACHE)/standins/.locked $(DEBIAN) $(OIDC) $(GATES) $(GITLEAKS) $(MUTATION) $(BUILD) ## that, and what only the tests need
 
 .PHONY: demo
 demo: $(RUNS) $(DEMO_IMAGES) ## the main job, told as a story; MODE=zookeeper in that mode, REPORT=FILE writes it as JSON too, KEEP=1 stays open with the portal, SHORT=1 with less data
@@ -133,6 +141,10 @@ test: test-setup ## all tests, with their time budget at the end
 .PHONY: soak
 soak: test-setup ## the long ones: every crash point, hundreds of seeds; killed, it goes on where it stopped; writes docs/soak.md
 	@$(BIN)/python -m tests.soak
+
+.PHONY: mutants
+mutants: $(VENV)/.locked $(KERNELS) $(MUTATION) ## small faults in code that could lose data: do its tests notice? TARGET=NAME for one
+	@$(BIN)/python -m tests.mutation $(if $(TARGET),"$(TARGET)")
 
 .PHONY: lint
 lint: $(VENV)/.locked ## style, types and import contracts
@@ -163,6 +175,8 @@ lock: $(VENV)/.locked ## resolve the dependencies anew into requirements.lock
 	@$(BIN)/python -m uv pip compile pyproject.toml --extra dev --generate-hashes --python-version 3.11 \
 	    --no-emit-index-url --quiet -o requirements.lock
 	@cd tests/gates && ../../$(BIN)/python -m uv pip compile requirements.in --generate-hashes --python-version 3.11 \
+	    --no-emit-index-url --quiet -o requirements.txt
+	@cd tests/mutation && ../../$(BIN)/python -m uv pip compile requirements.in --generate-hashes --python-version 3.11 \
 	    --no-emit-index-url --quiet -o requirements.txt
 	@cd tests/tools/release && ../../../$(BIN)/python -m uv pip compile requirements.in --generate-hashes --python-version 3.11 \
 	    --no-emit-index-url --quiet -o requirements.txt

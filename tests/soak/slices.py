@@ -23,7 +23,7 @@ WHOLE: Mapping[str, str] = {
 }
 """Tests, or files, that only `make soak` runs, with the reason: they fit into no slice and cannot be cut."""
 
-PAIRED = ("sequences", "sim", "unit")
+PAIRED = ("mutation", "sequences", "sim", "unit")
 """Folders whose tests run two at a time."""
 PAIRED_BY_FILE = ("contract", "spark", "terraform", "portal", "postgres")
 """The same, the tests of a file one after the other. The rest have brokers: one test at a time."""

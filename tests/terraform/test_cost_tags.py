@@ -29,7 +29,7 @@ from tests.terraform.hetznerlife import HetznerBench, HetznerCloud, hcloud_plugi
 from tests.terraform.standins import provider_of
 from tests.terraform.upcloudlife import upcloud_bench
 
-pytestmark = [pytest.mark.terraform, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.terraform, pytest.mark.timeout(900)]
 
 BORN = {"team": "payments", "env": "test"}
 TAGGED, OTHER = "instance/b-0.g1", "instance/b-1.g1"

@@ -120,6 +120,17 @@ def test_only_what_was_typed_differs_in_the_file() -> None:
     assert lines == ["+      num.io.threads: '8'", "-    size: 3", "+    size: 5"]
 
 
+def test_figures_of_a_machine_stay_in_the_file_whatever_else_is_changed() -> None:
+    given = "{type: huge, architecture: x86_64, cpus: 64, memoryMib: 262144, networkMbps: 25000}"
+    cluster = document({20: f"      machine: huge\n      machineFigures: [{given}]"})
+    data = shortest_data(cluster)
+    fields = cluster_fields(data)
+    text = changed_text(data, fields, {**{f.path: f.declared for f in fields}, BROKERS: "5"})
+    (after,) = load_documents(text, file="x").documents
+    assert after.spec.pools[1].machine_figures == cluster.spec.pools[1].machine_figures
+    assert (after.spec.pools[1].size, after.spec.pools[1].machine_figures[0].network_mbps) == (5, 25000)
+
+
 def test_a_key_that_was_emptied_is_left_to_its_default() -> None:
     data = topic_data(document(), TopicDeclaration("t", 3, 2, {"a.b": "1"}, "standard", "me", "retain", "tell", {}))
     fields = topic_fields(data)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import cache
 from typing import TypeVar
 
 from controlplane.converger.clouds.intents import job_id
@@ -104,7 +105,9 @@ class Observer:
         before = self._snapshots.get(view.uid)
         drain_sha256 = view.drain.plan_sha256 if view.drain else ""
         rebalance_sha256 = view.rebalance.plan_sha256 if view.rebalance else ""
-        reports, kafka = self._reports(view), self._kafka(view, missing)
+        heard = cache(lambda: reports_by_key(self._ports.latest.of_cluster(view.uid, AGENT_REPORT)))
+        reports = heard() if self._asks_agents(view) else {}
+        kafka = self._kafka(view, missing, heard)
         if kafka is not None:
             sent = sent_by(view, {key: seen.report for key, seen in reports.items()})
             self._watches.setdefault(view.uid, TrafficWatch()).see(kafka, sent)
@@ -139,7 +142,7 @@ class Observer:
             networks=self._ports.networks(view),
             groups=self._groups_of(view),
             hot=self._hot_of(view),
-            filters_behind=self._filters.look(view, self._ports.clock(), lambda: self._all_reports(view)),
+            filters_behind=self._filters.look(view, self._ports.clock(), heard),
             drift=self._ports.drift(view),
             health=self._health_of(view, kafka, reports),
             pulses=moves.pulses,
@@ -271,15 +274,12 @@ class Observer:
             self._hot = now, hot_of(self._ports.latest.of_kind(HOT_NOTED))
         return self._hot[1].get(view.uid)
 
-    def _reports(self, view: ClusterView) -> Mapping[str, ReportSeen]:
-        if not has_work(view) and not self._is_ailing(view) and not self._health.is_suspicious(view.uid):
-            return {}
-        return self._all_reports(view)
+    def _asks_agents(self, view: ClusterView) -> bool:
+        return has_work(view) or self._is_ailing(view) or self._health.is_suspicious(view.uid)
 
-    def _all_reports(self, view: ClusterView) -> Mapping[str, ReportSeen]:
-        return reports_by_key(self._ports.latest.of_cluster(view.uid, AGENT_REPORT))
-
-    def _kafka(self, view: ClusterView, missing: dict[str, str]) -> KafkaSnapshot | None:
+    def _kafka(
+        self, view: ClusterView, missing: dict[str, str], heard: Callable[[], Mapping[str, ReportSeen]]
+    ) -> KafkaSnapshot | None:
         if not has_brokers(view):
             missing["kafka"] = "no broker has been started yet"
             return None
@@ -292,7 +292,7 @@ class Observer:
             missing["kafka"] = str(error)
             return None
         # Whoever shows it later has no reports at hand, and at rest none are read here but at such a look.
-        fresh = with_volume_sizes(read, view, self._all_reports(view))
+        fresh = with_volume_sizes(read, view, heard())
         self._snapshots[view.uid] = fresh
         self._acted.discard(view.uid)
         return fresh

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import wraps
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from controlplane.members import kept_for_vote, members_of, service_key
 from controlplane.replacement import ALIVE, Phase
@@ -50,18 +50,29 @@ FIRST_BROKER_ID = 1000
 _T = TypeVar("_T")
 
 
-def once(of: Callable[["ClusterView"], _T]) -> Callable[["ClusterView"], _T]:
-    """What follows from the view alone is worked out once for each copy of it: a cluster at rest keeps its view, and is
-    asked the same at every tick. For pure functions whose answer nobody changes."""
+class Unchanging(Protocol):
+    """A frozen value that has room for what follows from it. A changed copy begins without."""
+
+    @property
+    def _answers(self) -> dict[Any, Any] | None: ...
+
+
+_Value = TypeVar("_Value", bound=Unchanging)
+
+
+def once(of: Callable[[_Value], _T]) -> Callable[[_Value], _T]:
+    """What follows from a view alone is worked out once for each copy of it: a cluster at rest keeps its view, and is
+    asked the same at every tick. The same for a situation, which several steps ask. For pure functions whose answer
+    nobody changes."""
 
     @wraps(of)
-    def known(view: "ClusterView") -> _T:
-        answers = view._answers
+    def known(value: _Value) -> _T:
+        answers = value._answers
         if answers is None:
             answers = {}
-            object.__setattr__(view, "_answers", answers)
+            object.__setattr__(value, "_answers", answers)
         if of not in answers:
-            answers[of] = of(view)
+            answers[of] = of(value)
         answer: _T = answers[of]
         return answer
 
@@ -359,9 +370,7 @@ class ClusterView:
     """Time of the last event that is not a mere condition."""
     unreadable: str = ""
     """Why the history cannot be read, empty when it can."""
-    _answers: dict[Callable[["ClusterView"], Any], Any] | None = field(
-        default=None, init=False, repr=False, compare=False
-    )
+    _answers: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
     """What `once` keeps. A changed copy begins without."""
 
     @property

@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from controlplane.converger.health.curebudget import NO_CURES, FleetCures
 from controlplane.converger.observation import Observation
@@ -280,6 +281,8 @@ class Situation:
     """Labels, by key, that the server's settings let through to clouds."""
     repairs_only: bool = False
     """Nothing voluntary may begin now: a step that has both names what is left of it, or None."""
+    _answers: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
+    """What `once` keeps. A changed copy begins without."""
 
     @property
     def join_deadline_s(self) -> float:

@@ -27,7 +27,7 @@ from controlplane.healingswitch import heals
 from controlplane.kafka.gates import Gate
 from controlplane.members import named_service, services_on
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView, InstanceView, once
 from events import facts
 from events.spec.model import KafkaClusterDocument
 from planner.anomalies.kinds import Kind
@@ -154,6 +154,7 @@ def healing_left_step(situation: Situation) -> Verdict | None:
     return wait("HealingGate", sentence, patience_s=60)
 
 
+@once
 def health_of(situation: Situation) -> Health:
     """Findings of services, by reports young enough to act on, judged against what was done before."""
     view, document = situation.view, situation.view.document

@@ -23,7 +23,7 @@ from controlplane.converger.rolls.drains import given_up_for
 from controlplane.converger.running.restarts import restart_in_hand_step
 from controlplane.converger.verdict import CancelMoves, Situation, Verdict, act, record
 from controlplane.movecap import cap_mib_per_s
-from controlplane.view import ClusterView
+from controlplane.view import ClusterView, once
 from events import facts
 from planner.drain.residual import residual
 from planner.heartbeats import HEARTBEAT_TOPIC
@@ -92,6 +92,7 @@ def hung_repair_step(situation: Situation) -> Verdict | None:
     return _cured(situation, kafka, (batch,))
 
 
+@once
 def hung_of(situation: Situation) -> Hung:
     """What hangs, whoever began it, and what is to be done about what is ours."""
     kafka = situation.seen.fresh_kafka(situation.now)

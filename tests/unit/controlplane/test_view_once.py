@@ -1,9 +1,10 @@
-"""What follows from a view alone is worked out once for each copy of it."""
+"""What follows from a view, or from a situation, alone is worked out once for each copy of it."""
 
 from dataclasses import replace
 
+from controlplane.converger.verdict import Situation
 from controlplane.view import ClusterView, once
-from tests.builders import a_view
+from tests.builders import a_situation, a_view
 
 
 def test_an_answer_is_worked_out_once_for_a_view_and_anew_for_a_changed_copy() -> None:
@@ -42,3 +43,19 @@ def test_what_was_asked_of_a_view_makes_it_no_other_view() -> None:
     asked, fresh = a_view(), a_view()
     assert not {i.key for i in asked.brokers()} & {i.key for i in asked.controllers()}
     assert asked == fresh
+
+
+def test_the_same_is_so_of_a_situation_and_what_was_asked_makes_it_no_other_one() -> None:
+    asked: list[bool] = []
+
+    @once
+    def is_for_repairs(situation: Situation) -> bool:
+        asked.append(situation.repairs_only)
+        return situation.repairs_only
+
+    situation, fresh = a_situation(view := a_view()), a_situation(view)
+    changed = replace(situation, repairs_only=True)
+    answers = [is_for_repairs(s) for s in (situation, situation, changed, replace(changed, repairs_only=False))]
+    assert answers == [False, False, True, False]
+    assert asked == [False, True, False]
+    assert (situation, repr(situation)) == (fresh, repr(fresh))

@@ -1,16 +1,19 @@
 """A cloud's own inventory code in simulated time: listings have its clock, are late at times, and fail as they do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from providers.base import CloudInstance, CloudProvider, CloudVolume, Listing, Place, Resources
-from providers.errors import CloudUnavailable, ProviderError
+from providers.base import CloudInstance, CloudProvider, CloudVolume, InstanceState, Listing, Place, Resources
+from providers.errors import AuthFailed, CloudUnavailable, NotPermitted, ProviderError
 
 FAKES = {"aws": "aws", "azure": "azure", "digitalocean": "fake", "google": "google", "hetzner": "hetzner"}
 FAKES |= {"upcloud": "upcloud"}
 """Cloud -> what its hands call the fake they work in."""
+
+States = Mapping[str, InstanceState]
+"""By id."""
 
 LOOKS = 3
 """How often the world itself looks before it takes a cloud for silent."""
@@ -43,8 +46,9 @@ def unmetered(cloud: Any, place: Place) -> Any:
 class LateListings:
     """A provider whose listings are as simulated time has them. Everything else is the provider's own.
 
-    What a listing says is read through the SDK after the fake has changed (`is_stale`): in between it would say the
-    same. While it is late (`lag_s`) it says what it said that long ago; a fault is met in the SDK's own next call.
+    What a listing says, and who is asked for by id, is read through the SDK after the fake has changed (`is_stale`):
+    in between it would say the same. While a listing is late (`lag_s`) it says what it said that long ago; a fault is
+    met in the SDK's own next call.
     """
 
     provider: CloudProvider
@@ -54,6 +58,8 @@ class LateListings:
     lag_s: float = 0.0
     faults: list[type[ProviderError]] = field(default_factory=list)
     history: list[tuple[float, Listing]] = field(default_factory=list)
+    by_id: dict[tuple[Place, tuple[str, ...]], States | ProviderError] = field(default_factory=dict)
+    """What was answered since the last reading of the fake; refusals that pass by themselves are not among it."""
     is_stale: bool = True
     """Whether something was done in the fake since it was read."""
 
@@ -68,6 +74,7 @@ class LateListings:
         """Reads the fake, as it is this moment."""
         told = self._looked_at()
         self.history.append((self.seconds(), told))
+        self.by_id.clear()
         self.is_stale = False
         return told
 
@@ -96,6 +103,21 @@ class LateListings:
         if self.lag_s > 0:
             told = next((t for at, t in reversed(self.history) if at <= then), told)
         return replace(told, place=place, at=self.clock())
+
+    def describe(self, place: Place, instances: Sequence[str]) -> States:
+        """See `CloudProvider`."""
+        if self.is_stale or self.faults:
+            return self.provider.describe(place, instances)
+        asked = place, tuple(instances)
+        if asked not in self.by_id:
+            try:
+                self.by_id[asked] = self.provider.describe(place, instances)
+            except (AuthFailed, NotPermitted) as refused:
+                self.by_id[asked] = refused
+        told = self.by_id[asked]
+        if isinstance(told, ProviderError):
+            raise told.with_traceback(None)
+        return told
 
 
 def in_letters(resources: Resources, hands: Hands) -> Resources:

@@ -456,14 +456,17 @@ class World:
             (self.machines.outage or self.kafka.outage, self.machines.refuse_listings),
             self.kafka.scene(),
         )
-        refilled = any(self.kafka_hosts(view.instances[key].service_id) for key in view.evacuations)
-        refilled |= any(self.kafka_hosts(b.id) for b in external_brokers(view).values() if b.empty_at is not None)
-        is_quiet = self.kafka.is_at_rest() and not refilled and self.machines.are_well
-        at_rest = self.is_converged() and not self.is_held() and is_quiet and not self.ticks_fail()
+        at_rest = self.is_converged() and not self.is_held() and not self.ticks_fail() and self._is_quiet()
         self.calm.quiet_ticks = self.calm.quiet_ticks + 1 if at_rest and scene == self.calm.scene else 0
         self.calm.scene = scene
         told = view.topics.troubles or any(c.status for name, c in view.conditions.items() if name == BROKER_AWAY)
         self.calm.seen_after_ticks = ceil(LOOK_EVERY.total_seconds() / self.tick_s) if told else 0
+
+    def _is_quiet(self) -> bool:
+        view = self.view()
+        refilled = any(self.kafka_hosts(view.instances[key].service_id) for key in view.evacuations)
+        refilled |= any(self.kafka_hosts(b.id) for b in external_brokers(view).values() if b.empty_at is not None)
+        return self.kafka.is_at_rest() and not refilled and self.machines.are_well
 
     def kafka_hosts(self, broker: int) -> int:
         return sum(broker in p.replicas for p in self.kafka.partitions())

@@ -1,7 +1,8 @@
 """`make test`: the stages one after the other, each with its time budget; at the end what they and the areas took.
 
 `python -m tests.stages [NAME ...]` runs only those named. A stage that fails does not hide the ones after it. A failed
-test is run once more, alone (`tests/tries.py`): what passed then is told at the end, under "second tries".
+test is run once more, alone (`tests/tries.py`): what passed then is told at the end, under "second tries". Stages that
+each leave a core idle run beside each other (`BESIDE`); what the second one prints comes once both are over.
 """
 
 import re
@@ -10,7 +11,9 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.environment import kept_bytecode
@@ -19,7 +22,7 @@ from tests.shares import durations_by_area, split, table
 from tests.soak.commit import SLICE, chosen
 from tests.soak.durations import ROOT, all_pieces, all_slices, read
 from tests.soak.lanes import calls
-from tests.tries import Ran, ran
+from tests.tries import Ran, Run, ran, run, run_into
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-m", "not soak")
 BROKERS_ALONE = "not soak and kafka"
@@ -76,6 +79,9 @@ STAGES = (
     Stage(SOAK_SLICE, 420, ()),
 )
 
+BESIDE = {"gates": "lint"}
+"""Stage -> the one right before it that it runs beside, where both run: types are judged by one process."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -93,31 +99,57 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"no stage {', '.join(sorted(unknown))}; there are: {', '.join(s.name for s in STAGES)}")
         return 2
-    chosen_ones = [s for s in STAGES if not names or s.name in names]
     shares: dict[str, float] = defaultdict(float)
-    outcomes = [_run(stage, shares) for stage in chosen_ones]
-    print("\n".join(summary(outcomes, shares)))
+    began = time.monotonic()
+    outcomes = [o for group in groups([s for s in STAGES if not names or s.name in names]) for o in _ran(group, shares)]
+    print("\n".join(summary(outcomes, shares, time.monotonic() - began)))
     return 0 if all(o.ok for o in outcomes) else 1
 
 
-def summary(outcomes: Sequence[Outcome], shares: Mapping[str, float]) -> list[str]:
-    """The tables at the end, and what needed its second try."""
+def groups(stages: Sequence[Stage]) -> list[tuple[Stage, ...]]:
+    """Those that run beside each other, in the order of all."""
+    made: list[tuple[Stage, ...]] = []
+    for stage in stages:
+        if made and made[-1][0].name == BESIDE.get(stage.name):
+            made[-1] = (*made[-1], stage)
+        else:
+            made.append((stage,))
+    return made
+
+
+def summary(outcomes: Sequence[Outcome], shares: Mapping[str, float], took_s: float) -> list[str]:
+    """The tables at the end, and what needed its second try. `took_s`: all of it, by the clock on the wall."""
     lines = ["", f"{'stage':12} {'took':>8} {'budget':>8}"]
     lines += [
         f"{o.stage.name:12} {o.took_s:6.0f} s {o.stage.budget_s:6} s{'' if o.ok else '  FAILED'}" for o in outcomes
     ]
-    total, budget = sum(o.took_s for o in outcomes), sum(o.stage.budget_s for o in outcomes)
-    lines += [f"{'all':12} {total:6.0f} s {budget:6} s", "", table(shares), ""]
+    budget = sum(max(s.budget_s for s in group) for group in groups([o.stage for o in outcomes]))
+    lines += [f"{'all':12} {took_s:6.0f} s {budget:6} s", "", table(shares), ""]
     second = [r for o in outcomes for r in o.second]
     return [*lines, f"second tries: {len(second)}", *(f"  {r.test}: {r.why}" for r in second)]
 
 
-def _run(stage: Stage, shares: dict[str, float]) -> Outcome:
+def _ran(group: Sequence[Stage], shares: dict[str, float]) -> list[Outcome]:
+    """Runs stages beside each other; adds to `shares` what each area took of them."""
+    if len(group) == 1:
+        return [_run(group[0], shares)]
+    own: dict[str, float] = defaultdict(float)
+    with tempfile.TemporaryFile("w+") as words, ThreadPoolExecutor() as pool:
+        later = pool.submit(_run, group[1], own, partial(run_into, words))
+        outcomes = [_run(group[0], shares), later.result()]
+        words.seek(0)
+        print(f"\n== what {group[1].name} said\n{words.read()}", flush=True)
+    for area, took_s in own.items():
+        shares[area] += took_s
+    return outcomes
+
+
+def _run(stage: Stage, shares: dict[str, float], start: Run = run) -> Outcome:
     """Runs a stage; adds to `shares` what each area took of it."""
     print(f"\n== {stage.name}", flush=True)
     began, ok, second = time.monotonic(), True, []
     for command, selection in _commands(stage):
-        came = _share(command, selection, shares)
+        came = _share(command, selection, shares, start)
         ok, second = ok and came.code == 0, [*second, *came.second]
     return Outcome(stage, time.monotonic() - began, ok, tuple(second))
 
@@ -133,11 +165,11 @@ def _commands(stage: Stage) -> list[tuple[tuple[str, ...], Selection | None]]:
     return [(call.command, call.selection) for call in calls(there.pieces, all_pieces(known))]
 
 
-def _share(command: tuple[str, ...], selection: Selection | None, shares: dict[str, float]) -> Ran:
+def _share(command: tuple[str, ...], selection: Selection | None, shares: dict[str, float], start: Run) -> Ran:
     with tempfile.TemporaryDirectory(prefix="kedge-shares-") as directory:
         report = Path(directory) / "report.xml"
         told = ("-o", "junit_family=xunit1", f"--junit-xml={report}") if "pytest" in command else ()
-        came = ran(_located((*command, *told)), kept_bytecode(), selection=selection)
+        came = ran(_located((*command, *told)), kept_bytecode(), selection=selection, start=start)
         for area, took_s in split(came.took_s, durations_by_area(report)).items():
             shares[area] += took_s
     return came

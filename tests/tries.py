@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from tests.recorder import RECORD, SELECTION, Result, Selection, results
 
@@ -39,6 +40,12 @@ class Ran:
 
 def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
     return subprocess.run(command, check=False, env=dict(environment)).returncode
+
+
+def run_into(words: IO[str], command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """The same; what it prints goes to this file."""
+    told = subprocess.run(command, check=False, env=dict(environment), stdout=words, stderr=subprocess.STDOUT)
+    return told.returncode
 
 
 def ran(

@@ -123,8 +123,16 @@ RUNS := check $(VENV)/.locked $(KEDGE) $(LAKE_JARS) $(KERNELS)
 .PHONY: setup
 setup: $(RUNS) $(IMAGES) ## what Kedge runs with: packages, the command `kedge`, Kafka, Spark's jars, kernels
 
+# Beside each other: most of it waits for a network, or has one processor to do. Two of Maven share its one repository,
+# and are not made for that.
 .PHONY: test-setup
-test-setup: setup $(HCLOUD) $(CACHE)/standins/.locked $(DEBIAN) $(OIDC) $(GATES) $(GITLEAKS) $(MUTATION) $(BUILD) ## that, and what only the tests need
+test-setup: check $(VENV)/.locked ## that, and what only the tests need
+	@$(MAKE) -s -j 3 maven-setup $(KERNELS) $(HCLOUD) $(GATES) $(DEBIAN) $(GITLEAKS) $(MUTATION) \
+	  $(CACHE)/standins/.locked $(OIDC) $(BUILD) $(KEDGE)
+
+.PHONY: maven-setup
+maven-setup: $(VENV)/.locked
+	@MAKEFLAGS= $(MAKE) -s $(IMAGES) $(LAKE_JARS)
 
 .PHONY: demo
 demo: $(RUNS) $(DEMO_IMAGES) ## the main job, told as a story; MODE=zookeeper in that mode, REPORT=FILE writes it as JSON too, KEEP=1 stays open with the portal, SHORT=1 with less data

@@ -9,7 +9,7 @@ from planner.drain.check import check
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.request import DrainRequest
 from planner.drain.selection import Deferred
-from planner.observed import KafkaSnapshot, TopicPartition
+from planner.observed import KafkaSnapshot, LogDirSeen, LogDirsSeen, TopicPartition
 from tests.unit.planner.drain.drain_cases import GIB, MIB, partition, request, snapshot
 from tests.unit.planner.drain.rule_cases import jbod, of_kind, planned, with_move, wrong
 
@@ -232,14 +232,24 @@ def test_other_files_and_logs_nobody_may_touch_are_taken_off_the_disk() -> None:
     assert plan.certificate.measures.disk.value == pytest.approx(30 / (70 / 0.9), abs=1e-4)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_log_that_a_broker_of_the_first_ids_leads_rests_like_any_other(first: int) -> None:
+    rows = [partition("t", 0, (9,), size=20 * MIB), partition("u", 0, (first,), size=10 * MIB)]
+    disks = {9: (100 * MIB, 80 * MIB), first: (100 * MIB, 70 * MIB)}
+    seen = snapshot({9: "a", first: "a"}, rows, disks=disks)
+    plan, _, asked = planned((seen, request(seen, outgoing=(9,), targets=(first,))))
+    assert fullest(plan, seen, asked) == pytest.approx(30 / (70 / 0.9), abs=1e-6)
+
+
 @pytest.mark.parametrize(
     "fate",
     [
         {"isr": (2,), "replicas": (2, 3), "leader": 2},
         {"leader": -1, "isr": ()},
+        {"leader": -1},
         {"replicas": (2, 3), "adding": (3,), "isr": (2,)},
     ],
-    ids=["lags", "has no leader", "moves"],
+    ids=["lags", "has no leader", "has none yet", "moves"],
 )
 def test_a_log_that_does_not_rest_is_no_part_of_what_counts(fate: dict[str, Any]) -> None:
     """Of 100 MiB those 10 are as other files: 20 / (80 / 0.9) on its broker."""
@@ -263,9 +273,28 @@ def test_a_deferred_log_is_no_part_of_what_counts_either() -> None:
     assert fullest(part, seen, asked) == pytest.approx(20 / (90 / 0.9), abs=1e-2)
 
 
+def test_a_deferred_log_hides_none_that_comes_after_it() -> None:
+    rows = [partition("a", 0, (2, 1), size=10 * MIB), partition("t", 0, (1,), size=20 * MIB)]
+    disks = {1: (100 * MIB, 70 * MIB), 2: (100 * MIB, 90 * MIB), 3: (100 * MIB, 100 * MIB)}
+    seen = snapshot({1: "a", 2: "b", 3: "a"}, rows, disks=disks)
+    plan, _, asked = planned((seen, request(seen, outgoing=(1,), targets=(3,))))
+    kept = tuple(m for m in plan.moves if m.name.topic == "t")
+    waiting = (Deferred(TopicPartition("a", 0), "unhealthy"),)
+    part = replace(plan, moves=kept, checkpoints=(len(kept),), deferred=waiting)
+    assert fullest(part, seen, asked) == pytest.approx(20 / 100, abs=1e-2)
+
+
 def test_a_broker_that_leaves_and_a_disk_nobody_knows_are_no_fullest_one() -> None:
-    rows = [partition("t", 0, (1,), size=20 * MIB)]
+    rows = [partition("t", 0, (1,), size=20 * MIB), partition("u", 0, (3,), size=10 * MIB)]
     disks = {1: (100 * MIB, 1 * MIB), 2: (100 * MIB, 100 * MIB), 3: (0, 0)}
+    seen = snapshot({1: "a", 2: "a", 3: "b"}, rows, disks=disks)
+    plan, _, asked = planned((seen, request(seen, outgoing=(1,), targets=(2,))))
+    assert fullest(plan, seen, asked) == pytest.approx(20 / 100, abs=1e-6)
+
+
+def test_a_disk_that_other_files_have_filled_is_no_log_of_a_plans() -> None:
+    rows = [partition("t", 0, (1,), size=20 * MIB)]
+    disks = {1: (100 * MIB, 80 * MIB), 2: (100 * MIB, 100 * MIB), 3: (100 * MIB, 0)}
     seen = snapshot({1: "a", 2: "a", 3: "b"}, rows, disks=disks)
     plan, _, asked = planned((seen, request(seen, outgoing=(1,), targets=(2,))))
     assert fullest(plan, seen, asked) == pytest.approx(20 / 100, abs=1e-6)
@@ -276,6 +305,21 @@ def test_of_several_directories_the_fullest_counts() -> None:
     assert fullest(plan, seen, asked) == pytest.approx(0.8, abs=1e-6)
     plan, seen, asked = jbod(used_b=350 * MIB)
     assert fullest(plan, seen, asked) == pytest.approx(0.85, abs=1e-6)
+
+
+def _told(*dirs: LogDirSeen) -> LogDirsSeen:
+    used, total = sum(d.used_bytes for d in dirs), sum(d.total_bytes for d in dirs)
+    return LogDirsSeen(0, used, total, sum(d.usable_bytes for d in dirs), dirs=dirs)
+
+
+def test_the_one_directory_of_a_broker_and_those_of_one_that_leaves_count_as_no_directories() -> None:
+    """50 of 100 MiB are other files, 20 come: 20 of what is left. The directories that leave are almost full."""
+    seen = snapshot({1: "a", 2: "a"}, [partition("t", 0, (1,), size=20 * MIB)])
+    full = (LogDirSeen(path, 95 * MIB, 100 * MIB, 5 * MIB) for path in ("/a", "/b"))
+    half = LogDirSeen("/d", 50 * MIB, 100 * MIB, 50 * MIB)
+    seen = replace(seen, log_dirs={1: _told(*full), 2: _told(half)})
+    plan, _, asked = planned((seen, request(seen, outgoing=(1,), targets=(2,))))
+    assert fullest(plan, seen, asked) == pytest.approx(20 / (40 / 0.9), abs=1e-6)
 
 
 def test_a_plan_of_no_moves_claims_no_disk() -> None:

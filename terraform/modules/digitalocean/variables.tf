@@ -196,4 +196,8 @@ variable "retags" {
   description = "Tags of what stands, by `<word>/<key>`: told by tag runs alone, the only ones that look at tags."
   type        = map(list(string))
   default     = {}
+  validation {
+    condition     = alltrue([for key in keys(var.retags) : can(regex("^(instance|root|nic|volume|address)/.", key))])
+    error_message = "retags: the key must be `<word>/<key>`, the word being instance, root, nic, volume or address."
+  }
 }

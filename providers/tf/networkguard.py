@@ -155,6 +155,7 @@ _RULES = (
     | FIREWALLS.keys()
     | MEMBER_RULES.keys()
     | PEER_RULES.keys()
+    | PORT_RULES.keys()
     | _RULE_OF_A_PORT
-    | {"aws_vpc_security_group_egress_rule.out"}
+    | {"aws_vpc_security_group_egress_rule.out", "aws_vpc_security_group_egress_rule.out_ipv6"}
 )

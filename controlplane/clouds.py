@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from controlplane.networks.serveraddresses import server_network
@@ -12,10 +12,9 @@ from controlplane.settings import Settings
 from controlplane.view import ClusterView, InstanceView
 from providers.addedmachines import add_machines_of
 from providers.base import CloudProvider, ListsRegions, Place
-from providers.bootable import TellsBootable
+from providers.bootable import NextVm, TellsBootable
 from providers.consolepage import HasConsolePages
 from providers.errors import ProviderError
-from providers.givenmachines import GivenMachine
 from providers.networks import MadeNetworks, none_made
 from providers.packetfilter import FiltersPackets
 from providers.registry import load, names
@@ -55,20 +54,13 @@ class Clouds:
         }
 
 
-def unbootable_in(
-    clouds: Callable[[str], CloudProvider],
-    place: Place,
-    machine: str,
-    version: str,
-    revision: Mapping[str, str],
-    given: Sequence[GivenMachine] = (),
-) -> str:
+def unbootable_in(clouds: Callable[[str], CloudProvider], place: Place, vm: NextVm) -> str:
     """See `TellsBootable`. "" of a cloud that cannot be asked: what is unknown refuses nobody."""
     try:
         provider = clouds(place.cloud)
         if not isinstance(provider, TellsBootable):
             return ""
-        return provider.unbootable(place, machine, version, revision, given)
+        return provider.unbootable(place, vm)
     except ProviderError:
         return ""
 

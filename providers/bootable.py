@@ -5,6 +5,7 @@ agent, of another. Rendering refuses both too, amid a roll.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from providers.base import Place
@@ -13,55 +14,59 @@ from providers.errors import PlaceUnknown
 from providers.givenmachines import GivenMachine
 from providers.madefrom import EVERY
 from providers.settingsfile import CloudSettings
+from providers.software import Software
 from providers.variables import ANY
+
+
+@dataclass(frozen=True, slots=True)
+class NextVm:
+    """A VM that would be made. `images`: those by architecture of the revision it is made from, none where those of the
+    settings serve. `given`: types the spec gives figures of. `own_build`: the spec names the archive of Kafka."""
+
+    machine: str
+    kafka_version: str
+    images: Mapping[str, str] = field(default_factory=dict)
+    given: Sequence[GivenMachine] = ()
+    own_build: bool = False
 
 
 @runtime_checkable
 class TellsBootable(Protocol):
     """Knows what its settings file has for a machine."""
 
-    def unbootable(
-        self,
-        place: Place,
-        machine: str,
-        kafka_version: str,
-        revision: Mapping[str, str],
-        given: Sequence[GivenMachine] = (),
-    ) -> str:
-        """Why no VM of that machine could serve there, "" where one could, or it cannot be told. `revision`: the
-        images by architecture of the revision VMs are made from, none where the settings' own serve. `given`: types the
-        spec gives figures of."""
+    def unbootable(self, place: Place, vm: NextVm) -> str:
+        """Why no such VM could serve there, "" where one could, or it cannot be told."""
         ...
 
 
-def unbootable(
-    settings: CloudSettings[Any],
-    place: Place,
-    machine: str,
-    kafka_version: str,
-    revision: Mapping[str, str],
-    given: Sequence[GivenMachine] = (),
-) -> str:
+def unbootable(settings: CloudSettings[Any], place: Place, vm: NextVm) -> str:
     """See `TellsBootable.unbootable`. A place or a machine that is unknown is told by others."""
     try:
-        kind, told = sold_by(place.cloud, given).machine(machine), settings.told_images(place)
+        kind, told = sold_by(place.cloud, vm.given).machine(vm.machine), settings.told_images(place)
     except PlaceUnknown:
         return ""
-    images = revision or told.get(kafka_version, told.get(ANY))
+    images = vm.images or told.get(vm.kafka_version, told.get(ANY))
     for_which = _architectures(images)
     if for_which is not None and kind.architecture not in for_which:
         there = ", ".join(sorted(for_which)) or "none"
-        whose = "its revision has images" if revision else f"{place.cloud}.yaml has images of Kafka {kafka_version}"
-        return f"machine {machine!r} is {kind.architecture}, and in {place} {whose} for {there} alone"
-    software = settings.software
-    if software is not None and not revision and kafka_version not in software.kafka:
+        has = f"{place.cloud}.yaml has images of Kafka {vm.kafka_version}"
+        whose = "its revision has images" if vm.images else has
+        return f"machine {vm.machine!r} is {kind.architecture}, and in {place} {whose} for {there} alone"
+    return _not_fetched(settings.software, place, vm, kind.architecture)
+
+
+def _not_fetched(software: Software | None, place: Place, vm: NextVm, architecture: str) -> str:
+    if software is None:
+        needs = "so the build of Kafka that the spec names reaches no VM (docs/boot.md)"
+        return f"VMs there fetch nothing: {place.cloud}.yaml has no `software`, {needs}" if vm.own_build else ""
+    if not vm.images and not vm.own_build and vm.kafka_version not in software.kafka:
         there = ", ".join(sorted(software.kafka)) or "none"
-        return f"`software.kafka` of {place.cloud}.yaml has no Kafka {kafka_version} for its VMs; it has {there}"
-    if software is not None and software.agent_for(kind.architecture) is None:
+        return f"`software.kafka` of {place.cloud}.yaml has no Kafka {vm.kafka_version} for its VMs; it has {there}"
+    if software.agent_for(architecture) is None:
         there = " and ".join(software.agent_architectures())
         whose = f"`software.agent` of {place.cloud}.yaml"
-        how = f"`kedge agent-bundle --arch {kind.architecture}` writes one for it"
-        return f"machine {machine!r} is {kind.architecture}, and {whose} is for {there}; {how}"
+        how = f"`kedge agent-bundle --arch {architecture}` writes one for it"
+        return f"machine {vm.machine!r} is {architecture}, and {whose} is for {there}; {how}"
     return ""
 
 

@@ -106,8 +106,15 @@ def _with_its_agent(software: Software | None, instance: InstanceResource, cloud
 def _with_its_own(software: Software | None, instance: InstanceResource) -> Software | None:
     """The mirror's files, the Kafka archive being that of the revision the VM is made from, where it names one."""
     made = instance.made_from
-    if software is None or made is None or not made.url:
+    if made is None or not made.url:
         return software
+    if software is None and not made.revision:
+        raise PlaceUnknown(
+            "the spec names a build of Kafka of its own, and VMs there fetch nothing when they are made: the settings "
+            "of their cloud have no `software` (docs/boot.md)"
+        )
+    if software is None:
+        return None
     archive = Download.model_validate({"url": made.url, "sha256": made.sha256})
     return software.model_copy(update={"kafka": {**software.kafka, instance.image: archive}})
 

@@ -1,8 +1,7 @@
 """May this document come into force on that cluster? Asked by `plan` and by `apply`, so both give one answer."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
-from typing import Protocol
 
 from controlplane.admissions.migration import in_force, migration_admission, newborn_problems
 from controlplane.admissions.scaledown import room_after
@@ -21,33 +20,22 @@ from events.spec.rules import check_change
 from planner.observed import KafkaSnapshot
 from planner.rollout.desired import DEFAULT_HEAP_MIB
 from providers.base import Place
+from providers.bootable import NextVm
 from providers.catalog import catalog
 from providers.catalogfile import catalog_file
 from providers.costtags import misfit
-from providers.givenmachines import GivenMachine, differing, given_by_pool
+from providers.givenmachines import differing, given_by_pool
 from providers.registry import names
 
 _OF_POOL = ("machine", "alternatives", "spot", "ipv6")
 _KINDS = {"spot": p.SPOT, "ipv6": p.IPV6}
 
 
-class Unbootable(Protocol):
-    """See `providers.bootable.TellsBootable`; "" also where the place cannot be told of."""
-
-    def __call__(
-        self,
-        place: Place,
-        machine: str,
-        version: str,
-        revision: Mapping[str, str],
-        given: Sequence[GivenMachine] = (),
-        /,
-    ) -> str: ...
+Unbootable = Callable[[Place, NextVm], str]
+"""See `providers.bootable.TellsBootable`; "" also where the place cannot be told of."""
 
 
-def nothing_unbootable(
-    place: Place, machine: str, version: str, revision: Mapping[str, str], given: Sequence[GivenMachine] = (), /
-) -> str:
+def nothing_unbootable(place: Place, vm: NextVm) -> str:
     """Of an installation that cannot tell."""
     return ""
 
@@ -185,7 +173,7 @@ def _architectures(
     if not kafka.image.is_idle and image is None:
         return  # the catalogue's revision is chosen later, and then held to the machine
     known = {pool.name: pool for pool in before.spec.pools} if before is not None else {}
-    rolls = before is None or before.spec.kafka.version != kafka.version
+    rolls = before is None or _build(before) != _build(document)
     for index, pool in enumerate(document.spec.pools):
         old, place = known.get(pool.name), place_named(pool.place)
         if old is not None and not rolls and all(getattr(old, f) == getattr(pool, f) for f in _MADE_BY):
@@ -193,7 +181,8 @@ def _architectures(
         planned = image_in(image.chosen, place.cloud, place.region) if image is not None else None
         for field, machine in (("machine", pool.machine), *(("alternatives", other) for other in pool.alternatives)):
             ids = planned.ids if planned is not None else {}
-            if why := unbootable(place, machine, kafka.version, ids, given_by_pool(pool)):
+            vm = NextVm(machine, kafka.version, ids, given_by_pool(pool), own_build=kafka.distribution is not None)
+            if why := unbootable(place, vm):
                 fix = f"Choose another machine, or mend {place.cloud}.yaml (docs/images-and-security.md)."
                 if place.cloud == "local":
                     fix = "Use a version that is there, or unpack the other beside it, as `<version>/libs`."
@@ -201,6 +190,12 @@ def _architectures(
 
 
 _MADE_BY = ("machine", "alternatives", "place")
+
+
+def _build(document: KafkaClusterDocument) -> tuple[str, str]:
+    """Which Kafka VMs are made with: another one makes all of them anew."""
+    kafka = document.spec.kafka
+    return kafka.version, kafka.distribution.sha256 if kafka.distribution is not None else ""
 
 
 def _single_copies(

@@ -22,7 +22,7 @@ from controlplane.converger.health.curebudget import NO_CURES, FleetCures
 from controlplane.converger.inhand import has_work
 from controlplane.converger.verdict import Allowance, Verdict, Wait
 from controlplane.converger.windows import FREEZE, STAGE, WINDOW
-from controlplane.folds.images import image_in_force
+from controlplane.folds.images import build_name, image_in_force
 from controlplane.images.catalogue import urgency
 from controlplane.replacement import Phase
 from controlplane.streams import cluster_uid_of
@@ -166,7 +166,8 @@ class FleetBrake:
             case facts.SurgeRequested(instances=instances):
                 self._aborted.discard(uid)
                 for planned in instances:
-                    made_from = planned.image.revision if planned.image else planned.kafka_version
+                    image = planned.image or facts.PlannedImage("", {})
+                    made_from = build_name(image.revision, planned.kafka_version, image.sha256)
                     self._images[(recorded.stream, planned.key)] = made_from
             case facts.JoinFailed(superseded=True):
                 pass  # its spec is another one by now: that says nothing of the image
@@ -248,11 +249,12 @@ class FleetBrake:
 
 
 def _made_from(view: ClusterView) -> str:
-    """What its next VMs are made from: a revision of the catalogue, else the image of a Kafka version."""
+    """What its next VMs are made from: a revision of the catalogue, else a build of its own, else a Kafka version."""
     image = image_in_force(view)
-    if image is not None:
-        return image.name
-    return view.document.spec.kafka.version if view.document else ""
+    if image is not None or view.document is None:
+        return image.name if image is not None else ""
+    kafka = view.document.spec.kafka
+    return build_name("", kafka.version, kafka.distribution.sha256 if kafka.distribution is not None else "")
 
 
 def _urgency(view: ClusterView) -> int:

@@ -70,6 +70,11 @@ def image_in(what: facts.ImagePublished | facts.ImageChosen, cloud: str, region:
     return facts.PlannedImage(revision_name(what.kafka_version, what.number), ids, what.url, what.sha256)
 
 
+def build_name(revision: str, kafka_version: str, sha256: str) -> str:
+    """What a VM is made from, for people: a revision, else a build of one's own, else a Kafka version."""
+    return revision or (f"{kafka_version} of {sha256[:12]}" if sha256 else kafka_version)
+
+
 def revision_of(instance: InstanceView) -> str:
     """The revision a VM was made from, "" for the image of the settings."""
     return instance.planned.image.revision if instance.planned.image else ""

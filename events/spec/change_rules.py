@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from events.spec import problems as p
 from events.spec.change import FieldChange, differences
+from events.spec.distribution_rules import same_build_problems
 from events.spec.external_rules import external_change_problems
 from events.spec.fields import FieldClass
 from events.spec.migration_rules import migration_problems
@@ -38,6 +39,7 @@ def change_problems(
         if change.field_class is FieldClass.IDENTITY and not _is_judged_elsewhere(change, old, new):
             yield _immutable(change, where)
     yield from migration_problems(old, new, where)
+    yield from same_build_problems(old, new, where)
     yield from _moved_quorums(old, new, where)
     yield from move_problems(old, new, where)
     yield from external_change_problems(old, new, where)

@@ -7,6 +7,7 @@ that was accepted once must stay readable for as long as its event exists.
 
 from typing import ClassVar, Literal
 
+from events.spec.distribution import Distribution
 from events.spec.external import External
 from events.spec.fields import FieldClass, Part, classed
 from events.spec.health import Health
@@ -89,6 +90,12 @@ class KafkaSection(Part):
         STATIC,
         "Kafka version of brokers and controllers: any patch release of a supported line. A change rolls every VM; "
         "from one patch release to another no feature level is raised.",
+    )
+    distribution: Distribution | None = classed(
+        STATIC,
+        "A build of that version of one's own, which VMs fetch in place of the archive of the cloud's settings. Given "
+        "or taken away it rolls every VM.",
+        default=None,
     )
     config: dict[PropertyKey, PropertyText] = classed(
         RESTART,

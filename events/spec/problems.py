@@ -138,6 +138,9 @@ KAFKA_VERSION = _kind(
 NEVER_ROLLED = _kind(
     54, "Kafka version never rolled here", "Another patch release of its line was rolled, this one was not.", "warning"
 )
+DISTRIBUTION = _kind(
+    78, "build of Kafka not possible", "VMs fetch it where they are made, and one thing says which build they run."
+)
 METADATA_PIN = _kind(41, "metadata level not possible", "A level needs a version that knows it.")
 OWNED_PROPERTY = _kind(42, "property owned by Kedge", "Kedge sets it for each node; a second value would break it.")
 UNSAFE_PROPERTY = _kind(43, "property refused for safety", "It loads code or holds a secret; specs are read by many.")

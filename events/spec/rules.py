@@ -9,6 +9,7 @@ from typing import Any
 
 from events.spec.change_rules import change_problems
 from events.spec.disk_options import option_problems
+from events.spec.distribution_rules import distribution_problems
 from events.spec.external_rules import external_problems
 from events.spec.kafka_rules import kafka_problems, replication_problems
 from events.spec.model import ClusterSpec, KafkaClusterDocument, MetadataMode, Pool
@@ -56,6 +57,8 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
     if kafka is not None and together is not None and external is None:
         found += replication_problems(kafka, together, positions)
         found += spot_risks(kafka, together, positions)
+    if kafka is not None and together is not None:
+        found += distribution_problems(kafka, together, positions)
     if rollout is not None:
         found += rollout_problems(rollout, pools, positions)
     if (balance := sections.get("balance")) is not None:

@@ -31,6 +31,8 @@ KAFKA_UUID = r"^[A-Za-z0-9_-]{22}$"
 CLUSTER_ID = r"^[!-~]([ -~]{0,253}[!-~])?$"
 FOREIGN_LISTENER = r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$"
 PROPERTY_KEY = r"^[^\x00-\x20\x7f=:#!\\]{1,255}$"
+ARCHIVE_URL = r"^(https://[A-Za-z0-9.:\[\]_-]{1,255}/[!-\"$->A-~]{1,1700}|file:///[!-\"$->@-~]{1,1700})$"
+SHA256 = r"^[0-9a-f]{64}$"
 
 FORM_IN_WORDS = {
     DNS_LABEL: "a DNS label: a to z, 0 to 9 and dashes inside, at most 63 characters",
@@ -48,6 +50,9 @@ FORM_IN_WORDS = {
     KAFKA_UUID: "an id of Kafka's, 22 characters of letters, digits, dashes and underscores",
     CLUSTER_ID: "the id Kafka tells: printable ASCII, no blank at either end, at most 255 characters",
     FOREIGN_LISTENER: "a listener name: letters, digits, dots, dashes and underscores, at most 128 characters",
+    ARCHIVE_URL: "an address that begins with https:// and has a path, without a user, a query or a fragment; on the "
+    "local cloud file:/// and a path",
+    SHA256: "a SHA-256: 64 hex digits in lower case",
     PROPERTY_KEY: "a property name: no blanks, no control characters, none of = : # ! \\",
 }
 """The words people read instead of a regular expression."""
@@ -145,6 +150,8 @@ ForeignListener = Annotated[str, *_text(FOREIGN_LISTENER, also=("number",))]
 """Kafka knows listeners by any case (`ListenerName.normalised`)."""
 KafkaUuid = Annotated[str, *_text(KAFKA_UUID)]
 PropertyKey = Annotated[str, *_text(PROPERTY_KEY)]
+ArchiveUrl = Annotated[str, *_text(ARCHIVE_URL)]
+Sha256 = Annotated[str, *_text(SHA256, also=("number",))]
 PropertyText = Annotated[
     str,
     BeforeValidator(property_text),

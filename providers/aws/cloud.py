@@ -23,13 +23,12 @@ from providers.aws.settings import AwsSettings
 from providers.aws.tags import tags_of
 from providers.aws.variables import module_variables
 from providers.base import InstanceState, Listing, Place, Resources
-from providers.bootable import unbootable
+from providers.bootable import NextVm, unbootable
 from providers.callbudget import TokenBucket
 from providers.catalogfile import sold_by
 from providers.console import tail
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
-from providers.givenmachines import GivenMachine
 from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, NetworkRun, ipv6_word, none_made
 from providers.notices import MaintenanceNotice
@@ -88,16 +87,9 @@ class AwsCloud:
         """Zones of a region that have a subnet in some account; names mean what that account's names mean."""
         return zones_of(self._settings, self.name, region, lambda told: told.subnets)
 
-    def unbootable(
-        self,
-        place: Place,
-        machine: str,
-        kafka_version: str,
-        revision: Mapping[str, str],
-        given: Sequence[GivenMachine] = (),
-    ) -> str:
+    def unbootable(self, place: Place, vm: NextVm) -> str:
         """See `TellsBootable`."""
-        return unbootable(self._settings, place, machine, kafka_version, revision, given)
+        return unbootable(self._settings, place, vm)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of VMs, volumes and interfaces, for all clusters. Terminated VMs are not in it."""

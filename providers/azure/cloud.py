@@ -23,11 +23,10 @@ from providers.azure.settings import AzureSettings
 from providers.azure.tags import tags_of
 from providers.azure.variables import module_variables
 from providers.base import InstanceState, Listing, Place, Resources
-from providers.bootable import unbootable
+from providers.bootable import NextVm, unbootable
 from providers.callbudget import TokenBucket
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
-from providers.givenmachines import GivenMachine
 from providers.handover import Handover
 from providers.networks import MadeNetworks, ipv6_word, none_made
 from providers.notices import MaintenanceNotice
@@ -78,16 +77,9 @@ class AzureCloud:
         """Zones of a region in some account's settings; names mean what that account's names mean."""
         return zones_of(self._settings, self.name, region, lambda told: told.zones)
 
-    def unbootable(
-        self,
-        place: Place,
-        machine: str,
-        kafka_version: str,
-        revision: Mapping[str, str],
-        given: Sequence[GivenMachine] = (),
-    ) -> str:
+    def unbootable(self, place: Place, vm: NextVm) -> str:
         """See `TellsBootable`."""
-        return unbootable(self._settings, place, machine, kafka_version, revision, given)
+        return unbootable(self._settings, place, vm)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of VMs, their states, disks and network interfaces, for all clusters."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
-from providers.bootable import unbootable
+from providers.bootable import NextVm, unbootable
 from providers.callbudget import TokenBucket
 from providers.digitalocean.access import Access
 from providers.digitalocean.errors import is_not_found, recognise, translated
@@ -20,7 +20,6 @@ from providers.digitalocean.tags import tags_of
 from providers.digitalocean.variables import module_variables
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
-from providers.givenmachines import GivenMachine
 from providers.handover import Handover
 from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, ipv6_word, none_made
@@ -76,16 +75,9 @@ class DigitaloceanCloud:
         """Labels of racks in that region in some account. They promise nothing: DigitalOcean has no zones."""
         return zones_of(self._settings, self.name, region, lambda told: told.racks)
 
-    def unbootable(
-        self,
-        place: Place,
-        machine: str,
-        kafka_version: str,
-        revision: Mapping[str, str],
-        given: Sequence[GivenMachine] = (),
-    ) -> str:
+    def unbootable(self, place: Place, vm: NextVm) -> str:
         """See `TellsBootable`."""
-        return unbootable(self._settings, place, machine, kafka_version, revision, given)
+        return unbootable(self._settings, place, vm)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of Droplets and volumes, for all clusters. A deleted Droplet is in none."""

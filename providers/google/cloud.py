@@ -11,12 +11,11 @@ from google.api_core.exceptions import GoogleAPICallError
 
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
-from providers.bootable import unbootable
+from providers.bootable import NextVm, unbootable
 from providers.callbudget import TokenBucket
 from providers.console import LAST_BYTES, tail
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
-from providers.givenmachines import GivenMachine
 from providers.google.access import Access
 from providers.google.errors import recognise, translated
 from providers.google.examination import examine_region, read_quotas
@@ -86,16 +85,9 @@ class GoogleCloud:
         """Zones of a region that have a subnetwork in some account."""
         return zones_of(self._settings, self.name, region, lambda told: told.subnetworks)
 
-    def unbootable(
-        self,
-        place: Place,
-        machine: str,
-        kafka_version: str,
-        revision: Mapping[str, str],
-        given: Sequence[GivenMachine] = (),
-    ) -> str:
+    def unbootable(self, place: Place, vm: NextVm) -> str:
         """See `TellsBootable`."""
-        return unbootable(self._settings, place, machine, kafka_version, revision, given)
+        return unbootable(self._settings, place, vm)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of VMs, disks and addresses, for all clusters. A deleted VM is not in it."""

@@ -10,11 +10,10 @@ from hcloud import APIException, Client
 
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
-from providers.bootable import unbootable
+from providers.bootable import NextVm, unbootable
 from providers.callbudget import TokenBucket
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
-from providers.givenmachines import GivenMachine
 from providers.handover import Handover
 from providers.hetzner.access import Access
 from providers.hetzner.errors import is_not_found, recognise, translated
@@ -80,16 +79,9 @@ class HetznerCloud:
         """A VM leaves the node network, the next one enters it with the same address; neither is stopped for it."""
         return Handover.REBIND
 
-    def unbootable(
-        self,
-        place: Place,
-        machine: str,
-        kafka_version: str,
-        revision: Mapping[str, str],
-        given: Sequence[GivenMachine] = (),
-    ) -> str:
+    def unbootable(self, place: Place, vm: NextVm) -> str:
         """See `TellsBootable`."""
-        return unbootable(self._settings, place, machine, kafka_version, revision, given)
+        return unbootable(self._settings, place, vm)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of servers and volumes, for all clusters. Deleted servers are not in it."""

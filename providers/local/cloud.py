@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from providers.base import InstanceState, Listing, Place, Resources
+from providers.bootable import NextVm
 from providers.errors import CloudUnavailable, ProviderError, RateLimited, ResourceConflict
-from providers.givenmachines import GivenMachine
 from providers.harm import PLAIN, Harm, Manner
 from providers.local.address import NodeAddresses
 from providers.local.config import AGENT_COMMAND, Config, write_config
@@ -67,21 +67,14 @@ class LocalCloud:
         """Zones of a region, which serve as racks. Raises `PlaceUnknown`."""
         return REGIONS[Layout(self.root, region).region]
 
-    def unbootable(
-        self,
-        place: Place,
-        machine: str,
-        kafka_version: str,
-        revision: Mapping[str, str],
-        given: Sequence[GivenMachine] = (),
-    ) -> str:
+    def unbootable(self, place: Place, vm: NextVm) -> str:
         """See `TellsBootable`: VMs here have the releases of `kafka_dir`. Of a folder without any nobody can tell."""
-        if revision or self.kafka_dir is None:
+        if vm.images or vm.own_build or self.kafka_dir is None:
             return ""
         there = sorted(libs.parent.name for libs in self.kafka_dir.glob("*/libs"))
-        if not there or kafka_version in there:
+        if not there or vm.kafka_version in there:
             return ""
-        return f"Kafka {kafka_version} is not on this machine: {self.kafka_dir} has {', '.join(there)}"
+        return f"Kafka {vm.kafka_version} is not on this machine: {self.kafka_dir} has {', '.join(there)}"
 
     def list_place(self, place: Place) -> Listing:
         """What is there now. With the fault `list_lag`: what the previous listing said, under a fresh time."""

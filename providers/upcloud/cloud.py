@@ -8,11 +8,10 @@ from pathlib import Path
 
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
-from providers.bootable import unbootable
+from providers.bootable import NextVm, unbootable
 from providers.callbudget import TokenBucket
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
-from providers.givenmachines import GivenMachine
 from providers.handover import Handover
 from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, none_made
@@ -83,16 +82,9 @@ class UpcloudCloud:
         """Disks and private addresses are given to a server when it is made: the old one goes first."""
         return Handover.DELETE_FIRST
 
-    def unbootable(
-        self,
-        place: Place,
-        machine: str,
-        kafka_version: str,
-        revision: Mapping[str, str],
-        given: Sequence[GivenMachine] = (),
-    ) -> str:
+    def unbootable(self, place: Place, vm: NextVm) -> str:
         """See `TellsBootable`."""
-        return unbootable(self._settings, place, machine, kafka_version, revision, given)
+        return unbootable(self._settings, place, vm)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of servers and storages, and the account's addresses, for all clusters."""

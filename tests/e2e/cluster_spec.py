@@ -44,6 +44,8 @@ class ClusterSpec:
     """Zones of a broker pool, where they are not the one of `POOLS`."""
     image: Mapping[str, Any] = field(default_factory=dict)
     """Which image revisions it follows, where it does."""
+    distribution: Mapping[str, str] = field(default_factory=dict)
+    """A build of Kafka of its own, where it has one."""
     sizes: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(POOLS, 1))
     disk_gib: int = 1
     disk_kind: str = "persistent"
@@ -101,6 +103,7 @@ class ClusterSpec:
                     "config": {**self._usual(), **self.config},
                     **({"adopt": list(self.adopt)} if self.adopt else {}),
                     **({"image": dict(self.image)} if self.image else {}),
+                    **({"distribution": dict(self.distribution)} if self.distribution else {}),
                 },
                 "pools": self._pools(),
                 "rollout": {

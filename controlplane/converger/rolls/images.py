@@ -45,12 +45,16 @@ def with_image(situation: Situation, planned: facts.PlannedInstance, place: Plac
     """A VM to be made, with what it is made from. Of a withdrawn revision none is: a repair gets what was there."""
     view = situation.view
     image = image_in_force(view)
-    if image is None:
+    if image is not None and not situation.image.holds:
+        planned = replace(planned, image=image_in(image.chosen, place.cloud, place.region))
+    elif image is not None:
+        old = view.instances.get(f"{planned.node}.g{planned.replaces}")
+        planned = replace(planned, image=old.planned.image if old is not None else None)
+    own = view.document.spec.kafka.distribution if view.document is not None else None
+    if own is None:
         return planned
-    if not situation.image.holds:
-        return replace(planned, image=image_in(image.chosen, place.cloud, place.region))
-    old = view.instances.get(f"{planned.node}.g{planned.replaces}")
-    return replace(planned, image=old.planned.image if old is not None else None)
+    made_from = planned.image or facts.PlannedImage("", {})
+    return replace(planned, image=replace(made_from, url=own.url, sha256=own.sha256))
 
 
 def is_urgent(view: ClusterView) -> bool:

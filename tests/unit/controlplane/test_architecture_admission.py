@@ -105,6 +105,18 @@ def test_a_version_that_the_mirror_has_not_is_refused_where_it_would_be_asked_fo
         assert f"`software.kafka` of aws.yaml has no Kafka {_version(ARM)} for its VMs; it has 3.9.1" in one.message
 
 
+def test_a_build_of_ones_own_needs_vms_that_fetch_and_no_archive_of_the_mirror(tmp_path: Path) -> None:
+    version, images = _version(ARM), f"{{'{_version(ARM)}': {{arm64: ami-0000000b}}}}"
+    own = f"distribution: {{url: 'https://mirror.example/kafka.tgz', sha256: '{'c' * 64}'}}"
+    text = ARM.replace(f"version: {version}", f"version: {version}\n    {own}")
+    other = SOFTWARE.replace("VERSION", "3.9.1").replace("cp311-x86_64", "cp311-aarch64")
+    assert _problems(text, _asking(tmp_path, images, other)) == [], "its mirror has another version only"
+    found = _problems(text, _asking(tmp_path, images))
+    assert found
+    for one in found:
+        assert "VMs there fetch nothing: aws.yaml has no `software`" in one.message
+
+
 def test_what_the_settings_do_not_tell_refuses_nobody(tmp_path: Path) -> None:
     """No image yet, another region, no such file: each is told by others, or by the cloud."""
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from providers.base import Place
-from providers.bootable import TellsBootable
+from providers.bootable import NextVm, TellsBootable
 from providers.local.cloud import LocalCloud
 
 PLACE = Place("local", "local-1")
@@ -20,7 +20,7 @@ def a_cloud(folder: Path, *versions: str) -> LocalCloud:
 def test_a_release_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
     cloud = a_cloud(tmp_path, "4.1.1", "4.2.0")
     assert isinstance(cloud, TellsBootable)
-    told = cloud.unbootable(PLACE, "small", "4.1.2", {})
+    told = cloud.unbootable(PLACE, NextVm("small", "4.1.2"))
     assert told == f"Kafka 4.1.2 is not on this machine: {tmp_path / 'kafka'} has 4.1.1, 4.2.0"
 
 
@@ -28,4 +28,4 @@ def test_a_release_that_is_not_there_is_told_with_those_that_are(tmp_path: Path)
 def test_what_is_there_or_unknown_or_of_a_revision_refuses_nobody(
     versions: tuple[str, ...], revision: dict[str, str], tmp_path: Path
 ) -> None:
-    assert a_cloud(tmp_path, *versions).unbootable(PLACE, "small", "4.1.2", revision) == ""
+    assert a_cloud(tmp_path, *versions).unbootable(PLACE, NextVm("small", "4.1.2", revision)) == ""

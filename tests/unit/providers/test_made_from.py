@@ -70,6 +70,14 @@ def test_a_plain_image_fetches_the_revisions_archive_by_its_checksum() -> None:
     assert software.kafka["4.1.1"].sha256 == SHA, "the settings are left as they are"
 
 
+def test_a_build_that_the_spec_names_is_never_left_out_where_vms_fetch_nothing() -> None:
+    """The archive of a revision may be: what has images of its own needs none. A spec's build is what was asked for."""
+    own, archive = MadeFrom("", {}, "https://mirror.example/own.tgz", SHA), "https://mirror.example/new.tgz"
+    with pytest.raises(PlaceUnknown, match="the spec names a build of Kafka of its own, and VMs there fetch nothing"):
+        born_with(made_from(own), None)
+    assert born_with(made_from(MadeFrom("4.1.1-r3", {}, archive, SHA)), None) == born_with(made_from(None), None)
+
+
 @pytest.fixture
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalCloud:
     monkeypatch.setenv("KEDGE_LOCAL_CLAIMS", str(tmp_path / "claims"))

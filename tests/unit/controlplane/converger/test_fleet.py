@@ -120,6 +120,19 @@ def test_an_image_that_failed_twice_stops_everywhere_until_a_person_resumes() ->
     assert _told(brake, ("b", facts.ClusterResumed("mended"))).allowance(WANTS).may_roll
 
 
+def test_a_build_of_ones_own_that_fails_stops_no_cluster_with_apaches_own_of_that_version() -> None:
+    sha256 = "c" * 64
+    config = f", distribution: {{url: 'file:///srv/kafka.tgz', sha256: '{sha256}'}}"
+    image = facts.PlannedImage("", {}, "file:///srv/kafka.tgz", sha256)
+    surge = facts.SurgeRequested("i", (a_planned("brokers-a-0", 2, kafka_version="4.2.0", image=image),), "roll")
+    brake = _told(
+        FleetBrake(), ("a", FOUNDED), ("b", FOUNDED), ("a", surge), ("a", FAILED), ("b", surge), ("b", FAILED)
+    )
+    assert brake.allowance(WANTS).may_roll
+    own = a_view(uid="e", generation=2, document=a_document(version="4.2.0", config=config))
+    assert brake.allowance(own).reason.startswith("2 replacements with Kafka 4.2.0 of cccccccccccc failed in the fleet")
+
+
 def test_a_founding_whose_vms_fail_holds_no_other_cluster_back_however_many_they_are() -> None:
     brake = _told(FleetBrake(), ("a", _surge()), ("a", FAILED), ("a", FAILED), ("a", FAILED))
     assert brake.allowance(WANTS).may_roll

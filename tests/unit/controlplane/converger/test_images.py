@@ -99,6 +99,18 @@ def test_of_a_withdrawn_revision_a_repair_gets_what_was_there() -> None:
     assert made.image.revision == "4.1.1-r2"
 
 
+OWN = ", distribution: {url: 'file:///srv/kafka.tgz', sha256: '" + "c" * 64 + "'}"
+
+
+def test_a_vm_is_made_from_the_build_that_the_spec_names_on_whatever_image_there_is() -> None:
+    place = Place("local", "local-1")
+    view = replace(a_following(), document=a_document(config=OWN))
+    on_revision = with_image(a_situation(view), a_planned(), place).image
+    assert on_revision == facts.PlannedImage("4.1.1-r3", {"any": "r3"}, "file:///srv/kafka.tgz", "c" * 64)
+    plain = with_image(a_situation(replace(view, image=None)), a_planned(), place).image
+    assert plain == facts.PlannedImage("", {}, "file:///srv/kafka.tgz", "c" * 64)
+
+
 def test_terraform_is_told_what_the_intent_fixed() -> None:
     planned = a_planned("brokers-a-0", 2, image=R3)
     new = replace(an_instance("brokers-a-0", 2), planned=planned)

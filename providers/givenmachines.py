@@ -4,9 +4,11 @@ figure with a source goes before one without."""
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from events.spec.model import KafkaClusterDocument, Pool
+if TYPE_CHECKING:
+    # Provisioners of the local cloud load this, and nothing of a spec: they start by the dozen.
+    from events.spec.model import KafkaClusterDocument, Pool
 
 SOURCE = "the spec"
 _UNKNOWN = "unknown"
@@ -39,7 +41,7 @@ class GivenMachine:
         return MappingProxyType(told)
 
 
-def given_by_pool(pool: Pool) -> tuple[GivenMachine, ...]:
+def given_by_pool(pool: "Pool") -> tuple[GivenMachine, ...]:
     """The types a pool gives figures of."""
     return tuple(
         GivenMachine(pool.place.cloud, one.type, one.architecture, one.cpus, one.memory_mib, one.network_mbps)
@@ -47,7 +49,7 @@ def given_by_pool(pool: Pool) -> tuple[GivenMachine, ...]:
     )
 
 
-def given_by(document: KafkaClusterDocument) -> tuple[GivenMachine, ...]:
+def given_by(document: "KafkaClusterDocument") -> tuple[GivenMachine, ...]:
     """The types a spec gives figures of; of one that several pools tell of the last one's."""
     return newest(one for pool in document.spec.pools for one in given_by_pool(pool))
 

@@ -54,7 +54,7 @@ STAGES = (
     Stage("unit", 290, ((*PYTEST, "-n", "2", "tests/unit", "-m", "not soak and not kafka"),)),
     # By file: the tests of one fake may go on from where the one before it stopped.
     Stage("contract", 240, ((*PYTEST, *BY_FILE, "tests/contract", "tests/postgres", "-m", "not soak and not kafka"),)),
-    Stage("simulator", 330, ((*PYTEST, "-n", "2", "tests/sequences", "tests/sim"),)),
+    Stage("simulator", 330, ((*PYTEST, "-n", "2", "tests/sequences", "tests/sim", "tests/mutation"),)),
     # By file: the tests of one share what `init` made.
     Stage("terraform", 390, ((*PYTEST, *BY_FILE, "tests/terraform"),)),
     # By file: the tests of one share what a job wrote. A session for each of the two.

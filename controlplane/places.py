@@ -4,12 +4,13 @@ A VM stays for life where it was made. So while a pool moves the cluster is in t
 cluster's until the last of its VMs is retired: by then nothing is left in its state.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 
+from controlplane.once import once
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView, once
+from controlplane.view import ClusterView, InstanceView
 from events import facts
 from events.spec.model import PlaceSpec
 from providers.base import Place
@@ -55,6 +56,13 @@ def place_of(view: ClusterView, instance: InstanceView) -> Place:
     if found is None:
         raise LookupError(f"nothing tells where {instance.key} lives")
     return found
+
+
+def place_to_stay_in(view: ClusterView, past: Sequence[InstanceView], wanted: str) -> facts.PlannedPlace | None:
+    """Whoever takes over a disk is made where that is, though its pool is to be in another place, `wanted`; None where
+    it is there. `past`: who had the disk, at least one."""
+    place = place_of(view, max(past, key=lambda i: i.planned.generation))
+    return None if str(place) == wanted else facts.PlannedPlace(place.cloud, place.region, place.account, place.network)
 
 
 def by_place(view: ClusterView, instances: Iterable[InstanceView]) -> Mapping[Place, tuple[InstanceView, ...]]:

@@ -1,13 +1,13 @@
 """The folded state of one cluster, as values. Made by `controlplane.cluster.evolve`, changed by nothing else."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import wraps
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from controlplane.members import kept_for_vote, members_of, service_key
+from controlplane.once import once
 from controlplane.replacement import ALIVE, Phase
 from controlplane.specsource import SpecSource
 from controlplane.views.agents import AgentOrderView
@@ -46,37 +46,6 @@ from providers.givenmachines import GivenMachine
 
 FIRST_CONTROLLER_ID = 100
 FIRST_BROKER_ID = 1000
-
-_T = TypeVar("_T")
-
-
-class Unchanging(Protocol):
-    """A frozen value that has room for what follows from it. A changed copy begins without."""
-
-    @property
-    def _answers(self) -> dict[Any, Any] | None: ...
-
-
-_Value = TypeVar("_Value", bound=Unchanging)
-
-
-def once(of: Callable[[_Value], _T]) -> Callable[[_Value], _T]:
-    """What follows from a view alone is worked out once for each copy of it: a cluster at rest keeps its view, and is
-    asked the same at every tick. The same for a situation, which several steps ask. For pure functions whose answer
-    nobody changes."""
-
-    @wraps(of)
-    def known(value: _Value) -> _T:
-        answers = value._answers
-        if answers is None:
-            answers = {}
-            object.__setattr__(value, "_answers", answers)
-        if of not in answers:
-            answers[of] = of(value)
-        answer: _T = answers[of]
-        return answer
-
-    return known
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from controlplane.anomalies.ratelearning import RateLearning
 from controlplane.fleets import SeenFleet
 from controlplane.kafka.errors import KafkaFault
 from controlplane.kafka.gateway import KafkaGateway
+from controlplane.once import once
 from controlplane.rounds import Round
-from controlplane.view import ClusterView, once
+from controlplane.view import ClusterView
 from events.clock import Clock
 from events.ids import ClusterUid
 from planner.anomalies.topicrates import AGREEING, WINDOW, Band, RateSeen, rate_between

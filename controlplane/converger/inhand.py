@@ -2,8 +2,9 @@
 
 from controlplane.externals import external_brokers
 from controlplane.folds.images import awaits_image
+from controlplane.once import once
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, once
+from controlplane.view import ClusterView
 
 
 @once

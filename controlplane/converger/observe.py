@@ -41,9 +41,10 @@ from controlplane.groups.record import GROUPS_NOTED, GroupsNoted, notes_of
 from controlplane.hotnoted import HOT_NOTED, HotNoted, hot_of
 from controlplane.job import Job
 from controlplane.kafka.errors import KafkaFault
+from controlplane.once import once
 from controlplane.places import places_of
 from controlplane.reports import AGENT_FINDINGS, ailing, reports_by_key
-from controlplane.view import ClusterView, once
+from controlplane.view import ClusterView
 from controlplane.views.restarts import SettingStage
 from controlplane.zookeeper.registered import RegistrySeen
 from events.ids import ClusterUid, IntentId

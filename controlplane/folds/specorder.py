@@ -10,7 +10,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from controlplane.folds.edits import frozen
-from controlplane.view import ClusterView, ConditionView, once
+from controlplane.once import once
+from controlplane.view import ClusterView, ConditionView
 from controlplane.views.specorder import SpecChange, SpecOrderView
 from events.spec.change import FieldChange, differences
 from events.spec.fields import FieldClass

@@ -27,9 +27,10 @@ from controlplane.networks.decide import (
 )
 from controlplane.networks.serveraddresses import ServerCidrs
 from controlplane.networks.view import NetworkState, NetworksView, NetworkView, NetworkWork, evolve
+from controlplane.once import once
 from controlplane.places import declared_places, left_places, place_named, place_of, places_of
 from controlplane.streams import NETWORKS
-from controlplane.view import ClusterView, once
+from controlplane.view import ClusterView
 from controlplane.zookeeper.members import Member
 from events.clock import Clock
 from events.codec import encode

@@ -9,7 +9,8 @@ from datetime import timedelta
 
 from controlplane.converger.clouds.rendering import place_of_intent
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.view import ClusterView, InstanceView, once
+from controlplane.once import once
+from controlplane.view import ClusterView, InstanceView
 from controlplane.views.intents import IntentView
 from events import facts
 from providers.errors import NoCapacity

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from controlplane.converger.verdict import SurgeAsk, SurgeShare
+from controlplane.once import once
 from controlplane.places import places_of
-from controlplane.view import ClusterView, once
+from controlplane.view import ClusterView
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 

@@ -26,8 +26,9 @@ from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.healingswitch import heals
 from controlplane.kafka.gates import Gate
 from controlplane.members import named_service, services_on
+from controlplane.once import once
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView, once
+from controlplane.view import ClusterView, InstanceView
 from events import facts
 from events.spec.model import KafkaClusterDocument
 from planner.anomalies.kinds import Kind

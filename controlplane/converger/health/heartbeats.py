@@ -11,8 +11,9 @@ from datetime import timedelta
 from agent.wire import Heartbeats, HeartbeatTarget
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.verdict import ChangeTopics, Effect, Reassign, Situation, Verdict
+from controlplane.once import once
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView, once
+from controlplane.view import ClusterView, InstanceView
 from planner.heartbeats import HEARTBEAT_TOPIC, heartbeat_work
 
 ASK_AGAIN = timedelta(seconds=30)

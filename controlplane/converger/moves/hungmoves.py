@@ -23,7 +23,8 @@ from controlplane.converger.rolls.drains import given_up_for
 from controlplane.converger.running.restarts import restart_in_hand_step
 from controlplane.converger.verdict import CancelMoves, Situation, Verdict, act, record
 from controlplane.movecap import cap_mib_per_s
-from controlplane.view import ClusterView, once
+from controlplane.once import once
+from controlplane.view import ClusterView
 from events import facts
 from planner.drain.residual import residual
 from planner.heartbeats import HEARTBEAT_TOPIC

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from controlplane.converger.moves.diskroom import room_by_broker
 from controlplane.externals import external_brokers, is_shared
 from controlplane.kafka.gates import may_move
-from controlplane.view import ClusterView, once
+from controlplane.once import once
+from controlplane.view import ClusterView
 from events.spec.topic_tiers import anti_affinity_of
 from events.spec.upkeep import Placement
 from planner.demotion import Orders

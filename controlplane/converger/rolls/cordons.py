@@ -18,8 +18,9 @@ from collections.abc import Collection
 from controlplane.converger.rolls.departures import linger_left_s
 from controlplane.converger.verdict import SetCordons, Situation, Verdict, act
 from controlplane.kafka.features import METADATA
+from controlplane.once import once
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, once
+from controlplane.view import ClusterView
 from planner.observed import KafkaSnapshot
 from planner.quantities import brokers_named
 

@@ -10,8 +10,9 @@ from controlplane.converger.observation import InventorySeen
 from controlplane.converger.rolls.arrivals import service_report
 from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.converger.verdict import Situation, Verdict, record, wait
+from controlplane.once import once
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView, once
+from controlplane.view import ClusterView, InstanceView
 from controlplane.views.intents import IntentView
 from events import facts
 from events.ids import intent_id

@@ -28,17 +28,17 @@ from controlplane.converger.rolls.succession import (
     superseded,
     that_others_wait_for,
 )
-from controlplane.converger.rolls.tagging import wanted_tags
+from controlplane.converger.rolls.tagging import tags_to_make
 from controlplane.converger.running.toldsettings import config_to_make, needs_restart, settings_to_make
 from controlplane.converger.verdict import Situation, SurgeAsk, SurgeShare, Verdict, Wait, record, wait
 from controlplane.folds.growth import size_of
 from controlplane.folds.images import outdated_image
-from controlplane.folds.tagging import tags_on
 from controlplane.healingswitch import is_being_cured, why_not
 from controlplane.members import member_of, next_member_id
-from controlplane.places import place_of, planned_place
+from controlplane.once import once
+from controlplane.places import place_of, place_to_stay_in, planned_place
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView, once
+from controlplane.view import ClusterView, InstanceView
 from events import facts
 from events.ids import intent_id, kafka_uuid
 from planner.anomalies.kinds import Kind
@@ -360,15 +360,14 @@ def _plan_instance(
     view, way = situation.view, situation.seen.handover_on
     past = [i for i in view.instances.values() if i.node == want.node]
     spent = view.spent.get(want.node)
-    generation = max((i.planned.generation for i in past), default=0) + 1
-    generation = max(generation, spent.generation + 1 if spent else 0)
+    generation = max((*(i.planned.generation for i in past), spent.generation if spent else 0)) + 1
     holders = [i for i in past if i.phase not in (Phase.RETIRED, Phase.FAILED, Phase.RETIRING)]
     old = max(holders, key=lambda i: i.planned.generation, default=None)
     relieved = to_relieve(view, change, way)
     heir = _takes_over(view, past) if want.service != "broker" else old is not None and _reattaches(view, old.key, want)
     # A broker's disk is that of who holds the node now: a later VM that failed may have had one of its own elsewhere.
     line = past if want.service != "broker" or old is None else [old]
-    stays = _place_to_stay_in(view, line, want) if heir and not relieved else None
+    stays = place_to_stay_in(view, line, want.place) if heir and not relieved else None
     new_disk = bool(relieved) or (heir and want.service != "broker" and disk_is_no_use(view, past))
     new_dirs = _new_dirs(view, old) if heir and want.service == "broker" else ()
     volumes = volumes_of_node(view, line) if heir and not new_disk else new_volumes(view, want, past)
@@ -403,22 +402,8 @@ def _plan_instance(
         ipv6=want.ipv6,
         relieves=relieved,
         vm_address=want.service == "controller" and cloud_way is Handover.NONE,
-        cost_tags=_cost_tags(situation, old if heir and not relieved else None, cloud),
+        cost_tags=tags_to_make(situation, old if heir and not relieved else None, cloud),
     )
-
-
-def _cost_tags(situation: Situation, heir_of: InstanceView | None, cloud: str) -> Mapping[str, str] | None:
-    """Those of the disk and the address it takes over, so that all it has are changed together later; else today's."""
-    tags = tags_on(situation.view, heir_of).tags if heir_of is not None else wanted_tags(situation, cloud)
-    return tags or None
-
-
-def _place_to_stay_in(view: ClusterView, past: Sequence[InstanceView], want: DesiredNode) -> facts.PlannedPlace | None:
-    """Whoever takes over a disk is made where that is, though its pool is to be elsewhere; None where it is there."""
-    place = place_of(view, max(past, key=lambda i: i.planned.generation))
-    if str(place) == want.place:
-        return None
-    return facts.PlannedPlace(place.cloud, place.region, place.account, place.network)
 
 
 def _new_dirs(view: ClusterView, old: InstanceView | None) -> tuple[str, ...]:

@@ -31,6 +31,14 @@ def wanted_tags(situation: Situation, cloud: str) -> Mapping[str, str]:
     return cost_tags(document.metadata.labels, situation.cost_tags, cloud) if document is not None else {}
 
 
+def tags_to_make(situation: Situation, predecessor: InstanceView | None, cloud: str) -> Mapping[str, str] | None:
+    """Those of a VM to be made, None for none: of one that takes over the disk and the address of a predecessor the
+    ones they carry, so that all it has are changed together later; else those that are wanted now."""
+    if predecessor is None:
+        return wanted_tags(situation, cloud) or None
+    return tags_on(situation.view, predecessor).tags or None
+
+
 def tagging_step(situation: Situation) -> Verdict | None:
     """Asks for the tags of the next node. None where all carry theirs, or those that do not failed just now."""
     view = situation.view

@@ -27,8 +27,9 @@ from controlplane.converger.running.restartsafety import restart_safety
 from controlplane.converger.running.toldsettings import all_told, needs_restart, where_silent
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.members import named_service, service_on
+from controlplane.once import once
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView, once
+from controlplane.view import ClusterView, InstanceView
 from controlplane.views.restarts import RestartView, RollingRestartView
 from events import facts
 from events.spec.problems import counted

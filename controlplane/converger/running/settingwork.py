@@ -7,8 +7,9 @@ from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.converger.running.toldsettings import all_told, where_silent
 from controlplane.externals import is_shared
 from controlplane.folds.settings import with_values
+from controlplane.once import once
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, once
+from controlplane.view import ClusterView
 from controlplane.views.restarts import SettingChangeView, SettingStage
 from events.spec.setting_synonyms import time_setting
 from planner.rollout.diff import Change

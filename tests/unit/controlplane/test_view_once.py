@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from controlplane.converger.verdict import Situation
-from controlplane.view import ClusterView, once
+from controlplane.once import once
+from controlplane.view import ClusterView
 from tests.builders import a_situation, a_view
 
 

@@ -2,7 +2,7 @@
 
 `python -m tests.stages [NAME ...]` runs only those named. A stage that fails does not hide the ones after it. A failed
 test is run once more, alone (`tests/tries.py`): what passed then is told at the end, under "second tries". Stages that
-each leave a core idle run beside each other (`BESIDE`); what the second one prints comes once both are over.
+need nothing but a processor run behind those that wait for brokers, and give way to them (`GROUPS`).
 """
 
 import re
@@ -13,16 +13,16 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
+from tests.behind import Behind
 from tests.environment import kept_bytecode
 from tests.recorder import Result, Selection
 from tests.shares import durations_by_area, split, table
 from tests.soak.commit import SLICE, chosen
 from tests.soak.durations import ROOT, all_pieces, all_slices, read
 from tests.soak.lanes import calls
-from tests.tries import Ran, Run, ran, run, run_into
+from tests.tries import Ran, Run, ran, run
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-m", "not soak")
 BROKERS_ALONE = "not soak and kafka"
@@ -79,8 +79,28 @@ STAGES = (
     Stage(SOAK_SLICE, 420, ()),
 )
 
-BESIDE = {"gates": "lint"}
-"""Stage -> the one right before it that it runs beside, where both run: types are judged by one process."""
+
+@dataclass(frozen=True)
+class Group:
+    """Stages in front, one after the other, and those behind them, one after the other at the same time."""
+
+    front: tuple[Stage, ...]
+    behind: tuple[Stage, ...] = ()
+
+    @property
+    def budget_s(self) -> int:
+        """By the clock on the wall: who is behind takes a third of two cores from who waits for brokers."""
+        front_s, behind_s = (sum(s.budget_s for s in lane) for lane in (self.front, self.behind))
+        return front_s + max(0, behind_s - front_s // 3)
+
+
+GROUPS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("lint",), ("gates",)),
+    (("contract", "terraform", "spark", "portal"), ()),
+    (("kafka", "boot", "end to end", "story", SOAK_SLICE), ("unit", "simulator")),
+)
+"""Names of the stages in front, and of those behind them. Tests with a clock or a browser have nobody behind them but
+those with brokers, whose waits are generous."""
 
 
 @dataclass(frozen=True)
@@ -101,44 +121,47 @@ def main(names: list[str]) -> int:
         return 2
     shares: dict[str, float] = defaultdict(float)
     began = time.monotonic()
-    outcomes = [o for group in groups([s for s in STAGES if not names or s.name in names]) for o in _ran(group, shares)]
-    print("\n".join(summary(outcomes, shares, time.monotonic() - began)))
+    chosen = groups(names)
+    outcomes = [o for group in chosen for o in _ran(group, shares)]
+    budget_s = sum(group.budget_s for group in chosen)
+    print("\n".join(summary(outcomes, shares, time.monotonic() - began, budget_s)))
     return 0 if all(o.ok for o in outcomes) else 1
 
 
-def groups(stages: Sequence[Stage]) -> list[tuple[Stage, ...]]:
-    """Those that run beside each other, in the order of all."""
-    made: list[tuple[Stage, ...]] = []
-    for stage in stages:
-        if made and made[-1][0].name == BESIDE.get(stage.name):
-            made[-1] = (*made[-1], stage)
-        else:
-            made.append((stage,))
+def groups(names: Sequence[str] = ()) -> list[Group]:
+    """The groups in their order, of the stages named; of all where none is."""
+    stages = {s.name: s for s in STAGES if not names or s.name in names}
+    made = []
+    for lanes in GROUPS:
+        front, behind = (tuple(stages[name] for name in lane if name in stages) for lane in lanes)
+        if front or behind:
+            made.append(Group(front, behind) if front else Group(behind))
     return made
 
 
-def summary(outcomes: Sequence[Outcome], shares: Mapping[str, float], took_s: float) -> list[str]:
-    """The tables at the end, and what needed its second try. `took_s`: all of it, by the clock on the wall."""
+def summary(outcomes: Sequence[Outcome], shares: Mapping[str, float], took_s: float, budget_s: int) -> list[str]:
+    """The tables at the end, and what needed its second try. Both seconds are of all, by the clock on the wall."""
     lines = ["", f"{'stage':12} {'took':>8} {'budget':>8}"]
     lines += [
         f"{o.stage.name:12} {o.took_s:6.0f} s {o.stage.budget_s:6} s{'' if o.ok else '  FAILED'}" for o in outcomes
     ]
-    budget = sum(max(s.budget_s for s in group) for group in groups([o.stage for o in outcomes]))
-    lines += [f"{'all':12} {took_s:6.0f} s {budget:6} s", "", table(shares), ""]
+    lines += [f"{'all':12} {took_s:6.0f} s {budget_s:6} s", "", table(shares), ""]
     second = [r for o in outcomes for r in o.second]
     return [*lines, f"second tries: {len(second)}", *(f"  {r.test}: {r.why}" for r in second)]
 
 
-def _ran(group: Sequence[Stage], shares: dict[str, float]) -> list[Outcome]:
-    """Runs stages beside each other; adds to `shares` what each area took of them."""
-    if len(group) == 1:
-        return [_run(group[0], shares)]
+def _ran(group: Group, shares: dict[str, float]) -> list[Outcome]:
+    """Runs the stages of a group; adds to `shares` what each area took of them."""
     own: dict[str, float] = defaultdict(float)
-    with tempfile.TemporaryFile("w+") as words, ThreadPoolExecutor() as pool:
-        later = pool.submit(_run, group[1], own, partial(run_into, words))
-        outcomes = [_run(group[0], shares), later.result()]
-        words.seek(0)
-        print(f"\n== what {group[1].name} said\n{words.read()}", flush=True)
+    behind = Behind()
+    with ThreadPoolExecutor(1) as pool:
+        later = [pool.submit(_run, stage, own, behind) for stage in group.behind]
+        try:
+            outcomes = [_run(stage, shares) for stage in group.front]
+            outcomes += [outcome.result() for outcome in later]
+        except BaseException:
+            behind.end()
+            raise
     for area, took_s in own.items():
         shares[area] += took_s
     return outcomes
@@ -146,7 +169,8 @@ def _ran(group: Sequence[Stage], shares: dict[str, float]) -> list[Outcome]:
 
 def _run(stage: Stage, shares: dict[str, float], start: Run = run) -> Outcome:
     """Runs a stage; adds to `shares` what each area took of it."""
-    print(f"\n== {stage.name}", flush=True)
+    said = start.begins(stage.name) if isinstance(start, Behind) else ""
+    print(f"\n== {stage.name}{said}", flush=True)
     began, ok, second = time.monotonic(), True, []
     for command, selection in _commands(stage):
         came = _share(command, selection, shares, start)

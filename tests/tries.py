@@ -1,7 +1,7 @@
 """A failed test is run once more, alone. One that fails again fails the run; what needed its second try is told.
 
-Alone: nothing beside it, in a process of its own, with those before it of the same file where they go on from each
-other (`GO_ON`), as tests that share one living cluster do.
+Alone: no other test of its stage beside it, in a process of its own, with those before it of the same file where they
+go on from each other (`GO_ON`), as tests that share one living cluster do.
 """
 
 import subprocess
@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from tests.recorder import RECORD, SELECTION, Result, Selection, results
 
@@ -40,12 +39,6 @@ class Ran:
 
 def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
     return subprocess.run(command, check=False, env=dict(environment)).returncode
-
-
-def run_into(words: IO[str], command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """The same; what it prints goes to this file."""
-    told = subprocess.run(command, check=False, env=dict(environment), stdout=words, stderr=subprocess.STDOUT)
-    return told.returncode
 
 
 def ran(

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.recorder import Selection
-from tests.soak.slices import Piece, selection_of
+from tests.soak.slices import ALONE, Piece, selection_of
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-m", "soak")
 LANES: Mapping[str, tuple[str, ...]] = {
     "paired": ("-n", "2"),
     "by file": ("-n", "2", "--dist", "loadfile"),
-    "alone": (),
+    ALONE: (),
 }
 
 

@@ -1,4 +1,4 @@
-"""Soak, cut into slices of about seven minutes by how long its tests took; a commit has one of them in `make test`.
+"""Soak, cut into slices of about four minutes by how long its tests took; a commit has one of them in `make test`.
 
 Pure: what is cut comes from `durations.json`, which `make soak` writes. A slice is made of pieces: a test, or a file
 whose tests go on from each other, or some parts of a sweep that is longer than a slice.
@@ -12,10 +12,11 @@ from math import ceil, isqrt
 from tests.recorder import Selection
 from tests.tries import goes_on
 
-SLICE_S = 420.0
+SLICE_S = 240.0
+"""On two quiet cores; those that landings get take up to twice as long."""
 ALONE_S = 720.0
 """A piece that cannot be cut and is longer than a slice has one of its own, up to here."""
-PART_S = 240.0
+PART_S = 120.0
 """About what a part of a sweep takes."""
 WHOLE: Mapping[str, str] = {
     "tests/e2e/test_anomalies.py": "a broker needs half an hour of a real past before it is judged: 35 minutes",
@@ -27,6 +28,8 @@ PAIRED = ("mutation", "sequences", "sim", "unit")
 """Folders whose tests run two at a time."""
 PAIRED_BY_FILE = ("contract", "spark", "terraform", "portal", "postgres")
 """The same, the tests of a file one after the other. The rest have brokers: one test at a time."""
+ALONE = "alone"
+LANES = ("paired", "by file", ALONE)
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Piece:
     def lane(self) -> str:
         """How it may run: paired, paired by file, alone."""
         folder = _folder(self.file)
-        return "paired" if folder in PAIRED else "by file" if folder in PAIRED_BY_FILE else "alone"
+        return "paired" if folder in PAIRED else "by file" if folder in PAIRED_BY_FILE else ALONE
 
 
 @dataclass(frozen=True)
@@ -96,25 +99,50 @@ def cut(pieces: Sequence[Piece]) -> list[Slice]:
     How many slices there are is a prime: landings of as many commits each, however many, then walk through all of them.
     """
     ordered = sorted(pieces, key=lambda p: (-p.took_s, p.file, p.tests, p.part))
-    least = max(1, ceil(length_s(ordered) / SLICE_S))
+    # Alone every piece takes its seconds, whatever its lane: those that no slice takes have one each.
+    long = [p for p in ordered if p.took_s > SLICE_S]
+    others = ordered[len(long) :]
+    least = len(long) + max(1, ceil(length_s(others) / SLICE_S))
     for number in (n for n in count(least) if is_prime(n)):
-        bins: list[list[Piece]] = [[] for _ in range(number)]
-        for piece in ordered:
-            min(bins, key=lambda b: length_s([*b, piece])).append(piece)
-        if all(length_s(b) <= SLICE_S or len(b) == 1 for b in bins):
-            return [Slice(tuple(b)) for b in bins]
+        bins = [_Bin() for _ in range(number - len(long))]
+        for piece in others:
+            min(bins, key=lambda b: b.length_with(piece)).add(piece)
+        if all(b.length_s <= SLICE_S for b in bins):
+            return [*(Slice((p,)) for p in long), *(Slice(tuple(b.pieces)) for b in bins)]
     raise AssertionError("a slice for each piece always fits")
 
 
 def length_s(pieces: Iterable[Piece]) -> float:
     """Seconds on two cores: what runs in pairs takes half its sum, and never less than its longest."""
-    total_s = 0.0
-    there = list(pieces)
-    for lane in ("paired", "by file", "alone"):
-        took_s = [p.took_s for p in there if p.lane == lane]
-        if took_s:
-            total_s += sum(took_s) if lane == "alone" else max(sum(took_s) / 2, max(took_s))
-    return total_s
+    filled = _Bin()
+    for piece in pieces:
+        filled.add(piece)
+    return filled.length_s
+
+
+class _Bin:
+    """Pieces, and how long they take, known without another look at all of them."""
+
+    def __init__(self) -> None:
+        self.pieces: list[Piece] = []
+        self._sum_s = dict.fromkeys(LANES, 0.0)
+        self._longest_s = dict.fromkeys(LANES, 0.0)
+
+    @property
+    def length_s(self) -> float:
+        return sum(self._lane_s(lane, 0.0) for lane in LANES)
+
+    def length_with(self, piece: Piece) -> float:
+        return sum(self._lane_s(lane, piece.took_s if lane == piece.lane else 0.0) for lane in LANES)
+
+    def add(self, piece: Piece) -> None:
+        self.pieces.append(piece)
+        self._sum_s[piece.lane] += piece.took_s
+        self._longest_s[piece.lane] = max(self._longest_s[piece.lane], piece.took_s)
+
+    def _lane_s(self, lane: str, more_s: float) -> float:
+        total_s = self._sum_s[lane] + more_s
+        return total_s if lane == ALONE else max(total_s / 2, self._longest_s[lane], more_s)
 
 
 def selection_of(pieces: Iterable[Piece], everything: Iterable[Piece]) -> Selection:

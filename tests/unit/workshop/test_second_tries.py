@@ -135,6 +135,6 @@ def test_a_record_that_was_cut_short_has_what_was_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("second", [(), (Result("tests/x.py::test_y", "failed", 1.0, "why not"),)])
 def test_second_tries_are_counted_at_the_end_of_every_run(second: tuple[Result, ...]) -> None:
-    lines = summary([Outcome(STAGES[0], 1.0, ok=True, second=second)], {}, 1.0)
+    lines = summary([Outcome(STAGES[0], 1.0, ok=True, second=second)], {}, 1.0, 60)
     at = lines.index(f"second tries: {len(second)}")
     assert lines[at + 1 :] == [f"  {r.test}: {r.why}" for r in second]

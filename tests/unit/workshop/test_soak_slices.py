@@ -57,9 +57,9 @@ def test_what_runs_in_pairs_takes_half_its_sum_and_never_less_than_its_longest()
 
 
 def test_a_sweep_longer_than_a_slice_is_cut_and_all_its_parts_are_the_whole() -> None:
-    pieces = pieces_of({f"{SIM}::long": 900.0, f"{SIM}::short": 50.0}, [SIM], [SIM], 1.0)
+    pieces = pieces_of({f"{SIM}::long": 450.0, f"{SIM}::short": 50.0}, [SIM], [SIM], 1.0)
     assert [(p.tests, p.part, p.of, p.took_s) for p in pieces] == [
-        *((((f"{SIM}::long",), part, 4, 225.0)) for part in range(4)),
+        *((((f"{SIM}::long",), part, 4, 112.5)) for part in range(4)),
         ((f"{SIM}::short",), 0, 1, 50.0),
     ]
     chosen = selection_of(pieces[1:3], pieces)
@@ -76,7 +76,7 @@ def test_tests_that_go_on_from_each_other_stay_together_and_others_share_a_file_
     by_mode = pieces_of(modes, [], [E2E], 1.0)
     assert [p.tests for p in by_mode] == [tuple(modes)[::2], tuple(modes)[1::2]], "each mode has its own cluster"
     assert [p.rest for p in by_mode] == [False, True]
-    of_two = {f"{TERRAFORM}::{n}": 200.0 for n in "abc"}
+    of_two = {f"{TERRAFORM}::{n}": 100.0 for n in "abc"}
     assert [p.tests for p in pieces_of(of_two, [], [TERRAFORM], 1.0)] == [tuple(of_two)[:2], tuple(of_two)[2:]]
 
 

@@ -1,12 +1,17 @@
 """`make test` leaves no test out: each one that is not `soak` is chosen by exactly one stage."""
 
+import os
 import re
 import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.stages import BROKERS_ALONE, STAGES, Outcome, Stage, _ran, groups, narrowed, summary
+from tests.behind import ENDED, Behind
+from tests.stages import BROKERS_ALONE, STAGES, Group, Outcome, Stage, _ran, groups, narrowed, summary
 
 TESTS = Path(__file__).parents[2]
 
@@ -45,11 +50,15 @@ def test_contract_tests_on_brokers_are_found_by_their_files() -> None:
     assert elsewhere == [], "what is imported by tests marks none"
 
 
-def test_only_lint_has_a_stage_beside_it_and_each_stage_runs_once() -> None:
-    made = groups(STAGES)
-    assert [tuple(s.name for s in group) for group in made if len(group) > 1] == [("lint", "gates")]
-    assert [s for group in made for s in group] == list(STAGES)
-    assert groups([s for s in STAGES if s.name in ("gates", "unit")]) == [(STAGES[1],), (STAGES[2],)]
+def test_each_stage_runs_once_and_those_that_need_only_a_processor_are_behind_those_with_brokers() -> None:
+    made = groups()
+    assert sorted(s.name for group in made for s in (*group.front, *group.behind)) == sorted(s.name for s in STAGES)
+    assert [s.name for s in made[-1].behind] == ["unit", "simulator"]
+    named = groups(["unit", "gates", "kafka"])
+    assert [([s.name for s in g.front], [s.name for s in g.behind]) for g in named] == [
+        (["gates"], []),
+        (["kafka"], ["unit"]),
+    ]
 
 
 def test_stages_beside_each_other_run_at_the_same_time_and_either_fails_alone(
@@ -69,13 +78,48 @@ def test_stages_beside_each_other_run_at_the_same_time_and_either_fails_alone(
     first = Stage("first", 60, ((sys.executable, "-c", meets, one, two, "0"),))
     second = Stage("second", 45, ((sys.executable, "-c", meets, two, one, "3"),))
     shares: dict[str, float] = {"rest": 0.0}
-    outcomes = _ran((first, second), shares)
+    outcomes = _ran(Group((first,), (second,)), shares)
     assert [(o.stage.name, o.ok) for o in outcomes] == [("first", True), ("second", False)]
     said = capfd.readouterr().out
-    assert said.index(f"{one} True") < said.index("== what second said") < said.index(f"{two} True")
+    before, _, later = said.partition("== what second said")
+    assert f"{one} True" in before
+    assert f"{two} True" in later
 
 
-def test_the_time_of_all_stages_is_the_wall_s_and_their_budget_that_of_the_longer_one_of_two() -> None:
+def test_what_is_behind_gives_way_and_ends_with_all_its_processes_when_the_run_is_stopped(tmp_path: Path) -> None:
+    """Somebody who presses ^C is not left with tests of a session of its own."""
+    begun = tmp_path / "begun"
+    waits = (
+        "import os, pathlib, subprocess, sys\n"
+        "child = subprocess.Popen(['sleep', '600'])\n"
+        "ready = pathlib.Path(sys.argv[1] + '.new')\n"
+        "ready.write_text(f'{os.nice(0)} {child.pid}')\n"
+        "ready.rename(sys.argv[1])\n"
+        "child.wait()\n"
+    )
+    behind = Behind()
+    with ThreadPoolExecutor(1) as pool:
+        code = pool.submit(behind, (sys.executable, "-c", waits, str(begun)), os.environ)
+        _until(begun.exists)
+        behind.end()
+        assert code.result(timeout=30) == ENDED
+    nice, child = begun.read_text().split()
+    assert nice == "19"
+    _until(lambda: not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text())
+    assert behind(("true",), os.environ) == ENDED, "nothing is begun any more"
+
+
+def test_the_time_of_all_stages_is_the_wall_s_and_who_is_behind_has_a_third_of_it() -> None:
     outcomes = [Outcome(stage, 50.0, ok=True) for stage in STAGES[:3]]
-    [total] = [line.split() for line in summary(outcomes, {}, 101.0) if line.startswith("all ")]
-    assert total == ["all", "101", "s", str(60 + 290), "s"]
+    [total] = [line.split() for line in summary(outcomes, {}, 101.0, 350) if line.startswith("all ")]
+    assert total == ["all", "101", "s", "350", "s"]
+    front, behind = Stage("front", 600, ()), Stage("behind", 250, ())
+    assert Group((front,), (behind,)).budget_s == 600 + (250 - 200)
+    assert Group((front,), (Stage("behind", 90, ()),)).budget_s == 600
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, "it did not come to be within 30 s"
+        time.sleep(0.01)

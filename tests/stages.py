@@ -2,7 +2,9 @@
 
 `python -m tests.stages [NAME ...]` runs only those named. A stage that fails does not hide the ones after it. A failed
 test is run once more, alone (`tests/tries.py`): what passed then is told at the end, under "second tries". Stages that
-need nothing but a processor run behind those that wait for brokers, and give way to them (`GROUPS`).
+need nothing but a processor run behind those that wait for brokers, and give way to them (`GROUPS`). Long stages take
+turns: one turn is the commit's own, the others run at the end as long as there is time (`ALL_S`); what was not run is
+told. Named stages run whole.
 """
 
 import re
@@ -12,31 +14,48 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.behind import Behind
 from tests.environment import kept_bytecode
 from tests.recorder import Result, Selection
 from tests.shares import durations_by_area, split, table
-from tests.soak.commit import SLICE, chosen
+from tests.soak.commit import SLICE, chosen, turn
 from tests.soak.durations import ROOT, all_pieces, all_slices, read
 from tests.soak.lanes import calls
 from tests.tries import Ran, Run, ran, run
+from tests.turns import Turn
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-m", "not soak")
 BROKERS_ALONE = "not soak and kafka"
 SOAK_SLICE = "soak slice"
+ALL_S = 3_000
+"""After so many seconds nothing more is begun that has its turn another time: on a new machine 65 minutes in all."""
 BY_FILE = ("-n", "2", "--dist", "loadfile")
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Commands that belong together. `budget_s` is on 2 cores."""
+    """Commands that belong together. `budget_s` is on 2 quiet cores. `turns`: of how many the files take turns, or the
+    turn that this is."""
 
     name: str
     budget_s: int
     commands: tuple[tuple[str, ...], ...]
+    turns: int = 1
+    turn: Turn | None = None
+
+    def taking(self, number: int) -> "Stage":
+        """A turn of it, from 0."""
+        if self.turns == 1:
+            return self
+        turn = Turn(number % self.turns + 1, self.turns)
+        commands = tuple((*command, *turn.words) for command in self.commands)
+        return replace(self, budget_s=self.budget_s // self.turns, commands=commands, turn=turn)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.turn}" if self.turn else self.name
 
 
 STAGES = (
@@ -54,9 +73,10 @@ STAGES = (
     Stage("unit", 290, ((*PYTEST, "-n", "2", "tests/unit", "-m", "not soak and not kafka"),)),
     # By file: the tests of one fake may go on from where the one before it stopped.
     Stage("contract", 240, ((*PYTEST, *BY_FILE, "tests/contract", "tests/postgres", "-m", "not soak and not kafka"),)),
-    Stage("simulator", 330, ((*PYTEST, "-n", "2", "tests/sequences", "tests/sim", "tests/mutation"),)),
+    Stage("sequences", 60, ((*PYTEST, "-n", "2", "tests/sequences", "tests/mutation"),)),
+    Stage("simulator", 270, ((*PYTEST, "-n", "2", "tests/sim"),), turns=2),
     # By file: the tests of one share what `init` made.
-    Stage("terraform", 390, ((*PYTEST, *BY_FILE, "tests/terraform"),)),
+    Stage("terraform", 390, ((*PYTEST, *BY_FILE, "tests/terraform"),), turns=2),
     # By file: the tests of one share what a job wrote. A session for each of the two.
     Stage("spark", 250, ((*PYTEST, *BY_FILE, "tests/spark"),)),
     Stage(
@@ -66,13 +86,14 @@ STAGES = (
             (*PYTEST, "tests/kafka", "tests/agent"),
             (*PYTEST, "tests/contract", "-m", BROKERS_ALONE),
         ),
+        turns=2,
     ),
     # Needs root: namespaces, loop devices, mounts. Two machines are booted.
     Stage("boot", 150, ((*PYTEST, "tests/boot"),)),
     # A Chromium and portals of its own for each of the two.
     Stage("portal", 150, ((*PYTEST, *BY_FILE, "tests/portal"),)),
     # One cluster at a time: two of them, with their Spark, are more than 2 cores can keep to deadlines.
-    Stage("end to end", 660, ((*PYTEST, "tests/e2e"),)),
+    Stage("end to end", 660, ((*PYTEST, "tests/e2e"),), turns=3),
     # What Kedge exists for, under one producer and one audit; then the README's demo, with less data.
     Stage("story", 520, ((*PYTEST, "tests/story"),)),
     # What it runs is the commit's own: see `tests/soak`.
@@ -97,7 +118,7 @@ class Group:
 GROUPS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("lint",), ("gates",)),
     (("contract", "terraform", "spark", "portal"), ()),
-    (("kafka", "boot", "end to end", "story", SOAK_SLICE), ("unit", "simulator")),
+    (("kafka", "boot", "end to end", "story", SOAK_SLICE), ("unit", "sequences", "simulator")),
 )
 """Names of the stages in front, and of those behind them. Tests with a clock or a browser have nobody behind them but
 those with brokers, whose waits are generous."""
@@ -120,17 +141,19 @@ def main(names: list[str]) -> int:
         print(f"no stage {', '.join(sorted(unknown))}; there are: {', '.join(s.name for s in STAGES)}")
         return 2
     shares: dict[str, float] = defaultdict(float)
-    began = time.monotonic()
-    chosen = groups(names)
+    began, number = time.monotonic(), turn(ROOT)[0]
+    chosen = groups(names) if names else groups(number=number)
     outcomes = [o for group in chosen for o in _ran(group, shares)]
+    left = [] if names else _others(number, began, outcomes, shares)
     budget_s = sum(group.budget_s for group in chosen)
     print("\n".join(summary(outcomes, shares, time.monotonic() - began, budget_s)))
+    print("".join(f"not run, for want of time: {stage}\n" for stage in left), end="")
     return 0 if all(o.ok for o in outcomes) else 1
 
 
-def groups(names: Sequence[str] = ()) -> list[Group]:
-    """The groups in their order, of the stages named; of all where none is."""
-    stages = {s.name: s for s in STAGES if not names or s.name in names}
+def groups(names: Sequence[str] = (), number: int | None = None) -> list[Group]:
+    """The groups in their order, of the stages named, or of all, whole or the turns that this number makes theirs."""
+    stages = {s.name: s if number is None else s.taking(number) for s in STAGES if not names or s.name in names}
     made = []
     for lanes in GROUPS:
         front, behind = (tuple(stages[name] for name in lane if name in stages) for lane in lanes)
@@ -139,13 +162,24 @@ def groups(names: Sequence[str] = ()) -> list[Group]:
     return made
 
 
+def _others(number: int, began: float, outcomes: list[Outcome], shares: dict[str, float]) -> list[Stage]:
+    """Runs the other turns too, each if there is time for as much as the first one took; adds what came of them to
+    `outcomes`. Returns those there was no time for."""
+    first_s = {o.stage.name: o.took_s for o in outcomes}
+    left = []
+    for stage in (s.taking(number + later) for s in STAGES for later in range(1, s.turns)):
+        if time.monotonic() - began + first_s[stage.name] <= ALL_S:
+            outcomes.append(_run(stage, shares))
+        else:
+            left.append(stage)
+    return left
+
+
 def summary(outcomes: Sequence[Outcome], shares: Mapping[str, float], took_s: float, budget_s: int) -> list[str]:
     """The tables at the end, and what needed its second try. Both seconds are of all, by the clock on the wall."""
-    lines = ["", f"{'stage':12} {'took':>8} {'budget':>8}"]
-    lines += [
-        f"{o.stage.name:12} {o.took_s:6.0f} s {o.stage.budget_s:6} s{'' if o.ok else '  FAILED'}" for o in outcomes
-    ]
-    lines += [f"{'all':12} {took_s:6.0f} s {budget_s:6} s", "", table(shares), ""]
+    lines = ["", f"{'stage':14} {'took':>8} {'budget':>8}"]
+    lines += [f"{o.stage!s:14} {o.took_s:6.0f} s {o.stage.budget_s:6} s{'' if o.ok else '  FAILED'}" for o in outcomes]
+    lines += [f"{'all':14} {took_s:6.0f} s {budget_s:6} s", "", table(shares), ""]
     second = [r for o in outcomes for r in o.second]
     return [*lines, f"second tries: {len(second)}", *(f"  {r.test}: {r.why}" for r in second)]
 
@@ -169,8 +203,8 @@ def _ran(group: Group, shares: dict[str, float]) -> list[Outcome]:
 
 def _run(stage: Stage, shares: dict[str, float], start: Run = run) -> Outcome:
     """Runs a stage; adds to `shares` what each area took of it."""
-    said = start.begins(stage.name) if isinstance(start, Behind) else ""
-    print(f"\n== {stage.name}{said}", flush=True)
+    said = start.begins(str(stage)) if isinstance(start, Behind) else ""
+    print(f"\n== {stage}{said}", flush=True)
     began, ok, second = time.monotonic(), True, []
     for command, selection in _commands(stage):
         came = _share(command, selection, shares, start)
@@ -202,7 +236,7 @@ def _share(command: tuple[str, ...], selection: Selection | None, shares: dict[s
 def narrowed(command: tuple[str, ...]) -> tuple[str, ...]:
     """Of the contract tests that need brokers, the files: pytest imports and collects what it is given, and that would
     be 2,000 tests for 47."""
-    if command[-1] != BROKERS_ALONE:
+    if BROKERS_ALONE not in command:
         return command
     return tuple(part for word in command for part in (_naming_brokers(word) if word.startswith("tests/") else (word,)))
 

@@ -20,8 +20,8 @@ TESTS_FAILED = 1
 GO_ON = ("agent", "boot", "contract", "e2e", "kafka", "portal", "story")
 """Folders in which the tests of one file may go on from where the one before it stopped."""
 
-_BESIDE = {"-n": 2, "--dist": 2}
-"""Words that have tests run beside each other, and how many words that is."""
+_NOT_ALONE = {"-n": 2, "--dist": 2, "--turn": 2}
+"""Words that have tests run beside each other or leave some out, and how many words that is."""
 
 Run = Callable[[Sequence[str], Mapping[str, str]], int]
 """A command and its environment -> exit status."""
@@ -97,7 +97,7 @@ def _alone(command: Sequence[str], root: str, tests: Iterable[str]) -> tuple[str
     """The same call of pytest, given the files of these tests alone, one after the other."""
     kept, words = [], iter(command)
     for word in words:
-        if word in _BESIDE:
+        if word in _NOT_ALONE:
             next(words)
         elif not (word.startswith(("tests/", "--junit-xml")) or (Path(word).is_absolute() and word != command[0])):
             kept.append(word)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -12,6 +13,8 @@ import pytest
 
 from tests.behind import ENDED, Behind
 from tests.stages import BROKERS_ALONE, STAGES, Group, Outcome, Stage, _ran, groups, narrowed, summary
+from tests.tries import _alone
+from tests.turns import Turn
 
 TESTS = Path(__file__).parents[2]
 
@@ -53,12 +56,54 @@ def test_contract_tests_on_brokers_are_found_by_their_files() -> None:
 def test_each_stage_runs_once_and_those_that_need_only_a_processor_are_behind_those_with_brokers() -> None:
     made = groups()
     assert sorted(s.name for group in made for s in (*group.front, *group.behind)) == sorted(s.name for s in STAGES)
-    assert [s.name for s in made[-1].behind] == ["unit", "simulator"]
+    assert [s.name for s in made[-1].behind] == ["unit", "sequences", "simulator"]
     named = groups(["unit", "gates", "kafka"])
     assert [([s.name for s in g.front], [s.name for s in g.behind]) for g in named] == [
         (["gates"], []),
         (["kafka"], ["unit"]),
     ]
+
+
+def test_in_as_many_landings_as_a_stage_has_turns_each_of_its_files_has_run_once() -> None:
+    files = [f"tests/e2e/test_{n}.py" for n in "fbadce"]
+    runs = [{str(s) for g in groups(number=713 + landing) for s in (*g.front, *g.behind)} for landing in range(3)]
+    assert [sorted(s for s in run if s.startswith("end to end")) for run in runs] == [
+        ["end to end 3/3"],
+        ["end to end 1/3"],
+        ["end to end 2/3"],
+    ]
+    ran = [Turn(number, 3).files(files) for number in (1, 2, 3)]
+    assert sorted(file for turn in ran for file in turn) == sorted(files)
+    assert [len(turn) for turn in ran] == [2, 2, 2]
+    assert all(s.turn is None for g in groups(["end to end", "kafka"]) for s in g.front), "named ones run whole"
+
+
+@pytest.mark.parametrize("text", ["3", "0/3", "4/3", "a/3", "-1/3", "1/"])
+def test_a_turn_that_is_none_is_refused_with_what_one_looks_like(text: str) -> None:
+    with pytest.raises(pytest.UsageError, match="say which of how many, as 2/3"):
+        Turn.read(text)
+
+
+def test_a_turn_is_taken_by_pytest_also_two_at_a_time_and_a_second_try_is_of_any_file(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / f"test_{name}.py").write_text(f"def test_{name}() -> None: pass\n")
+    (tmp_path / "test_d.py").write_text("import pytest\n@pytest.mark.soak\ndef test_d(): pass\n")
+    pytest_of = (
+        sys.executable,
+        "-m",
+        "pytest",
+        "-v",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "not soak",
+        "-n",
+        "2",
+        str(tmp_path),
+    )
+    told = subprocess.run((*pytest_of, *Turn(2, 2).words), check=True, capture_output=True, text=True).stdout
+    assert re.findall(r"PASSED .*test_(\w)\.py", told) == ["b"], told
+    assert "--turn" not in _alone((*pytest_of, *Turn(2, 2).words), str(tmp_path), ["test_b.py::test_b"])
 
 
 def test_stages_beside_each_other_run_at_the_same_time_and_either_fails_alone(

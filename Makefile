@@ -147,8 +147,8 @@ test: test-setup ## all tests, with their time budget at the end
 	@$(BIN)/python -m tests.stages
 
 .PHONY: soak
-soak: test-setup ## the long ones: every crash point, hundreds of seeds; killed, it goes on where it stopped; writes docs/soak.md
-	@$(BIN)/python -m tests.soak
+soak: test-setup ## the long ones: every crash point, hundreds of seeds; killed, it goes on where it stopped; writes docs/soak.md; LANES=paired: those that need no brokers, beside other work
+	@$(BIN)/python -m tests.soak $(LANES)
 
 .PHONY: mutants
 mutants: $(VENV)/.locked $(KERNELS) $(MUTATION) ## small faults in code that could lose data: do its tests notice? TARGET=NAME for one

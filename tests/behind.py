@@ -48,6 +48,10 @@ class Behind:
             print(f"\n== what {self._stage} said\n{words.read()}", flush=True)
         return ENDED if self._over else code
 
+    @property
+    def over(self) -> bool:
+        return self._over
+
     def end(self) -> None:
         """Ends what runs, with its processes; what comes later is not begun."""
         with self._lock:

@@ -5,18 +5,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.recorder import Selection
-from tests.soak.slices import ALONE, Piece, selection_of
+from tests.soak.slices import ALONE, BY_FILE_LANE, PAIRED_LANE, Piece, selection_of
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-m", "soak")
 LANES: Mapping[str, tuple[str, ...]] = {
-    "paired": ("-n", "2"),
-    "by file": ("-n", "2", "--dist", "loadfile"),
+    PAIRED_LANE: ("-n", "2"),
+    BY_FILE_LANE: ("-n", "2", "--dist", "loadfile"),
     ALONE: (),
 }
 
 
 @dataclass(frozen=True)
 class Call:
+    lane: str
     command: tuple[str, ...]
     selection: Selection
 
@@ -29,5 +30,5 @@ def calls(pieces: Sequence[Piece], everything: Iterable[Piece]) -> list[Call]:
         there = [p for p in pieces if p.lane == lane]
         if there:
             files = tuple(dict.fromkeys(p.file for p in there))
-            found.append(Call((*PYTEST, *beside, *files), selection_of(there, others)))
+            found.append(Call(lane, (*PYTEST, *beside, *files), selection_of(there, others)))
     return found

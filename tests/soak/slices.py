@@ -28,8 +28,7 @@ PAIRED = ("mutation", "sequences", "sim", "unit")
 """Folders whose tests run two at a time."""
 PAIRED_BY_FILE = ("contract", "spark", "terraform", "portal", "postgres")
 """The same, the tests of a file one after the other. The rest have brokers: one test at a time."""
-ALONE = "alone"
-LANES = ("paired", "by file", ALONE)
+PAIRED_LANE, BY_FILE_LANE, ALONE = LANES = ("paired", "by-file", "alone")
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Piece:
     def lane(self) -> str:
         """How it may run: paired, paired by file, alone."""
         folder = _folder(self.file)
-        return "paired" if folder in PAIRED else "by file" if folder in PAIRED_BY_FILE else ALONE
+        return PAIRED_LANE if folder in PAIRED else BY_FILE_LANE if folder in PAIRED_BY_FILE else ALONE
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ import pytest
 
 from tests.recorder import Result
 from tests.soak import commit
-from tests.soak.__main__ import Kept
+from tests.soak.__main__ import Kept, jobs, main
 from tests.soak.durations import ROOT, Durations, all_pieces, all_slices, files_of_soak, read, whole_pieces
 from tests.soak.lanes import calls
 from tests.soak.page import Figures, page
-from tests.soak.slices import ALONE_S, SLICE_S, WHOLE, Piece, cut, is_prime, length_s, pieces_of, selection_of
+from tests.soak.slices import ALONE_S, LANES, SLICE_S, WHOLE, Piece, cut, is_prime, length_s, pieces_of, selection_of
 
 SIM, E2E, TERRAFORM = "tests/sim/test_s.py", "tests/e2e/test_e.py", "tests/terraform/test_t.py"
 
@@ -95,6 +95,14 @@ def test_each_lane_is_a_call_of_its_own_and_brokers_are_alone() -> None:
         ("-n", "2", "--dist", "loadfile", TERRAFORM),
         (E2E,),
     ]
+
+
+def test_a_lane_can_be_run_alone_and_an_unknown_one_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    everything = jobs(read())
+    assert {job.call.lane for job in everything} == set(LANES)
+    assert len({job.name for job in everything}) == len(everything)
+    assert main(["pared"]) == 2
+    assert "no lane pared; there are: paired, by-file, alone" in capsys.readouterr().out
 
 
 def test_measured_durations_take_the_place_of_estimates_and_of_a_cut_sweep_only_when_all_parts_are_there() -> None:

@@ -16,8 +16,8 @@ from confluent_kafka.cimpl import NewTopic
 
 from agent.wire import ProgressReport, Report
 from benchmarks.watched import conditions_told
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.portal.schemas import clusters as api
+from controlplane.reports import AGENT_REPORT
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic
 

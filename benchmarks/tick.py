@@ -19,12 +19,13 @@ from sqlalchemy import insert, update
 from agent.wire import Report
 from controlplane.converger.clouds.inventory import ListedInventory
 from controlplane.converger.loop import Converger
-from controlplane.converger.ports import AGENT_REPORT, Ports
+from controlplane.converger.ports import Ports
 from controlplane.database import migrate
 from controlplane.database.jobs import SqlJobStore
 from controlplane.database.latest import Observation, SqlLatestStore, Subject
 from controlplane.database.plans import SqlPlanStore
 from controlplane.kafka.gateway import KafkaGateway
+from controlplane.reports import AGENT_REPORT
 from controlplane.streams import cluster_stream
 from controlplane.view import ClusterView
 from events.clock import utc_now

@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from controlplane.converger.ports import LostLeadership
 from controlplane.leaderlock import LeaderLock
-from controlplane.leadership import Lease, LeaseStore
+from controlplane.leadership import Lease, LeaseStore, LostLeadership
 from controlplane.troubles import repeat
 from events.errors import StoreUnavailable
 from events.ids import Epoch

@@ -5,14 +5,19 @@ A broker that was chosen and has left takes nothing any more, and nobody takes i
 
 from collections.abc import Sequence
 
-from controlplane.admissions.scaledown import removed_brokers
 from controlplane.commands import CommandRefused
 from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, InstanceView
 from controlplane.views.rebalances import RebalanceView
 from planner.observed import KafkaSnapshot
-from planner.rollout.diff import Change
+from planner.rollout.diff import Change, NodeChange
+
+
+def removed_brokers(changes: Sequence[NodeChange]) -> set[int]:
+    """Ids of the brokers that the spec has no node for any more."""
+    gone = (c for c in changes if c.change is Change.REMOVE and c.service == "broker")
+    return {c.incumbent.service_id for c in gone if c.incumbent}
 
 
 def takers(view: ClusterView, rebalance: RebalanceView) -> frozenset[int]:

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent.wire import Report
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.latest import LatestStore
 from controlplane.deciders.chaos import why_unhealthy
 from controlplane.members import service_on, services_on
 from controlplane.replacement import Phase
+from controlplane.reports import AGENT_REPORT
 from controlplane.view import ClusterView, InstanceView
 from planner.observed import KafkaSnapshot
 

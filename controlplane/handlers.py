@@ -15,6 +15,7 @@ from controlplane.commands import (
     AdoptMoves,
     AdoptTopic,
     CancelRebalance,
+    ClusterNotFound,
     Command,
     ConfirmLoss,
     DeclareCluster,
@@ -43,7 +44,6 @@ from controlplane.commands import (
     WaiveWindow,
 )
 from controlplane.commands import CommandRefused as CommandRefused
-from controlplane.converger.observation import ReportSeen
 from controlplane.deciders.chaos import chaos_asked, chaos_end_asked
 from controlplane.deciders.clusters import cluster_deleted, destroys, source_taken_over
 from controlplane.deciders.games import game_asked
@@ -61,6 +61,7 @@ from controlplane.policies.gate import PolicyGate
 from controlplane.policies.verdict import Verdict
 from controlplane.previews.plan import moved_parts, preview
 from controlplane.previews.topics import refuse_moved_topics
+from controlplane.reports import ReportSeen
 from controlplane.specsource import SYNCED, SourceRefusal, SpecOrigin, fact_of, is_news, refuse_declaration, source_name
 from controlplane.streams import cluster_stream
 from controlplane.view import ClusterView, empty_view
@@ -92,14 +93,6 @@ class Outcome:
     changed: bool
     sentence: str
     created: bool = False
-
-
-class ClusterNotFound(LookupError):
-    """No living cluster has that name. What now: give up, or correct the name."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"there is no cluster {name!r}")
-        self.name = name
 
 
 class SpecRefused(Exception):

@@ -20,6 +20,10 @@ from events.engine import database_time, reading, writing
 from events.ids import Epoch
 
 
+class LostLeadership(Exception):
+    """Another server holds the lease now. Stop at once; it goes on from what is recorded."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """The right to do one duty. `owner` names one process, never a host: a restart is another owner."""

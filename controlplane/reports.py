@@ -5,15 +5,44 @@ at. A mark is never taken away; it counts as long as it is young.
 """
 
 from collections.abc import Iterable
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from pydantic import ValidationError
 
-from agent.wire import Report
-from controlplane.converger.observation import STALE_AFTER, ReportSeen
-from controlplane.converger.ports import AGENT_REPORT
+from agent.wire import Report, ServiceReport
 from controlplane.database.latest import LatestStore, Observation, Subject
 from events.ids import ClusterUid
+
+AGENT_REPORT = "agent-report"
+"""Kind of the latest-value rows that hold the agents' reports."""
+
+
+STALE_AFTER = timedelta(seconds=30)
+"""Nothing is destroyed on an observation older than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSeen:
+    """The last report of one VM's agent, and when the control plane received it."""
+
+    report: Report
+    received_at: datetime
+
+    def is_young(self, now: datetime) -> bool:
+        """Whether anything may be done on it."""
+        return now - self.received_at <= STALE_AFTER
+
+    def since(self, service: ServiceReport) -> datetime:
+        """When the service came to be as it is, by our clock: how long ago that was is by the VM's."""
+        return self.received_at - (self.report.at - service.since)
+
+    def service(self, name: str) -> ServiceReport | None:
+        for service in self.report.services:
+            if service.name == name:
+                return service
+        return None
+
 
 AGENT_FINDINGS = "agent-findings"
 """Kind of the latest-value rows that say of which VM's agent findings were told, and when."""

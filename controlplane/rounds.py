@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from controlplane.converger.ports import LostLeadership
 from controlplane.foreigntext import escaped
 from controlplane.job import StaleEpoch
+from controlplane.leadership import LostLeadership
 from events.errors import EventsError, StoreUnavailable
 
 _OF_ALL = (StoreUnavailable, LostLeadership, StaleEpoch)

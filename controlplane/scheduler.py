@@ -8,7 +8,7 @@ from typing import Protocol
 from apscheduler.schedulers.background import BackgroundScheduler
 
 from controlplane.candidate import Candidate
-from controlplane.converger.ports import LostLeadership
+from controlplane.leadership import LostLeadership
 from controlplane.loopwatch import Beating, LoopWatch
 from controlplane.troubles import TROUBLES
 from events.errors import EventsError

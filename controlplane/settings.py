@@ -30,6 +30,7 @@ from controlplane.networks.settings import NetworkSettings
 from controlplane.notices.binding import NotifierBinding
 from controlplane.portal.audit.binding import AuditTopicBinding
 from controlplane.portal.oidc.binding import OidcBinding
+from controlplane.states.versions import FEWEST_STATE_VERSIONS
 from events.secrets import remember
 from providers.costtags import list_problem
 from providers.tf.mirror import ProviderMirror
@@ -37,8 +38,6 @@ from providers.tf.mirror import ProviderMirror
 LONGEST_CALL_S = 10.0
 """No call to a broker or a cloud lasts longer; a lease term is at least three of them."""
 
-FEWEST_STATE_VERSIONS = 5
-"""One Terraform run writes several versions of its state, and the one from before it must be among those kept."""
 
 CONFIG_FILE = "kedge.toml"
 

@@ -7,9 +7,10 @@ from functools import cache
 from typing import Any
 
 from agent.wire import Report, ServiceReport
-from controlplane.converger.observation import InventorySeen, Observation, ReportSeen
+from controlplane.converger.observation import InventorySeen, Observation
 from controlplane.converger.verdict import Situation
 from controlplane.replacement import SERVING, Phase
+from controlplane.reports import ReportSeen
 from controlplane.view import ClusterView, ConditionView, DrainView, InstanceView
 from events import facts
 from events.ids import ClusterUid

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from controlplane.admissions.evacuation import heirs_have_room, holdings, room_without, smaller_disks
+from controlplane.chosenbrokers import removed_brokers
 from controlplane.converger.moves.diskroom import DISK_LIMIT_FRACTION
 from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.externals import leaving_externals
@@ -13,7 +14,7 @@ from controlplane.view import ClusterView
 from events.spec.model import KafkaClusterDocument
 from planner.observed import KafkaSnapshot
 from planner.quantities import human_bytes
-from planner.rollout.diff import Change, NodeChange
+from planner.rollout.diff import Change
 
 GIB = 1024**3
 
@@ -37,12 +38,6 @@ def room_after(view: ClusterView, document: KafkaClusterDocument, kafka: KafkaSn
         gate = room_without(kafka, removed, staying, racks_stay=False, kept_empty=kept_empty(view, removed))
     named = ", ".join(map(str, sorted(removed)))
     return Gate(gate.open, f"brokers {named} leave: {gate.reason}")
-
-
-def removed_brokers(changes: Sequence[NodeChange]) -> set[int]:
-    """Ids of the brokers that the spec has no node for any more."""
-    gone = (c for c in changes if c.change is Change.REMOVE and c.service == "broker")
-    return {c.incumbent.service_id for c in gone if c.incumbent}
 
 
 def kept_empty(view: ClusterView, leaving: Collection[int]) -> list[int]:

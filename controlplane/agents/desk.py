@@ -10,11 +10,9 @@ from controlplane.agents.ledger import Ledger, Release
 from controlplane.agents.signing import AgentSigner, SigningKeyRefused
 from controlplane.agents.standing import Vm, blocked_by, vm_of
 from controlplane.commands import CommandRefused
-from controlplane.converger.observation import ReportSeen
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.latest import Observation
 from controlplane.images.choice import stage
-from controlplane.reports import reports_by_key
+from controlplane.reports import AGENT_REPORT, ReportSeen, reports_by_key
 from controlplane.streamcommand import recorded_once
 from controlplane.streams import AGENTS
 from controlplane.view import ClusterView

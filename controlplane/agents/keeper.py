@@ -11,13 +11,11 @@ from datetime import datetime, timedelta
 from controlplane.agents.ledger import Ledger, Release, folded
 from controlplane.agents.order import Asked, Member, Progress, next_asks
 from controlplane.agents.standing import blocked_by, outcome_of, processes_of, vm_of
-from controlplane.converger.observation import ReportSeen
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.latest import LatestStore
 from controlplane.fleets import FreshFleet
 from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.images.choice import stage
-from controlplane.reports import reports_by_key
+from controlplane.reports import AGENT_REPORT, ReportSeen, reports_by_key
 from controlplane.rounds import Round
 from controlplane.streams import AGENTS, cluster_stream
 from controlplane.view import ClusterView

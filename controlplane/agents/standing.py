@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from controlplane.agents.ledger import Release
 from controlplane.converger.inhand import has_work
-from controlplane.converger.observation import ReportSeen
 from controlplane.converger.windows import closed
+from controlplane.reports import ReportSeen
 from controlplane.view import ClusterView, InstanceView
 from controlplane.views.agents import AgentOrderView
 from events import facts

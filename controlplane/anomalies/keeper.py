@@ -20,12 +20,11 @@ from controlplane.anomalies.record import keep_noted
 from controlplane.anomalies.standing import Stance
 from controlplane.anomalies.windows import Windows
 from controlplane.commands import Command, CommandRefused, DemoteBroker, PromoteBroker
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.latest import LatestStore
 from controlplane.fleets import SeenFleet
 from controlplane.healingswitch import why_not
 from controlplane.hotnoted import HotNoted, keep_hot
-from controlplane.reports import AGENT_FINDINGS, ailing
+from controlplane.reports import AGENT_FINDINGS, AGENT_REPORT, ailing
 from controlplane.rounds import Round
 from controlplane.streams import anomalies_stream
 from controlplane.view import ClusterView

@@ -12,7 +12,6 @@ from controlplane.converger.clouds.consoles import reading_through
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.health.curebudget import FleetCures
 from controlplane.converger.loop import Converger
-from controlplane.converger.observation import NetworkAwaited
 from controlplane.converger.ports import Ports
 from controlplane.drift.record import Noted
 from controlplane.drift.setup import DriftRoom, drift_of
@@ -21,6 +20,7 @@ from controlplane.images.keeper import ImageKeeper
 from controlplane.networks.keeper import NetworkKeeper
 from controlplane.networks.serveraddresses import server_cidrs
 from controlplane.networks.setup import keeper_of
+from controlplane.observed.networks import NetworkAwaited
 from controlplane.settings import Settings
 from controlplane.view import ClusterView, InstanceView
 from events.clock import utc_now

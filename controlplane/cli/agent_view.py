@@ -8,10 +8,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.cli.quantities import ago
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.agents import AgentClusterOut, AgentsOut
+from controlplane.quantities import ago
 
 _STYLE = {"current": "green", "asked": "yellow", "behind": "", "failed": "red", "unable": "yellow", "silent": "red"}
 

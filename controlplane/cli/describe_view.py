@@ -9,7 +9,6 @@ from rich.table import Table
 from rich.text import Text
 
 from controlplane.cli.progress import drain_words, rebalance_words
-from controlplane.cli.quantities import ago, human_seconds, since
 from controlplane.cli.quorum_view import quorum_section
 from controlplane.cli.status_tree import status_tree
 from controlplane.cli.tables import generation_words, instance_table, listing, status_text, sync_text
@@ -18,6 +17,7 @@ from controlplane.cli.waiting import next_command
 from controlplane.forpeople import NEXT
 from controlplane.portal.schemas.clusters import ClusterDetailOut, ConditionOut, ConsoleOut, FindingOut, InstanceOut
 from controlplane.portal.trouble import GOOD_WHEN_TRUE, message_of
+from controlplane.quantities import ago, human_seconds, since
 
 SYNCED = "Synced"
 

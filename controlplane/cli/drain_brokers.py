@@ -5,9 +5,9 @@ from typing import Any
 
 from rich.table import Table
 
-from controlplane.cli.quantities import human_seconds
 from controlplane.cli.tables import listing
 from controlplane.previews.drainfigures import BrokerRow
+from controlplane.quantities import human_seconds
 from planner.quantities import human_bytes, human_share
 
 _HEADERS = ("BROKER", "RACK", "STATE", "REPLICAS", "LEADERS", "DISK", "TAKES", "GIVES")

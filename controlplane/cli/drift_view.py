@@ -7,10 +7,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.cli.quantities import ago, counted
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.drift import AuditOut, DriftOut
+from controlplane.quantities import ago, counted
 
 
 def drift_lines(found: DriftOut, *, now: datetime) -> Iterator[RenderableType]:

@@ -5,9 +5,9 @@ from typing import Any
 
 from rich.text import Text
 
-from controlplane.cli.quantities import moment
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.clusters import EventOut
+from controlplane.quantities import moment
 
 _MAX_DATA = 160
 

@@ -6,10 +6,10 @@ from datetime import datetime
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.cli.quantities import human_seconds, moment
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.freezes import FreezeOut
+from controlplane.quantities import human_seconds, moment
 
 _STYLE = {"in force": "yellow", "to come": "", "thawed": "dim", "over": "dim"}
 

@@ -7,10 +7,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.cli.quantities import ago
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.images import ClusterAtOut, ImageOut
+from controlplane.quantities import ago
 
 _STYLE = {"critical": "red", "high": "red", "low": "yellow", "": ""}
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 
-from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas import moves as move_api
+from controlplane.quantities import counted, human_seconds
 from planner.quantities import human_bytes
 
 _LISTED = 10

@@ -7,11 +7,11 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.cli.quantities import ago
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
 from controlplane.networks.commands import try_now
 from controlplane.portal.schemas.networks import NetworkOut, NetworksOut
+from controlplane.quantities import ago
 
 _STYLE = {"made": "green", "being made": "cyan", "being removed": "yellow"}
 

@@ -6,9 +6,9 @@ from typing import Any
 from rich.text import Text
 
 from controlplane.cli.cost_view import cost_lines
-from controlplane.cli.quantities import counted, human_seconds
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.clusters import YOUNG_S, FieldChangeOut, PhaseOut, PlanOut, StepOut
+from controlplane.quantities import counted, human_seconds
 from planner.quantities import human_bytes
 
 CLASS_WORDS = {

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from controlplane.cli.errors import CliError
-from controlplane.cli.quantities import counted
 from controlplane.cli.session import Session
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.clusters import ProblemOut
+from controlplane.quantities import counted
 
 
 def problem_lines(problem: ProblemOut) -> list[Text]:

@@ -6,10 +6,10 @@ from datetime import datetime
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.cli.quantities import ago, moment
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.proposals import ProposalDetailOut, ProposalOut
+from controlplane.quantities import ago, moment
 
 _STYLE = {"open": "yellow", "approved": "cyan", "executed": "green", "rejected": "red", "void": "dim"}
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
-from controlplane.cli.quantities import counted
 from controlplane.cli.spec_file import STDIN, read_spec
 from controlplane.clouds import Clouds
+from controlplane.quantities import counted
 from controlplane.rebuild.evidence import DeclaredSpec
 from controlplane.settings import Settings
 from events.spec.document import load_documents

@@ -5,9 +5,9 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from controlplane.cli.quantities import counted
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
+from controlplane.quantities import counted
 from controlplane.rebuild.clusters import RebuiltCluster
 from controlplane.rebuild.conclude import Rebuild
 from controlplane.rebuild.evidence import Finding, Weight

@@ -8,10 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from controlplane.cli.problems_view import problem_lines
-from controlplane.cli.quantities import ago
 from controlplane.cli.tables import listing, sync_text
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.clusters import SourceOut
+from controlplane.quantities import ago
 
 
 def source_table(sources: Sequence[SourceOut], *, now: datetime) -> Table:

@@ -10,9 +10,9 @@ from pathlib import Path
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.output import document, write_document
-from controlplane.cli.quantities import human_seconds
 from controlplane.cli.session import Session
 from controlplane.cli.state_options import Shape
+from controlplane.quantities import human_seconds
 from planner.drain.model.document import ReadState, read_state
 from planner.drain.model.problem import DocumentRefused, ProblemKind
 from planner.drain.model.state import BrokerState, ClusterState

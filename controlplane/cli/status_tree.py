@@ -6,9 +6,9 @@ from rich.text import Text
 from rich.tree import Tree
 
 from controlplane.cli.plan_view import reason_of
-from controlplane.cli.quantities import counted
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.clusters import InstanceOut, StepOut
+from controlplane.quantities import counted
 from planner.quantities import human_bytes
 
 _OUTGOING = {

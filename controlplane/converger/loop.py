@@ -24,7 +24,7 @@ from controlplane.converger.inhand import has_work
 from controlplane.converger.moves.traffic import Traffic
 from controlplane.converger.moves.watch import Known
 from controlplane.converger.observe import Observer
-from controlplane.converger.ports import LostLeadership, Ports
+from controlplane.converger.ports import Ports
 from controlplane.converger.rounds import round_of
 from controlplane.converger.stages import stage_words
 from controlplane.converger.turns import Turns
@@ -42,6 +42,7 @@ from controlplane.converger.windows import waits_its_turn, window_words
 from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.images.keeper import ImageKeeper
 from controlplane.kafka.errors import KafkaFault
+from controlplane.leadership import LostLeadership
 from controlplane.logcontext import logged, tell_event
 from controlplane.networks.keeper import NetworkKeeper
 from controlplane.specorder import SpecOrderKeeper

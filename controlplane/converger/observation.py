@@ -5,9 +5,8 @@ Every part carries its age. A part that could not be read is absent, with the re
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from agent.wire import Report, ServiceReport
 from controlplane.converger.health.seen import WELL, HealthSeen
 from controlplane.converger.moves.placementwork import PlacementSeen
 from controlplane.converger.moves.traffic import UNKNOWN, Traffic
@@ -15,6 +14,9 @@ from controlplane.converger.moves.watch import NONE_ASKED, Elections, TakenBack
 from controlplane.drift.record import Noted
 from controlplane.groups.record import GroupsNoted
 from controlplane.hotnoted import HotNoted
+from controlplane.observed.jobs import JobSeen
+from controlplane.observed.networks import NetworkAwaited
+from controlplane.reports import STALE_AFTER, ReportSeen
 from controlplane.views.restarts import SettingStage
 from controlplane.zookeeper.locks import Standing
 from controlplane.zookeeper.registered import RegistrySeen
@@ -27,9 +29,6 @@ from providers.base import CloudInstance, CloudVolume, Place
 from providers.errors import NotPermitted, ProviderError
 from providers.handover import Handover
 from providers.notices import MaintenanceNotice
-
-STALE_AFTER = timedelta(seconds=30)
-"""Nothing is destroyed on an observation older than this."""
 
 
 class NoPlaceAnswers(ProviderError):
@@ -83,56 +82,6 @@ class InventorySeen:
         """Why nothing is known now of what is there, "" where it has answered."""
         name = str(place)
         return f"{name} does not answer: {self.silent[name]}" if name in self.silent else ""
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkAwaited:
-    """A network of Kedge's that VMs wait for, in words."""
-
-    sentence: str
-    lacks_permission: bool = False
-    """Its last run did."""
-    next_try_at: datetime | None = None
-    next_command: str = "kedge networks"
-
-
-@dataclass(frozen=True, slots=True)
-class ReportSeen:
-    """The last report of one VM's agent, and when the control plane received it."""
-
-    report: Report
-    received_at: datetime
-
-    def is_young(self, now: datetime) -> bool:
-        """Whether anything may be done on it."""
-        return now - self.received_at <= STALE_AFTER
-
-    def since(self, service: ServiceReport) -> datetime:
-        """When the service came to be as it is, by our clock: how long ago that was is by the VM's."""
-        return self.received_at - (self.report.at - service.since)
-
-    def service(self, name: str) -> ServiceReport | None:
-        for service in self.report.services:
-            if service.name == name:
-                return service
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class JobSeen:
-    """A long act: a Terraform run or the computation of a plan."""
-
-    state: str
-    """queued, running, succeeded or failed."""
-    error: str = ""
-    message: str = ""
-    retryable: bool = True
-    ended_at: datetime | None = None
-    result: Mapping[str, object] = field(default_factory=dict)
-
-    @property
-    def is_open(self) -> bool:
-        return self.state in ("queued", "running")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,16 +18,8 @@ from controlplane.converger.moves.placementwork import PlacementSeen, names_stra
 from controlplane.converger.moves.rebalanceasking import rebalance_job_id
 from controlplane.converger.moves.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
 from controlplane.converger.moves.watch import Known, MoveWatch
-from controlplane.converger.observation import (
-    JobSeen,
-    NoPlaceAnswers,
-    Observation,
-    ReportSeen,
-    SettingsObserved,
-    TopicsObserved,
-    refused_in,
-)
-from controlplane.converger.ports import AGENT_REPORT, Ports
+from controlplane.converger.observation import NoPlaceAnswers, Observation, SettingsObserved, TopicsObserved, refused_in
+from controlplane.converger.ports import Ports
 from controlplane.converger.quorum.protocol import PROTOCOL, goes_back
 from controlplane.converger.readplans import ReadPlans
 from controlplane.converger.rolls.foresight import foreseen_drain, plan_job_id
@@ -41,9 +33,10 @@ from controlplane.groups.record import GROUPS_NOTED, GroupsNoted, notes_of
 from controlplane.hotnoted import HOT_NOTED, HotNoted, hot_of
 from controlplane.job import Job
 from controlplane.kafka.errors import KafkaFault
+from controlplane.observed.jobs import JobSeen
 from controlplane.once import once
 from controlplane.places import places_of
-from controlplane.reports import AGENT_FINDINGS, ailing, reports_by_key
+from controlplane.reports import AGENT_FINDINGS, AGENT_REPORT, ReportSeen, ailing, reports_by_key
 from controlplane.view import ClusterView
 from controlplane.views.restarts import SettingStage
 from controlplane.zookeeper.registered import RegistrySeen

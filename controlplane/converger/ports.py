@@ -6,13 +6,14 @@ from datetime import datetime
 from typing import Protocol
 
 from controlplane.converger.clouds.consoles import ReadsConsole, nobody_reads
-from controlplane.converger.observation import InventorySeen, NetworkAwaited
+from controlplane.converger.observation import InventorySeen
 from controlplane.database.jobs import JobStore
 from controlplane.database.latest import LatestStore
 from controlplane.database.plans import PlanStore
 from controlplane.drift.record import Noted
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
+from controlplane.observed.networks import NetworkAwaited
 from controlplane.view import ClusterView, InstanceView
 from controlplane.zookeeper.locks import Standing
 from controlplane.zookeeper.registered import RegistrySeen
@@ -24,13 +25,6 @@ from planner.observed import KafkaSnapshot
 from planner.rebalancing.request import RebalanceRequest
 from providers.base import TerraformRun
 from providers.handover import Handover
-
-AGENT_REPORT = "agent-report"
-"""Kind of the latest-value rows that hold the agents' reports."""
-
-
-class LostLeadership(Exception):
-    """Another server holds the lease now. Stop at once; it goes on from what is recorded."""
 
 
 class Inventory(Protocol):

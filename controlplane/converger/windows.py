@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from controlplane.converger.rolls.images import is_urgent
 from controlplane.converger.verdict import Situation, StartBalancing, Verdict, Wait
+from controlplane.quantities import moment_to_minute
 from controlplane.view import ClusterView
 from events import facts, topic_facts
 from events.spec.rollout import RolloutWindow
@@ -183,11 +184,11 @@ def closed(view: ClusterView, freezes: tuple[Freeze, ...], now: datetime) -> Clo
     except UnknownZone as error:
         return Closed(WINDOW, f"waits for its window: {error}; nobody can say when it opens", None)
     if frozen is not None:
-        goes_on = f", goes on at {moment(chance)}" if chance is not None else ""
+        goes_on = f", goes on at {moment_to_minute(chance)}" if chance is not None else ""
         return Closed(FREEZE, f"{_frozen_words(frozen)}{goes_on}", chance)
     if chance is None:
         return Closed(WINDOW, "waits for a window outside of all freezes; none is in sight", None)
-    return Closed(WINDOW, f"waits for its window, which opens at {moment(chance)}", chance)
+    return Closed(WINDOW, f"waits for its window, which opens at {moment_to_minute(chance)}", chance)
 
 
 def frozen_words(view: ClusterView, freezes: Iterable[Freeze], now: datetime) -> str:
@@ -213,7 +214,7 @@ def window_words(view: ClusterView, freezes: tuple[Freeze, ...], now: datetime) 
     if is_waived(view):
         return f"waived for generation {view.generation}: {view.waived[1] if view.waived else ''}"
     closes = open_until(windows, now)
-    return f"open until {moment(closes)}" if closes is not None else ""
+    return f"open until {moment_to_minute(closes)}" if closes is not None else ""
 
 
 def windows_of(view: ClusterView) -> tuple[Window, ...]:
@@ -264,11 +265,6 @@ def window_told(situation: Situation, verdict: Verdict) -> facts.ConditionChange
     return facts.ConditionChanged(WAITS, False, "Free", "") if shut is None or verdict.is_idle else None
 
 
-def moment(at: datetime) -> str:
-    """`2026-01-03 02:00 UTC`: to the minute, as windows are written."""
-    return f"{at:%Y-%m-%d %H:%M} UTC"
-
-
 def is_waived(view: ClusterView) -> bool:
     return view.waived is not None and view.waived[0] == view.generation
 
@@ -276,7 +272,7 @@ def is_waived(view: ClusterView) -> bool:
 def _frozen_words(freeze: Freeze) -> str:
     by = f" by {freeze.by}" if freeze.by else ""
     thaw = f" (to end it: kedge thaw {freeze.id})" if freeze.id else ""
-    return f"frozen until {moment(freeze.ends)}{by}: {freeze.reason}{thaw}"
+    return f"frozen until {moment_to_minute(freeze.ends)}{by}: {freeze.reason}{thaw}"
 
 
 def _hours(left: timedelta) -> str:

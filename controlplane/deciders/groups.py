@@ -4,9 +4,8 @@
 
 from collections.abc import Mapping
 
-from controlplane.commands import CommandRefused, GroupCommand, NoteOffsetsReset, ResetOffsets
+from controlplane.commands import MOST_OFFSETS, CommandRefused, GroupCommand, NoteOffsetsReset, ResetOffsets
 from controlplane.deciders.nodes import Asked, asked_by
-from controlplane.groups.limits import MOST_OFFSETS
 from controlplane.view import ClusterView
 from events import facts
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from controlplane.commands import CommandRefused, ConfirmLoss
-from controlplane.converger.observation import ReportSeen
 from controlplane.deciders.nodes import Asked, asked_by
+from controlplane.reports import ReportSeen
 from controlplane.view import ClusterView, InstanceView
 from events import facts
 from planner.observed import KafkaSnapshot

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from controlplane.admissions.diskrenewal import refuse_disks
 from controlplane.admissions.evacuation import room_onto, room_without
-from controlplane.admissions.scaledown import removed_brokers
+from controlplane.chosenbrokers import removed_brokers
 from controlplane.commands import (
     Command,
     CommandRefused,

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from controlplane.commands import CommandRefused
-from controlplane.converger.windows import moment
+from controlplane.commands import ClusterNotFound, CommandRefused
 from controlplane.freezes.book import LONGEST, Declared, FreezeBook, person
 from controlplane.freezes.keeper import FreezeKeeper
-from controlplane.handlers import ClusterNotFound
+from controlplane.quantities import moment_to_minute
 from controlplane.streamcommand import recorded_once
 from controlplane.streams import FREEZES
 from controlplane.view import ClusterView
@@ -118,7 +117,9 @@ class FreezeDesk:
                 name, wanted.until, wanted.reason, wanted.clusters, wanted.teams, dict(wanted.labels)
             )
             whom = named_in_words(wanted.clusters, wanted.teams, dict(wanted.labels))
-            words = f"{name}: {whom} frozen until {moment(wanted.until)}; what has begun is ended, repairs go on"
+            words = (
+                f"{name}: {whom} frozen until {moment_to_minute(wanted.until)}; what has begun is ended, repairs go on"
+            )
             return fact, Answer(name, words)
 
         return self._record(decide, actor, command_id)
@@ -133,7 +134,7 @@ class FreezeDesk:
             if known.thaw is not None:
                 return None, Answer(name, f"{name} was thawed already by {person(known.thaw.by)}: {known.thaw.reason}")
             if not known.holds(self.clock()):
-                return None, Answer(name, f"{name} has ended by itself at {moment(known.ends)}")
+                return None, Answer(name, f"{name} has ended by itself at {moment_to_minute(known.ends)}")
             words = f"{name} is thawed; what it held goes on, where no other freeze holds it (kedge freezes)"
             return facts.FreezeThawed(name, reason), Answer(name, words)
 
@@ -184,12 +185,12 @@ def _refuse_senseless(wanted: Wanted, now: datetime) -> None:
         raise CommandRefused("freeze-names-nothing", f"nothing was frozen: {message}", "Name what is meant, or all.")
     if wanted.until <= now:
         raise CommandRefused(
-            "freeze-over", f"nothing was frozen: {moment(wanted.until)} has passed", "Give a later end."
+            "freeze-over", f"nothing was frozen: {moment_to_minute(wanted.until)} has passed", "Give a later end."
         )
     if wanted.until > now + LONGEST:
         raise CommandRefused(
             "freeze-too-long",
-            f"nothing was frozen: {moment(wanted.until)} is more than {LONGEST.days} days away, and a freeze that "
-            "nobody remembers keeps fixes out",
+            f"nothing was frozen: {moment_to_minute(wanted.until)} is more than {LONGEST.days} days away, and a "
+            "freeze that nobody remembers keeps fixes out",
             "Give an earlier end and declare another one then; a freeze planned long before is for the settings.",
         )

@@ -14,11 +14,10 @@ from datetime import timedelta
 from typing import Protocol
 
 from controlplane.chaosacts import Commands, Harmer, recorded_and_done
-from controlplane.commands import CommandRefused, EndGame, InjectChaos, ScoreFault
+from controlplane.commands import ClusterNotFound, CommandRefused, EndGame, InjectChaos, ScoreFault
 from controlplane.database.latest import LatestStore
 from controlplane.fullhealth import FullHealth, full_health
 from controlplane.games.play import LOOK_EVERY_S, NotYet, Over, play
-from controlplane.handlers import ClusterNotFound
 from controlplane.rounds import Round
 from controlplane.view import ClusterView
 from controlplane.views.games import GameView

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Mapping
 
-from controlplane.converger.observation import NetworkAwaited
 from controlplane.networks import commands
 from controlplane.networks.decide import in_words, next_try_at, ports_in_words
 from controlplane.networks.view import NetworkState, NetworksView, NetworkView
+from controlplane.observed.networks import NetworkAwaited
 from providers.base import Place
 from providers.errors import NotPermitted
 from providers.networks import Ports

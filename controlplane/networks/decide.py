@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from ipaddress import IPv4Network
 
 from controlplane.converger.backoff import CAP_S, delay_s, refused_pause_s
-from controlplane.converger.observation import JobSeen
 from controlplane.networks.pool import PoolExhausted, TooManyZones, next_cidr, numbered
 from controlplane.networks.view import Access, NetworkState, NetworksView, NetworkView, NetworkWork
+from controlplane.observed.jobs import JobSeen
 from events import facts
 from providers.base import Place
 from providers.errors import AuthFailed, NotPermitted

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from controlplane.converger.observation import JobSeen, NetworkAwaited
 from controlplane.database.jobs import Job, JobStore
 from controlplane.drift.networks import AUDIT, NetworkAtRest
 from controlplane.networks.awaited import shut_out, waits_for
@@ -27,6 +26,8 @@ from controlplane.networks.decide import (
 )
 from controlplane.networks.serveraddresses import ServerCidrs
 from controlplane.networks.view import NetworkState, NetworksView, NetworkView, NetworkWork, evolve
+from controlplane.observed.jobs import JobSeen
+from controlplane.observed.networks import NetworkAwaited
 from controlplane.once import once
 from controlplane.places import declared_places, left_places, place_named, place_of, places_of
 from controlplane.streams import NETWORKS

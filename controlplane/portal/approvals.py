@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from controlplane.commands import Command, CommandRefused, DeleteCluster, DeleteTopic
-from controlplane.handlers import ClusterNotFound, Outcome, SpecRefused
+from controlplane.commands import ClusterNotFound, Command, CommandRefused, DeleteCluster, DeleteTopic
+from controlplane.handlers import Outcome, SpecRefused
 from controlplane.portal.access.bindings import Traits, traits_of
 from controlplane.portal.access.people import People
 from controlplane.portal.access.rights import Forbidden, Rights

@@ -8,9 +8,10 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from controlplane.commands import ClusterNotFound
 from controlplane.forges.forge import ForgeFault
 from controlplane.gitsync.desk import SourceNotFound
-from controlplane.handlers import ClusterNotFound, CommandRefused, SpecRefused
+from controlplane.handlers import CommandRefused, SpecRefused
 from controlplane.portal.access.bindings import BindingRefused
 from controlplane.portal.access.people import UserNotFound, UserRefused
 from controlplane.portal.access.rights import Forbidden

@@ -10,7 +10,6 @@ from controlplane.admissions.spec import admission_problems
 from controlplane.callfaults import CallFault
 from controlplane.commands import DeclareCluster, DeclareTopics, TopicDeclared
 from controlplane.converger.moves.disks import with_volume_sizes
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.deciders.topics import by_cluster, topic_problems
 from controlplane.handlers import CommandRefused, Outcome
 from controlplane.policies.verdict import Refusal
@@ -19,7 +18,7 @@ from controlplane.portal.services import PortalServices
 from controlplane.previews.oldclients import old_clients_told
 from controlplane.previews.plan import Preview, combined_digest, preview
 from controlplane.previews.topics import topic_lines, topics_digest
-from controlplane.reports import reports_by_key
+from controlplane.reports import AGENT_REPORT, reports_by_key
 from controlplane.specsource import API
 from controlplane.view import ClusterView
 from events.ids import derived_id

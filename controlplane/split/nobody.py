@@ -3,12 +3,13 @@
 from datetime import datetime
 
 from controlplane.converger.observation import InventorySeen
-from controlplane.converger.ports import LostLeadership, Ports
+from controlplane.converger.ports import Ports
 from controlplane.database.jobs import JobStore
 from controlplane.database.latest import LatestStore
 from controlplane.database.plans import MemoryPlanStore
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
+from controlplane.leadership import LostLeadership
 from controlplane.view import ClusterView
 from events.clock import Clock
 from events.ids import ClusterUid, Epoch

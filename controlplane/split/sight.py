@@ -13,13 +13,12 @@ from controlplane.converger.moves.disks import with_volume_sizes
 from controlplane.converger.moves.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
 from controlplane.converger.moves.watch import Known, MoveWatch
 from controlplane.converger.observe import has_brokers
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.converger.upkeep import displaced_leaders
 from controlplane.database.latest import LatestStore, Observation
 from controlplane.fleets import FoldedFleet
 from controlplane.kafka.errors import KafkaFault
 from controlplane.kafka.gateway import KafkaGateway
-from controlplane.reports import reports_by_key
+from controlplane.reports import AGENT_REPORT, reports_by_key
 from controlplane.view import ClusterView
 from events.clock import Clock
 from events.errors import EventsError

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from controlplane.converger.ports import LostLeadership
+from controlplane.leadership import LostLeadership
 from controlplane.states.chosen import SqlChosenProviders
 from controlplane.states.hold import Claim, ServerProcess, this_process
 from controlplane.states.locks import SqlStateLocks, StateHeld, StateNotHeld

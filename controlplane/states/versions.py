@@ -13,13 +13,16 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Engine, Row, and_, delete, func, insert, select, update
 
 from controlplane.database.tables import TERRAFORM_STATE
-from controlplane.settings import FEWEST_STATE_VERSIONS
 from controlplane.states.locks import TerraformLocked, require_hold
 from controlplane.states.sealing import StateSeal, WrongKey
 from events.engine import database_time, reading, writing
 from providers.errors import StateUnreadable
 from providers.tf.statebody import lineage_of, refuse_unless_later, refuse_unless_state, serial_of
 from providers.tf.states import StateKey
+
+FEWEST_STATE_VERSIONS = 5
+"""One Terraform run writes several versions of its state, and the one from before it must be among those kept."""
+
 
 _ASIDE = "~"
 """Between the place of a state that was set aside and the name it got; no place has it."""

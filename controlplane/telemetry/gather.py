@@ -6,7 +6,6 @@ from datetime import datetime
 
 from agent.wire import Report
 from controlplane.anomalies.record import ANOMALIES_NOTED, noted_of
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.dns.keeper import DNS_NAME
 from controlplane.drift.record import all_audits
 from controlplane.groups.record import GROUPS_NOTED, notes_of
@@ -15,6 +14,7 @@ from controlplane.portal.access.rights import Forbidden
 from controlplane.portal.answers.clusters import status_word
 from controlplane.portal.answers.sources import spec_source_out
 from controlplane.portal.services import PortalServices
+from controlplane.reports import AGENT_REPORT
 from controlplane.telemetry.sight import ClusterSight, Sight
 
 

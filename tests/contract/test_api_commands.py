@@ -8,9 +8,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from controlplane.commands import AbortRecycle, DeclareCluster, DeleteCluster, PauseCluster, ResumeCluster
+from controlplane.commands import (
+    AbortRecycle,
+    ClusterNotFound,
+    DeclareCluster,
+    DeleteCluster,
+    PauseCluster,
+    ResumeCluster,
+)
 from controlplane.converger.loop import new_events
-from controlplane.handlers import ClusterNotFound, CommandHandler, CommandRefused, Outcome, SpecRefused
+from controlplane.handlers import CommandHandler, CommandRefused, Outcome, SpecRefused
 from controlplane.names import name_stream
 from controlplane.streams import cluster_stream
 from events import facts

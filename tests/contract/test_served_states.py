@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Engine
 
-from controlplane.converger.ports import LostLeadership
+from controlplane.leadership import LostLeadership
 from controlplane.states.hold import ServerProcess, this_process
 from controlplane.states.locks import StateNotHeld
 from controlplane.states.storage import Leading

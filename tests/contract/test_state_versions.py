@@ -3,10 +3,9 @@
 import pytest
 from sqlalchemy import Engine, text
 
-from controlplane.settings import FEWEST_STATE_VERSIONS
 from controlplane.states.locks import SqlStateLocks, StateNotHeld, TerraformLocked
 from controlplane.states.sealing import StateSeal
-from controlplane.states.versions import SqlStateVersions
+from controlplane.states.versions import FEWEST_STATE_VERSIONS, SqlStateVersions
 from events.engine import reading, writing
 from providers.errors import StateUnreadable
 from providers.tf.statebody import StateRefused

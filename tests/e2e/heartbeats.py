@@ -13,7 +13,7 @@ from threading import Event, Thread
 
 from agent.wire import HeartbeatReport
 from controlplane.converger.conditions.heartbeats import HEARTBEATS_SILENT
-from controlplane.converger.ports import AGENT_REPORT
+from controlplane.reports import AGENT_REPORT
 from planner.heartbeats import HEARTBEAT_TOPIC
 from tests.e2e.cluster_spec import POOLS
 from tests.e2e.invariants import settled

@@ -15,11 +15,11 @@ import psutil
 from controlplane.cli.address import locate
 from controlplane.cli.client import Client
 from controlplane.cli.errors import CliError
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.portal.schemas import clusters as api
+from controlplane.reports import AGENT_REPORT
 from planner.observed import KafkaSnapshot
 from providers import process
 from providers.local import machine

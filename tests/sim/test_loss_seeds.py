@@ -4,8 +4,8 @@ from itertools import combinations
 
 import pytest
 
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.latest import Observation
+from controlplane.reports import AGENT_REPORT
 from tests.builders import a_document
 from tests.sim.evidence import Violation
 from tests.sim.faults import Trouble

@@ -18,7 +18,7 @@ from controlplane.converger.inhand import has_work
 from controlplane.converger.loop import Converger, new_events
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.observe import LOOK_EVERY
-from controlplane.converger.ports import LostLeadership, Ports
+from controlplane.converger.ports import Ports
 from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.converger.runner import InfeasibleDrain, PlanRefused
 from controlplane.database.jobs import MemoryJobStore
@@ -28,6 +28,7 @@ from controlplane.externals import external_brokers
 from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.images.keeper import ImageKeeper
 from controlplane.kafka.errors import KafkaUnavailable
+from controlplane.leadership import LostLeadership
 from controlplane.replacement import Phase
 from controlplane.specorder import SpecOrderKeeper
 from controlplane.streams import cluster_stream

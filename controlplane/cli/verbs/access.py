@@ -13,10 +13,10 @@ from controlplane.cli.errors import CliError
 from controlplane.cli.kepttokens import checked, keep_token
 from controlplane.cli.options import Output
 from controlplane.cli.output import Format, document, write_document
-from controlplane.cli.quantities import ago, moment
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import listing
 from controlplane.portal.schemas.access import AuditEntryOut, TokenIn, TokenOut
+from controlplane.quantities import ago, moment
 from events.secrets import secret
 
 token = typer.Typer(no_args_is_help=True, rich_markup_mode=None)

@@ -13,7 +13,6 @@ from controlplane.cli.plan_file import SavedPlan, moved, moved_topics, saved_pla
 from controlplane.cli.plan_view import plan_lines, summary
 from controlplane.cli.problems_view import refuse_problems, tell_problems
 from controlplane.cli.prompts import confirm
-from controlplane.cli.quantities import counted
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.spec_file import SpecFile, read_spec
 from controlplane.cli.topics_view import answer_topics
@@ -22,6 +21,7 @@ from controlplane.cli.verbs.wait import wait_for
 from controlplane.cli.waiter import Target
 from controlplane.cli.waiting import Converged
 from controlplane.portal.schemas import clusters as api
+from controlplane.quantities import counted
 
 
 def apply(

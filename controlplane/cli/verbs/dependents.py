@@ -8,11 +8,11 @@ from rich.console import RenderableType
 
 from controlplane.cli.options import Cluster, Output
 from controlplane.cli.output import Format, document, write_document
-from controlplane.cli.quantities import counted
 from controlplane.cli.session import session_of
 from controlplane.cli.tables import listing
 from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.looks import DependentsOut
+from controlplane.quantities import counted
 from planner.quantities import human_bytes
 
 _MOST = 20

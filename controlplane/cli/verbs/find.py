@@ -6,10 +6,10 @@ import typer
 
 from controlplane.cli.options import Output
 from controlplane.cli.output import Format, document, write_document
-from controlplane.cli.quantities import counted
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import listing
 from controlplane.portal.schemas.search import SearchOut
+from controlplane.quantities import counted
 
 
 def find(

@@ -12,11 +12,11 @@ from controlplane.cli.describe_view import description
 from controlplane.cli.options import At, Cluster, Output
 from controlplane.cli.output import Format, ListFormat, document, write_document, write_record
 from controlplane.cli.past_view import past_words
-from controlplane.cli.quantities import moment
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import cluster_table
 from controlplane.cli.watch import Watch
 from controlplane.portal.schemas.clusters import ClusterDetailOut, ClusterOut
+from controlplane.quantities import moment
 
 ALL = "clusters"
 

@@ -11,8 +11,8 @@ from controlplane.cli import exits
 from controlplane.cli.address import home_of, names_server
 from controlplane.cli.errors import CliError
 from controlplane.cli.output import document, write_document
-from controlplane.cli.quantities import counted
 from controlplane.cli.session import Session, session_of
+from controlplane.quantities import counted
 
 if TYPE_CHECKING:
     from controlplane.portal.schemas.machines import MachinesOfRegionOut, MachinesOut

@@ -8,10 +8,10 @@ import typer
 from controlplane.cli.address import home_of
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import SpecPath
-from controlplane.cli.quantities import counted
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.spec_file import read_spec
 from controlplane.cli.terminal import styled
+from controlplane.quantities import counted
 
 if TYPE_CHECKING:
     from controlplane.policies.model import Policy

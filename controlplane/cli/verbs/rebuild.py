@@ -11,9 +11,9 @@ from controlplane.cli.errors import CliError
 from controlplane.cli.options import Output, Yes
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.prompts import confirm
-from controlplane.cli.quantities import counted
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.verbs.serve import settings_of
+from controlplane.quantities import counted
 
 if TYPE_CHECKING:
     from controlplane.rebuild.conclude import Rebuild

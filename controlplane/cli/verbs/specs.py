@@ -12,12 +12,12 @@ from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.plan_file import save_plan
 from controlplane.cli.plan_view import change_line, plan_lines
 from controlplane.cli.problems_view import problem_lines, refuse_problems, tell_problems
-from controlplane.cli.quantities import counted
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.spec_file import SpecFile, read_spec
 from controlplane.cli.terminal import styled
 from controlplane.cli.topics_view import answer_topics
 from controlplane.portal.schemas import clusters as api
+from controlplane.quantities import counted
 
 
 def validate(

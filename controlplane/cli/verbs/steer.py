@@ -10,9 +10,9 @@ from controlplane.cli.moments import moment_of
 from controlplane.cli.options import Cluster, Output, Reason, Yes
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.prompts import typed_name
-from controlplane.cli.quantities import counted
 from controlplane.cli.session import Session, session_of
 from controlplane.portal.schemas import clusters as api
+from controlplane.quantities import counted
 
 
 def pause(

@@ -11,10 +11,10 @@ from controlplane.cli.moments import seconds_of
 from controlplane.cli.options import DEFAULT_TIMEOUT, Cluster, Output, Timeout
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.progress import RollProgress
-from controlplane.cli.quantities import human_seconds
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.waiter import Result, Target, Waiter
 from controlplane.cli.waiting import ConditionIs, Converged, Deleted, Done, Failed, Goal, NodeReplaced, Rebalanced
+from controlplane.quantities import human_seconds
 
 _FORMS = "--for=converged, --for=rebalanced, --for=deleted, --for=condition=TYPE or --for=condition=TYPE=false"
 

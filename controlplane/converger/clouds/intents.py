@@ -12,10 +12,11 @@ from controlplane.converger.clouds.missingvolumes import unlisted_volumes, was_g
 from controlplane.converger.clouds.permissions import permission_step, still_lacking
 from controlplane.converger.clouds.rendering import place_of_intent
 from controlplane.converger.clouds.unmounting import unmounted_by_hand, unmounting_step
-from controlplane.converger.observation import InventorySeen, JobSeen
+from controlplane.converger.observation import InventorySeen
 from controlplane.converger.rolls.growth import grown_step
 from controlplane.converger.rolls.tagging import tagged_step
 from controlplane.converger.verdict import Situation, StartRun, TerminateInstance, Verdict, act, record, wait
+from controlplane.observed.jobs import JobSeen
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView
 from controlplane.views.intents import IntentView

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from controlplane.converger.observation import ReportSeen
 from controlplane.converger.verdict import Situation
 from controlplane.replacement import Phase
+from controlplane.reports import ReportSeen
 from controlplane.view import ClusterView, InstanceView
 from events import facts
 from events.ids import ClusterUid

@@ -5,8 +5,9 @@ is not given at all: the run that detaches it waits until it fails, and nothing 
 """
 
 from controlplane.converger.clouds.rendering import place_of_intent
-from controlplane.converger.observation import InventorySeen, ReportSeen
+from controlplane.converger.observation import InventorySeen
 from controlplane.converger.verdict import Situation, TerminateInstance, Verdict, wait
+from controlplane.reports import ReportSeen
 from controlplane.view import InstanceView
 from controlplane.views.intents import IntentView
 from controlplane.views.reliefs import has_ties

@@ -13,13 +13,13 @@ from datetime import datetime, timedelta
 
 from agent.wire import ServiceReport
 from controlplane.converger.health.registrations import GRACE, astray, is_running
-from controlplane.converger.observation import ReportSeen
 from controlplane.converger.rolls.arrivals import service_report
 from controlplane.converger.verdict import Situation
 from controlplane.externals import expected_brokers
 from controlplane.healingswitch import why_not
 from controlplane.places import place_of
 from controlplane.replacement import Phase
+from controlplane.reports import ReportSeen
 from controlplane.view import ClusterView, InstanceView
 from events import facts
 from planner.anomalies.kinds import Kind

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from controlplane.converger.observation import ReportSeen
+from controlplane.reports import ReportSeen
 from controlplane.view import ClusterView, InstanceView
 from planner.observed import KafkaSnapshot, LogDirSeen, LogDirsSeen
 

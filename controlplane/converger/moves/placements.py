@@ -19,10 +19,11 @@ from controlplane.converger.pausing import hold_on
 from controlplane.converger.topics.work import as_fact
 from controlplane.converger.upkeep import displaced_leaders
 from controlplane.converger.verdict import Situation, Verdict, record
-from controlplane.converger.windows import as_windows, moment
+from controlplane.converger.windows import as_windows
 from controlplane.externals import is_shared
 from controlplane.healingswitch import why_not
 from controlplane.hotnoted import YOUNG, HotNoted, ListNoted
+from controlplane.quantities import moment_to_minute
 from controlplane.view import ClusterView
 from controlplane.views.rebalances import spent_bytes
 from events import topic_facts as facts
@@ -151,7 +152,7 @@ def _closed(view: ClusterView, now: datetime) -> str:
         opens = next_opening(windows, now)
     except UnknownZone as error:
         return f"{error}; nobody can say when its window opens"
-    return f"its window opens at {moment(opens)}" if opens is not None else "its window never opens"
+    return f"its window opens at {moment_to_minute(opens)}" if opens is not None else "its window never opens"
 
 
 def _within_budget(situation: Situation, moves: tuple[Move, ...]) -> tuple[Move, ...]:

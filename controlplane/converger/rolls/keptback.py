@@ -10,7 +10,6 @@ from collections.abc import Container, Iterator
 from datetime import datetime, timedelta
 
 from controlplane.converger.documents import is_doomed
-from controlplane.converger.observation import ReportSeen
 from controlplane.converger.rolls.arrivals import start_id
 from controlplane.converger.rolls.overtaken import LastReport, somebody_has_gone
 from controlplane.converger.verdict import Situation
@@ -18,6 +17,7 @@ from controlplane.folds.orders import HOLDS_FOR
 from controlplane.members import services_on, vm_of
 from controlplane.quorumtold import is_told_to_stop
 from controlplane.replacement import Phase
+from controlplane.reports import ReportSeen
 from controlplane.view import ClusterView, InstanceView
 
 _RUNS = frozenset({"running", "starting"})

@@ -9,9 +9,9 @@ has just fallen silent is unknown, not dead; the order waits for it all the same
 from collections.abc import Callable, Container
 from datetime import datetime, timedelta
 
-from controlplane.converger.observation import ReportSeen
 from controlplane.members import services_on
 from controlplane.replacement import Phase
+from controlplane.reports import ReportSeen
 from controlplane.view import ClusterView, InstanceView
 
 LastReport = Callable[[str], ReportSeen | None]

@@ -9,9 +9,9 @@ keeps a cluster alive waits for a bill. What is made anew is made with its tags 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
-from controlplane.converger.observation import JobSeen
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.folds.tagging import tags_on
+from controlplane.observed.jobs import JobSeen
 from controlplane.places import place_of
 from controlplane.replacement import Phase
 from controlplane.view import InstanceView

@@ -16,6 +16,7 @@ from controlplane.commands import (
     AdoptMoves,
     AdoptTopic,
     CancelRebalance,
+    ClusterNotFound,
     Command,
     ConfirmLoss,
     DeclareCluster,
@@ -48,7 +49,7 @@ from controlplane.database.backup import BackupSummary
 from controlplane.freezes.desk import Freezes
 from controlplane.gitsync.board import Standing
 from controlplane.gitsync.desk import SourceDesk, SourceNotFound
-from controlplane.handlers import ClusterNotFound, Outcome
+from controlplane.handlers import Outcome
 from controlplane.images.desk import Images
 from controlplane.networks.desk import Networks
 from controlplane.notices.desk import Notifiers, NotifierTold

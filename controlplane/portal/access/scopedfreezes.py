@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from controlplane.commands import ClusterNotFound
 from controlplane.freezes.book import Declared
 from controlplane.freezes.desk import Answer, Freezes, FreezesStanding, Wanted, not_found
-from controlplane.handlers import ClusterNotFound
 from controlplane.portal.access.bindings import Traits, traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb

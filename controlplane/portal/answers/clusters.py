@@ -8,7 +8,6 @@ from types import MappingProxyType
 from controlplane.converger.conditions.changes import BLOCKED
 from controlplane.converger.conditions.ticks import TICK_FAILING
 from controlplane.converger.inhand import has_work, is_worked_on
-from controlplane.converger.observation import ReportSeen
 from controlplane.converger.pausing import hold_on
 from controlplane.converger.rolls.externalbrokers import external_words
 from controlplane.credentials import Credential
@@ -26,7 +25,7 @@ from controlplane.portal.services import Fleet
 from controlplane.portal.trouble import why
 from controlplane.previews.plan import Preview, pending_rollout
 from controlplane.replacement import SERVING, Phase
-from controlplane.reports import reports_by_key
+from controlplane.reports import ReportSeen, reports_by_key
 from controlplane.view import ChaosView, ClusterView, InstanceView
 from events.envelope import Recorded
 from events.spec.conversion import to_data

@@ -11,11 +11,11 @@ from starlette.responses import Response
 
 from controlplane.agents.standing import Vm
 from controlplane.certificates.shown import certificate_ends
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.portal.answers import clusters as answers
 from controlplane.portal.answers.clusters import AgentSeen
 from controlplane.portal.pages.frame import page
 from controlplane.portal.services import PortalServices, Services
+from controlplane.reports import AGENT_REPORT
 from controlplane.view import ClusterView, InstanceView
 
 router = APIRouter(tags=["pages"], include_in_schema=False)

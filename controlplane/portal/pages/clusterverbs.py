@@ -5,7 +5,6 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from starlette.responses import Response
 
-from controlplane.cli.quantities import ago, counted
 from controlplane.commands import DeleteCluster
 from controlplane.converger.deletion import STOP_WITHIN_S
 from controlplane.deciders.clusters import cluster_deleted, destroys
@@ -27,6 +26,7 @@ from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards
 from controlplane.portal.routes.clusters import carry_out
 from controlplane.portal.routes.topics import topics_seen
 from controlplane.portal.services import PortalServices, Services
+from controlplane.quantities import ago, counted
 from controlplane.view import ClusterView
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])

@@ -11,7 +11,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from controlplane.cli.quantities import ago, counted, human_seconds
 from controlplane.foreigntext import shell_word, shown
 from controlplane.kafka.quorum import silent_for
 from controlplane.pathnames import group_address
@@ -22,6 +21,7 @@ from controlplane.portal.pages.assets import asset_address
 from controlplane.portal.pages.zones import moment_here, printed_in, zone_of
 from controlplane.portal.problems import ApiError
 from controlplane.portal.services import PortalServices, Services, services_of
+from controlplane.quantities import ago, counted, human_seconds
 from planner.quantities import human_bytes
 
 CSP = (

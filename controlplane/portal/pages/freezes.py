@@ -8,9 +8,8 @@ from fastapi import APIRouter, Form, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from controlplane.commands import CommandRefused
+from controlplane.commands import ClusterNotFound, CommandRefused
 from controlplane.freezes.desk import Wanted
-from controlplane.handlers import ClusterNotFound
 from controlplane.portal.access.rights import Forbidden
 from controlplane.portal.answers.freezes import freezes_out
 from controlplane.portal.asked import asked_id

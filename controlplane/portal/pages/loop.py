@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from controlplane.handlers import ClusterNotFound
+from controlplane.commands import ClusterNotFound
 from controlplane.portal.answers.loop import log_event_out
 from controlplane.portal.eventlog import MOST_LOOKED_AT, Asked, Found
 from controlplane.portal.pages.changes import changes_of

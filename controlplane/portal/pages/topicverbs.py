@@ -7,7 +7,6 @@ from urllib.parse import quote
 from fastapi import APIRouter, Form, Request
 from starlette.responses import Response
 
-from controlplane.cli.quantities import ago, counted
 from controlplane.commands import AdoptTopic, CommandRefused, DeleteTopic
 from controlplane.deciders.topics import topic_adopted, topic_deleted
 from controlplane.portal.access.rights import Rights
@@ -29,6 +28,7 @@ from controlplane.portal.pages.specform import text_of
 from controlplane.portal.routes.clusters import carry_out, living
 from controlplane.portal.routes.topics import topics_seen
 from controlplane.portal.services import PortalServices, Services
+from controlplane.quantities import ago, counted
 from controlplane.view import ClusterView
 from events import topic_facts as facts
 

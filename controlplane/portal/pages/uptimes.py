@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.latest import LatestStore, Observation
 from controlplane.looks import Looks
 from controlplane.portal.moments import moment_in
+from controlplane.reports import AGENT_REPORT
 from events.clock import Clock
 from events.ids import ClusterUid
 

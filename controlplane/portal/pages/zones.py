@@ -14,9 +14,9 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from fastapi import Request
 
-from controlplane.cli.quantities import moment
 from controlplane.portal.moments import moment_in
 from controlplane.portal.problems import ApiError
+from controlplane.quantities import moment
 
 COOKIE = "kedge_zone"
 UTC_NAME = "UTC"

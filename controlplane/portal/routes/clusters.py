@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from controlplane.certificates.shown import certificate_ends
 from controlplane.commands import (
     AbortRecycle,
+    ClusterNotFound,
     Command,
     ConfirmLoss,
     DeleteCluster,
@@ -23,10 +24,9 @@ from controlplane.commands import (
     WaiveWindow,
 )
 from controlplane.converger.clouds.consoles import CONSOLE
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.latest import Subject
 from controlplane.dns.keeper import DNS_NAME
-from controlplane.handlers import ClusterNotFound, Outcome
+from controlplane.handlers import Outcome
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
@@ -46,6 +46,7 @@ from controlplane.portal.problems import ApiError
 from controlplane.portal.schemas import clusters as api
 from controlplane.portal.services import PortalServices, Proposed, Services
 from controlplane.portal.specs import Declared, Order, declare, judge
+from controlplane.reports import AGENT_REPORT
 from controlplane.view import ClusterView
 from events.envelope import Recorded
 from events.ids import ClusterUid

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
-from controlplane.handlers import ClusterNotFound
+from controlplane.commands import ClusterNotFound
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.answers.clusters import in_utc

@@ -10,7 +10,6 @@ from controlplane.commands import (
     RestartServices,
 )
 from controlplane.converger.observation import Observation
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.converger.running.restartsafety import RestartSafety, restart_safety
 from controlplane.converger.verdict import Situation
 from controlplane.portal.answers.clusters import rebalance_out
@@ -25,7 +24,7 @@ from controlplane.portal.schemas import nodes as node_api
 from controlplane.portal.services import Services
 from controlplane.previews.plan import pending_rollout
 from controlplane.replacement import Phase
-from controlplane.reports import reports_by_key
+from controlplane.reports import AGENT_REPORT, reports_by_key
 from controlplane.streams import cluster_stream
 from controlplane.view import InstanceView
 

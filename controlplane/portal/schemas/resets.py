@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from controlplane.groups.limits import MOST_OFFSETS
+from controlplane.commands import MOST_OFFSETS
 from controlplane.portal.moments import Moment
 from controlplane.portal.schemas.clusters import Message
 

@@ -1,8 +1,7 @@
 """Reports of agents as they are kept: what another release wrote is not heard, and nobody else's is lost over it."""
 
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.latest import MemoryLatestStore, Observation, Subject
-from controlplane.reports import keep_report, last_report, reports_of
+from controlplane.reports import AGENT_REPORT, keep_report, last_report, reports_of
 from events.ids import ClusterUid
 from tests.builders import NOW, a_report, an_instance
 

@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from controlplane.commands import CommandRefused, ConfirmLoss
-from controlplane.converger.observation import ReportSeen
 from controlplane.deciders.losses import loss_confirmed
 from controlplane.deciders.nodes import Asked
+from controlplane.reports import ReportSeen
 from controlplane.view import ClusterView
 from controlplane.views.losses import LossesView
 from events import facts

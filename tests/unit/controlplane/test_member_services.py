@@ -10,7 +10,6 @@ from agent.wire import DIRECTORY_LOST, ServiceReport
 from controlplane.commands import RestartServices
 from controlplane.converger.documents import document_for
 from controlplane.converger.health.healing import healing_left_step, healing_step, health_of
-from controlplane.converger.observation import ReportSeen
 from controlplane.converger.quorum.seats import seats
 from controlplane.converger.quorum.voters import volume_step
 from controlplane.converger.rolls.arrivals import arrival_step
@@ -24,6 +23,7 @@ from controlplane.deciders.nodes import asked_for, restart_asked
 from controlplane.members import member_of, service_on, services_on
 from controlplane.previews.plan import HEAP_RESTARTS, preview
 from controlplane.replacement import Phase
+from controlplane.reports import ReportSeen
 from controlplane.view import ClusterView, InstanceView
 from events import facts
 from planner.healing import Cure

@@ -13,10 +13,11 @@ from controlplane.converger.clouds.inventory import ListedInventory
 from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.decide import decide
 from controlplane.converger.loop import new_events
-from controlplane.converger.observation import JobSeen, NoPlaceAnswers, refused_in
+from controlplane.converger.observation import NoPlaceAnswers, refused_in
 from controlplane.converger.rolls.departures import request_retire
 from controlplane.converger.rolls.handovers import handover_step
 from controlplane.converger.rolls.replacements import pending_changes
+from controlplane.observed.jobs import JobSeen
 from controlplane.places import by_place, left_places, place_of, places_of
 from controlplane.previews.placemoves import pools_that_move
 from controlplane.previews.plan import preview

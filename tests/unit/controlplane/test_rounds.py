@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from controlplane.converger.ports import LostLeadership
+from controlplane.leadership import LostLeadership
 from controlplane.rounds import Round, RoundIncomplete
 from events.errors import StoreUnavailable
 

@@ -11,7 +11,6 @@ import pytest
 from controlplane.anomalies.keeper import AnomalyKeeper
 from controlplane.anomalies.ratelearning import RateLearning
 from controlplane.anomalies.rates import RateWatch
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.jobs import MemoryJobStore
 from controlplane.database.latest import MemoryLatestStore, Observation, Subject
 from controlplane.dns.keeper import KeptZone, NameKeeper
@@ -23,6 +22,7 @@ from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.notices.binding import NotifierBinding
 from controlplane.notices.outbox import MemoryOutbox
 from controlplane.notices.post import NoticeSpreader
+from controlplane.reports import AGENT_REPORT
 from controlplane.rounds import RoundIncomplete
 from controlplane.streams import anomalies_stream
 from controlplane.topicnames.index import TopicIndex

@@ -12,9 +12,10 @@ from controlplane.converger.health.brokendown import broken_ailments, broker_awa
 from controlplane.converger.health.clients import STEADY, UNSEEN, HealthWatch
 from controlplane.converger.health.healing import healing_step, health_of
 from controlplane.converger.health.seen import WELL, HealthSeen
-from controlplane.converger.observation import InventorySeen, ReportSeen
+from controlplane.converger.observation import InventorySeen
 from controlplane.converger.verdict import Situation
 from controlplane.replacement import Phase
+from controlplane.reports import ReportSeen
 from controlplane.view import ReplaceView
 from controlplane.views.chaos import ChaosView
 from controlplane.views.healing import SwitchView

@@ -12,11 +12,12 @@ from agent.wire import PreemptionReport
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.loop import Converger, new_events
 from controlplane.converger.observation import InventorySeen
-from controlplane.converger.ports import LostLeadership, Ports
+from controlplane.converger.ports import Ports
 from controlplane.database.jobs import MemoryJobStore
 from controlplane.database.latest import MemoryLatestStore
 from controlplane.database.plans import MemoryPlanStore
 from controlplane.kafka.errors import KafkaUnavailable
+from controlplane.leadership import LostLeadership
 from controlplane.reports import keep_report
 from controlplane.streams import FREEZES, cluster_stream
 from controlplane.view import ClusterView

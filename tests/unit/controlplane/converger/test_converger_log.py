@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.converger.ports import LostLeadership
+from controlplane.leadership import LostLeadership
 from tests.unit.controlplane.converger.test_converger_fleet import GOOD, Fleet
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from agent.wire import ServiceReport
-from controlplane.converger.observation import ReportSeen
 from controlplane.converger.rolls.departures import departure_step, linger_left_s, request_retire
 from controlplane.converger.verdict import Unregister, Verdict
 from controlplane.replacement import Phase
+from controlplane.reports import ReportSeen
 from controlplane.view import InstanceView
 from events import facts
 from events.ids import intent_id

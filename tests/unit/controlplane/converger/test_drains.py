@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.observation import JobSeen
 from controlplane.converger.rolls.drains import MAX_ROUNDS, drain_step
 from controlplane.converger.rolls.foresight import plan_job_id
 from controlplane.converger.verdict import (
@@ -17,6 +16,7 @@ from controlplane.converger.verdict import (
     StartPlanning,
     Verdict,
 )
+from controlplane.observed.jobs import JobSeen
 from controlplane.replacement import Phase
 from controlplane.view import DrainView
 from controlplane.views.restarts import ReplaceView

@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.converger.act import carry_out
 from controlplane.converger.moves.traffic import Traffic
-from controlplane.converger.ports import LostLeadership, Ports
+from controlplane.converger.ports import Ports
 from controlplane.converger.verdict import (
     AddVoter,
     CancelMoves,
@@ -36,6 +36,7 @@ from controlplane.converger.verdict import (
 )
 from controlplane.kafka.errors import KafkaRefused
 from controlplane.kafka.throttle import ThrottlePlan
+from controlplane.leadership import LostLeadership
 from controlplane.replacement import Phase
 from controlplane.views.intents import IntentView
 from controlplane.views.rebalances import RebalanceView

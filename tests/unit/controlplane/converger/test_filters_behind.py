@@ -8,9 +8,9 @@ from datetime import timedelta
 from agent.wire import PacketFilterReport
 from controlplane.converger.clouds.packetfilters import FILTER_BEHIND, LOOK_EVERY, PATIENCE, FilterWatch, filters_told
 from controlplane.converger.conditions.changes import condition_changes
-from controlplane.converger.observation import ReportSeen
 from controlplane.converger.verdict import Verdict
 from controlplane.replacement import Phase
+from controlplane.reports import ReportSeen
 from controlplane.view import ClusterView, ConditionView, InstanceView
 from tests.builders import BEFORE, NOW, a_report, a_situation, a_view, an_instance
 

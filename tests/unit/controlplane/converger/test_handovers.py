@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.observation import ReportSeen
 from controlplane.converger.rolls.handovers import handover_step, stop_for
 from controlplane.converger.verdict import Verdict
 from controlplane.previews.plan import ONE_CONTROLLER, preview
 from controlplane.replacement import Phase
+from controlplane.reports import ReportSeen
 from controlplane.view import ClusterView, InstanceView
 from controlplane.views.restarts import ReplaceView
 from events import facts

@@ -13,11 +13,10 @@ from controlplane.converger.documents import document_for
 from controlplane.converger.health.heartbeats import ASK_AGAIN, heartbeats_for, places_heartbeats
 from controlplane.converger.health.seen import HealthSeen
 from controlplane.converger.moves.hungmoves import strangers_moves
-from controlplane.converger.observation import STALE_AFTER, ReportSeen
 from controlplane.converger.verdict import ChangeTopics, Reassign
 from controlplane.database.latest import MemoryLatestStore
 from controlplane.replacement import Phase
-from controlplane.reports import AGENT_FINDINGS, ailing, keep_report
+from controlplane.reports import AGENT_FINDINGS, STALE_AFTER, ReportSeen, ailing, keep_report
 from controlplane.view import ClusterView, EvacuationView
 from controlplane.views.restarts import Before, RestartView
 from events.ids import ClusterUid

@@ -9,8 +9,9 @@ import pytest
 
 from controlplane.converger.clouds.intents import MAX_RUN_FAILURES, intent_step, job_id
 from controlplane.converger.clouds.rendering import place_of_intent
-from controlplane.converger.observation import InventorySeen, JobSeen
+from controlplane.converger.observation import InventorySeen
 from controlplane.converger.verdict import StartRun, TerminateInstance, Verdict
+from controlplane.observed.jobs import JobSeen
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView
 from controlplane.views.intents import IntentView

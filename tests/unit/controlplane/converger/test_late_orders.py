@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from controlplane.converger.decide import decide
-from controlplane.converger.observation import ReportSeen
 from controlplane.converger.rolls.keptback import is_kept_back, may_be_kept_back
 from controlplane.converger.rolls.lateorders import beside_late_orders, late_order_step
 from controlplane.converger.running.restarts import restart_in_hand_step
@@ -16,6 +15,7 @@ from controlplane.converger.verdict import Situation, wait
 from controlplane.folds.edits import frozen
 from controlplane.folds.orders import UNJUDGED
 from controlplane.replacement import Phase
+from controlplane.reports import ReportSeen
 from controlplane.view import ClusterView, InstanceView
 from controlplane.views.restarts import Before, RestartView
 from events import facts

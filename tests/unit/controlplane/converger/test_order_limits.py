@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from agent.wire import ServiceReport
-from controlplane.converger.observation import ReportSeen
 from controlplane.converger.rolls.keptback import ON_ITS_WAY, is_kept_back, is_late, late_orders, on_its_way
 from controlplane.converger.rolls.lateorders import TOLD_FOR_S, beside_late_orders, late_order_step
 from controlplane.converger.rolls.overtaken import SILENT_AFTER, somebody_has_gone
 from controlplane.converger.verdict import wait
 from controlplane.replacement import Phase
+from controlplane.reports import ReportSeen
 from controlplane.view import ClusterView, InstanceView
 from events import facts
 from tests.builders import BEFORE, NOW, a_document, a_report, a_situation, a_snapshot, a_view, an_instance

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.observation import ReportSeen
 from controlplane.converger.rolls.keptback import is_kept_back
 from controlplane.folds.edits import frozen
 from controlplane.replacement import Phase
+from controlplane.reports import ReportSeen
 from controlplane.view import ClusterView
 from controlplane.views.restarts import Before, RestartView
 from tests.builders import NOW, a_report, a_view, an_instance

@@ -9,11 +9,10 @@ import pytest
 from agent.wire import PreemptionReport
 from controlplane.converger.clouds.maintenance import MAINTENANCE, maintenance_step, maintenance_told, preemptions
 from controlplane.converger.decide import decide
-from controlplane.converger.observation import ReportSeen
 from controlplane.converger.verdict import Verdict
 from controlplane.database.latest import MemoryLatestStore
 from controlplane.replacement import Phase
-from controlplane.reports import AGENT_FINDINGS, ailing, keep_report
+from controlplane.reports import AGENT_FINDINGS, ReportSeen, ailing, keep_report
 from controlplane.view import ClusterView
 from controlplane.views.restarts import ReplaceView
 from events import facts

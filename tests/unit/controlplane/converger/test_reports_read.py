@@ -4,9 +4,8 @@ from dataclasses import replace
 
 from controlplane.converger.inhand import has_work
 from controlplane.converger.observe import Observer
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.latest import MemoryLatestStore, Observation
-from controlplane.reports import keep_report
+from controlplane.reports import AGENT_REPORT, keep_report
 from events import facts
 from events.ids import ClusterUid
 from tests.builders import a_report

@@ -8,9 +8,9 @@ import pytest
 
 from controlplane.converger.clouds.intents import MAX_RUN_FAILURES, intent_step
 from controlplane.converger.clouds.unmounting import UNMOUNT_WITHIN_S
-from controlplane.converger.observation import ReportSeen
 from controlplane.converger.verdict import StartRun, TerminateInstance, Verdict
 from controlplane.replacement import Phase
+from controlplane.reports import ReportSeen
 from controlplane.view import ClusterView, InstanceView
 from controlplane.views.intents import IntentView
 from providers.base import InstanceState

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.commands import CommandRefused
+from controlplane.commands import ClusterNotFound, CommandRefused
 from controlplane.freezes.book import LONGEST
 from controlplane.freezes.desk import MOST, FreezeDesk, Wanted
 from controlplane.freezes.keeper import FreezeKeeper
-from controlplane.handlers import ClusterNotFound
 from controlplane.streams import FREEZES
 from events import facts
 from events.codec import encode

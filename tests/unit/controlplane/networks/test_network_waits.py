@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from controlplane.converger.clouds.networking import network_step
 from controlplane.converger.decide import decide
-from controlplane.converger.observation import NetworkAwaited
+from controlplane.observed.networks import NetworkAwaited
 from controlplane.view import empty_view
 from tests.builders import a_document, a_situation, a_view
 

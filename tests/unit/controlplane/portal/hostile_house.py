@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import cast
 
 from controlplane.converger.loop import Converger
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.jobs import MemoryJobStore
 from controlplane.database.latest import Observation, Subject
 from controlplane.forges.forge import Forge
@@ -34,6 +33,7 @@ from controlplane.portal.access.roles import Role
 from controlplane.portal.access.users import User
 from controlplane.portal.app import create_app
 from controlplane.portal.audit.entry import Entry, Outcome
+from controlplane.reports import AGENT_REPORT
 from controlplane.streams import FREEZES, IMAGES, PROPOSALS, anomalies_stream
 from controlplane.view import ClusterView
 from events import facts

@@ -10,10 +10,10 @@ import pytest
 
 from agent.wire import Document, Report
 from controlplane.converger.documents import document_for
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.credentials import Vm
 from controlplane.portal.auth import enrolment_token
 from controlplane.portal.routes.agents import hold_s
+from controlplane.reports import AGENT_REPORT
 from events import facts
 from events.ids import ClusterUid, Epoch, IntentId, NodeName
 from tests.unit.controlplane.portal.portal_house import START, House, broker, vm_of

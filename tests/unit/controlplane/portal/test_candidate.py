@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from controlplane.candidate import Candidate
-from controlplane.converger.ports import LostLeadership
 from controlplane.leaderlock import LeaderLock
-from controlplane.leadership import Lease, MemoryLeaseStore
+from controlplane.leadership import Lease, LostLeadership, MemoryLeaseStore
 from events.errors import StoreUnavailable
 
 TERM_S = 30.0

@@ -7,11 +7,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from controlplane.chaosacts import Harmer
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.latest import Observation, Subject
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from controlplane.portal.app import create_app
+from controlplane.reports import AGENT_REPORT
 from controlplane.view import ChaosView, ClusterView
 from events import facts
 from providers.harm import CannotHarm

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.commands import CommandRefused
+from controlplane.commands import ClusterNotFound, CommandRefused
 from controlplane.converger.loop import Converger
 from controlplane.freezes.desk import Answer, FreezeDesk, Freezes, Wanted
 from controlplane.freezes.keeper import FreezeKeeper
-from controlplane.handlers import ClusterNotFound
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.rights import Forbidden, rights_of
 from controlplane.portal.access.roles import ALLOWS, Role, Verb

@@ -16,13 +16,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from agent.wire import FindingReport, HeartbeatReport, LogDirReport, Report, ServiceReport
 from controlplane.anomalies.record import ANOMALIES_NOTED
 from controlplane.converger.loop import Said
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.latest import Observation, Subject
 from controlplane.descriptors import budget_of
 from controlplane.dns.keeper import DNS_NAME
 from controlplane.groups.record import GROUPS_NOTED, GroupNoted, GroupsNoted
 from controlplane.portal.audit.standing import TopicState, TopicTold
 from controlplane.portal.serverload import ServerLoad
+from controlplane.reports import AGENT_REPORT
 from controlplane.troubles import Troubles
 from events import facts
 from tests.builders import a_partition, a_snapshot

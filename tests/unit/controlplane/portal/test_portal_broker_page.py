@@ -5,11 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.converger.ports import AGENT_REPORT
 from controlplane.database.latest import Observation, Subject
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
-from controlplane.reports import keep_report
+from controlplane.reports import AGENT_REPORT, keep_report
 from events import facts
 from planner.observed import PartitionSeen
 from tests.builders import a_partition, a_report, a_snapshot

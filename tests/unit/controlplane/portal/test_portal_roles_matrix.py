@@ -10,6 +10,7 @@ import pytest
 from controlplane import commands
 from controlplane.commands import (
     AbortRecycle,
+    ClusterNotFound,
     Command,
     DeclareCluster,
     DeleteCluster,
@@ -19,7 +20,6 @@ from controlplane.commands import (
     ResumeCluster,
     TakeOverSource,
 )
-from controlplane.handlers import ClusterNotFound
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.rights import Forbidden, rights_of
 from controlplane.portal.access.roles import ALLOWS, Role, Verb

@@ -6,8 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from controlplane.candidate import Candidate
-from controlplane.converger.ports import LostLeadership
-from controlplane.leadership import Lease, MemoryLeaseStore
+from controlplane.leadership import Lease, LostLeadership, MemoryLeaseStore
 from controlplane.scheduler import EVERYBODY, FEW, Bell, Scheduler
 from events.errors import StoreUnavailable
 from events.ids import Epoch

@@ -151,7 +151,7 @@ def test_a_page_says_that_the_loop_is_silent_and_only_then(house: House) -> None
 
 
 def test_nobody_leads_and_nothing_acts_in_a_portal() -> None:
-    from controlplane.converger.ports import LostLeadership
+    from controlplane.leadership import LostLeadership
 
     assert (NOBODY_LEADS.may_act, NOBODY_LEADS.held_epoch()) == (False, None)
     with pytest.raises(LostLeadership):

@@ -7,7 +7,7 @@ import pytest
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.moments import moment_of, seconds_of
-from controlplane.cli.quantities import ago, counted, human_seconds, moment, since
+from controlplane.quantities import ago, counted, human_seconds, moment, since
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

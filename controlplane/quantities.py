@@ -5,6 +5,11 @@ from datetime import UTC, datetime
 from planner.quantities import human_seconds as human_seconds
 
 
+def moment_to_minute(at: datetime) -> str:
+    """`2026-01-03 02:00 UTC`: to the minute, as windows are written."""
+    return f"{at:%Y-%m-%d %H:%M} UTC"
+
+
 def ago(then: datetime | None, now: datetime) -> str:
     """How long since: `12 s ago`, `never`."""
     if then is None:

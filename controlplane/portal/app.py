@@ -82,6 +82,7 @@ from controlplane.portal.pages import (
 from controlplane.portal.pages import (
     takeover as takeover_pages,
 )
+from controlplane.portal.pages.errors import error_page
 from controlplane.portal.pages.frame import PositionNoted
 from controlplane.portal.pages.stages import Rolls
 from controlplane.portal.pages.topicrates import RatedTopics
@@ -260,7 +261,7 @@ def create_app(services: PortalServices) -> FastAPI:
     app.state.shown_certificates = ShownCertificates(services.latest, services.clock)
     app.add_middleware(Gate, services=services)
     app.add_middleware(OverloadGuard, services=services)  # the last one added is the first one passed
-    answer_problems(app)
+    answer_problems(app, error_page)
     return app
 
 

@@ -1,6 +1,7 @@
 """Every error of the API is one shape, application/problem+json: what, why, what next. Never a stack trace."""
 
 import logging
+from collections.abc import Callable
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request
@@ -49,8 +50,12 @@ class ApiError(HTTPException):
         )
 
 
-def answer_problems(app: FastAPI) -> None:
-    """Makes the app answer every error in this shape."""
+ErrorPage = Callable[[Request, ApiError], Response]
+
+
+def answer_problems(app: FastAPI, error_page: ErrorPage) -> None:
+    """Makes the app answer every error in this shape; a browser gets it as the page that this makes of it."""
+    app.state.error_page = error_page
     for kind in (HTTPException, RequestValidationError, ClusterNotFound, SourceNotFound, CommandRefused, SpecRefused):
         app.add_exception_handler(kind, _answer)
     for refusal in (Forbidden, UserRefused, BindingRefused, TokenRefused):
@@ -81,9 +86,8 @@ def answer_of(error: Exception, request: Request) -> Response:
     request_id = request_id_of(request.scope)
     told = api_error(error, request_id)
     if wants_page(request) and not request.url.path.startswith(NO_PAGES):
-        from controlplane.portal.pages.errors import error_page  # the pages know this module
-
-        return error_page(request, told)
+        as_page: ErrorPage = request.app.state.error_page
+        return as_page(request, told)
     return told.response(request_id)
 
 

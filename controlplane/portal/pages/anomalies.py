@@ -9,13 +9,14 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from controlplane.commands import SwitchHealing
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.anomalyseries import measured
 from controlplane.portal.answers.anomalies import IN_WORDS, OPEN, TONES, anomaly_out, chosen_anomalies, healing_out
 from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import Actor
 from controlplane.portal.pages.charts import series_chart
 from controlplane.portal.pages.cluster import head_of
-from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
+from controlplane.portal.pages.frame import CsrfChecked, onwards, page
 from controlplane.portal.pages.sheet import csv_answer
 from controlplane.portal.routes.anomalies import anomaly_of, book_of
 from controlplane.portal.routes.clusters import carry_out, living

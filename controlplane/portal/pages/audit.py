@@ -6,10 +6,11 @@ from urllib.parse import quote, urlencode
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.audit.entry import Outcome
 from controlplane.portal.audit.store import AuditFilter
-from controlplane.portal.pages.frame import Caller, onwards, page
+from controlplane.portal.pages.frame import onwards, page
 from controlplane.portal.pages.sheet import MOST_EXPORTED, Before, MostExported, csv_answer, cut_at
 from controlplane.portal.pages.zones import span_of_fields
 from controlplane.portal.problems import ApiError

@@ -12,13 +12,14 @@ from agent.wire import FindingReport
 from controlplane.converger.observation import Observation
 from controlplane.converger.running.restartsafety import RestartSafety, restart_safety
 from controlplane.converger.verdict import Situation
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.answers import clusters as answers
 from controlplane.portal.answers.clusters import STALE
 from controlplane.portal.answers.quorum import quorum_out
 from controlplane.portal.pages.brokerrows import SORTS, BrokerRow, chosen, hosted_like, role_on
 from controlplane.portal.pages.brokersettings import wanted_by
 from controlplane.portal.pages.cluster import head_of
-from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.frame import page
 from controlplane.portal.pages.sheet import csv_answer
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.brokers import brokers_of

@@ -9,10 +9,11 @@ from starlette.responses import Response
 
 from controlplane.kafka.errors import KafkaFault
 from controlplane.kafka.throttle import FOLLOWER_RATE, LEADER_RATE
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.answers.groups import TONES
 from controlplane.portal.answers.looks import ORIGIN_WORDS
 from controlplane.portal.pages.cluster import head_of
-from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.frame import page
 from controlplane.portal.pages.reported import told_settings
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.routes.looks import broker_of, dependents_seen

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from controlplane.commands import CommandRefused
 from controlplane.deciders.topics import refuse_topic
 from controlplane.portal.access.bindings import traits_of
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.approvals import in_force_digest
@@ -31,7 +32,7 @@ from controlplane.portal.pages.changeform import (
     topic_fields,
 )
 from controlplane.portal.pages.declaring import declared_or_proposed, taken_along
-from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
+from controlplane.portal.pages.frame import CsrfChecked, onwards, page
 from controlplane.portal.pages.proposals import words_of
 from controlplane.portal.pages.specform import placed_by, text_of
 from controlplane.portal.problems import ApiError

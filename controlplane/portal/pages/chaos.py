@@ -9,6 +9,7 @@ from starlette.responses import Response
 from controlplane.commands import InjectChaos
 from controlplane.deciders.chaos import EVERYWHERE, LOCAL, MOST_S, CutFrom, Fault, chaos_asked, clouds_of
 from controlplane.deciders.games import FOREIGN_FAULTS, KNOWN, LOCAL_FAULTS
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.asked import asked_id
@@ -16,7 +17,7 @@ from controlplane.portal.auth import actor_of
 from controlplane.portal.pages.asking import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
 from controlplane.portal.pages.chaosreport import faults_told
 from controlplane.portal.pages.cluster import head_of
-from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
+from controlplane.portal.pages.frame import CsrfChecked, onwards, page
 from controlplane.portal.routes.chaos import brought_about, health, injection
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.routes.games import game_out, games_of

@@ -8,13 +8,14 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import Response
 
 from controlplane.commands import AbortRecycle, Command, PauseCluster, ResumeCluster
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.answers import clusters as answers
 from controlplane.portal.auth import actor_of
 from controlplane.portal.pages.changes import changes_of
 from controlplane.portal.pages.fleet import FleetRow, fleet_row
-from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
+from controlplane.portal.pages.frame import CsrfChecked, onwards, page
 from controlplane.portal.pages.stages import Roll, Rolls, Story
 from controlplane.portal.routes.clusters import agents_of_cluster, carry_out, living
 from controlplane.portal.services import PortalServices, Services

@@ -9,6 +9,7 @@ from controlplane.commands import DeleteCluster
 from controlplane.converger.deletion import STOP_WITHIN_S
 from controlplane.deciders.clusters import cluster_deleted, destroys
 from controlplane.dns.wanted import bootstrap_name
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.approvals import in_force_digest
@@ -22,7 +23,7 @@ from controlplane.portal.pages.asking import (
     reserved_reasons,
     show_asking,
 )
-from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards
+from controlplane.portal.pages.frame import CsrfChecked, onwards
 from controlplane.portal.routes.clusters import carry_out
 from controlplane.portal.routes.topics import topics_seen
 from controlplane.portal.services import PortalServices, Services

@@ -3,10 +3,11 @@
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.answers.drift import drift_out
 from controlplane.portal.fielddiff import field_diff
 from controlplane.portal.pages.cluster import head_of
-from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.frame import page
 from controlplane.portal.pages.rollout import change_word, reason_words
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import Services

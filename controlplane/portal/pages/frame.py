@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from fastapi import Depends, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from controlplane.foreigntext import shell_word, shown
 from controlplane.kafka.quorum import silent_for
 from controlplane.pathnames import group_address
+from controlplane.portal.access.caller import caller
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.auth import same_secret
@@ -56,12 +57,6 @@ def onwards(request: Request, path: str) -> Response:
     return RedirectResponse(path, 303, headers=PAGE_HEADERS)
 
 
-def caller(request: Request) -> Rights:
-    """Who asks. The gate has found out."""
-    rights: Rights = request.state.rights
-    return rights
-
-
 def position_noted(request: Request, services: Services) -> None:
     """Which position of the event log the page is drawn from, or from a later one: what its stream goes on from."""
     services.fleet.catch_up()
@@ -85,12 +80,6 @@ async def csrf_checked(request: Request) -> None:
         raise ApiError(403, "csrf", "this form is not of your session", next_step=then)
 
 
-async def _caller(request: Request) -> Rights:
-    """In the loop, as `Services` is."""
-    return caller(request)
-
-
-Caller = Annotated[Rights, Depends(_caller)]
 CsrfChecked = Depends(csrf_checked)
 PositionNoted = Depends(position_noted)
 

@@ -10,11 +10,12 @@ from starlette.responses import Response
 
 from controlplane.commands import ClusterNotFound, CommandRefused
 from controlplane.freezes.desk import Wanted
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.rights import Forbidden
 from controlplane.portal.answers.freezes import freezes_out
 from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import Actor
-from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
+from controlplane.portal.pages.frame import CsrfChecked, onwards, page
 from controlplane.portal.pages.zones import moment_of_field
 from controlplane.portal.services import PortalServices, Services
 

@@ -8,13 +8,14 @@ from starlette.responses import Response
 
 from controlplane.commands import EndGame, StartGame
 from controlplane.deciders.games import game_asked
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
 from controlplane.portal.pages.asking import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
 from controlplane.portal.pages.chaos import crumbs_of, foreign_clouds, terminates_on
-from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards
+from controlplane.portal.pages.frame import CsrfChecked, onwards
 from controlplane.portal.routes.clusters import spread
 from controlplane.portal.routes.games import started, starting
 from controlplane.portal.schemas.games import MOST_SEED, GameIn

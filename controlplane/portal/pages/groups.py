@@ -8,10 +8,11 @@ from starlette.responses import Response
 from controlplane.groups.record import kept_lags
 from controlplane.groups.resets import reset_words
 from controlplane.kafka.errors import KafkaFault
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.answers.groups import SORTS, TONES, chosen_groups, group_out
 from controlplane.portal.pages.charts import lag_chart
 from controlplane.portal.pages.cluster import head_of
-from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.frame import page
 from controlplane.portal.pages.sheet import Cut, csv_answer
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.routes.groups import AnyName, group_named, looked

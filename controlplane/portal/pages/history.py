@@ -6,12 +6,13 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from controlplane.cli.cost_view import bill_words, difference_words
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.eventlog import told_of
 from controlplane.portal.generationpair import compared, declaration_of, spec_text
 from controlplane.portal.generations import generations_out
 from controlplane.portal.pages.changes import changes_of
 from controlplane.portal.pages.cluster import head_of
-from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.frame import page
 from controlplane.portal.rolls import replaced_in, rolls_of, state_of
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import Services

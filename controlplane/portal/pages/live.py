@@ -17,10 +17,10 @@ from fastapi import APIRouter, Header, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.feed import RECHECK_EVERY_S
-from controlplane.portal.pages.frame import Caller
 from controlplane.portal.problems import ApiError
 from controlplane.portal.services import Fleet, PortalServices
 from controlplane.troubles import TROUBLES

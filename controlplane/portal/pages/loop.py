@@ -10,10 +10,11 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from controlplane.commands import ClusterNotFound
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.answers.loop import log_event_out
 from controlplane.portal.eventlog import MOST_LOOKED_AT, Asked, Found
 from controlplane.portal.pages.changes import changes_of
-from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.frame import page
 from controlplane.portal.pages.sheet import MOST_EXPORTED, Before, MostExported, csv_answer, cut_at
 from controlplane.portal.pages.zones import span_of_fields
 from controlplane.portal.routes.loop import Word, log_of, loop_of

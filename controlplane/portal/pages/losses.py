@@ -7,11 +7,12 @@ from starlette.responses import Response
 
 from controlplane.commands import ConfirmLoss
 from controlplane.deciders.losses import loss_confirmed
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.auth import actor_of
 from controlplane.portal.pages.asking import Asking, YesForm, asked_and_answered, judged_now, show_asking
-from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards
+from controlplane.portal.pages.frame import CsrfChecked, onwards
 from controlplane.portal.routes.clusters import carry_out
 from controlplane.portal.services import PortalServices, Services
 from controlplane.reports import reports_of

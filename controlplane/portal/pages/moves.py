@@ -11,13 +11,14 @@ from starlette.responses import Response
 
 from controlplane.commands import CancelRebalance, EvacuateBrokers, RebalanceCluster
 from controlplane.portal.access.bindings import traits_of
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.answers.moves import GIB, Moves, look_of, moves_asked
 from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
 from controlplane.portal.pages.cluster import head_of
-from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
+from controlplane.portal.pages.frame import CsrfChecked, onwards, page
 from controlplane.portal.pages.moverows import moves_in_hand
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import carry_out, living

@@ -7,11 +7,12 @@ from fastapi import APIRouter, Form, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
 from controlplane.portal.costs import book_of
 from controlplane.portal.pages.declaring import declared_or_proposed, taken_along
-from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
+from controlplane.portal.pages.frame import CsrfChecked, onwards, page
 from controlplane.portal.pages.proposals import words_of
 from controlplane.portal.pages.specform import (
     CLUSTER_PRESETS,

@@ -16,10 +16,11 @@ from controlplane.commands import (
 )
 from controlplane.deciders.nodes import Asked, evacuation_asked, readmission_asked, replacement_asked, restart_asked
 from controlplane.portal.access.bindings import traits_of
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
-from controlplane.portal.pages.frame import Caller, CsrfChecked, page
+from controlplane.portal.pages.frame import CsrfChecked, page
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import carry_out, living
 from controlplane.portal.services import PortalServices, Services

@@ -6,9 +6,10 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import Response
 
 from controlplane.portal.access.bindings import TOKEN, BindingRefused, binding
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.people import UserRefused
 from controlplane.portal.access.roles import ALLOWS, Role, Verb
-from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
+from controlplane.portal.pages.frame import CsrfChecked, onwards, page
 from controlplane.portal.services import PortalServices, Services
 
 router = APIRouter(prefix="/people", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])

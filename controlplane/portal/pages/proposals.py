@@ -6,10 +6,11 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import Response
 
 from controlplane.cli.plan_view import plan_lines
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.answers import clusters as answers
 from controlplane.portal.answers.moves import planned
 from controlplane.portal.moveproposals import REBALANCE, order_of
-from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
+from controlplane.portal.pages.frame import CsrfChecked, onwards, page
 from controlplane.portal.routes.proposals import desk_of, now_of
 from controlplane.portal.services import PortalServices, Services
 from controlplane.portal.specs import Judged

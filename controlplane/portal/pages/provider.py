@@ -7,12 +7,13 @@ from urllib.parse import quote, unquote
 from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import RedirectResponse, Response
 
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.oidcpeople import ATTEMPT_LIFE
 from controlplane.portal.access.people import SignInRefused
 from controlplane.portal.oidc.binding import OidcRefused
 from controlplane.portal.oidc.provider import ProviderAway, SignInFailed
 from controlplane.portal.oidc.signin import Answer, OidcSignIn
-from controlplane.portal.pages.frame import PAGE_HEADERS, Caller
+from controlplane.portal.pages.frame import PAGE_HEADERS
 from controlplane.portal.pages.signing import Next, is_tls, own_path, signed_in
 from controlplane.portal.problems import ApiError
 from controlplane.portal.services import PortalServices, Services

@@ -11,11 +11,12 @@ from starlette.responses import Response
 from controlplane.groups.resets import ResetOrder
 from controlplane.pathnames import group_address
 from controlplane.portal.access.bindings import traits_of
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.answers.resets import carried_out, plan_out, planned, wish_of
 from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
-from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
+from controlplane.portal.pages.frame import CsrfChecked, onwards, page
 from controlplane.portal.pages.zones import moment_of_field
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living

@@ -6,8 +6,9 @@ from dataclasses import replace
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.pages.cluster import head_of
-from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.frame import page
 from controlplane.portal.pages.stages import STAGES, NodeRoll, Roll
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import Services

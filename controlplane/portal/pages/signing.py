@@ -11,13 +11,14 @@ from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import Response
 
 from controlplane.portal.access.bindings import BindingRefused, role_of
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.people import PasswordRefused, SignInRefused
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import ALLOWS, Role
 from controlplane.portal.access.sessions import LIFE, Session
 from controlplane.portal.access.tokens import TokenRefused
 from controlplane.portal.auth import cookie_name, same_secret
-from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards, page
+from controlplane.portal.pages.frame import CsrfChecked, onwards, page
 from controlplane.portal.pages.zones import COOKIE as ZONE_COOKIE
 from controlplane.portal.pages.zones import KEPT_S, zone_names
 from controlplane.portal.problems import ApiError

@@ -11,12 +11,13 @@ from controlplane.commands import CommandRefused, TakeOverSource
 from controlplane.deciders.clusters import source_taken_over
 from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.desk import SourceNotFound
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
 from controlplane.portal.pages.asking import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
-from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards
+from controlplane.portal.pages.frame import CsrfChecked, onwards
 from controlplane.portal.routes.sources import handed_over
 from controlplane.portal.services import PortalServices, Services
 from controlplane.specsource import API, binding_of, git_source, source_name

@@ -3,8 +3,9 @@
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.pages.cluster import head_of
-from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.frame import page
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.routes.looks import logs_of

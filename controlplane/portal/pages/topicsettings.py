@@ -7,10 +7,11 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from controlplane.kafka.errors import KafkaFault
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.answers.looks import ORIGIN_WORDS
 from controlplane.portal.answers.topics import topic_out
 from controlplane.portal.pages.cluster import head_of
-from controlplane.portal.pages.frame import Caller, page
+from controlplane.portal.pages.frame import page
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import Services

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from controlplane.commands import AdoptTopic, CommandRefused, DeleteTopic
 from controlplane.deciders.topics import topic_adopted, topic_deleted
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.approvals import in_force_digest
@@ -23,7 +24,7 @@ from controlplane.portal.pages.asking import (
     show_asking,
 )
 from controlplane.portal.pages.changeform import topic_data
-from controlplane.portal.pages.frame import Caller, CsrfChecked, onwards
+from controlplane.portal.pages.frame import CsrfChecked, onwards
 from controlplane.portal.pages.specform import text_of
 from controlplane.portal.routes.clusters import carry_out, living
 from controlplane.portal.routes.topics import topics_seen

@@ -6,13 +6,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from controlplane.portal.access.bindings import Binding, role_of
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.access.tokens import INSTALLATION, Token
 from controlplane.portal.answers.clusters import in_utc
 from controlplane.portal.audit.entry import Outcome
 from controlplane.portal.audit.store import AuditBroken, AuditFilter
 from controlplane.portal.moments import Moment
-from controlplane.portal.pages.frame import Caller
 from controlplane.portal.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import Keyed, Once

@@ -9,13 +9,13 @@ from controlplane.anomalies.record import ANOMALIES_NOTED, noted_of
 from controlplane.commands import SwitchHealing
 from controlplane.notices.desk import NotifierNotFound
 from controlplane.notices.notifier import NotTold
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.anomalypages import behind, cursor_of
 from controlplane.portal.anomalyseries import measured
 from controlplane.portal.answers import clusters as answers
 from controlplane.portal.answers.anomalies import OPEN, anomalies_out, anomaly_out, chosen_anomalies, notifier_out
 from controlplane.portal.asked import came_before
 from controlplane.portal.auth import Actor
-from controlplane.portal.pages.frame import Caller
 from controlplane.portal.paging import MOST_ON_A_PAGE, After, Most, Turning, by_name
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import CommandId, Keyed, carry_out, living

@@ -28,6 +28,7 @@ from controlplane.database.latest import Subject
 from controlplane.dns.keeper import DNS_NAME
 from controlplane.handlers import Outcome
 from controlplane.portal.access.bindings import traits_of
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.answers import clusters as answers
@@ -39,7 +40,6 @@ from controlplane.portal.eventlog import told_of
 from controlplane.portal.feed import MAX_WAIT_S, RECHECK_EVERY_S, Feed
 from controlplane.portal.history import History, page_of
 from controlplane.portal.moveproposals import propose_rebalance
-from controlplane.portal.pages.frame import Caller
 from controlplane.portal.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
 from controlplane.portal.past import At, past_detail, past_of
 from controlplane.portal.problems import ApiError

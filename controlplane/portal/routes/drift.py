@@ -5,9 +5,9 @@ from fastapi import APIRouter
 from controlplane.converger.inhand import has_work
 from controlplane.drift.record import ask_for_audit
 from controlplane.portal.access.bindings import traits_of
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.answers.drift import asked_out, drift_out
-from controlplane.portal.pages.frame import Caller
 from controlplane.portal.routes.clusters import Keyed, living
 from controlplane.portal.schemas import clusters as api
 from controlplane.portal.schemas import drift as drift_api

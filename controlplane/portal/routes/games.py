@@ -4,9 +4,9 @@ from fastapi import APIRouter
 
 from controlplane.commands import EndGame, StartGame
 from controlplane.games.report import game_words, totals_of
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.auth import Actor
-from controlplane.portal.pages.frame import Caller
 from controlplane.portal.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import CommandId, living, spread

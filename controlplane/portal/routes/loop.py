@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
 from controlplane.commands import ClusterNotFound
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.answers.clusters import in_utc
@@ -18,7 +19,6 @@ from controlplane.portal.eventlog import Asked, Found, browse, told_of
 from controlplane.portal.eventstream import AT_ONCE, EVENT_STREAM, Watch, event_messages, grown
 from controlplane.portal.feed import MAX_WAIT_S
 from controlplane.portal.moments import Moment
-from controlplane.portal.pages.frame import Caller
 from controlplane.portal.pages.live import Tailer
 from controlplane.portal.problems import ApiError
 from controlplane.portal.schemas import clusters as api

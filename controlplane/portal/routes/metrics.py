@@ -9,8 +9,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import CollectorRegistry
 from starlette.responses import PlainTextResponse, Response
 
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.roles import Verb
-from controlplane.portal.pages.frame import Caller
 from controlplane.portal.schemas import clusters as api
 from controlplane.portal.services import Services
 from controlplane.telemetry.families import families

@@ -4,10 +4,10 @@ from fastapi import APIRouter
 
 from controlplane.commands import CancelRebalance, EvacuateBrokers, RebalanceCluster
 from controlplane.portal.access.bindings import traits_of
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.answers.moves import GIB, Moves, moves_asked, plan_out
 from controlplane.portal.auth import Actor
-from controlplane.portal.pages.frame import Caller
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import CommandId, carry_out, living
 from controlplane.portal.schemas import clusters as api

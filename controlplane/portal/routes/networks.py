@@ -6,9 +6,9 @@ from fastapi import APIRouter, Query
 
 from controlplane.networks.desk import NetworkStanding
 from controlplane.networks.pool import free_networks
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.auth import Actor
-from controlplane.portal.pages.frame import Caller
 from controlplane.portal.paging import MOST_ON_A_PAGE, Most, Turning, following
 from controlplane.portal.routes.clusters import CommandId
 from controlplane.portal.schemas import networks as api

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from fastapi import APIRouter, Request
 
 from controlplane.commands import CommandRefused
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.answers import clusters as answers
 from controlplane.portal.approvals import in_force_digest
 from controlplane.portal.asked import came_before
 from controlplane.portal.moveproposals import REBALANCE, is_still_so
-from controlplane.portal.pages.frame import Caller
 from controlplane.portal.paging import MOST_ON_A_PAGE, After, AfterId, Most, Turning, by_name, following
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import Keyed

@@ -7,10 +7,10 @@ from fastapi import APIRouter
 
 from controlplane.groups.resets import ResetOrder
 from controlplane.portal.access.bindings import traits_of
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.answers.resets import carried_out, plan_out, planned, wish_of
 from controlplane.portal.auth import Actor
-from controlplane.portal.pages.frame import Caller
 from controlplane.portal.routes.clusters import CommandId, living
 from controlplane.portal.schemas import clusters as api
 from controlplane.portal.schemas import resets as reset_api

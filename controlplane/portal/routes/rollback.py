@@ -2,8 +2,8 @@
 
 from fastapi import APIRouter
 
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.auth import Actor
-from controlplane.portal.pages.frame import Caller
 from controlplane.portal.paging import MOST_ON_A_PAGE, BelowNumber, Most, Turning
 from controlplane.portal.pullrequests import Asked
 from controlplane.portal.rollback import roll_back, rollback_of

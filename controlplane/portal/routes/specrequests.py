@@ -2,9 +2,9 @@
 
 from fastapi import APIRouter
 
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.answers import clusters as answers
 from controlplane.portal.auth import Actor
-from controlplane.portal.pages.frame import Caller
 from controlplane.portal.pullrequests import Asked
 from controlplane.portal.routes.clusters import CommandId
 from controlplane.portal.schemas import clusters as api

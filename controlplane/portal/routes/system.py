@@ -7,9 +7,9 @@ from fastapi import APIRouter, Request
 from starlette.responses import PlainTextResponse
 
 from controlplane.database.backup import BackupCorrupt
+from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.apidocument import api_document
-from controlplane.portal.pages.frame import Caller
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import Keyed
 from controlplane.portal.schemas import clusters as api

@@ -8,7 +8,8 @@ from controlplane.commands import Command, EndFault, InjectChaos
 from controlplane.deciders.chaos import CutFrom, Fault
 from controlplane.handlers import Outcome
 from controlplane.places import place_of
-from controlplane.view import ChaosView, ClusterView, InstanceView
+from controlplane.view import ChaosView, ClusterView
+from controlplane.views.instances import InstanceView
 from events.ids import derived_id
 from providers.base import CloudProvider
 from providers.harm import CannotHarm, Harm, HarmsVms, Manner, Way

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from controlplane.commands import CommandRefused
 from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.views.rebalances import RebalanceView
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, NodeChange

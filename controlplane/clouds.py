@@ -9,7 +9,8 @@ from controlplane.networks.serveraddresses import server_network
 from controlplane.places import place_of, places_of
 from controlplane.portal.placeoffers import PlaceOffer, PlacesOffered
 from controlplane.settings import Settings
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from providers.addedmachines import add_machines_of
 from providers.base import CloudProvider, ListsRegions, Place
 from providers.bootable import NextVm, TellsBootable

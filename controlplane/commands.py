@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from controlplane.specsource import SpecOrigin
+from controlplane.views.source import SpecOrigin
 from events.facts import FaultScored, OffsetPut
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE, Positions

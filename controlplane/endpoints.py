@@ -1,7 +1,8 @@
 """How clients find a cluster: which of its brokers are named to them, and at what addresses. Pure."""
 
 from controlplane.replacement import SERVING, Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 
 
 def listed_brokers(view: ClusterView) -> tuple[InstanceView, ...]:

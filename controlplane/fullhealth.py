@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from agent.wire import Report
 from controlplane.database.latest import LatestStore
 from controlplane.deciders.chaos import why_unhealthy
-from controlplane.members import service_on, services_on
 from controlplane.replacement import Phase
 from controlplane.reports import AGENT_REPORT
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
+from controlplane.views.members import service_on, services_on
 from planner.observed import KafkaSnapshot
 
 

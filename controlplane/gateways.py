@@ -16,7 +16,8 @@ from controlplane.kafka.gateway import KafkaGateway
 from controlplane.kafka.migrating_gateway import MigratingGateway
 from controlplane.kafka.zookeeper_gateway import ZooKeeperGateway, as_kafka_fault
 from controlplane.replacement import SERVING
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.zookeeper.authority import super_password
 from controlplane.zookeeper.ensemble import KazooEnsemble
 from controlplane.zookeeper.errors import ZooKeeperFault

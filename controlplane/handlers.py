@@ -62,9 +62,10 @@ from controlplane.policies.verdict import Verdict
 from controlplane.previews.plan import moved_parts, preview
 from controlplane.previews.topics import refuse_moved_topics
 from controlplane.reports import ReportSeen
-from controlplane.specsource import SYNCED, SourceRefusal, SpecOrigin, fact_of, is_news, refuse_declaration, source_name
+from controlplane.specsource import SYNCED, SourceRefusal, fact_of, is_news, refuse_declaration, source_name
 from controlplane.streams import cluster_stream
 from controlplane.view import ClusterView, empty_view
+from controlplane.views.source import SpecOrigin
 from events import facts
 from events.clock import Clock, utc_now
 from events.codec import encode

@@ -8,71 +8,19 @@ broker's instance and follows its phases, and nothing that is done to VMs is eve
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from controlplane.replacement import Phase
-
-if TYPE_CHECKING:
-    from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
+from controlplane.views.members import members_of, service_on
 
 FIRST_ID, LAST_ID = 100, 255
 """ZooKeeper's ids end at 255; those from 100 on are Kedge's, as of every server."""
 
-_SERVES = frozenset({Phase.DRAINING, Phase.LINGERING})
 _ARRIVED = frozenset({Phase.LAUNCHED, Phase.JOINED})
 
 
-def member_of(instance: "InstanceView") -> "InstanceView | None":
-    """The server on a broker's VM as an instance of its own, for as long as it is a member or may become one."""
-    member = instance.planned.member
-    if member is None or instance.member_gone:
-        return None
-    volume = replace(instance.planned.volumes[0], directory_id=member.directory_id)
-    planned = replace(
-        instance.planned,
-        service="zookeeper",
-        service_id=member.service_id,
-        volumes=(volume,),
-        heap_mib=member.heap_mib,
-        settings={},
-        config=None,
-        vm_address=True,
-        member=None,
-    )
-    return replace(
-        instance,
-        planned=planned,
-        # Whether its broker is being emptied is nothing to it.
-        phase=Phase.JOINED if instance.phase in _SERVES else instance.phase,
-        drained=False,
-        hosted=True,
-        starts=instance.member_starts,
-        reconfigured=0,
-        told=None,
-        told_heap_mib=instance.member_heap_mib,
-    )
-
-
-def service_key(key: str, service: str) -> str:
-    """`brokers-a-0.g1`, and of the server beside that broker `brokers-a-0.g1/zookeeper`: of `InstanceView.beside`."""
-    return f"{key}/{service}" if service else key
-
-
-def vm_of(name: str) -> str:
-    """The key of the VM that a service of this `service_key` runs on."""
-    return name.partition("/")[0]
-
-
-def service_on(instance: "InstanceView", service: str) -> "InstanceView | None":
-    """That service of its VM as an instance of its own, "" for what the VM was made for; None once it has left."""
-    if service in ("", instance.planned.service):
-        return instance
-    member = member_of(instance)
-    return member if member is not None and member.planned.service == service else None
-
-
-def named_service(view: "ClusterView", key: str, service: str) -> "InstanceView":
+def named_service(view: ClusterView, key: str, service: str) -> InstanceView:
     """The same, of who is known to have it. Raises LookupError."""
     found = service_on(view.instances[key], service)
     if found is None:
@@ -80,33 +28,7 @@ def named_service(view: "ClusterView", key: str, service: str) -> "InstanceView"
     return found
 
 
-def with_told(instance: "InstanceView", service: "InstanceView") -> "InstanceView":
-    """The VM once this service of it is told another start, or another heap."""
-    if not service.hosted:
-        return service
-    return replace(instance, member_starts=service.starts, member_heap_mib=service.told_heap_mib)
-
-
-def services_on(instance: "InstanceView") -> "tuple[InstanceView, ...]":
-    """All that runs on its VM, each as an instance of its own: itself, and the server beside it."""
-    member = member_of(instance)
-    return (instance,) if member is None else (instance, member)
-
-
-def kept_for_vote(instance: "InstanceView") -> tuple[str, ...]:
-    """What a voter needs of its VM, as `ClusterView.lost_volumes` names it: its volumes, or the directory of the server
-    on a broker's VM, also once that has left."""
-    planned = instance.planned
-    if instance.hosted:
-        return (planned.volumes[0].directory_id,)
-    return (planned.member.directory_id,) if planned.member is not None else tuple(v.key for v in planned.volumes)
-
-
-def members_of(instances: "Iterable[InstanceView]") -> "tuple[InstanceView, ...]":
-    return tuple(found for i in instances if (found := member_of(i)) is not None)
-
-
-def stays(view: "ClusterView", member: "InstanceView", wanted: Collection[str]) -> bool:
+def stays(view: ClusterView, member: InstanceView, wanted: Collection[str]) -> bool:
     """Whether it is to have a vote. `wanted` are the names of the nodes that are to be there.
 
     Once the next VM of its node has arrived, that one's server is to vote instead; after an abort the elder one's, as
@@ -126,19 +48,19 @@ def stays(view: "ClusterView", member: "InstanceView", wanted: Collection[str]) 
     return not newer and (member.node in wanted or member.phase is Phase.LAUNCHED)
 
 
-def votes(view: "ClusterView", member: "InstanceView") -> bool:
+def votes(view: ClusterView, member: InstanceView) -> bool:
     """Whether it has a vote, as far as is recorded."""
     voter = view.voters.get(member.service_id)
     return voter is not None and voter.directory_id == member.planned.volumes[0].directory_id
 
 
-def voting_on(view: "ClusterView", instances: "Iterable[InstanceView]") -> "tuple[InstanceView, ...]":
+def voting_on(view: ClusterView, instances: Iterable[InstanceView]) -> tuple[InstanceView, ...]:
     """The servers on the VMs of these brokers that have a vote, or are being given one."""
     asked = view.voter_change.voter.id if view.voter_change is not None else -1
     return tuple(m for m in members_of(instances) if votes(view, m) or m.service_id == asked)
 
 
-def next_member_id(view: "ClusterView", given: Collection[int]) -> int:
+def next_member_id(view: ClusterView, given: Collection[int]) -> int:
     """An id that nobody has, and that no broker was told of at another address: the next one after all that were ever
     given, from the first one again after the last. Raises `LookupError` when all are in use."""
     had = [i.planned.member.service_id for i in view.instances.values() if i.planned.member is not None]

@@ -10,7 +10,8 @@ from functools import lru_cache
 
 from controlplane.once import once
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from events.spec.model import PlaceSpec
 from providers.base import Place

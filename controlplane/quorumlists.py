@@ -4,9 +4,10 @@ A broker that has lost the leader asks only whom that list names (measured on 4.
 names them. So only brokers are told, beside the voters, of those who are about to relieve one at another address.
 """
 
-from controlplane.members import member_of
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
+from controlplane.views.members import member_of
 from controlplane.views.reliefs import is_waiting
 from events.facts import FoundingVoter
 

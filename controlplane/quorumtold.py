@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from controlplane.folds.volumes import is_unused
 from controlplane.quorumlists import list_for
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.zookeeper.migration import Knows
 from events.facts import FoundingVoter
 

@@ -6,14 +6,11 @@ Pause, resume, abort and drain are no changes of the spec: they stay open to eve
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from controlplane.view import ClusterView
+from controlplane.views.source import API, SpecOrigin, SpecSource
 from events import facts
 
-if TYPE_CHECKING:
-    from controlplane.view import ClusterView
-
-API = "api"
 _GIT = "git:"
 
 SYNCED = "Synced"
@@ -21,52 +18,6 @@ SYNCED = "Synced"
 NOT_DECLARED = "NotDeclared"
 SPEC_REFUSED = "SpecRefused"
 HISTORY_REWRITTEN = "HistoryRewritten"
-
-
-@dataclass(frozen=True, slots=True)
-class SpecOrigin:
-    """The address of a file in git at one commit. `author` is whom the commit names.
-
-    `signed_by` is the fingerprint of the listed key of theirs that signed it, "" where nobody checked that name.
-    """
-
-    source: str
-    repository: str
-    branch: str
-    path: str
-    commit: str
-    author: str
-    signed_by: str = ""
-
-    def is_same_file(self, other: "SpecOrigin") -> bool:
-        """Whether both are one file of one branch, whatever the commit."""
-        nobody = {"commit": "", "author": "", "signed_by": ""}
-        return replace(self, **nobody) == replace(other, **nobody)
-
-
-@dataclass(frozen=True, slots=True)
-class SpecSource:
-    """Who may change the spec of a cluster. `taken` is the stream version at which it came to this source."""
-
-    origin: SpecOrigin
-    since: datetime
-    taken: int
-
-    @property
-    def name(self) -> str:
-        return self.origin.source
-
-    @property
-    def is_git(self) -> bool:
-        return self.origin.source != API
-
-    @property
-    def address(self) -> str:
-        """Where a person changes it, in words."""
-        origin = self.origin
-        if not origin.path:
-            return f"`{origin.source}` (its file was not found yet)"
-        return f"`{origin.source}`: {origin.path} in {origin.repository}, branch {origin.branch}, {origin.commit[:7]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +39,12 @@ def binding_of(source: str) -> str:
     return source.removeprefix(_GIT) if source.startswith(_GIT) else ""
 
 
-def source_name(view: "ClusterView") -> str:
+def source_name(view: ClusterView) -> str:
     """`git:BINDING` or `api`."""
     return view.source.name if view.source is not None else API
 
 
-def changed(view: "ClusterView", e: facts.SourceChanged, at: datetime) -> "ClusterView":
+def changed(view: ClusterView, e: facts.SourceChanged, at: datetime) -> ClusterView:
     """The fold. What the source before said of the cluster is no longer about it."""
     origin = SpecOrigin(e.source, e.repository, e.branch, e.path, e.commit, e.author, e.signed_by)
     stays = source_name(view) == e.source
@@ -104,7 +55,7 @@ def changed(view: "ClusterView", e: facts.SourceChanged, at: datetime) -> "Clust
     return replace(view, source=SpecSource(origin, at, taken), conditions=conditions)
 
 
-def is_news(view: "ClusterView", reason: str, message: str) -> bool:
+def is_news(view: ClusterView, reason: str, message: str) -> bool:
     """Whether a report of the source changes the condition. The first commit without the file stays the one named."""
     known = view.conditions.get(SYNCED)
     if known is None:
@@ -127,7 +78,7 @@ def fact_of(origin: SpecOrigin, *, reason: str = "") -> facts.SourceChanged:
     )
 
 
-def refuse_declaration(view: "ClusterView", origin: SpecOrigin | None, *, is_change: bool) -> SourceRefusal | None:
+def refuse_declaration(view: ClusterView, origin: SpecOrigin | None, *, is_change: bool) -> SourceRefusal | None:
     """A spec comes from one place. The API may repeat what is in force; a file that is not in charge is told so."""
     comes_from = origin.source if origin is not None else API
     in_charge = source_name(view)
@@ -141,7 +92,7 @@ def refuse_declaration(view: "ClusterView", origin: SpecOrigin | None, *, is_cha
     return SourceRefusal("other-source", message, hand_over)
 
 
-def refuse_deletion(view: "ClusterView") -> SourceRefusal | None:
+def refuse_deletion(view: ClusterView) -> SourceRefusal | None:
     """A file that still declares the cluster would declare it anew: first the file goes, then a person deletes."""
     if view.source is None or not view.source.is_git:
         return None

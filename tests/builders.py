@@ -11,7 +11,8 @@ from controlplane.converger.observation import InventorySeen, Observation
 from controlplane.converger.verdict import Situation
 from controlplane.replacement import SERVING, Phase
 from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView, ConditionView, DrainView, InstanceView
+from controlplane.view import ClusterView, ConditionView, DrainView
+from controlplane.views.instances import InstanceView
 from events import facts
 from events.ids import ClusterUid
 from events.spec.document import load_documents

@@ -3,7 +3,8 @@
 from controlplane.commands import CommandRefused, ReplaceNode
 from controlplane.converger.moves.disks import directory_in
 from controlplane.places import place_of
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from planner.observed import KafkaSnapshot
 
 TOLD_APART = frozenset({"local"})

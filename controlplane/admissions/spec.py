@@ -10,7 +10,8 @@ from controlplane.folds.images import image_in, image_in_force
 from controlplane.footprint import bytes_per_pool
 from controlplane.kafka.features import METADATA, metadata_level_of
 from controlplane.places import place_named
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events.spec import problems as p
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions

@@ -8,8 +8,9 @@ from controlplane.agents.ledger import Release
 from controlplane.converger.inhand import has_work
 from controlplane.converger.windows import closed
 from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
 from controlplane.views.agents import AgentOrderView
+from controlplane.views.instances import InstanceView
 from events import facts
 from planner.rollout.windows import Freeze
 

@@ -12,7 +12,8 @@ from controlplane.anomalies.standing import ZONES
 from controlplane.converger.clouds.maintenance import MAINTENANCE
 from controlplane.converger.moves.placementwork import ground_of, topic_policy
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from planner.anomalies.hot import HotBroker
 from planner.anomalies.judge import Finding
 from planner.anomalies.kinds import Kind

@@ -14,7 +14,8 @@ from controlplane.converger.moves.placementwork import corrects, leaves_leaders
 from controlplane.converger.pausing import hold_on
 from controlplane.healingswitch import why_not
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from planner.anomalies.cooling import Cooling
 from planner.anomalies.judge import Finding, Standing
 from planner.anomalies.kinds import GRACE, Kind, State

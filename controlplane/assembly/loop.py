@@ -22,7 +22,8 @@ from controlplane.networks.serveraddresses import server_cidrs
 from controlplane.networks.setup import keeper_of
 from controlplane.observed.networks import NetworkAwaited
 from controlplane.settings import Settings
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events.clock import utc_now
 from providers.handover import handover_of
 from providers.lateness import unlisted_s

@@ -43,7 +43,8 @@ from controlplane.externals import external_brokers
 from controlplane.kafka.errors import KafkaRefused
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.movecap import cap_mib_per_s
-from controlplane.view import ClusterView, DrainView, InstanceView
+from controlplane.view import ClusterView, DrainView
+from controlplane.views.instances import InstanceView
 from events.ids import Epoch
 from planner.drain.request import Bandwidth, DrainRequest
 from planner.observed import KafkaSnapshot, TopicPartition

@@ -9,10 +9,11 @@ from controlplane.converger.quorum.ensemble import CLIENT_PORT
 from controlplane.converger.rolls.arrivals import CONTROLLER_PORT, start_id
 from controlplane.folds.growth import size_of
 from controlplane.folds.volumes import is_unused
-from controlplane.members import member_of
 from controlplane.quorumtold import is_told_nothing, quorum_told
 from controlplane.replacement import SERVING, Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
+from controlplane.views.members import member_of
 from events import facts
 
 REPORT_WITHIN_S = 120.0

@@ -22,7 +22,8 @@ from controlplane.externals import expected_externals, external_brokers
 from controlplane.healingswitch import findings_being_cured
 from controlplane.kafka.gates import Gate
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from planner.maintenance import FINDING as MAINTENANCE_FINDING
 from planner.observed import KafkaSnapshot
 from providers.harm import Harm

@@ -11,9 +11,10 @@ from controlplane.commands import CommandRefused, EndFault, InjectChaos
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.deciders.nodes import Asked, asked_by
 from controlplane.kafka.gates import is_following
-from controlplane.members import services_on
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
+from controlplane.views.members import services_on
 from events import facts
 from events.ids import derived_id
 from planner.observed import KafkaSnapshot

@@ -2,8 +2,9 @@
 
 from controlplane.commands import CommandRefused, DeleteCluster, TakeOverSource
 from controlplane.deciders.nodes import Asked
-from controlplane.specsource import SpecOrigin, fact_of, refuse_deletion, source_name
+from controlplane.specsource import fact_of, refuse_deletion, source_name
 from controlplane.view import ClusterView
+from controlplane.views.source import SpecOrigin
 from events import facts
 
 

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from controlplane.commands import CommandRefused, ConfirmLoss
 from controlplane.deciders.nodes import Asked, asked_by
 from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from planner.observed import KafkaSnapshot
 

@@ -22,10 +22,11 @@ from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.externals import expected_externals, external_brokers
 from controlplane.kafka.gates import Gate, is_following
-from controlplane.members import services_on, vm_of
 from controlplane.previews.moves import refuse_moved
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView, vm_of
+from controlplane.views.members import services_on
 from events import facts
 from events.ids import derived_id
 from planner.observed import KafkaSnapshot

@@ -12,8 +12,9 @@ from controlplane.commands import (
     TopicDeclared,
 )
 from controlplane.deciders.nodes import Asked, asked_by
-from controlplane.specsource import API, SourceRefusal
+from controlplane.specsource import SourceRefusal
 from controlplane.view import ClusterView
+from controlplane.views.source import API
 from controlplane.views.topics import TopicView
 from events import topic_facts as facts
 from events.spec import problems as p

@@ -9,7 +9,8 @@ from types import MappingProxyType
 
 from controlplane.endpoints import listed_brokers
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 
 Names = Mapping[str, frozenset[str]]
 """Name -> its addresses; empty: the name is to go."""

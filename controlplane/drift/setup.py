@@ -16,7 +16,8 @@ from controlplane.drift.record import DRIFTS
 from controlplane.fleets import FoldedFleet
 from controlplane.poller import Leadership, Poller
 from controlplane.settings import Settings
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from providers.audits import Audit
 from providers.base import CloudProvider, Place, Resources
 from providers.tf.audit import audit

@@ -5,8 +5,9 @@ from datetime import datetime
 
 from controlplane.folds.edits import Rules
 from controlplane.places import place_of
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
 from controlplane.views.images import ImageView
+from controlplane.views.instances import InstanceView
 from events import facts
 from events.image_facts import revision_name
 

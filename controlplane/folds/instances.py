@@ -11,7 +11,8 @@ from controlplane.folds import specorder as specorderfold
 from controlplane.folds.edits import Rules, change, close_intent, counted_anew, frozen, move, open_intent
 from controlplane.places import planned_place
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from providers.errors import NotPermitted
 

@@ -6,9 +6,9 @@ from datetime import datetime
 from types import MappingProxyType
 
 from controlplane.folds.edits import Rules, change
-from controlplane.members import vm_of
 from controlplane.replacement import Phase, require
 from controlplane.view import ClusterView, EvacuationView
+from controlplane.views.instances import vm_of
 from controlplane.views.restarts import ReplaceView, RollingRestartView
 from events import facts
 

@@ -13,9 +13,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from controlplane.folds.edits import Rules, frozen
-from controlplane.members import service_key, vm_of
 from controlplane.replacement import ALIVE
 from controlplane.view import ClusterView
+from controlplane.views.instances import service_key, vm_of
 from events import facts
 
 HOLDS_FOR = timedelta(seconds=30)

@@ -6,7 +6,8 @@ from datetime import datetime
 from controlplane.folds import settings as settingfold
 from controlplane.folds.edits import Rules, frozen
 from controlplane.quorumlists import heirs_to_tell, own_member
-from controlplane.view import ClusterView, InstanceView, VoterChangeView
+from controlplane.view import ClusterView, VoterChangeView
+from controlplane.views.instances import InstanceView
 from events import facts
 
 

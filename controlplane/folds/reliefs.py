@@ -5,7 +5,8 @@ from datetime import datetime
 
 from controlplane.folds.edits import change, frozen
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.views.reliefs import elders, is_waiting, may_start
 from events import facts
 

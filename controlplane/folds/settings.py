@@ -7,8 +7,10 @@ from types import MappingProxyType
 
 from controlplane.folds import nodes as nodefold
 from controlplane.folds.edits import Rules
-from controlplane.members import named_service, with_told
-from controlplane.view import ClusterView, InstanceView
+from controlplane.members import named_service
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
+from controlplane.views.members import with_told
 from controlplane.views.restarts import (
     Before,
     CanaryView,

@@ -5,8 +5,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from controlplane.folds.edits import Rules, close_intent, frozen, open_intent
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
 from controlplane.views.costtags import CostTagsView
+from controlplane.views.instances import InstanceView
 from events import facts
 
 

@@ -9,7 +9,8 @@ That a volume was attached says nothing of what is on it. A service that was sta
 acknowledged a record, whether anybody saw it join or not.
 """
 
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 
 

@@ -8,7 +8,8 @@ from controlplane.gitsync.board import HELD_BY_LEADER, Board, Standing
 from controlplane.gitsync.ledger import Ledger, read_ledger, record
 from controlplane.gitsync.signing import Signature
 from controlplane.handlers import CommandRefused
-from controlplane.specsource import API, binding_of
+from controlplane.specsource import binding_of
+from controlplane.views.source import API
 from events import facts
 from events.store import EventStore
 

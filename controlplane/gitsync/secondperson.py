@@ -13,8 +13,8 @@ from controlplane.previews.plan import preview
 from controlplane.previews.topics import topic_lines
 from controlplane.proposals.gitproposals import GitChange
 from controlplane.proposals.view import ProposalState, ProposalView
-from controlplane.specsource import SpecOrigin
 from controlplane.view import ClusterView, empty_view
+from controlplane.views.source import SpecOrigin
 from events.spec.conversion import to_data
 from events.spec.model import KafkaClusterDocument
 from events.spec.problems import Problem

@@ -35,12 +35,12 @@ from controlplane.specsource import (
     NOT_DECLARED,
     SPEC_REFUSED,
     SYNCED,
-    SpecOrigin,
     git_source,
     is_news,
     source_name,
 )
 from controlplane.view import ClusterView
+from controlplane.views.source import SpecOrigin
 from events import facts
 from events.clock import Clock
 from events.errors import EventsError, StreamConflict

@@ -23,8 +23,9 @@ from controlplane.portal.services import PortalServices, Proposals, Proposed
 from controlplane.portal.specs import Judged, Order, declare, judge
 from controlplane.proposals.book import ProposalBook, ProposalNotFound
 from controlplane.proposals.view import ProposalState, ProposalView
-from controlplane.specsource import API, binding_of
+from controlplane.specsource import binding_of
 from controlplane.view import ClusterView
+from controlplane.views.source import API
 from events import proposal_facts as facts
 from events.clock import Clock
 from events.spec.document import load_documents

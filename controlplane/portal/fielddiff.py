@@ -10,7 +10,8 @@ from controlplane.portal.pages.reported import Reported, asked_names, reported_r
 from controlplane.portal.services import PortalServices
 from controlplane.previews.plan import pending_rollout
 from controlplane.replacement import SERVING
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events.instance_facts import PlannedDisk
 from planner.observed import KafkaSnapshot
 from planner.rollout.desired import DesiredNode, desired_nodes

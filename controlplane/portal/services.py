@@ -49,7 +49,8 @@ from controlplane.proposals.view import ProposalView
 from controlplane.states.storage import ServedStates
 from controlplane.topicnames.index import TopicIndex
 from controlplane.topicplacement.sight import NoPlacements, Placements
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events.clock import Clock
 from events.engine import DatabaseTrouble
 from events.ids import ClusterUid, Epoch

@@ -19,8 +19,8 @@ from controlplane.previews.oldclients import old_clients_told
 from controlplane.previews.plan import Preview, combined_digest, preview
 from controlplane.previews.topics import topic_lines, topics_digest
 from controlplane.reports import AGENT_REPORT, reports_by_key
-from controlplane.specsource import API
 from controlplane.view import ClusterView
+from controlplane.views.source import API
 from events.ids import derived_id
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument

@@ -20,9 +20,9 @@ from controlplane.portal.schemas.rollbacks import TopicDeclarationsOut
 from controlplane.portal.services import PortalServices
 from controlplane.portal.specs import judge
 from controlplane.portal.topicdeclarations import NumberedTopic, topic_declarations, topic_declarations_out
-from controlplane.specsource import API
 from controlplane.streams import cluster_stream
 from controlplane.view import ClusterView
+from controlplane.views.source import API
 from controlplane.views.topics import TopicView
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument

@@ -6,7 +6,8 @@ The order is that of `controlplane.zookeeper.migration`; which controller leads,
 from collections.abc import Iterable, Sequence
 
 from controlplane.quorumtold import knows
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.zookeeper.migration import Knows
 from events.facts import PlannedInstance
 from events.spec.model import KafkaClusterDocument

@@ -18,7 +18,8 @@ from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaRefused
 from controlplane.kafka.features import METADATA, blocked_by, metadata_level_of
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from planner.observed import TopicPartition
 from tests.builders import a_document, a_situation, a_view, an_instance

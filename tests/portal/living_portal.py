@@ -42,11 +42,12 @@ from controlplane.portal.oidc.binding import OidcBinding
 from controlplane.portal.oidc.provider import Provider
 from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.portal.services import Fleet, PortalServices
-from controlplane.specsource import SpecOrigin, fact_of
+from controlplane.specsource import fact_of
 from controlplane.streams import cluster_stream
 from controlplane.topicplacement.keeper import PlacementKeeper
 from controlplane.topicplacement.sight import RecordedPlacements
 from controlplane.topicplacement.store import MemoryPlacementStore
+from controlplane.views.source import SpecOrigin
 from events import facts
 from events.clock import utc_now
 from events.envelope import Origin, Recorded

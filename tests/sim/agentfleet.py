@@ -18,7 +18,8 @@ from controlplane.database.latest import MemoryLatestStore
 from controlplane.freezes.keeper import FreezeKeeper
 from controlplane.reports import keep_report
 from controlplane.streams import cluster_stream
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from events.codec import encode
 from events.envelope import Origin, Recorded

@@ -16,7 +16,8 @@ import pytest
 from controlplane.commands import ReplaceNode
 from controlplane.converger.observation import InventorySeen
 from controlplane.deciders.nodes import replacement_asked
-from controlplane.view import ClusterView, ConditionView, InstanceView
+from controlplane.view import ClusterView, ConditionView
+from controlplane.views.instances import InstanceView
 from events import facts
 from providers.base import TerraformRun
 from providers.errors import AuthFailed, CloudUnavailable, ProviderError, QuotaExceeded

@@ -11,7 +11,7 @@ from controlplane.converger.loop import new_events
 from controlplane.converger.observe import FINDINGS_EVERY
 from controlplane.replacement import Phase
 from controlplane.streams import cluster_stream
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 from events import facts
 from events.envelope import Origin
 from tests.builders import a_document

@@ -10,7 +10,8 @@ from datetime import timedelta
 from controlplane.converger.clouds.rendering import place_of_intent
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.once import once
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.views.intents import IntentView
 from events import facts
 from providers.errors import NoCapacity

@@ -10,7 +10,8 @@ from datetime import datetime
 
 from controlplane.database.latest import LatestStore, Observation, Subject
 from controlplane.places import place_of
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events.ids import ClusterUid
 from providers.base import CloudProvider
 from providers.console import TellsConsole, tail

@@ -18,7 +18,7 @@ from controlplane.converger.rolls.tagging import tagged_step
 from controlplane.converger.verdict import Situation, StartRun, TerminateInstance, Verdict, act, record, wait
 from controlplane.observed.jobs import JobSeen
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 from controlplane.views.intents import IntentView
 from events import facts
 from providers.base import CloudInstance, InstanceState

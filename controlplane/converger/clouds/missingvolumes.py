@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from controlplane.converger.observation import InventorySeen
 from controlplane.places import place_of
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.views.intents import IntentView
 from providers.catalog import EPHEMERAL
 

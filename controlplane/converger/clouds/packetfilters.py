@@ -12,7 +12,8 @@ from datetime import datetime, timedelta
 from controlplane.converger.verdict import Situation
 from controlplane.replacement import Phase
 from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from events.ids import ClusterUid
 

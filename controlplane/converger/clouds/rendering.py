@@ -7,7 +7,8 @@ from controlplane.folds.edits import frozen
 from controlplane.folds.growth import size_of
 from controlplane.places import place_of, places_of
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.views.intents import IntentView
 from controlplane.views.reliefs import has_ties
 from events.facts import PlannedImage

@@ -8,7 +8,7 @@ from controlplane.converger.clouds.rendering import place_of_intent
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.verdict import Situation, TerminateInstance, Verdict, wait
 from controlplane.reports import ReportSeen
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 from controlplane.views.intents import IntentView
 from controlplane.views.reliefs import has_ties
 from providers.base import InstanceState

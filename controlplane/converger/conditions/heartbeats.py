@@ -7,7 +7,7 @@ from agent.wire import HeartbeatReport
 from controlplane.converger.verdict import Situation
 from controlplane.replacement import Phase
 from controlplane.reports import SILENT_AFTER_S
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 from events import facts
 from planner.heartbeats import HEARTBEAT_TOPIC
 

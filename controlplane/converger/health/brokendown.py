@@ -20,7 +20,8 @@ from controlplane.healingswitch import why_not
 from controlplane.places import place_of
 from controlplane.replacement import Phase
 from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from planner.anomalies.kinds import Kind
 from planner.breakdown import ASTRAY, LEAST, Broken, Manner, Surroundings, why_left

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from agent.wire import ServiceReport
 from controlplane.converger.verdict import Situation
-from controlplane.members import services_on
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
+from controlplane.views.members import services_on
 from planner.cure_checks import Evidence, Progress, recovery_words
 from planner.cure_table import RESTART_FAILED
 

@@ -7,7 +7,8 @@ from controlplane.converger.observation import InventorySeen
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.places import place_of, places_of
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 
 NOT_THERE = frozenset({Phase.REQUESTED, Phase.RETIRING})

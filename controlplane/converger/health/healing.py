@@ -25,10 +25,12 @@ from controlplane.converger.rolls.handovers import controller_gate, service_down
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.healingswitch import heals
 from controlplane.kafka.gates import Gate
-from controlplane.members import named_service, services_on
+from controlplane.members import named_service
 from controlplane.once import once
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
+from controlplane.views.members import services_on
 from events import facts
 from events.spec.model import KafkaClusterDocument
 from planner.anomalies.kinds import Kind

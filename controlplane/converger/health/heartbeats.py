@@ -13,7 +13,8 @@ from controlplane.converger.pausing import hold_on
 from controlplane.converger.verdict import ChangeTopics, Effect, Reassign, Situation, Verdict
 from controlplane.once import once
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from planner.heartbeats import HEARTBEAT_TOPIC, heartbeat_work
 
 ASK_AGAIN = timedelta(seconds=30)

@@ -11,7 +11,8 @@ from typing import Literal
 
 from controlplane.converger.verdict import Situation
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from planner.observed import BrokerSeen, KafkaSnapshot
 

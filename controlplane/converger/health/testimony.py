@@ -17,7 +17,7 @@ from datetime import datetime
 from agent.wire import DIRECTORY_LOST
 from controlplane.converger.rolls.arrivals import service_report, state_of
 from controlplane.converger.verdict import Situation
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 from planner.observed import KafkaSnapshot
 
 SESSION_S = 9.0

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from controlplane.converger.verdict import Situation
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from planner.drain.residual import residual
 from planner.hungmoves import may_take_back
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition

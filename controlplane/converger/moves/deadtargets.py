@@ -15,7 +15,7 @@ from controlplane.converger.health.healing import healing_policy, replacing_dead
 from controlplane.converger.verdict import Situation
 from controlplane.healingswitch import why_not
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 from events import facts
 from planner.anomalies.kinds import Kind
 from planner.cure_table import TARGET_DEAD

@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from planner.observed import KafkaSnapshot, LogDirSeen, LogDirsSeen
 
 

@@ -14,7 +14,8 @@ from controlplane.converger.verdict import ReelectController, Situation, Verdict
 from controlplane.externals import is_shared
 from controlplane.kafka.gates import Gate, is_following
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from planner.observed import KafkaSnapshot
 from planner.quantities import named

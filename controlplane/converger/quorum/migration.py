@@ -30,7 +30,8 @@ from controlplane.converger.verdict import (
 )
 from controlplane.converger.windows import closed_for
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.views.migration import MigrationView
 from controlplane.zookeeper import migration as steps
 from controlplane.zookeeper.migration import Blocked, Done, Knows, MigrationSeen, Start, Step, Stop

@@ -11,7 +11,7 @@ from agent.wire import ServiceReport
 from controlplane.converger.rolls.arrivals import controller_serves, service_report, start_id
 from controlplane.converger.verdict import Situation
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 from controlplane.views.migration import MigrationView
 from controlplane.zookeeper.migration import STATES, Knows, MigrationSeen
 from controlplane.zookeeper.registered import RegistrySeen

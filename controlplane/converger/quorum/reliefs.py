@@ -19,7 +19,8 @@ from controlplane.converger.rolls.handovers import is_orphaned, stop_for
 from controlplane.converger.verdict import Situation, Verdict, wait
 from controlplane.places import place_of
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.views.reliefs import elders, is_waiting
 from events import facts
 from planner.rollout.diff import NodeChange

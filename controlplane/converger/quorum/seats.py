@@ -5,11 +5,13 @@ from dataclasses import replace
 
 from controlplane.kafka.gates import Gate
 from controlplane.kafka.voters import Seat, Stranger, VoterStep, listed_enough, next_voter_change
-from controlplane.members import member_of, members_of, stays, votes, voting_on
+from controlplane.members import stays, votes, voting_on
 from controlplane.once import once
 from controlplane.quorumlists import known_to
 from controlplane.replacement import ALIVE, Phase
-from controlplane.view import FIRST_CONTROLLER_ID, ClusterView, InstanceView
+from controlplane.view import FIRST_CONTROLLER_ID, ClusterView
+from controlplane.views.instances import InstanceView
+from controlplane.views.members import member_of, members_of
 from controlplane.views.reliefs import is_waiting
 from planner.observed import KafkaSnapshot
 from planner.rollout.desired import desired_nodes

@@ -18,7 +18,8 @@ from controlplane.converger.running.restartlock import lock_first
 from controlplane.converger.running.restartsafety import restart_safety
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from events.spec.problems import counted
 

@@ -7,7 +7,7 @@ from controlplane.converger.verdict import Situation
 from controlplane.kafka.gates import Gate
 from controlplane.kafka.quorum import CAUGHT_UP_LAG
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 
 
 def stuck_controller_gate(situation: Situation, stuck: InstanceView) -> Gate:

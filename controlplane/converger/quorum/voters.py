@@ -25,7 +25,8 @@ from controlplane.kafka.gates import Gate, is_following
 from controlplane.kafka.voters import Seat, VoterStep, may_add, may_remove
 from controlplane.members import voting_on
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView, VoterChangeView
+from controlplane.view import ClusterView, VoterChangeView
+from controlplane.views.instances import InstanceView
 from events import facts
 from events.ids import intent_id
 from planner.observed import KafkaSnapshot

@@ -21,7 +21,8 @@ from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.externals import expected_brokers
 from controlplane.kafka.gates import broker_is_empty
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from planner.observed import KafkaSnapshot
 

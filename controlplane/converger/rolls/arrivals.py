@@ -14,9 +14,11 @@ from controlplane.converger.rolls.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.verdict import ReadConsole, Situation, StartPlanning, Verdict, record, wait
 from controlplane.externals import is_shared
 from controlplane.kafka.gates import is_following
-from controlplane.members import member_of, services_on, voting_on
+from controlplane.members import voting_on
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
+from controlplane.views.members import member_of, services_on
 from controlplane.zookeeper.migration import Knows
 from events import facts
 from events.ids import kafka_uuid

@@ -8,7 +8,8 @@ The others wait for it meanwhile, and are not late: no agent is told of a servic
 
 from controlplane.externals import is_shared
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 
 
 def is_unfounded(view: ClusterView) -> bool:

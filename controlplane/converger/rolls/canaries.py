@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from controlplane.converger.rolls.arrivals import state_of
 from controlplane.converger.verdict import Situation
 from controlplane.kafka.gates import is_following
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 from planner.observed import KafkaSnapshot
 
 

@@ -11,10 +11,12 @@ from controlplane.converger.rolls.drainrequests import request_drain
 from controlplane.converger.verdict import Situation, Unregister, Verdict, act, record, wait
 from controlplane.kafka.gates import Gate, broker_is_empty, hosts_nothing, is_following, may_stop_broker
 from controlplane.kafka.voters import majority
-from controlplane.members import members_of, voting_on
+from controlplane.members import voting_on
 from controlplane.places import by_place
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
+from controlplane.views.members import members_of
 from events import facts
 from events.ids import intent_id
 from planner.observed import KafkaSnapshot

@@ -15,7 +15,8 @@ from controlplane.converger.rolls.handovers import is_to_be_replaced_first
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.externals import expected_brokers
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from planner.observed import KafkaSnapshot
 

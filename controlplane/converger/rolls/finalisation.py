@@ -11,7 +11,8 @@ from controlplane.folds.images import awaits_image
 from controlplane.kafka.features import METADATA, Blocked, FeatureStep, metadata_level_of, next_feature_step
 from controlplane.kafka.gates import Gate, hosts_nothing
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from planner.observed import KafkaSnapshot
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, DrainView, InstanceView
+from controlplane.view import ClusterView, DrainView
+from controlplane.views.instances import InstanceView
 from events.ids import derived_id
 from planner.observed import BrokerSeen, KafkaSnapshot, LogDirSeen, LogDirsSeen
 

@@ -12,7 +12,8 @@ from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.once import once
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.views.intents import IntentView
 from events import facts
 from events.ids import intent_id

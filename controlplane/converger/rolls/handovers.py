@@ -21,10 +21,11 @@ from controlplane.converger.unavailability import may_go_away
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.externals import expected_externals
 from controlplane.kafka.gates import Gate, falling_without, may_stop_broker, may_stop_controller
-from controlplane.members import services_on
 from controlplane.quorumtold import is_told_to_stop
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
+from controlplane.views.members import services_on
 from events import facts
 from events.ids import intent_id
 from planner.observed import KafkaSnapshot

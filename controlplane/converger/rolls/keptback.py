@@ -14,11 +14,12 @@ from controlplane.converger.rolls.arrivals import start_id
 from controlplane.converger.rolls.overtaken import LastReport, somebody_has_gone
 from controlplane.converger.verdict import Situation
 from controlplane.folds.orders import HOLDS_FOR
-from controlplane.members import services_on, vm_of
 from controlplane.quorumtold import is_told_to_stop
 from controlplane.replacement import Phase
 from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView, vm_of
+from controlplane.views.members import services_on
 
 _RUNS = frozenset({"running", "starting"})
 

@@ -15,7 +15,7 @@ from controlplane.converger.rolls.replacements import replacement_step
 from controlplane.converger.verdict import Situation, Verdict, record
 from controlplane.folds.orders import HOLDS_FOR
 from controlplane.kafka.gates import Gate
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 from events import facts
 from planner.observed import KafkaSnapshot
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from controlplane.folds.growth import size_of
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from events.ids import kafka_uuid
 from planner.rollout.desired import DesiredNode

@@ -14,7 +14,8 @@ from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.converger.running.toldsettings import config_to_make, settings_to_make
 from controlplane.converger.verdict import Situation, Verdict, record
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from planner.rollout.desired import DesiredNode, desired_nodes
 from planner.rollout.diff import Change

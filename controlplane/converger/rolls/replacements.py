@@ -34,11 +34,13 @@ from controlplane.converger.verdict import Situation, SurgeAsk, SurgeShare, Verd
 from controlplane.folds.growth import size_of
 from controlplane.folds.images import outdated_image
 from controlplane.healingswitch import is_being_cured, why_not
-from controlplane.members import member_of, next_member_id
+from controlplane.members import next_member_id
 from controlplane.once import once
 from controlplane.places import place_of, place_to_stay_in, planned_place
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
+from controlplane.views.members import member_of
 from events import facts
 from events.ids import intent_id, kafka_uuid
 from planner.anomalies.kinds import Kind

@@ -11,7 +11,8 @@ from controlplane.externals import expected_brokers
 from controlplane.healingswitch import is_being_cured
 from controlplane.kafka.gates import Gate
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, Incumbent, NodeChange
 

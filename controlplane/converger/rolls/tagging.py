@@ -14,8 +14,8 @@ from controlplane.folds.tagging import tags_on
 from controlplane.observed.jobs import JobSeen
 from controlplane.places import place_of
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView
 from controlplane.views.costtags import CostTagsView
+from controlplane.views.instances import InstanceView
 from controlplane.views.intents import IntentView
 from events import facts
 from events.ids import intent_id

@@ -19,7 +19,8 @@ from controlplane.converger.running.settingwork import SettingWork, drift_work, 
 from controlplane.converger.unavailability import brokers_away
 from controlplane.converger.verdict import SetSettings, Situation, Verdict, record, wait
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.views.restarts import SettingStage
 from events import facts
 from events.ids import intent_id

@@ -14,7 +14,7 @@ from controlplane.converger.running.restartsafety import restart_safety
 from controlplane.converger.unavailability import brokers_away, most_away
 from controlplane.converger.verdict import Situation
 from controlplane.kafka.gates import falling_without_all
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import NodeChange
 

@@ -26,10 +26,12 @@ from controlplane.converger.running.restartlock import give_back, lock_first
 from controlplane.converger.running.restartsafety import restart_safety
 from controlplane.converger.running.toldsettings import all_told, needs_restart, where_silent
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.members import named_service, service_on
+from controlplane.members import named_service
 from controlplane.once import once
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
+from controlplane.views.members import service_on
 from controlplane.views.restarts import RestartView, RollingRestartView
 from events import facts
 from events.spec.problems import counted

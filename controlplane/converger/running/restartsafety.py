@@ -16,7 +16,7 @@ from controlplane.converger.rolls.handovers import broker_gate, controller_gate,
 from controlplane.converger.unavailability import may_go_away
 from controlplane.converger.verdict import Situation, Wait
 from controlplane.kafka.gates import Gate, below_min_isr, falling_without
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 from planner.observed import KafkaSnapshot, PartitionSeen
 
 

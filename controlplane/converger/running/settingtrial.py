@@ -16,7 +16,7 @@ from controlplane.converger.running.settingwords import READ_BACK_S, words
 from controlplane.converger.running.settingwork import SettingWork, setting_work
 from controlplane.converger.verdict import SetSettings, Situation, Verdict, record, wait
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 from controlplane.views.restarts import SettingChangeView, SettingStage
 from events import facts
 from planner.observed import KafkaSnapshot

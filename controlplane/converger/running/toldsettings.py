@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.views.restarts import SettingStage
 from events.spec.model import KafkaClusterDocument
 from events.spec.settings import shape_defaults

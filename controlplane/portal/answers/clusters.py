@@ -26,7 +26,8 @@ from controlplane.portal.trouble import why
 from controlplane.previews.plan import Preview, pending_rollout
 from controlplane.replacement import SERVING, Phase
 from controlplane.reports import ReportSeen, reports_by_key
-from controlplane.view import ChaosView, ClusterView, InstanceView
+from controlplane.view import ChaosView, ClusterView
+from controlplane.views.instances import InstanceView
 from events.envelope import Recorded
 from events.spec.conversion import to_data
 from events.spec.problems import Problem

@@ -16,7 +16,8 @@ from controlplane.portal.answers.clusters import AgentSeen
 from controlplane.portal.pages.frame import page
 from controlplane.portal.services import PortalServices, Services
 from controlplane.reports import AGENT_REPORT
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
 

@@ -27,7 +27,8 @@ from controlplane.portal.routes.clusters import agents_of_cluster, living
 from controlplane.portal.routes.topics import is_recorded, topics_seen
 from controlplane.portal.services import Services
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from planner.asked import Origin
 from planner.observed import KafkaSnapshot
 

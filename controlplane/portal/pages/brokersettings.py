@@ -18,7 +18,8 @@ from controlplane.portal.pages.reported import told_settings
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.routes.looks import broker_of, dependents_seen
 from controlplane.portal.services import Services
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from planner.asked import Origin, ValueSeen
 
 router = APIRouter(prefix="/clusters/{name}/brokers/{broker}", tags=["pages"], include_in_schema=False)

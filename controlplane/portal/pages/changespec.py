@@ -41,8 +41,9 @@ from controlplane.portal.routes.clusters import living
 from controlplane.portal.schemas.sources import PullRequestOut
 from controlplane.portal.services import PortalServices, Services
 from controlplane.portal.specs import Judged, judge
-from controlplane.specsource import API, SourceRefusal, refuse_declaration
+from controlplane.specsource import SourceRefusal, refuse_declaration
 from controlplane.view import ClusterView
+from controlplane.views.source import API
 from events.spec.conversion import shortest_data
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events.spec.setting_table import newest_known
 from events.spec.setting_values import reads_alike
 from planner.observed import SettingSeen, SettingsSeen

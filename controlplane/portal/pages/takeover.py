@@ -20,8 +20,9 @@ from controlplane.portal.pages.asking import Asking, YesForm, asked_and_answered
 from controlplane.portal.pages.frame import CsrfChecked, onwards
 from controlplane.portal.routes.sources import handed_over
 from controlplane.portal.services import PortalServices, Services
-from controlplane.specsource import API, binding_of, git_source, source_name
+from controlplane.specsource import binding_of, git_source, source_name
 from controlplane.view import ClusterView
+from controlplane.views.source import API
 
 router = APIRouter(
     prefix="/clusters/{name}/take-over", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked]

@@ -44,7 +44,8 @@ from controlplane.portal.schemas.clusters import AcceptedOut
 from controlplane.portal.services import PortalServices, Services
 from controlplane.replacement import Phase
 from controlplane.reports import keep_report, last_report
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.zookeeper.authority import super_digest, super_password
 from events.ids import ClusterUid, IntentId, NodeName
 

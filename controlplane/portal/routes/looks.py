@@ -15,7 +15,8 @@ from controlplane.portal.routes.clusters import living
 from controlplane.portal.schemas import clusters as api
 from controlplane.portal.schemas import looks as look_api
 from controlplane.portal.services import PortalServices, Services
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from planner.observed import KafkaSnapshot
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["topics"])

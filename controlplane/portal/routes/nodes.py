@@ -26,7 +26,7 @@ from controlplane.previews.plan import pending_rollout
 from controlplane.replacement import Phase
 from controlplane.reports import AGENT_REPORT, reports_by_key
 from controlplane.streams import cluster_stream
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["nodes"])
 

@@ -11,7 +11,8 @@ from controlplane.portal.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turn
 from controlplane.portal.routes.clusters import CommandId, Keyed, spread
 from controlplane.portal.schemas import clusters as api
 from controlplane.portal.services import PortalServices, Services
-from controlplane.specsource import API, binding_of, git_source
+from controlplane.specsource import binding_of, git_source
+from controlplane.views.source import API
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["sources"])
 

@@ -5,7 +5,8 @@ from datetime import datetime
 
 from controlplane.cluster import evolve
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from events.codec import encode
 from events.envelope import Recorded

@@ -5,19 +5,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from controlplane.replacement import Phase
-from controlplane.view import (
-    ChaosView,
-    ClusterView,
-    DrainView,
-    EvacuationView,
-    InstanceView,
-    MovesView,
-    VoterChangeView,
-)
+from controlplane.view import ChaosView, ClusterView, DrainView, EvacuationView, MovesView, VoterChangeView
 from controlplane.views.agents import AgentOrderView
 from controlplane.views.costtags import CostTagsView
 from controlplane.views.games import GameView, PlayedView
 from controlplane.views.healing import DemotionView
+from controlplane.views.instances import InstanceView
 from controlplane.views.intents import IntentView
 from controlplane.views.rebalances import RebalanceView
 from controlplane.views.resets import ResetView

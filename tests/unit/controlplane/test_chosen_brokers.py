@@ -13,8 +13,9 @@ from controlplane.deciders.rebalances import rebalance_asked
 from controlplane.folds.rebalances import RULES
 from controlplane.previews.moves import placement_of, refuse_moved
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, EvacuationView, InstanceView
+from controlplane.view import ClusterView, EvacuationView
 from controlplane.views.healing import DemotionView
+from controlplane.views.instances import InstanceView
 from controlplane.views.rebalances import RebalanceView
 from controlplane.views.restarts import ReplaceView
 from events import facts

@@ -8,7 +8,8 @@ import pytest
 
 from controlplane.previews.costs import Bill, PlanCost, drain_crossing, monthly_bill, plan_cost, surge_cost
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView, empty_view
+from controlplane.view import ClusterView, empty_view
+from controlplane.views.instances import InstanceView
 from events.spec.model import KafkaClusterDocument
 from planner.observed import BrokerSeen, KafkaSnapshot, PartitionSeen, TopicPartition
 from planner.rollout.diff import Change

@@ -18,7 +18,8 @@ from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.disks import read_disks
 from controlplane.kafka.gates import broker_is_empty
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.views.intents import IntentView
 from controlplane.views.restarts import ReplaceView
 from events import facts

@@ -20,11 +20,12 @@ from controlplane.converger.running.restartsafety import restart_safety
 from controlplane.converger.unavailability import brokers_away
 from controlplane.converger.verdict import Situation, Verdict
 from controlplane.deciders.nodes import asked_for, restart_asked
-from controlplane.members import member_of, service_on, services_on
 from controlplane.previews.plan import HEAP_RESTARTS, preview
 from controlplane.replacement import Phase
 from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
+from controlplane.views.members import member_of, service_on, services_on
 from events import facts
 from planner.healing import Cure
 from planner.observed import QuorumSeen, VoterSeen

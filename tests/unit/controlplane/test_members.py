@@ -14,13 +14,14 @@ from controlplane.converger.rolls.arrivals import arrival_step
 from controlplane.converger.rolls.departures import departure_step
 from controlplane.folds.quorum import RULES
 from controlplane.gateways import roll_of
-from controlplane.members import FIRST_ID, LAST_ID, member_of, next_member_id
+from controlplane.members import FIRST_ID, LAST_ID, next_member_id
 from controlplane.portal.answers.clusters import AgentSeen, instance_out
 from controlplane.portal.documents import offer
 from controlplane.portal.schemas.clusters import BesideOut
 from controlplane.previews.plan import preview
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView
+from controlplane.views.members import member_of
 from events import facts
 from events.ids import ClusterUid, Epoch
 from events.spec.positions import NOWHERE

@@ -23,7 +23,8 @@ from controlplane.previews.placemoves import pools_that_move
 from controlplane.previews.plan import preview
 from controlplane.replacement import Phase
 from controlplane.streams import cluster_stream
-from controlplane.view import ClusterView, InstanceView, empty_view
+from controlplane.view import ClusterView, empty_view
+from controlplane.views.instances import InstanceView
 from controlplane.views.intents import IntentView
 from controlplane.views.losses import LossesView
 from events import facts

@@ -9,7 +9,8 @@ from controlplane.converger.documents import document_for
 from controlplane.converger.loop import new_events
 from controlplane.folds.volumes import is_unused, was_started
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from events.envelope import Recorded
 from tests.builders import BEFORE, NODES, NOW, a_view, an_instance

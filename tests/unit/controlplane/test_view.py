@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 from tests.builders import NODES, a_view, an_instance
 
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from planner.rollout.desired import desired_nodes
 from tests.builders import a_document, a_view, a_volume, an_instance
 

@@ -7,7 +7,7 @@ import pytest
 from controlplane.converger.rolls.arrivals import arrival_step, founding_step, loss_step, start_id
 from controlplane.converger.verdict import ReadConsole
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 from events import facts
 from planner.observed import QuorumSeen, VoterSeen
 from tests.builders import (

@@ -15,7 +15,7 @@ from controlplane.converger.rolls.arrivals import arrival_step
 from controlplane.converger.running.restarts import restart_in_hand_step
 from controlplane.converger.verdict import Situation, Verdict
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 from controlplane.views.restarts import Before, RestartView
 from events import facts
 from planner.cure_table import RESTART_FAILED, TARGET_DEAD

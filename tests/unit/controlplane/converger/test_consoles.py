@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 
 from controlplane.converger.clouds.consoles import CONSOLE, keep_console, without_secrets
 from controlplane.database.latest import MemoryLatestStore, Observation, Subject
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events.ids import ClusterUid
 from providers.console import LAST_BYTES
 from providers.errors import CloudUnavailable

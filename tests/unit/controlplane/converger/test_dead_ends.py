@@ -11,7 +11,7 @@ from controlplane.converger.rolls.replacements import replacement_step
 from controlplane.converger.rolls.succession import drain_lost, superseded
 from controlplane.converger.verdict import CancelMoves, Reassign, Situation
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 from controlplane.views.restarts import ReplaceView
 from events import facts
 from planner.healing import Cure, PastCure

@@ -10,7 +10,8 @@ from controlplane.converger.deletion import STOP_WITHIN_S, deletion_step
 from controlplane.converger.rolls.abortion import abortion_step, revertible
 from controlplane.converger.verdict import Verdict
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from events.ids import intent_id
 from planner.observed import LogDirsSeen

@@ -9,7 +9,7 @@ import pytest
 from controlplane.converger.rolls.departures import departure_step
 from controlplane.converger.verdict import Unregister, Verdict
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 from events import facts
 from planner.observed import KafkaSnapshot
 from tests.builders import BEFORE, NOW, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance

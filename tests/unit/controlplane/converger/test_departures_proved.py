@@ -11,7 +11,7 @@ from controlplane.converger.rolls.departures import departure_step, linger_left_
 from controlplane.converger.verdict import Unregister, Verdict
 from controlplane.replacement import Phase
 from controlplane.reports import ReportSeen
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 from events import facts
 from events.ids import intent_id
 from planner.observed import VoterSeen

@@ -9,7 +9,7 @@ from controlplane.converger.rolls.handovers import handover_step, sick_broker_ga
 from controlplane.converger.rolls.replacements import replacement_step
 from controlplane.converger.verdict import Situation, Verdict
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView
+from controlplane.views.instances import InstanceView
 from controlplane.views.restarts import ReplaceView
 from events import facts
 from tests.builders import BEFORE, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance

@@ -9,7 +9,8 @@ import pytest
 from controlplane.converger.quorum.protocol import brokers_after, goes_back, knows_protocol
 from controlplane.converger.rolls.replacements import replacement_step
 from controlplane.converger.verdict import Verdict
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from tests.builders import BEFORE, NODES, a_situation, a_snapshot, a_view, a_zookeeper_document, an_instance
 

@@ -11,7 +11,8 @@ from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.verdict import Verdict
 from controlplane.replacement import Phase
 from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView, ConditionView, InstanceView
+from controlplane.view import ClusterView, ConditionView
+from controlplane.views.instances import InstanceView
 from tests.builders import BEFORE, NOW, a_report, a_situation, a_view, an_instance
 
 VIEW = a_view()

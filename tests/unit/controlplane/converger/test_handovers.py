@@ -11,7 +11,8 @@ from controlplane.converger.verdict import Verdict
 from controlplane.previews.plan import ONE_CONTROLLER, preview
 from controlplane.replacement import Phase
 from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.views.restarts import ReplaceView
 from events import facts
 from planner.observed import PartitionSeen, QuorumSeen, VoterSeen

@@ -24,9 +24,10 @@ from controlplane.converger.verdict import (
 from controlplane.database.latest import MemoryLatestStore
 from controlplane.kafka.throttle import ThrottlePlan
 from controlplane.replacement import Phase
-from controlplane.view import InstanceView, MovesView
+from controlplane.view import MovesView
 from controlplane.views.healing import SwitchView
 from controlplane.views.hungmoves import DeposedController
+from controlplane.views.instances import InstanceView
 from events import facts
 from events.ids import ClusterUid
 from planner.healing import Cure, PastCure

@@ -16,7 +16,8 @@ from controlplane.folds.edits import frozen
 from controlplane.folds.orders import UNJUDGED
 from controlplane.replacement import Phase
 from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.views.restarts import Before, RestartView
 from events import facts
 from tests.builders import NOW, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance

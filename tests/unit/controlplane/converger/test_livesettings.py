@@ -17,7 +17,8 @@ from controlplane.converger.running.settingwork import drift_work, setting_work
 from controlplane.converger.running.toldsettings import config_to_make, settings_to_make
 from controlplane.converger.verdict import SetSettings, Situation
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.views.restarts import SettingChangeView, SettingRefusal, SettingStage
 from events import facts
 from planner.observed import PartitionSeen, SettingSeen

@@ -14,7 +14,8 @@ from controlplane.converger.rolls.overtaken import SILENT_AFTER, somebody_has_go
 from controlplane.converger.verdict import wait
 from controlplane.replacement import Phase
 from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from tests.builders import BEFORE, NOW, a_document, a_report, a_situation, a_snapshot, a_view, an_instance
 from tests.unit.controlplane.cohosted import B1, a_sharing_view
@@ -66,7 +67,7 @@ def test_of_two_services_on_a_vm_those_that_were_told_are_late(told: tuple[str, 
 
 
 def _services(view: ClusterView) -> list[InstanceView]:
-    from controlplane.members import services_on
+    from controlplane.views.members import services_on
 
     return list(services_on(view.instances[B1]))
 

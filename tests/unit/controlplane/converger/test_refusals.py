@@ -14,7 +14,8 @@ from controlplane.converger.verdict import Situation, wait
 from controlplane.folds.instances import RULES
 from controlplane.forpeople import is_for_a_person
 from controlplane.replacement import Phase
-from controlplane.view import ConditionView, InstanceView
+from controlplane.view import ConditionView
+from controlplane.views.instances import InstanceView
 from events import facts
 from events.spec.model import KafkaClusterDocument
 from planner.rollout.desired import DesiredNode, desired_nodes

@@ -18,7 +18,8 @@ from controlplane.converger.running.restarts import restart_step
 from controlplane.previews.plan import preview
 from controlplane.quorumlists import known_to, list_for
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.views.intents import IntentView
 from controlplane.views.reliefs import may_start
 from controlplane.views.restarts import Before, ReplaceView, RestartView

@@ -9,7 +9,8 @@ import pytest
 
 from controlplane.converger.running.restarts import restart_in_hand_step, restart_step
 from controlplane.converger.verdict import Allowance, Situation, Verdict
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.views.restarts import Before, CanaryView, ReplaceView, RestartView, RollingRestartView
 from events import facts
 from planner.observed import QuorumSeen, VoterSeen

@@ -14,10 +14,11 @@ from controlplane.converger.quorum.voters import voter_step
 from controlplane.converger.rolls.departures import departure_step
 from controlplane.converger.running.restartlock import give_back
 from controlplane.converger.verdict import ReleaseRestartLock, Situation, TakeRestartLock, Verdict
-from controlplane.members import member_of, members_of
 from controlplane.previews.plan import preview
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
+from controlplane.views.members import member_of, members_of
 from events import facts
 from planner.observed import KafkaSnapshot, PartitionSeen, QuorumSeen, VoterSeen
 from planner.rollout.desired import desired_nodes

@@ -17,8 +17,9 @@ from controlplane.converger.verdict import Verdict
 from controlplane.deciders.chaos import Fault
 from controlplane.kafka.gates import Gate
 from controlplane.replacement import Phase
-from controlplane.view import ChaosView, ClusterView, InstanceView
+from controlplane.view import ChaosView, ClusterView
 from controlplane.views.external import ExternalBrokerView, ExternalView
+from controlplane.views.instances import InstanceView
 from controlplane.views.restarts import Before, ReplaceView, RestartView, RollingRestartView
 from events import facts
 from planner.healing import Cure, PastCure

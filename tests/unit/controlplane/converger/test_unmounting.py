@@ -11,7 +11,8 @@ from controlplane.converger.clouds.unmounting import UNMOUNT_WITHIN_S
 from controlplane.converger.verdict import StartRun, TerminateInstance, Verdict
 from controlplane.replacement import Phase
 from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from controlplane.views.intents import IntentView
 from providers.base import InstanceState
 from tests.builders import NOW, a_cloud_instance, a_report, a_situation, a_view, a_volume, an_instance, an_inventory

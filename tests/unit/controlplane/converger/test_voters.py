@@ -20,7 +20,8 @@ from controlplane.converger.verdict import AddVoter, RemoveVoter, Verdict
 from controlplane.deciders.nodes import replacement_asked
 from controlplane.previews.plan import preview
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView, VoterChangeView
+from controlplane.view import ClusterView, VoterChangeView
+from controlplane.views.instances import InstanceView
 from controlplane.views.intents import IntentView
 from events import facts
 from events.envelope import Recorded

@@ -16,7 +16,8 @@ from controlplane.previews.plan import (
     preview,
 )
 from controlplane.replacement import Phase
-from controlplane.view import ClusterView, InstanceView, empty_view
+from controlplane.view import ClusterView, empty_view
+from controlplane.views.instances import InstanceView
 from events.envelope import Recorded
 from events.spec.conversion import to_data
 from events.spec.document import load_documents

@@ -9,7 +9,8 @@ from fastapi.testclient import TestClient
 from controlplane.portal.access.bindings import Binding
 from controlplane.portal.access.roles import Role
 from controlplane.portal.app import create_app
-from controlplane.specsource import SpecOrigin, fact_of
+from controlplane.specsource import fact_of
+from controlplane.views.source import SpecOrigin
 from tests.unit.controlplane.gitsync.git_house import LARGER, GitHouse, binding
 from tests.unit.controlplane.portal.portal_house import House, three_brokers
 from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS

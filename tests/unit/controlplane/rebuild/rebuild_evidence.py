@@ -8,7 +8,8 @@ from agent.wire import Document
 from controlplane.converger.documents import document_for
 from controlplane.rebuild.evidence import DeclaredSpec, Evidence, FoundCluster, FoundVm
 from controlplane.replacement import SERVING, Phase
-from controlplane.view import ClusterView, InstanceView
+from controlplane.view import ClusterView
+from controlplane.views.instances import InstanceView
 from events import facts
 from events.ids import ClusterUid, kafka_uuid
 from events.spec.model import KafkaClusterDocument

@@ -3,7 +3,7 @@ unknown, never 0."""
 
 from collections.abc import Iterable
 
-from providers.catalog import catalog
+from providers.catalogs import catalog
 from providers.errors import PlaceUnknown
 from providers.givenmachines import GivenMachine
 

@@ -8,7 +8,7 @@ import socket
 
 from controlplane.doors import CannotListen, tcp_socket
 from controlplane.settings import Settings
-from providers.local.network import GATEWAY
+from providers.local.ranges import GATEWAY
 
 _IP_FREEBIND = 15
 """ip(7): an address that nobody has yet; the bridge comes with the first VM."""

@@ -22,8 +22,8 @@ from planner.observed import KafkaSnapshot
 from planner.rollout.desired import DEFAULT_HEAP_MIB
 from providers.base import Place
 from providers.bootable import NextVm
-from providers.catalog import catalog
 from providers.catalogfile import catalog_file
+from providers.catalogs import catalog
 from providers.costtags import misfit
 from providers.givenmachines import differing, given_by_pool
 from providers.registry import names

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from events.spec.releases import as_numbers, rolled_here
-from providers.catalog import catalog
+from providers.catalogs import catalog
 from providers.errors import PlaceUnknown
 from providers.offers import MachineOffer
 from providers.pricebook import PriceBook

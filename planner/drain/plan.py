@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.drain.certificate import Certificate, certificate_from
+from planner.drain.plan_format1 import as_format2
 from planner.drain.selection import Deferred
 from planner.engines import Engine as Engine
 from planner.observed import TopicPartition
@@ -149,9 +150,7 @@ def plan_document(plan: DrainPlan) -> dict[str, Any]:
 def plan_from(document: Mapping[str, Any]) -> DrainPlan:
     """The inverse of `plan_document`; raises KeyError, TypeError or ValueError."""
     if document["format"] == 1:
-        from planner.drain.plan_format1 import plan_from_format1
-
-        return plan_from_format1(document)
+        return plan_from(as_format2(document))
     if document["format"] != FORMAT:
         raise ValueError(f"format {document['format']!r}, this release reads 1 and {FORMAT}")
     log_dirs = {int(n): tuple(map(str, paths)) for n, *paths in document.get("log_dirs", ())}

@@ -9,36 +9,32 @@ from typing import Any
 
 from planner.drain.certificate import Certificate
 from planner.drain.model.measures import Measure, Measures
-from planner.drain.plan import DrainPlan, Move, Port, deferred_from, engine_from
 
 _SLOTS = 100
 _REACHED = 0.8
 """Share of a throttle that format 1 counted on."""
 
 
-def plan_from_format1(document: Mapping[str, Any]) -> DrainPlan:
-    """Raises KeyError, TypeError, ValueError or IndexError when it is none."""
-    rows = [Move(t, int(p), tuple(b), tuple(a), int(n)) for t, p, b, a, n in document["moves"]]
+def as_format2(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The same plan as a document of format 2. Raises KeyError, TypeError, ValueError or IndexError when it is none."""
+    rows = [[t, p, before, after, size, None] for t, p, before, after, size in document["moves"]]
     batches = [[int(i) for i in moves] for moves, _, _ in document["batches"]]
     if sorted(i for batch in batches for i in batch) != list(range(len(rows))):
         raise ValueError("its moves are not in exactly one batch each")
-    ends = [sum(len(b) for b in batches[: n + 1]) for n in range(len(batches))]
-    return DrainPlan(
-        drain_id=str(document["drain_id"]),
-        cluster_uid=str(document["cluster_uid"]),
-        engine=engine_from(document["engine"]),
-        round=int(document["round"]),
-        moves=tuple(rows[i] for batch in batches for i in batch),
-        checkpoints=tuple(ends),
-        into=_ports(document["follower_throttle"]),
-        out=_ports(document["leader_throttle"]),
-        deferred=deferred_from(document["deferred"]),
-        certificate=_certificate(document["certificate"]),
-    )
+    kept = ("drain_id", "cluster_uid", "engine", "round", "deferred")
+    return {
+        **{name: document[name] for name in kept},
+        "format": 2,
+        "moves": [rows[i] for batch in batches for i in batch],
+        "checkpoints": [sum(len(b) for b in batches[: n + 1]) for n in range(len(batches))],
+        "into": _ports(document["follower_throttle"]),
+        "out": _ports(document["leader_throttle"]),
+        "certificate": _certificate(document["certificate"]).document(),
+    }
 
 
-def _ports(rates: Mapping[str, Any]) -> dict[int, Port]:
-    return {int(b): Port(_SLOTS, int(rate * _REACHED), int(rate), 0) for b, rate in rates.items()}
+def _ports(rates: Mapping[str, Any]) -> dict[str, list[int]]:
+    return {broker: [_SLOTS, int(rate * _REACHED), int(rate), 0] for broker, rate in rates.items()}
 
 
 def _certificate(told: Mapping[str, Any]) -> Certificate:

@@ -21,7 +21,7 @@ from providers.local.launch import package_path
 from providers.local.layout import REGIONS, Layout, layout_of, parse_instance_id
 from providers.local.ledger import Ledger, claims_dir
 from providers.local.machine import Machines, power_cut
-from providers.local.network import RANGES, NetworkName, name_of
+from providers.local.ranges import RANGES, NetworkName, name_of
 from providers.local.record import locked
 from providers.local.traces import count_strangers, read_agent_traces, read_spent_generations
 from providers.notices import MaintenanceNotice, NoticeKind

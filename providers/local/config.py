@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from providers.local.network import NetworkName
+from providers.local.ranges import NetworkName
 from providers.local.record import read_record, write_record
 
 AGENT_COMMAND = ("{python}", "-m", "agent.init", "--root", "{vm_dir}")

@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 
 from providers.errors import NoCapacity, ResourceConflict
-from providers.local.network import RANGES
+from providers.local.ranges import RANGES
 from providers.local.record import Record, locked, read_record, write_record
 
 CLAIMS = "KEDGE_LOCAL_CLAIMS"

@@ -25,7 +25,6 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from providers.errors import CloudUnavailable
-from providers.local.network import GATEWAY
 from providers.local.nftables import (
     Chain,
     Hook,
@@ -38,6 +37,7 @@ from providers.local.nftables import (
     to_address,
     under_own_address,
 )
+from providers.local.ranges import GATEWAY
 
 DEVICE = "eth0"
 

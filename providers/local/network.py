@@ -10,21 +10,10 @@ The address itself says which network it is of, so that a VM that starts again i
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
-NetworkName = Literal["loopback", "namespaces"]
-
-RANGES: dict[NetworkName, IPv4Network] = {
-    "loopback": IPv4Network("127.64.0.0/10"),
-    "namespaces": IPv4Network("198.18.128.0/17"),
-}
-"""Addresses of VMs. 198.18.0.0/15 is for tests of network devices (RFC 2544): nobody has a network there."""
-
-
-GATEWAY = "198.18.0.1"
-"""This machine, as VMs in namespaces see it: the server, and every client that runs here."""
+from providers.local.ranges import name_of
 
 
 class Network(Protocol):
@@ -67,11 +56,6 @@ class Loopback:
 
     def close(self, vm_dir: Path) -> None:
         """Nothing to do."""
-
-
-def name_of(address: str) -> NetworkName:
-    """The network an address belongs to."""
-    return "namespaces" if IPv4Address(address) in RANGES["namespaces"] else "loopback"
 
 
 def network_of(address: str) -> Network:

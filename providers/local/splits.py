@@ -10,7 +10,6 @@ from pathlib import Path
 from providers.errors import CloudUnavailable
 from providers.harm import CannotHarm, Harm, Manner, Way
 from providers.local.namespaces import DEVICE, inside, namespace
-from providers.local.network import GATEWAY
 from providers.local.nftables import (
     Chain,
     Expression,
@@ -24,6 +23,7 @@ from providers.local.nftables import (
     to_address,
     until,
 )
+from providers.local.ranges import GATEWAY
 
 
 def disturb(vm_dir: Path, harm: Harm, manner: Manner, for_s: float) -> None:

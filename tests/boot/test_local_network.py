@@ -17,7 +17,8 @@ from providers.local import namespaces
 from providers.local.cloud import LocalCloud
 from providers.local.machine import power_cut
 from providers.local.namespaces import inside, namespace, sweep
-from providers.local.network import GATEWAY, RANGES, Loopback, name_of, network_of
+from providers.local.network import Loopback, network_of
+from providers.local.ranges import GATEWAY, RANGES, name_of
 from providers.local.reap import reap
 from providers.local.slowdisk import check_limits
 from providers.local.splits import check_network

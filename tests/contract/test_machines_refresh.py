@@ -10,7 +10,7 @@ import yaml
 
 from controlplane.cli import exits
 from providers.addedmachines import add_machines_of
-from providers.catalog import catalog
+from providers.catalogs import catalog
 from providers.overrides import Overrides, read_overrides
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.clouds.hetzner import TOKEN, FakeHetzner, fake_hetzner

@@ -8,8 +8,8 @@ import pytest
 
 from controlplane.bandwidth import nic_bytes_per_s
 from providers.addedmachines import add_machines_of
-from providers.catalog import catalog
 from providers.catalogfile import sold_by
+from providers.catalogs import catalog
 from providers.errors import PlaceUnknown
 from providers.pricebook import read_price_book
 

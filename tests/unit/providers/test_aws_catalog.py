@@ -2,8 +2,8 @@
 
 import pytest
 
-from providers.catalog import catalog
 from providers.catalogfile import sold_by
+from providers.catalogs import catalog
 from providers.errors import PlaceUnknown
 
 AWS = sold_by("aws")

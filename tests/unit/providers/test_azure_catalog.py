@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import providers.azure
-from providers.catalog import catalog
 from providers.catalogfile import sold_by
+from providers.catalogs import catalog
 from providers.errors import PlaceUnknown
 
 AZURE = sold_by("azure")

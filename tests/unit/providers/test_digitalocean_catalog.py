@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import providers.digitalocean
-from providers.catalog import catalog
 from providers.catalogfile import sold_by
+from providers.catalogs import catalog
 from providers.errors import PlaceUnknown
 
 FILE: dict[str, Any] = json.loads(Path(str(providers.digitalocean.__file__)).with_name("catalog.json").read_text())

@@ -1,7 +1,7 @@
 """The catalogue: every figure has a source and a date, or is `unknown`."""
 
-from providers.catalog import catalog
 from providers.catalogfile import sold_by
+from providers.catalogs import catalog
 
 HETZNER = sold_by("hetzner")
 

@@ -8,7 +8,7 @@ import pytest
 
 from providers.errors import ResourceConflict
 from providers.local.ledger import CLAIMS, Ledger, claims_dir
-from providers.local.network import RANGES
+from providers.local.ranges import RANGES
 
 
 def ledger(tmp_path: Path, name: str = "one", installation_id: str = "i") -> Ledger:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from providers import catalog, errors, registry, tags
+from providers import catalogs, errors, registry, tags
 from providers.errors import Offence, PlaceUnknown, ProviderError, TerraformFailed, UnsafeChange
 from providers.local.errors import marked, recognise
 from tests.fakes.resources import instance, resources
@@ -20,7 +20,7 @@ def test_a_cloud_nobody_implements_is_refused_with_what_there_is() -> None:
 
 
 def test_shapes_grow_with_their_names() -> None:
-    local = catalog.catalog("local")
+    local = catalogs.catalog("local")
     small, medium, large = (local.shape(name) for name in ("small", "medium", "large"))
     assert small.vcpus < medium.vcpus < large.vcpus
     assert small.memory_mib < medium.memory_mib < large.memory_mib
@@ -28,17 +28,17 @@ def test_shapes_grow_with_their_names() -> None:
 
 
 def test_an_unknown_shape_or_disk_is_refused_with_what_there_is() -> None:
-    local = catalog.catalog("local")
+    local = catalogs.catalog("local")
     with pytest.raises(PlaceUnknown, match="small, medium, large"):
         local.shape("huge")
     with pytest.raises(PlaceUnknown, match="persistent, ephemeral"):
         local.disk("tape")
     with pytest.raises(PlaceUnknown):
-        catalog.catalog("mars")
+        catalogs.catalog("mars")
 
 
 def test_an_ephemeral_disk_does_not_outlive_its_vm() -> None:
-    local = catalog.catalog("local")
+    local = catalogs.catalog("local")
     assert (local.disk("persistent").outlives_vm, local.disk("ephemeral").outlives_vm) == (True, False)
 
 

@@ -4,14 +4,14 @@ settings, credentials and budget of calls. A cloud is asked on a thread of its o
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from controlplane.clouds import settings_file_of
 from controlplane.places import place_of, places_of
+from controlplane.portal.cloud_readiness import KEPT_FOR, CloudUnknown, Examination
 from controlplane.replacement import Phase
 from controlplane.settings import Settings
 from controlplane.terraformruns import mirrored
@@ -26,46 +26,6 @@ Begin = Callable[[Callable[[], None]], None]
 """Has something done, beside whoever asks for it."""
 
 _log = logging.getLogger(__name__)
-
-KEPT_FOR = timedelta(minutes=5)
-"""A place takes some ten calls. On Hetzner, where an account has one a second for all it does, so much is left over."""
-
-
-class CloudUnknown(Exception):
-    """Nobody implements a cloud of that name. The message says which there are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Examination:
-    """Of one cloud. `ended_at` is None until all is told, `began_at` where it has not been asked yet.
-
-    `asking`: it is asked now; findings are those of the time before, or, the first time, none.
-    """
-
-    cloud: str
-    asking: bool = False
-    began_at: datetime | None = None
-    ended_at: datetime | None = None
-    findings: tuple[Finding, ...] = ()
-
-
-class Examinations(Protocol):
-    """Where it is asked for; `Examiner` is one."""
-
-    def standing(self, cloud: str = "") -> Sequence[Examination]:
-        """What is known of one cloud, or of all in use, at once; what is older than `KEPT_FOR` is asked for anew.
-
-        Raises CloudUnknown, StoreUnavailable.
-        """
-        ...
-
-
-class NoExaminations:
-    """Of a portal without clouds behind it."""
-
-    def standing(self, cloud: str = "") -> Sequence[Examination]:
-        """See Examinations."""
-        return ()
 
 
 def begin_on_thread(look: Callable[[], None]) -> None:

@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.agents import AgentClusterOut, AgentsOut
 from controlplane.quantities import ago
+from controlplane.styledtext import styled
 
 _STYLE = {"current": "green", "asked": "yellow", "behind": "", "failed": "red", "unable": "yellow", "silent": "red"}
 

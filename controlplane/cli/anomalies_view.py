@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.anomalies import AnomaliesOut, AnomalyOut, HealingOut, NotifierOut
 from controlplane.quantities import ago, human_seconds
+from controlplane.styledtext import styled
 
 STATE_STYLE = {"found": "yellow", "suppressed": "dim", "healing": "cyan", "waiting": "red", "over": "green"}
 

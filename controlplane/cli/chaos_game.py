@@ -7,8 +7,8 @@ from rich.console import RenderableType
 
 from controlplane.cli.errors import Unreachable
 from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas import games as game_api
+from controlplane.styledtext import styled
 
 LOOK_EVERY_S = 1.0
 

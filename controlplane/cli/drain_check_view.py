@@ -12,9 +12,9 @@ from controlplane.cli.drain_check import Judged
 from controlplane.cli.drain_view import certificate_document
 from controlplane.cli.moves_view import certificate_table
 from controlplane.cli.state_inputs import Input
-from controlplane.cli.terminal import styled
 from controlplane.previews.drainfigures import MEASURES, broker_rows, certificate_rows
 from controlplane.quantities import counted
+from controlplane.styledtext import styled
 
 _MOST_SHOWN = 20
 _SAME = 1e-6

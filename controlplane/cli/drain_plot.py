@@ -9,9 +9,9 @@ import numpy as np
 from rich.console import RenderableType
 
 from controlplane.cli.errors import CliError
-from controlplane.cli.terminal import styled
 from controlplane.previews.drainfigures import targets_over_time
 from controlplane.quantities import human_seconds
+from controlplane.styledtext import styled
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import ClusterState, Floats, Int64s
 

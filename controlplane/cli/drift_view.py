@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.drift import AuditOut, DriftOut
 from controlplane.quantities import ago, counted
+from controlplane.styledtext import styled
 
 
 def drift_lines(found: DriftOut, *, now: datetime) -> Iterator[RenderableType]:

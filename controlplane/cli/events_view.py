@@ -5,9 +5,9 @@ from typing import Any
 
 from rich.text import Text
 
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.clusters import EventOut
 from controlplane.quantities import moment
+from controlplane.styledtext import styled
 
 _MAX_DATA = 160
 

@@ -7,9 +7,9 @@ from rich.table import Table
 from rich.text import Text
 
 from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.freezes import FreezeOut
 from controlplane.quantities import human_seconds, moment
+from controlplane.styledtext import styled
 
 _STYLE = {"in force": "yellow", "to come": "", "thawed": "dim", "over": "dim"}
 

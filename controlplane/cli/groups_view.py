@@ -8,11 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.foreigntext import on_one_line
 from controlplane.portal.schemas.groups import GroupDetailOut, GroupOut, GroupPartitionOut
 from controlplane.portal.schemas.resets import OffsetChangeOut, ResetPlanOut
 from controlplane.quantities import ago, counted
+from controlplane.styledtext import styled
 from planner.consumers.told import beyond_words
 
 _NAMED = 10

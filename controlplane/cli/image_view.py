@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.images import ClusterAtOut, ImageOut
 from controlplane.quantities import ago
+from controlplane.styledtext import styled
 
 _STYLE = {"critical": "red", "high": "red", "low": "yellow", "": ""}
 

@@ -7,9 +7,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.loop import BeatOut, JobOut, LoadOut, LoopOut, PoisonOut, TimerOut, UnclaimedOut
 from controlplane.quantities import ago, counted, human_seconds
+from controlplane.styledtext import styled
 
 SHOWN_BEATS = 10
 _STATE_STYLE = {"running": "cyan", "succeeded": "green", "failed": "red"}

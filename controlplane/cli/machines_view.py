@@ -8,8 +8,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas import machines as api
+from controlplane.styledtext import styled
 
 _UNKNOWN = "unknown"
 _MACHINES = ("TYPE", "SIZE", "ARCH", "VCPUS", "MEMORY", "NIC", "OWN DISK", "HOUR", "MONTH", "FROM")

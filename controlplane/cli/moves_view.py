@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 
 from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas import moves as move_api
 from controlplane.quantities import counted, human_seconds
+from controlplane.styledtext import styled
 from planner.quantities import human_bytes
 
 _LISTED = 10

@@ -8,10 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.networks.commands import try_now
 from controlplane.portal.schemas.networks import NetworkOut, NetworksOut
 from controlplane.quantities import ago
+from controlplane.styledtext import styled
 
 _STYLE = {"made": "green", "being made": "cyan", "being removed": "yellow"}
 

@@ -6,9 +6,9 @@ from rich.text import Text
 
 from controlplane.cli.errors import CliError
 from controlplane.cli.session import Session
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.clusters import ProblemOut
 from controlplane.quantities import counted
+from controlplane.styledtext import styled
 
 
 def problem_lines(problem: ProblemOut) -> list[Text]:

@@ -17,9 +17,9 @@ from rich.table import Table
 from rich.text import Text
 
 from controlplane.cli.tables import generation_words, phase_text, status_text
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.clusters import ClusterDetailOut, DrainOut, InstanceOut, RebalanceOut
 from controlplane.quantities import counted, human_seconds
+from controlplane.styledtext import styled
 from planner.engines import planned_by
 from planner.quantities import human_bytes
 

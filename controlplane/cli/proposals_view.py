@@ -7,9 +7,9 @@ from rich.table import Table
 from rich.text import Text
 
 from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.proposals import ProposalDetailOut, ProposalOut
 from controlplane.quantities import ago, moment
+from controlplane.styledtext import styled
 
 _STYLE = {"open": "yellow", "approved": "cyan", "executed": "green", "rejected": "red", "void": "dim"}
 

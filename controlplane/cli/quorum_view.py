@@ -6,9 +6,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.kafka.quorum import silent_for
 from controlplane.portal.schemas.quorum import QuorumMemberOut, QuorumOut, RememberedOut
+from controlplane.styledtext import styled
 
 
 def quorum_section(quorum: QuorumOut) -> RenderableType:

@@ -6,11 +6,11 @@ from typing import Any
 from rich.console import RenderableType
 
 from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.quantities import counted
 from controlplane.rebuild.clusters import RebuiltCluster
 from controlplane.rebuild.conclude import Rebuild
 from controlplane.rebuild.evidence import Finding, Weight
+from controlplane.styledtext import styled
 from controlplane.view import ClusterView
 
 _STYLES = {Weight.REFUSES: "bold red", Weight.DIFFERS: "yellow", Weight.ASSUMED: "yellow", Weight.NOTED: ""}

@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.nodes import RollOut, RollStepOut
 from controlplane.quantities import ago, human_seconds, moment
+from controlplane.styledtext import styled
 
 STATE_STYLE = {"done": "green", "active": "cyan", "running": "cyan", "failed": "red", "aborted": "yellow"}
 

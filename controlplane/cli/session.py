@@ -11,6 +11,7 @@ from controlplane.cli.address import locate
 from controlplane.cli.client import Client
 from controlplane.cli.surroundings import Surroundings, of_this_process
 from controlplane.foreigntext import on_terminal
+from controlplane.styledtext import styled
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Session:
 
     def tell(self, text: str, style: str = "") -> None:
         """Talk."""
-        self.err.print(terminal.styled(text, style))
+        self.err.print(styled(text, style))
 
     def tell_all(self, *things: RenderableType) -> None:
         """Talk that is more than a line."""

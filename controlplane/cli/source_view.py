@@ -9,9 +9,9 @@ from rich.text import Text
 
 from controlplane.cli.problems_view import problem_lines
 from controlplane.cli.tables import listing, sync_text
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.clusters import SourceOut
 from controlplane.quantities import ago
+from controlplane.styledtext import styled
 
 
 def source_table(sources: Sequence[SourceOut], *, now: datetime) -> Table:

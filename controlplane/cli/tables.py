@@ -6,10 +6,10 @@ from datetime import datetime
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.cli.terminal import styled
 from controlplane.foreigntext import on_one_line
 from controlplane.portal.schemas.clusters import ClusterOut, InstanceOut
 from controlplane.quantities import ago, human_seconds, moment
+from controlplane.styledtext import styled
 
 STATUS_STYLE = {
     "Converged": "green",

@@ -9,7 +9,6 @@ from typing import IO, Literal
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.text import Text
 
 from controlplane.foreigntext import on_terminal
 
@@ -61,11 +60,6 @@ class _Shown(Console):
         for segment in super().render(renderable, options):
             is_safe = segment.control or segment.text.isprintable()
             yield segment if is_safe else Segment(on_terminal(segment.text), segment.style)
-
-
-def styled(text: str, style: str = "") -> Text:
-    """Foreign text with a style of its own, which text appended later does not inherit."""
-    return Text().append(on_terminal(text), style=style or None)
 
 
 def takes_blocks(console: Console, *, is_terminal: bool) -> bool:

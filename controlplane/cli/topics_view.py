@@ -8,11 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.clusters import PlansOut
 from controlplane.portal.schemas.rollbacks import TopicDeclarationOut
 from controlplane.portal.schemas.topics import AilingPartitionOut, AilingPartitionsOut, ObservedTopicOut, TopicOut
 from controlplane.quantities import ago, moment, since
+from controlplane.styledtext import styled
 from planner.quantities import human_bytes, human_seconds
 
 STATE_STYLE = {

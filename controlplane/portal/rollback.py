@@ -9,9 +9,9 @@ from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.answers import clusters as answers
+from controlplane.portal.answers.judged_text import words_of
 from controlplane.portal.approvals import propose
 from controlplane.portal.changerequests import file_on_branch, file_with
-from controlplane.portal.pages.proposals import words_of
 from controlplane.portal.pages.specform import text_of
 from controlplane.portal.problems import ApiError
 from controlplane.portal.pullrequests import Asked, ForgeDoor, Wish, door_of, open_request

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from controlplane.portal.pages.rollout import rows_of
 from controlplane.portal.pages.stages import NodeRoll, Roll, after
+from controlplane.portal.read_models.rolls import rows_of
 from controlplane.portal.schemas import nodes as node_api
 from events.envelope import Recorded
 from planner.rollout.steps import RolloutPhase, RolloutPlan, RolloutStep

@@ -21,7 +21,6 @@ from controlplane.converger.moves.watch import Known
 from controlplane.credentials import CredentialStore
 from controlplane.database.backup import BackupSummary
 from controlplane.database.latest import LatestStore
-from controlplane.examinations import Examinations, NoExaminations
 from controlplane.freezes.desk import Freezes, NoFreezes
 from controlplane.gitsync.desk import SourceDesk
 from controlplane.groups.desk import Groups, NoGroups
@@ -41,6 +40,7 @@ from controlplane.portal.access.rights import Rights
 from controlplane.portal.audit.standing import TopicTold
 from controlplane.portal.audit.store import AuditStore, MemoryAuditStore
 from controlplane.portal.callkeys import CallKeys, MemoryCallKeys
+from controlplane.portal.cloud_readiness import Examinations, NoExaminations
 from controlplane.portal.oidc.signin import OidcSignIn
 from controlplane.portal.placeoffers import NO_PLACES, PlacesOffered
 from controlplane.portal.requestids import new_request_id

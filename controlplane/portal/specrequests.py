@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from controlplane.commands import CommandRefused
+from controlplane.portal.answers.judged_text import words_of
 from controlplane.portal.changerequests import declared_file, request_change
-from controlplane.portal.pages.proposals import words_of
 from controlplane.portal.problems import ApiError
 from controlplane.portal.pullrequests import Asked, doors_for, request_new, require_declare
 from controlplane.portal.schemas.sources import PullRequestOut

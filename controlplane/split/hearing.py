@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from controlplane.converger.loop import Said
 from controlplane.database.jobs import JobStore
 from controlplane.database.latest import LatestStore, Observation, Subject, read_as, read_by_cluster
-from controlplane.examinations import KEPT_FOR, CloudUnknown, Examination
 from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.board import Board, Standing
 from controlplane.loopdesk import MOST_JOBS, JobTold, LoopStanding
+from controlplane.portal.cloud_readiness import KEPT_FOR, CloudUnknown, Examination
 from controlplane.serverwords import progress_of
 from controlplane.split.word import (
     ASKED,

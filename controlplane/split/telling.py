@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from controlplane.converger.loop import Said
 from controlplane.database.latest import LatestStore, Observation, Subject
-from controlplane.examinations import Examination, Examinations
 from controlplane.gitsync.board import Board, Standing
 from controlplane.loopdesk import ServerLoop
+from controlplane.portal.cloud_readiness import Examination, Examinations
 from controlplane.portal.services import Fleet, Leadership
 from controlplane.split.word import (
     ASKED,

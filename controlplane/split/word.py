@@ -14,10 +14,10 @@ from pydantic import TypeAdapter
 from controlplane.converger.clouds.inventory import TaggedVms
 from controlplane.converger.failingticks import Poisoned
 from controlplane.converger.loop import Said
-from controlplane.examinations import Examination
 from controlplane.gitsync.signing import CLAIMED, Signature
 from controlplane.loopwatch import Beat
 from controlplane.poller import Looked
+from controlplane.portal.cloud_readiness import Examination
 from events.ids import ClusterUid
 from events.spec.problems import Problem
 

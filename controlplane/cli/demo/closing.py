@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.table import Table
 
 from controlplane.cli.demo.report import Planned, Replaced, Roll
-from controlplane.cli.terminal import styled
 from controlplane.kafka.audit import Audit
 from controlplane.kafka.min_isr import MinIsrReport
 from controlplane.quantities import human_seconds
+from controlplane.styledtext import styled
 from planner.quantities import human_bytes
 
 

@@ -19,6 +19,7 @@ from controlplane.cli.demo.house import DemoFailed, House
 from controlplane.cli.demo.story import Story, read_spec
 from controlplane.cli.errors import CliError
 from controlplane.kafka.errors import KafkaFault
+from controlplane.styledtext import styled
 from events.spec.model import MetadataMode
 
 HOME = Path(".kedge") / "demo"
@@ -56,7 +57,7 @@ def run_demo(
         left.callback(story.traffic.abandon)  # before the house: its threads ask the server where the brokers are
         figures = _tell(story, tale)
     except (DemoFailed, CliError, KafkaFault) as error:
-        console.print(terminal.styled(f"the demo failed: {error}", "bold red"))
+        console.print(styled(f"the demo failed: {error}", "bold red"))
         console.print(f"the server's log is {house.log}")
         return 1
     except KeyboardInterrupt:

@@ -13,15 +13,15 @@ from controlplane.cli.demo.house import DemoFailed, House
 from controlplane.cli.demo.report import planned
 from controlplane.cli.demo.spark_wait import SparkWait
 from controlplane.cli.demo.traffic import Traffic
-from controlplane.cli.plan_view import plan_lines
 from controlplane.cli.progress import RollProgress
-from controlplane.cli.terminal import styled
 from controlplane.cli.waiter import Target, Waiter
 from controlplane.cli.waiting import Converged, Done, Goal, NodeReplaced, Rebalanced
 from controlplane.kafka.audit import Audit
 from controlplane.kafka.min_isr import MinIsrReport
+from controlplane.portal.answers.plan_text import plan_lines
 from controlplane.portal.schemas import chaos as chaos_api
 from controlplane.portal.schemas import clusters as api
+from controlplane.styledtext import styled
 
 FILL_MIB = 96
 SECOND_FILL_MIB = 48

@@ -10,7 +10,6 @@ from controlplane.cli.moments import seconds_of
 from controlplane.cli.options import DEFAULT_TIMEOUT, Output, Timeout, Yes
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.plan_file import SavedPlan, moved, moved_topics, saved_plan_in
-from controlplane.cli.plan_view import plan_lines, summary
 from controlplane.cli.problems_view import refuse_problems, tell_problems
 from controlplane.cli.prompts import confirm
 from controlplane.cli.session import Session, session_of
@@ -20,6 +19,7 @@ from controlplane.cli.verbs.specs import planned_or_refused
 from controlplane.cli.verbs.wait import wait_for
 from controlplane.cli.waiter import Target
 from controlplane.cli.waiting import Converged
+from controlplane.portal.answers.plan_text import plan_lines, summary
 from controlplane.portal.schemas import clusters as api
 from controlplane.quantities import counted
 

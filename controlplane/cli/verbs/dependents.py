@@ -10,9 +10,9 @@ from controlplane.cli.options import Cluster, Output
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import session_of
 from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.looks import DependentsOut
 from controlplane.quantities import counted
+from controlplane.styledtext import styled
 from planner.quantities import human_bytes
 
 _MOST = 20

@@ -11,8 +11,8 @@ from controlplane.cli.errors import CliError
 from controlplane.cli.options import Output
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
-from controlplane.cli.terminal import styled
 from controlplane.cli.verbs.serve import settings_of
+from controlplane.styledtext import styled
 
 if TYPE_CHECKING:
     from providers.doctor import Finding

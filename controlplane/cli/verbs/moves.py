@@ -13,9 +13,9 @@ from controlplane.cli.options import Cluster, Output, Reason
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import session_of
 from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas import chaos as chaos_api
 from controlplane.quantities import human_seconds
+from controlplane.styledtext import styled
 
 _Partitions = Annotated[
     list[str] | None,

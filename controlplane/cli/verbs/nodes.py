@@ -14,11 +14,11 @@ from controlplane.cli.options import Cluster, Output, Reason, Throttle, Yes
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import listing
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas import clusters as api
 from controlplane.portal.schemas import moves as move_api
 from controlplane.portal.schemas import nodes as node_api
 from controlplane.quantities import counted, human_seconds
+from controlplane.styledtext import styled
 
 _NAMED = 20
 """Partitions listed for one service; of the others only how many."""

@@ -10,8 +10,8 @@ from controlplane.cli.errors import CliError
 from controlplane.cli.options import SpecPath
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.spec_file import read_spec
-from controlplane.cli.terminal import styled
 from controlplane.quantities import counted
+from controlplane.styledtext import styled
 
 if TYPE_CHECKING:
     from controlplane.policies.model import Policy

@@ -8,10 +8,10 @@ from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Cluster, Output, Reason, Yes
 from controlplane.cli.output import Format, document, write_document
-from controlplane.cli.plan_view import plan_lines
 from controlplane.cli.problems_view import refuse_problems, tell_problems
 from controlplane.cli.prompts import confirm
 from controlplane.cli.session import Session, session_of
+from controlplane.portal.answers.plan_text import plan_lines
 from controlplane.portal.schemas import rollbacks as api
 
 _QUESTIONS = {

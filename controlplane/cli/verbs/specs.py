@@ -10,14 +10,14 @@ from controlplane.cli.errors import CliError
 from controlplane.cli.options import Output, SpecPath
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.plan_file import save_plan
-from controlplane.cli.plan_view import change_line, plan_lines
 from controlplane.cli.problems_view import problem_lines, refuse_problems, tell_problems
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.spec_file import SpecFile, read_spec
-from controlplane.cli.terminal import styled
 from controlplane.cli.topics_view import answer_topics
+from controlplane.portal.answers.plan_text import change_line, plan_lines
 from controlplane.portal.schemas import clusters as api
 from controlplane.quantities import counted
+from controlplane.styledtext import styled
 
 
 def validate(

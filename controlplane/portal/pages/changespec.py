@@ -17,6 +17,7 @@ from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.answers.judged_text import words_of
 from controlplane.portal.approvals import in_force_digest
 from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
@@ -33,7 +34,6 @@ from controlplane.portal.pages.changeform import (
 )
 from controlplane.portal.pages.declaring import declared_or_proposed, taken_along
 from controlplane.portal.pages.frame import CsrfChecked, onwards, page
-from controlplane.portal.pages.proposals import words_of
 from controlplane.portal.pages.specform import placed_by, text_of
 from controlplane.portal.problems import ApiError
 from controlplane.portal.pullrequests import Asked

@@ -14,9 +14,9 @@ from controlplane.portal.access.roles import Verb
 from controlplane.portal.answers import clusters as answers
 from controlplane.portal.auth import actor_of
 from controlplane.portal.pages.changes import changes_of
-from controlplane.portal.pages.fleet import FleetRow, fleet_row
 from controlplane.portal.pages.frame import CsrfChecked, onwards, page
 from controlplane.portal.pages.stages import Roll, Rolls, Story
+from controlplane.portal.read_models.fleet import FleetRow, fleet_row
 from controlplane.portal.routes.clusters import agents_of_cluster, carry_out, living
 from controlplane.portal.services import PortalServices, Services
 from controlplane.view import ClusterView

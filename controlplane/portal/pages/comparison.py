@@ -8,7 +8,7 @@ from controlplane.portal.answers.drift import drift_out
 from controlplane.portal.fielddiff import field_diff
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import page
-from controlplane.portal.pages.rollout import change_word, reason_words
+from controlplane.portal.read_models.rolls import change_word, reason_words
 from controlplane.portal.routes.clusters import living
 from controlplane.portal.services import Services
 

@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from controlplane.cli.cost_view import bill_words, difference_words
 from controlplane.portal.access.caller import Caller
+from controlplane.portal.answers.cost_text import bill_words, difference_words
 from controlplane.portal.eventlog import told_of
 from controlplane.portal.generationpair import compared, declaration_of, spec_text
 from controlplane.portal.generations import generations_out

@@ -8,12 +8,12 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from controlplane.portal.access.caller import Caller
+from controlplane.portal.answers.judged_text import words_of
 from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import actor_of
 from controlplane.portal.costs import book_of
 from controlplane.portal.pages.declaring import declared_or_proposed, taken_along
 from controlplane.portal.pages.frame import CsrfChecked, onwards, page
-from controlplane.portal.pages.proposals import words_of
 from controlplane.portal.pages.specform import (
     CLUSTER_PRESETS,
     TOPIC_PRESETS,

@@ -8,11 +8,11 @@ from starlette.responses import Response
 
 from controlplane.portal.pages.changes import changes_of
 from controlplane.portal.pages.frame import page
-from controlplane.portal.pages.rollout import rows_of
 from controlplane.portal.pages.stages import fold
 from controlplane.portal.pages.zones import zone_called, zone_of
 from controlplane.portal.past import At, past_detail, past_of
 from controlplane.portal.pasttopics import brokers_then, partitions_then
+from controlplane.portal.read_models.rolls import rows_of
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)

@@ -5,15 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from starlette.responses import Response
 
-from controlplane.cli.plan_view import plan_lines
 from controlplane.portal.access.caller import Caller
-from controlplane.portal.answers import clusters as answers
+from controlplane.portal.answers.judged_text import words_of
 from controlplane.portal.answers.moves import planned
 from controlplane.portal.moveproposals import REBALANCE, order_of
 from controlplane.portal.pages.frame import CsrfChecked, onwards, page
 from controlplane.portal.routes.proposals import desk_of, now_of
 from controlplane.portal.services import PortalServices, Services
-from controlplane.portal.specs import Judged
 from controlplane.previews.moves import NoPreview
 from controlplane.proposals.view import ProposalState, ProposalView
 from planner.quantities import human_seconds, human_share
@@ -83,9 +81,3 @@ def _moves(services: PortalServices, proposal: ProposalView) -> list[str]:
     onto = [f"onto {', '.join(map(str, order.targets))} alone"] if order.targets else []
     time = f"{course.words}, done in about {human_seconds(course.seconds)}"
     return [*onto, time, *brokers, *filter(None, [preview.shortfall])]
-
-
-def words_of(judged: Judged) -> list[str]:
-    """The plans of a file as text: what `kedge plan` shows."""
-    lines = [line.plain for plan in judged.plans for line in plan_lines(answers.plan_out(plan))]
-    return [*lines, *judged.topic_plan]

@@ -9,11 +9,11 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from controlplane.portal.access.caller import Caller
+from controlplane.portal.answers.judged_text import words_of
 from controlplane.portal.asked import asked_id
 from controlplane.portal.auth import Actor
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import CsrfChecked, onwards, page
-from controlplane.portal.pages.proposals import words_of
 from controlplane.portal.pullrequests import Asked
 from controlplane.portal.rollback import Rollback, roll_back, rollback_of
 from controlplane.portal.routes.clusters import living

@@ -5,9 +5,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from controlplane.examinations import CloudUnknown, Examination
 from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.roles import Verb
+from controlplane.portal.cloud_readiness import CloudUnknown, Examination
 from controlplane.portal.problems import ApiError
 from controlplane.portal.schemas import doctor as api
 from controlplane.portal.schemas.clusters import API_PREFIX

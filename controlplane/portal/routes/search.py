@@ -5,9 +5,9 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Query
 
-from controlplane.portal.pages.fleet import FleetRow, fleet_rows, rows_like
 from controlplane.portal.pages.words import Word
 from controlplane.portal.paging import MOST_ON_A_PAGE, After, AfterId, Most, Turning, by_name, following
+from controlplane.portal.read_models.fleet import FleetRow, fleet_rows, rows_like
 from controlplane.portal.schemas import clusters as api
 from controlplane.portal.schemas.search import FleetOut, FleetRowOut, FoundOut, SearchOut, WordOut
 from controlplane.portal.search import MOST_THINGS, Found, Hit, search_all

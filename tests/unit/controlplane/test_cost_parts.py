@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.cli.cost_view import bill_words
+from controlplane.portal.answers.cost_text import bill_words
 from controlplane.portal.costs import bill_out
 from controlplane.previews.costs import monthly_bill, surge_cost
 from events.spec.model import KafkaClusterDocument

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from controlplane.clouds import Clouds
-from controlplane.examinations import KEPT_FOR, CloudUnknown, Examiner, examiner_of
+from controlplane.examinations import Examiner, examiner_of
+from controlplane.portal.cloud_readiness import KEPT_FOR, CloudUnknown
 from controlplane.settings import Settings
 from providers.doctor import Finding
 from tests.unit.controlplane.portal.portal_house import House

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from controlplane.cli.plan_view import plan_lines
 from controlplane.portal.answers import clusters as answers
+from controlplane.portal.answers.plan_text import plan_lines
 from controlplane.portal.schemas.clusters import PlanOut
 from controlplane.portal.schemas.costs import PlanCostOut
 from controlplane.portal.specs import Judged, judge

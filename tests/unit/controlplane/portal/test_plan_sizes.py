@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.cli.plan_view import plan_lines
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafkalooks import NoKafkaLooks
 from controlplane.portal.answers import clusters as answers
+from controlplane.portal.answers.plan_text import plan_lines
 from controlplane.portal.specs import judge
 from controlplane.view import ClusterView
 from planner.observed import KafkaSnapshot

@@ -2,8 +2,8 @@
 
 from typing import Any, cast
 
-from controlplane.portal.pages.rollout import rows_of
 from controlplane.portal.pages.stages import STAGES, Roll, Rolls, fold
+from controlplane.portal.read_models.rolls import rows_of
 from controlplane.previews.plan import pending_rollout
 from controlplane.streams import cluster_stream
 from events import facts

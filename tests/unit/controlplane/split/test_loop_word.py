@@ -10,11 +10,11 @@ import pytest
 from controlplane.converger.clouds.intents import job_id
 from controlplane.converger.loop import TickReport
 from controlplane.database.jobs import MemoryJobStore
-from controlplane.examinations import CloudUnknown, Examination
 from controlplane.gitsync.binding import GitBinding
 from controlplane.gitsync.board import REFUSED, Board, Standing
 from controlplane.loopdesk import ServerLoop
 from controlplane.loopwatch import LoopWatch
+from controlplane.portal.cloud_readiness import CloudUnknown, Examination
 from controlplane.settings import load_settings
 from controlplane.split.alike import differing, files_alike
 from controlplane.split.hearing import SILENT_AFTER, AskedExaminations, HeardBoard, HeardLoop, LoopHearing, rings

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from controlplane.cli.terminal import styled
 from controlplane.portal.schemas.clusters import PlanOut
 from controlplane.portal.schemas.costs import BillOut, CrossingOut, KindOfCostOut, MoneyOut, PlanCostOut, SurgeCostOut
+from controlplane.styledtext import styled
 from planner.quantities import human_bytes
 
 

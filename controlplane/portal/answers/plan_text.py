@@ -5,10 +5,10 @@ from typing import Any
 
 from rich.text import Text
 
-from controlplane.cli.cost_view import cost_lines
-from controlplane.cli.terminal import styled
+from controlplane.portal.answers.cost_text import cost_lines
 from controlplane.portal.schemas.clusters import YOUNG_S, FieldChangeOut, PhaseOut, PlanOut, StepOut
 from controlplane.quantities import counted, human_seconds
+from controlplane.styledtext import styled
 from planner.quantities import human_bytes
 
 CLASS_WORDS = {

@@ -10,9 +10,6 @@ from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE, Positions
 from events.spec.topic_model import KafkaTopicDocument
 
-MOST_OFFSETS = 5_000
-"""Partitions of one reset: it is one event."""
-
 
 class ClusterNotFound(LookupError):
     """No living cluster has that name. What now: give up, or correct the name."""

@@ -4,8 +4,9 @@
 
 from collections.abc import Mapping
 
-from controlplane.commands import MOST_OFFSETS, CommandRefused, GroupCommand, NoteOffsetsReset, ResetOffsets
+from controlplane.commands import CommandRefused, GroupCommand, NoteOffsetsReset, ResetOffsets
 from controlplane.deciders.nodes import Asked, asked_by
+from controlplane.requestlimits import MOST_OFFSETS
 from controlplane.view import ClusterView
 from events import facts
 

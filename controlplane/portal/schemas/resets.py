@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from controlplane.commands import MOST_OFFSETS
 from controlplane.portal.moments import Moment
 from controlplane.portal.schemas.clusters import Message
+from controlplane.requestlimits import MOST_OFFSETS
 
 _FURTHEST = 2**53
 Name = Annotated[str, Field(min_length=1, max_length=250)]

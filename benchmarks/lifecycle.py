@@ -20,13 +20,9 @@ from functools import partial
 from typing import Any
 
 from benchmarks.chosen import measured
-from benchmarks.healing import LEDGER_MIB, rest
-from benchmarks.healing import SPEC as AT_REST
-from benchmarks.healing import ZOOKEEPER as AT_REST_IN_ZOOKEEPER_MODE
+from benchmarks.healing import LEDGER_MIB, SPEC as AT_REST, ZOOKEEPER as AT_REST_IN_ZOOKEEPER_MODE, rest
 from benchmarks.loaded import LoadedRow, audited, on_a_cluster
-from benchmarks.operations import MIB, operations
-from benchmarks.operations import SPEC as MIXED_KRAFT
-from benchmarks.operations import ZOOKEEPER as MIXED_ZOOKEEPER
+from benchmarks.operations import MIB, SPEC as MIXED_KRAFT, ZOOKEEPER as MIXED_ZOOKEEPER, operations
 from benchmarks.watched import on_a_watched_cluster
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.portal.schemas import nodes as node_api

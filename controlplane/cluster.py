@@ -9,31 +9,33 @@ from dataclasses import replace
 from datetime import datetime
 
 from controlplane import specsource
-from controlplane.folds import agents as agentfold
-from controlplane.folds import anomalies as anomalyfold
-from controlplane.folds import chaos as chaosfold
-from controlplane.folds import ensemble as ensemblefold
-from controlplane.folds import external as externalfold
-from controlplane.folds import games as gamefold
-from controlplane.folds import growth as growthfold
-from controlplane.folds import healing as healingfold
-from controlplane.folds import hungmoves as movefold
-from controlplane.folds import images as imagefold
-from controlplane.folds import instances as instancefold
-from controlplane.folds import losses as lossfold
-from controlplane.folds import migration as migrationfold
-from controlplane.folds import nodes as nodefold
-from controlplane.folds import orders as orderfold
-from controlplane.folds import putoff as putofffold
-from controlplane.folds import quorum as quorumfold
-from controlplane.folds import rebalances as balancefold
-from controlplane.folds import resets as resetfold
-from controlplane.folds import rolls as rollfold
-from controlplane.folds import settings as settingfold
-from controlplane.folds import specorder as specorderfold
-from controlplane.folds import tagging as taggingfold
-from controlplane.folds import topics as topicfold
-from controlplane.folds import windows as windowfold
+from controlplane.folds import (
+    agents as agentfold,
+    anomalies as anomalyfold,
+    chaos as chaosfold,
+    ensemble as ensemblefold,
+    external as externalfold,
+    games as gamefold,
+    growth as growthfold,
+    healing as healingfold,
+    hungmoves as movefold,
+    images as imagefold,
+    instances as instancefold,
+    losses as lossfold,
+    migration as migrationfold,
+    nodes as nodefold,
+    orders as orderfold,
+    putoff as putofffold,
+    quorum as quorumfold,
+    rebalances as balancefold,
+    resets as resetfold,
+    rolls as rollfold,
+    settings as settingfold,
+    specorder as specorderfold,
+    tagging as taggingfold,
+    topics as topicfold,
+    windows as windowfold,
+)
 from controlplane.folds.edits import Rules, frozen
 from controlplane.replacement import IllegalTransition
 from controlplane.view import ClusterView, ConditionView

@@ -17,6 +17,7 @@ from controlplane.commands import (
     CancelRebalance,
     ClusterNotFound,
     Command,
+    CommandRefused as CommandRefused,
     ConfirmLoss,
     DeclareCluster,
     DeclareTopics,
@@ -43,7 +44,6 @@ from controlplane.commands import (
     TakeOverSource,
     WaiveWindow,
 )
-from controlplane.commands import CommandRefused as CommandRefused
 from controlplane.deciders.chaos import chaos_asked, chaos_end_asked
 from controlplane.deciders.clusters import cluster_deleted, destroys, source_taken_over
 from controlplane.deciders.games import game_asked

@@ -19,8 +19,7 @@ from weakref import WeakKeyDictionary
 from pydantic_core import from_json
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, TimeoutError as PoolTimeout
 
 from events.errors import QueryTooLong, StoreUnavailable
 

@@ -10,140 +10,173 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from events.agent_facts import AgentBuilt as AgentBuilt
-from events.agent_facts import AgentPublished as AgentPublished
-from events.agent_facts import AgentRolloutResumed as AgentRolloutResumed
-from events.agent_facts import AgentUpgraded as AgentUpgraded
-from events.agent_facts import AgentUpgradeFailed as AgentUpgradeFailed
-from events.agent_facts import AgentUpgradeRequested as AgentUpgradeRequested
-from events.agent_facts import AgentWithdrawn as AgentWithdrawn
-from events.anomaly_facts import AnomalyChanged as AnomalyChanged
-from events.anomaly_facts import AnomalyFound as AnomalyFound
-from events.anomaly_facts import BrokerDemoted as BrokerDemoted
-from events.anomaly_facts import BrokerPromoted as BrokerPromoted
-from events.anomaly_facts import DemoteRequested as DemoteRequested
-from events.anomaly_facts import DemotionEnded as DemotionEnded
-from events.anomaly_facts import HealingSwitched as HealingSwitched
-from events.balance_facts import RebalanceAbandoned as RebalanceAbandoned
-from events.balance_facts import RebalanceBatchStarted as RebalanceBatchStarted
-from events.balance_facts import RebalanceCancelRequested as RebalanceCancelRequested
-from events.balance_facts import RebalanceCompleted as RebalanceCompleted
-from events.balance_facts import RebalancePlanFailed as RebalancePlanFailed
-from events.balance_facts import RebalancePlanned as RebalancePlanned
-from events.balance_facts import RebalancePutOff as RebalancePutOff
-from events.balance_facts import RebalanceRequested as RebalanceRequested
-from events.chaos_facts import ChaosEnded as ChaosEnded
-from events.chaos_facts import ChaosInjected as ChaosInjected
-from events.chaos_facts import ChaosManner as ChaosManner
-from events.chaos_facts import FaultScored as FaultScored
-from events.chaos_facts import GameEnded as GameEnded
-from events.chaos_facts import GameStarted as GameStarted
-from events.drain_facts import BatchStarted as BatchStarted
-from events.drain_facts import DrainAbandoned as DrainAbandoned
-from events.drain_facts import DrainPlanFailed as DrainPlanFailed
-from events.drain_facts import DrainPlanned as DrainPlanned
-from events.drain_facts import DrainRequested as DrainRequested
-from events.drain_facts import NodeDrained as NodeDrained
-from events.external_facts import ClusterImported as ClusterImported
-from events.external_facts import ExternalBrokerFound as ExternalBrokerFound
-from events.external_facts import ExternalDrained as ExternalDrained
-from events.external_facts import ExternalFound as ExternalFound
-from events.external_facts import ExternalLeft as ExternalLeft
-from events.external_facts import ExternalQuorumChanged as ExternalQuorumChanged
-from events.external_facts import ExternalReturned as ExternalReturned
-from events.external_facts import ExternalStopped as ExternalStopped
-from events.freeze_facts import FreezeDeclared as FreezeDeclared
-from events.freeze_facts import FreezeThawed as FreezeThawed
-from events.group_facts import OffsetPut as OffsetPut
-from events.group_facts import OffsetsReset as OffsetsReset
-from events.group_facts import OffsetsResetRequested as OffsetsResetRequested
+from events.agent_facts import (
+    AgentBuilt as AgentBuilt,
+    AgentPublished as AgentPublished,
+    AgentRolloutResumed as AgentRolloutResumed,
+    AgentUpgraded as AgentUpgraded,
+    AgentUpgradeFailed as AgentUpgradeFailed,
+    AgentUpgradeRequested as AgentUpgradeRequested,
+    AgentWithdrawn as AgentWithdrawn,
+)
+from events.anomaly_facts import (
+    AnomalyChanged as AnomalyChanged,
+    AnomalyFound as AnomalyFound,
+    BrokerDemoted as BrokerDemoted,
+    BrokerPromoted as BrokerPromoted,
+    DemoteRequested as DemoteRequested,
+    DemotionEnded as DemotionEnded,
+    HealingSwitched as HealingSwitched,
+)
+from events.balance_facts import (
+    RebalanceAbandoned as RebalanceAbandoned,
+    RebalanceBatchStarted as RebalanceBatchStarted,
+    RebalanceCancelRequested as RebalanceCancelRequested,
+    RebalanceCompleted as RebalanceCompleted,
+    RebalancePlanFailed as RebalancePlanFailed,
+    RebalancePlanned as RebalancePlanned,
+    RebalancePutOff as RebalancePutOff,
+    RebalanceRequested as RebalanceRequested,
+)
+from events.chaos_facts import (
+    ChaosEnded as ChaosEnded,
+    ChaosInjected as ChaosInjected,
+    ChaosManner as ChaosManner,
+    FaultScored as FaultScored,
+    GameEnded as GameEnded,
+    GameStarted as GameStarted,
+)
+from events.drain_facts import (
+    BatchStarted as BatchStarted,
+    DrainAbandoned as DrainAbandoned,
+    DrainPlanFailed as DrainPlanFailed,
+    DrainPlanned as DrainPlanned,
+    DrainRequested as DrainRequested,
+    NodeDrained as NodeDrained,
+)
+from events.external_facts import (
+    ClusterImported as ClusterImported,
+    ExternalBrokerFound as ExternalBrokerFound,
+    ExternalDrained as ExternalDrained,
+    ExternalFound as ExternalFound,
+    ExternalLeft as ExternalLeft,
+    ExternalQuorumChanged as ExternalQuorumChanged,
+    ExternalReturned as ExternalReturned,
+    ExternalStopped as ExternalStopped,
+)
+from events.freeze_facts import FreezeDeclared as FreezeDeclared, FreezeThawed as FreezeThawed
+from events.group_facts import (
+    OffsetPut as OffsetPut,
+    OffsetsReset as OffsetsReset,
+    OffsetsResetRequested as OffsetsResetRequested,
+)
 from events.healing_facts import HealingRequested as HealingRequested
-from events.image_facts import ImageChosen as ImageChosen
-from events.image_facts import ImagePublished as ImagePublished
-from events.image_facts import ImageWithdrawn as ImageWithdrawn
-from events.image_facts import PlannedImage as PlannedImage
-from events.image_facts import RegionImage as RegionImage
-from events.instance_facts import ClusterAdopted as ClusterAdopted
-from events.instance_facts import InstanceAdopted as InstanceAdopted
-from events.instance_facts import InstanceJoined as InstanceJoined
-from events.instance_facts import InstanceLost as InstanceLost
-from events.instance_facts import InstanceReconfigured as InstanceReconfigured
-from events.instance_facts import JoinFailed as JoinFailed
-from events.instance_facts import LaunchedInstance as LaunchedInstance
-from events.instance_facts import MachineSubstituted as MachineSubstituted
-from events.instance_facts import PlannedInstance as PlannedInstance
-from events.instance_facts import PlannedMember as PlannedMember
-from events.instance_facts import PlannedPlace as PlannedPlace
-from events.instance_facts import PlannedVolume as PlannedVolume
-from events.instance_facts import RunFailed as RunFailed
-from events.instance_facts import SpentNode as SpentNode
-from events.instance_facts import SurgeCompleted as SurgeCompleted
-from events.instance_facts import SurgeRequested as SurgeRequested
-from events.loss_facts import LossesConfirmed as LossesConfirmed
-from events.loss_facts import LossesDoubted as LossesDoubted
-from events.migration_facts import MigrationBegun as MigrationBegun
-from events.migration_facts import MigrationEnded as MigrationEnded
-from events.migration_facts import MigrationQuorumFounded as MigrationQuorumFounded
-from events.migration_facts import MigrationServiceStarted as MigrationServiceStarted
-from events.migration_facts import MigrationServiceStopped as MigrationServiceStopped
-from events.migration_facts import MigrationTurned as MigrationTurned
-from events.move_facts import ControllerElectionRequested as ControllerElectionRequested
-from events.move_facts import ElectionCureRequested as ElectionCureRequested
-from events.move_facts import MoveCureRequested as MoveCureRequested
-from events.move_facts import MovesAdopted as MovesAdopted
-from events.move_facts import MovesCancelRequested as MovesCancelRequested
-from events.move_facts import MovesSettled as MovesSettled
-from events.network_facts import NetworkChanged as NetworkChanged
-from events.network_facts import NetworkChangeRequested as NetworkChangeRequested
-from events.network_facts import NetworkMade as NetworkMade
-from events.network_facts import NetworkRemovalDropped as NetworkRemovalDropped
-from events.network_facts import NetworkRemovalRequested as NetworkRemovalRequested
-from events.network_facts import NetworkRemoved as NetworkRemoved
-from events.network_facts import NetworkRequested as NetworkRequested
-from events.network_facts import NetworkRunFailed as NetworkRunFailed
-from events.network_facts import NetworkZonesRequested as NetworkZonesRequested
-from events.node_facts import EvacuationCompleted as EvacuationCompleted
-from events.node_facts import EvacuationEnded as EvacuationEnded
-from events.node_facts import EvacuationRequested as EvacuationRequested
-from events.node_facts import NodeReplaceRequested as NodeReplaceRequested
-from events.node_facts import RollingRestartCompleted as RollingRestartCompleted
-from events.node_facts import RollingRestartRequested as RollingRestartRequested
+from events.image_facts import (
+    ImageChosen as ImageChosen,
+    ImagePublished as ImagePublished,
+    ImageWithdrawn as ImageWithdrawn,
+    PlannedImage as PlannedImage,
+    RegionImage as RegionImage,
+)
+from events.instance_facts import (
+    ClusterAdopted as ClusterAdopted,
+    InstanceAdopted as InstanceAdopted,
+    InstanceJoined as InstanceJoined,
+    InstanceLost as InstanceLost,
+    InstanceReconfigured as InstanceReconfigured,
+    JoinFailed as JoinFailed,
+    LaunchedInstance as LaunchedInstance,
+    MachineSubstituted as MachineSubstituted,
+    PlannedInstance as PlannedInstance,
+    PlannedMember as PlannedMember,
+    PlannedPlace as PlannedPlace,
+    PlannedVolume as PlannedVolume,
+    RunFailed as RunFailed,
+    SpentNode as SpentNode,
+    SurgeCompleted as SurgeCompleted,
+    SurgeRequested as SurgeRequested,
+)
+from events.loss_facts import LossesConfirmed as LossesConfirmed, LossesDoubted as LossesDoubted
+from events.migration_facts import (
+    MigrationBegun as MigrationBegun,
+    MigrationEnded as MigrationEnded,
+    MigrationQuorumFounded as MigrationQuorumFounded,
+    MigrationServiceStarted as MigrationServiceStarted,
+    MigrationServiceStopped as MigrationServiceStopped,
+    MigrationTurned as MigrationTurned,
+)
+from events.move_facts import (
+    ControllerElectionRequested as ControllerElectionRequested,
+    ElectionCureRequested as ElectionCureRequested,
+    MoveCureRequested as MoveCureRequested,
+    MovesAdopted as MovesAdopted,
+    MovesCancelRequested as MovesCancelRequested,
+    MovesSettled as MovesSettled,
+)
+from events.network_facts import (
+    NetworkChanged as NetworkChanged,
+    NetworkChangeRequested as NetworkChangeRequested,
+    NetworkMade as NetworkMade,
+    NetworkRemovalDropped as NetworkRemovalDropped,
+    NetworkRemovalRequested as NetworkRemovalRequested,
+    NetworkRemoved as NetworkRemoved,
+    NetworkRequested as NetworkRequested,
+    NetworkRunFailed as NetworkRunFailed,
+    NetworkZonesRequested as NetworkZonesRequested,
+)
+from events.node_facts import (
+    EvacuationCompleted as EvacuationCompleted,
+    EvacuationEnded as EvacuationEnded,
+    EvacuationRequested as EvacuationRequested,
+    NodeReplaceRequested as NodeReplaceRequested,
+    RollingRestartCompleted as RollingRestartCompleted,
+    RollingRestartRequested as RollingRestartRequested,
+)
 from events.order_facts import OrderRenewed as OrderRenewed
-from events.quorum_facts import FoundingVoter as FoundingVoter
-from events.quorum_facts import QuorumFounded as QuorumFounded
-from events.quorum_facts import VolumeLost as VolumeLost
-from events.quorum_facts import VoterAdded as VoterAdded
-from events.quorum_facts import VoterAddRequested as VoterAddRequested
-from events.quorum_facts import VoterChangeDropped as VoterChangeDropped
-from events.quorum_facts import VoterRemoved as VoterRemoved
-from events.quorum_facts import VoterRemoveRequested as VoterRemoveRequested
+from events.quorum_facts import (
+    FoundingVoter as FoundingVoter,
+    QuorumFounded as QuorumFounded,
+    VolumeLost as VolumeLost,
+    VoterAdded as VoterAdded,
+    VoterAddRequested as VoterAddRequested,
+    VoterChangeDropped as VoterChangeDropped,
+    VoterRemoved as VoterRemoved,
+    VoterRemoveRequested as VoterRemoveRequested,
+)
 from events.registry import fact
-from events.setting_facts import RestartCompleted as RestartCompleted
-from events.setting_facts import RestartRequested as RestartRequested
-from events.setting_facts import RestartReverted as RestartReverted
-from events.setting_facts import RestartRevertRequested as RestartRevertRequested
-from events.setting_facts import SettingsCanaryStood as SettingsCanaryStood
-from events.setting_facts import SettingsChanged as SettingsChanged
-from events.setting_facts import SettingsChangeRequested as SettingsChangeRequested
-from events.setting_facts import SettingsRefused as SettingsRefused
-from events.setting_facts import SettingsReverted as SettingsReverted
-from events.setting_facts import SettingsRevertRequested as SettingsRevertRequested
-from events.setting_facts import SettingsTried as SettingsTried
-from events.source_facts import SourceAccepted as SourceAccepted
-from events.source_facts import SourceApplied as SourceApplied
-from events.source_facts import SourceChanged as SourceChanged
-from events.source_facts import SourceRewritten as SourceRewritten
-from events.tag_facts import TaggingCompleted as TaggingCompleted
-from events.tag_facts import TaggingFailed as TaggingFailed
-from events.tag_facts import TaggingRequested as TaggingRequested
+from events.setting_facts import (
+    RestartCompleted as RestartCompleted,
+    RestartRequested as RestartRequested,
+    RestartReverted as RestartReverted,
+    RestartRevertRequested as RestartRevertRequested,
+    SettingsCanaryStood as SettingsCanaryStood,
+    SettingsChanged as SettingsChanged,
+    SettingsChangeRequested as SettingsChangeRequested,
+    SettingsRefused as SettingsRefused,
+    SettingsReverted as SettingsReverted,
+    SettingsRevertRequested as SettingsRevertRequested,
+    SettingsTried as SettingsTried,
+)
+from events.source_facts import (
+    SourceAccepted as SourceAccepted,
+    SourceApplied as SourceApplied,
+    SourceChanged as SourceChanged,
+    SourceRewritten as SourceRewritten,
+)
+from events.tag_facts import (
+    TaggingCompleted as TaggingCompleted,
+    TaggingFailed as TaggingFailed,
+    TaggingRequested as TaggingRequested,
+)
 from events.topic_facts import TopicsDeclared as TopicsDeclared
-from events.volume_facts import GrowthCompleted as GrowthCompleted
-from events.volume_facts import GrowthRequested as GrowthRequested
+from events.volume_facts import GrowthCompleted as GrowthCompleted, GrowthRequested as GrowthRequested
 from events.window_facts import WindowWaived as WindowWaived
-from events.zookeeper_facts import ClusterIdFixed as ClusterIdFixed
-from events.zookeeper_facts import EnsembleFounded as EnsembleFounded
-from events.zookeeper_facts import FoundingServer as FoundingServer
-from events.zookeeper_facts import ProtocolRaised as ProtocolRaised
+from events.zookeeper_facts import (
+    ClusterIdFixed as ClusterIdFixed,
+    EnsembleFounded as EnsembleFounded,
+    FoundingServer as FoundingServer,
+    ProtocolRaised as ProtocolRaised,
+)
 
 # --- declarations -----------------------------------------------------------------------------------------------
 

@@ -6,9 +6,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from controlplane.cli.exchange import part
-from controlplane.portal.schemas import chaos as chaos_api
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas import games as game_api
+from controlplane.portal.schemas import chaos as chaos_api, clusters as api, games as game_api
 
 _T = TypeVar("_T")
 

@@ -13,28 +13,30 @@ from controlplane.cli.chaoscalls import ChaosCalls
 from controlplane.cli.errors import CliError, Refused, UnknownCluster
 from controlplane.cli.exchange import CONNECT_TIMEOUT_S, TIMEOUT_S, Exchange, part
 from controlplane.pathnames import is_path_part
-from controlplane.portal.schemas import access as access_api
-from controlplane.portal.schemas import agents as agent_api
-from controlplane.portal.schemas import anomalies as anomaly_api
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas import doctor as doctor_api
-from controlplane.portal.schemas import drift as drift_api
-from controlplane.portal.schemas import freezes as freeze_api
-from controlplane.portal.schemas import groups as group_api
-from controlplane.portal.schemas import images as image_api
-from controlplane.portal.schemas import logs as log_api
-from controlplane.portal.schemas import looks as look_api
-from controlplane.portal.schemas import loop as loop_api
-from controlplane.portal.schemas import machines as machine_api
-from controlplane.portal.schemas import moves as move_api
-from controlplane.portal.schemas import networks as network_api
-from controlplane.portal.schemas import nodes as node_api
-from controlplane.portal.schemas import proposals as proposal_api
-from controlplane.portal.schemas import resets as reset_api
-from controlplane.portal.schemas import rollbacks as rollback_api
-from controlplane.portal.schemas import search as search_api
-from controlplane.portal.schemas import specrequests as request_api
-from controlplane.portal.schemas import topics as topic_api
+from controlplane.portal.schemas import (
+    access as access_api,
+    agents as agent_api,
+    anomalies as anomaly_api,
+    clusters as api,
+    doctor as doctor_api,
+    drift as drift_api,
+    freezes as freeze_api,
+    groups as group_api,
+    images as image_api,
+    logs as log_api,
+    looks as look_api,
+    loop as loop_api,
+    machines as machine_api,
+    moves as move_api,
+    networks as network_api,
+    nodes as node_api,
+    proposals as proposal_api,
+    resets as reset_api,
+    rollbacks as rollback_api,
+    search as search_api,
+    specrequests as request_api,
+    topics as topic_api,
+)
 from events.spec.suggestions import nearest
 
 _NO_CLUSTER = "cluster-not-found"

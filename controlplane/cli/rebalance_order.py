@@ -6,8 +6,7 @@ from controlplane.cli.moments import seconds_of
 from controlplane.cli.moves_order import agreed_moves
 from controlplane.cli.session import Session
 from controlplane.cli.waiter import Target
-from controlplane.portal.schemas import moves as move_api
-from controlplane.portal.schemas import nodes as node_api
+from controlplane.portal.schemas import moves as move_api, nodes as node_api
 
 
 def order_rebalance(

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from controlplane.folds import rebalances as balancefold
-from controlplane.folds import reliefs as relieffold
-from controlplane.folds import settings as settingfold
-from controlplane.folds import specorder as specorderfold
+from controlplane.folds import (
+    rebalances as balancefold,
+    reliefs as relieffold,
+    settings as settingfold,
+    specorder as specorderfold,
+)
 from controlplane.folds.edits import Rules, change, close_intent, counted_anew, frozen, move, open_intent
 from controlplane.places import planned_place
 from controlplane.replacement import Phase

@@ -4,14 +4,16 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
-from controlplane.folds import ensemble as ensemblefold
-from controlplane.folds import images as imagefold
-from controlplane.folds import nodes as nodefold
-from controlplane.folds import reliefs as relieffold
-from controlplane.folds import settings as settingfold
-from controlplane.folds import specorder as specorderfold
-from controlplane.folds import volumes as volumefold
-from controlplane.folds import windows as windowfold
+from controlplane.folds import (
+    ensemble as ensemblefold,
+    images as imagefold,
+    nodes as nodefold,
+    reliefs as relieffold,
+    settings as settingfold,
+    specorder as specorderfold,
+    volumes as volumefold,
+    windows as windowfold,
+)
 from controlplane.folds.edits import Rules, change, close_intent, current_drain, frozen, move, open_intent
 from controlplane.replacement import Phase
 from controlplane.view import ClusterView, DrainView

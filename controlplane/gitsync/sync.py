@@ -14,8 +14,7 @@ from controlplane.deciders.topics import topics_declared
 from controlplane.fleets import FreshFleet
 from controlplane.gitsync import problems as g
 from controlplane.gitsync.binding import GitBinding
-from controlplane.gitsync.board import LOOK_FAILED, OUT_OF_SYNC, REFUSED, Board, Standing
-from controlplane.gitsync.board import SYNCED as IN_SYNC
+from controlplane.gitsync.board import LOOK_FAILED, OUT_OF_SYNC, REFUSED, SYNCED as IN_SYNC, Board, Standing
 from controlplane.gitsync.faults import SourceFault, Stopped
 from controlplane.gitsync.ledger import Ledger, read_ledger, record
 from controlplane.gitsync.reading import Declared, Reader, SpecFile, judge_rights, settle

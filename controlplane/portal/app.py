@@ -16,71 +16,43 @@ from controlplane.portal.hooks import Hooks
 from controlplane.portal.overload import OverloadGuard
 from controlplane.portal.pages import (
     agents as agent_pages,
-)
-from controlplane.portal.pages import (
     anomalies as anomaly_pages,
-)
-from controlplane.portal.pages import (
     assets,
     audit,
     brokers,
     brokersettings,
     changespec,
+    chaos as chaos_pages,
     cluster,
     clusterverbs,
     comparison,
     fleet,
     freezes,
+    games as game_pages,
     groups,
     history,
+    images as image_pages,
     live,
+    loop as loop_pages,
     losses,
     matrix,
     moves,
+    newspec as newspec_pages,
+    nodes as node_pages,
     past,
+    people as people_pages,
+    proposals as proposal_pages,
+    provider as provider_pages,
     resets,
+    rollback as rollback_pages,
     rollout,
     signing,
+    sources as source_pages,
+    takeover as takeover_pages,
     topiclogs,
     topics,
     topicsettings,
     topicverbs,
-)
-from controlplane.portal.pages import (
-    chaos as chaos_pages,
-)
-from controlplane.portal.pages import (
-    games as game_pages,
-)
-from controlplane.portal.pages import (
-    images as image_pages,
-)
-from controlplane.portal.pages import (
-    loop as loop_pages,
-)
-from controlplane.portal.pages import (
-    newspec as newspec_pages,
-)
-from controlplane.portal.pages import (
-    nodes as node_pages,
-)
-from controlplane.portal.pages import (
-    people as people_pages,
-)
-from controlplane.portal.pages import (
-    proposals as proposal_pages,
-)
-from controlplane.portal.pages import (
-    provider as provider_pages,
-)
-from controlplane.portal.pages import (
-    rollback as rollback_pages,
-)
-from controlplane.portal.pages import (
-    sources as source_pages,
-)
-from controlplane.portal.pages import (
-    takeover as takeover_pages,
 )
 from controlplane.portal.pages.errors import error_page
 from controlplane.portal.pages.frame import PositionNoted
@@ -90,73 +62,39 @@ from controlplane.portal.pages.uptimes import UptimeLooks
 from controlplane.portal.problems import answer_problems
 from controlplane.portal.routes import (
     access,
+    agentreleases as agent_releases,
     agents,
     anomalies,
+    brokers as broker_routes,
     chaos,
     clusters,
+    diff as diff_routes,
+    doctor as doctor_routes,
     drift,
+    freezes as freeze_routes,
     games,
     generations,
+    groups as group_routes,
     hooks,
+    images as image_routes,
+    logs as log_routes,
     looks,
+    loop as loop_routes,
+    machines as machine_routes,
     metrics,
+    moves as move_routes,
     networks,
     nodes,
     people,
+    proposals as proposal_routes,
+    resets as reset_routes,
+    rollback as rollback_routes,
+    search as search_routes,
     sources,
+    specrequests as spec_request_routes,
     state,
     system,
     terraform,
-)
-from controlplane.portal.routes import (
-    agentreleases as agent_releases,
-)
-from controlplane.portal.routes import (
-    brokers as broker_routes,
-)
-from controlplane.portal.routes import (
-    diff as diff_routes,
-)
-from controlplane.portal.routes import (
-    doctor as doctor_routes,
-)
-from controlplane.portal.routes import (
-    freezes as freeze_routes,
-)
-from controlplane.portal.routes import (
-    groups as group_routes,
-)
-from controlplane.portal.routes import (
-    images as image_routes,
-)
-from controlplane.portal.routes import (
-    logs as log_routes,
-)
-from controlplane.portal.routes import (
-    loop as loop_routes,
-)
-from controlplane.portal.routes import (
-    machines as machine_routes,
-)
-from controlplane.portal.routes import (
-    moves as move_routes,
-)
-from controlplane.portal.routes import (
-    proposals as proposal_routes,
-)
-from controlplane.portal.routes import (
-    resets as reset_routes,
-)
-from controlplane.portal.routes import (
-    rollback as rollback_routes,
-)
-from controlplane.portal.routes import (
-    search as search_routes,
-)
-from controlplane.portal.routes import (
-    specrequests as spec_request_routes,
-)
-from controlplane.portal.routes import (
     topics as topic_routes,
 )
 from controlplane.portal.services import PortalServices

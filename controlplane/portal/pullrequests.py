@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from controlplane.commands import CommandRefused
 from controlplane.forges.forge import FileChange
 from controlplane.forges.link import ForgeLink
-from controlplane.gitsync.binding import GitBinding
-from controlplane.gitsync.binding import Verb as GitVerb
+from controlplane.gitsync.binding import GitBinding, Verb as GitVerb
 from controlplane.portal.access.bindings import traits_of
 from controlplane.portal.access.rights import Rights
 from controlplane.portal.access.roles import Verb

@@ -17,8 +17,7 @@ from google.api_core.exceptions import GoogleAPICallError, from_http_response
 from google.auth.credentials import Credentials
 from google.auth.transport.requests import AuthorizedSession, Request
 from google.oauth2.service_account import Credentials as ServiceAccount
-from requests.exceptions import ConnectionError as NoConnection
-from requests.exceptions import Timeout
+from requests.exceptions import ConnectionError as NoConnection, Timeout
 
 from events.secrets import secret
 from providers.base import Place

@@ -26,8 +26,7 @@ from providers.tf.runner import TerraformRunner
 from providers.tf.statebody import instance_ids_in, serial_of, targets_in
 from providers.tf.states import Access, StateStorage, TerraformState, state_key
 from providers.tf.surroundings import environment_of
-from providers.tf.tagging import VARIABLE as RETAGS
-from providers.tf.tagging import retags
+from providers.tf.tagging import VARIABLE as RETAGS, retags
 from providers.tf.unfinished import in_question, settle
 from providers.tf.workspace import Workspace, open_workspace, rendered
 

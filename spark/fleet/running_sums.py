@@ -7,8 +7,10 @@ broken is broken.
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Window
-from pyspark.sql import functions as F  # noqa: N812 its usual name
+from pyspark.sql import (
+    Window,
+    functions as F,  # noqa: N812 its usual name
+)
 
 from spark.fleet.schemas import VIOLATIONS
 

@@ -10,8 +10,7 @@ from statistics import quantiles
 
 import httpx
 
-from controlplane.credentials import SqlCredentialStore
-from controlplane.credentials import Vm as CredentialVm
+from controlplane.credentials import SqlCredentialStore, Vm as CredentialVm
 from controlplane.database import migrate
 from controlplane.home import Home
 from events import facts

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer
-from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient
 
 from controlplane.kafka.admin import AdminGateway

@@ -4,9 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from agent.metrics_message import BROKER_FIGURES as WRITTEN
-from agent.metrics_message import LATENCIES as WRITTEN_LATER
-from agent.metrics_message import SCHEMA_VERSION
+from agent.metrics_message import BROKER_FIGURES as WRITTEN, LATENCIES as WRITTEN_LATER, SCHEMA_VERSION
 from spark.metrics.wire import BROKER_FIGURES, WIRE, decode
 from tests.metric_messages import a_message, a_partition
 

@@ -20,8 +20,7 @@ from events.errors import StoreUnavailable
 from events.ids import ClusterUid, IntentId, NodeName
 from events.registry import REGISTRY
 from events.sqlstore import SqlEventStore
-from tests.databases import APP, as_role
-from tests.databases import PORTAL as PORTAL_ROLE
+from tests.databases import APP, PORTAL as PORTAL_ROLE, as_role
 
 pytestmark = pytest.mark.postgres
 UID = ClusterUid("ab" * 16)

@@ -18,11 +18,9 @@ from providers.overrides import FigureIn, RegionIn
 from providers.pricereader import can_read_prices, read_prices
 from tests.fakes.clouds import aws_hands, azure_hands, digitalocean_hands, google_hands, hetzner_hands, upcloud_hands
 from tests.fakes.clouds.aws import OTHER_ACCOUNT, MotoCloud, moto_cloud
-from tests.fakes.clouds.digitalocean import TOKEN as DIGITALOCEAN_TOKEN
-from tests.fakes.clouds.digitalocean import DigitaloceanFake, digitalocean_cloud
+from tests.fakes.clouds.digitalocean import TOKEN as DIGITALOCEAN_TOKEN, DigitaloceanFake, digitalocean_cloud
 from tests.fakes.clouds.faults import Fault
-from tests.fakes.clouds.hetzner import OTHER_TOKEN, FakeHetzner, fake_hetzner
-from tests.fakes.clouds.hetzner import TOKEN as HETZNER_TOKEN
+from tests.fakes.clouds.hetzner import OTHER_TOKEN, TOKEN as HETZNER_TOKEN, FakeHetzner, fake_hetzner
 from tests.fakes.clouds.more_price_lists import GOOGLE_SKUS, sells_azure, sells_google, sells_upcloud
 from tests.fakes.clouds.price_lists import sells_aws, sells_digitalocean, sells_hetzner
 

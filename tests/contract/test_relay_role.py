@@ -15,8 +15,7 @@ from controlplane.portal.audit.store import AuditFilter, SqlAuditStore
 from controlplane.split.relayrights import RELAY_RIGHTS
 from events.engine import build_engine, reading, writing
 from events.errors import StoreUnavailable
-from tests.databases import APP, PORTAL, READER, as_role, postgres_copy
-from tests.databases import RELAY as RELAY_ROLE
+from tests.databases import APP, PORTAL, READER, RELAY as RELAY_ROLE, as_role, postgres_copy
 from tests.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.postgres

@@ -11,8 +11,7 @@ import pytest
 from rich.console import Console
 
 from controlplane.cli.describe_view import description
-from controlplane.portal.schemas import anomalies as anomaly_api
-from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas import anomalies as anomaly_api, clusters as api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.running import java_process

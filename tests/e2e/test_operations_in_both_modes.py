@@ -10,12 +10,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas import freezes as freeze_api
-from controlplane.portal.schemas import images as image_api
-from controlplane.portal.schemas import moves as move_api
-from controlplane.portal.schemas import nodes as node_api
-from controlplane.portal.schemas import topics as topic_api
+from controlplane.portal.schemas import (
+    clusters as api,
+    freezes as freeze_api,
+    images as image_api,
+    moves as move_api,
+    nodes as node_api,
+    topics as topic_api,
+)
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import KAFKA_DIR, LivingCluster

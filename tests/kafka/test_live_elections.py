@@ -8,8 +8,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, AdminClient, ResourcePatternType
-from confluent_kafka.admin import ResourceType as Resource
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType as Resource,
+)
 
 from controlplane.converger.conditions.hungmoves import elections_fail
 from controlplane.converger.moves.elections import election_step

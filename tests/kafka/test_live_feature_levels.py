@@ -8,8 +8,7 @@ from functools import cache
 import pytest
 
 from controlplane.kafka.features import METADATA, metadata_level_of, release_levels
-from events.spec.releases import SUPPORTED, as_numbers, levels
-from events.spec.releases import metadata_level_of as release_of
+from events.spec.releases import SUPPORTED, as_numbers, levels, metadata_level_of as release_of
 from tests.kafka_processes import JARS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.soak, pytest.mark.timeout(300)]

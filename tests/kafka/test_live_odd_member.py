@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Consumer, Producer
-from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka import Consumer, Producer, TopicPartition as ClientPartition
 
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer

@@ -20,14 +20,21 @@ from providers.local.cloud import LocalCloud
 from providers.local.reap import reap
 from providers.tf.statefile import state_file
 from tests.fakes.clouds.hetzner import TOKEN, FakeHetzner, fake_hetzner
-from tests.fakes.clouds.hetzner_hands import PLACE as HETZNER_PLACE
-from tests.fakes.clouds.hetzner_hands import in_place, write_settings
-from tests.fakes.resources import PLACE as LOCAL_PLACE
-from tests.fakes.resources import UID, address, attachment, binding, instance, resources, surge, volume
+from tests.fakes.clouds.hetzner_hands import PLACE as HETZNER_PLACE, in_place, write_settings
+from tests.fakes.resources import (
+    PLACE as LOCAL_PLACE,
+    UID,
+    address,
+    attachment,
+    binding,
+    instance,
+    resources,
+    surge,
+    volume,
+)
 from tests.terraform import goldennetworks
 from tests.terraform.conftest import Bench
-from tests.terraform.goldenaws import golden_bench, recording, rendered
-from tests.terraform.goldenaws import objects_of as aws_objects
+from tests.terraform.goldenaws import golden_bench, objects_of as aws_objects, recording, rendered
 from tests.terraform.goldenstandins import STAND_INS
 from tests.terraform.hetznerlife import HetznerBench, hcloud_plugins
 

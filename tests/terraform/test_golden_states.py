@@ -14,8 +14,7 @@ from providers.tf.statebody import addresses_in
 from providers.tf.statefile import state_file
 from tests.fakes.clouds.hetzner import TOKEN
 from tests.fakes.clouds.hetzner_hands import PLACE as HETZNER_PLACE
-from tests.fakes.resources import PLACE as LOCAL_PLACE
-from tests.fakes.resources import UID, surge
+from tests.fakes.resources import PLACE as LOCAL_PLACE, UID, surge
 from tests.terraform.audits import audited
 from tests.terraform.golden import (
     FOLDER,

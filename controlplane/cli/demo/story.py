@@ -19,8 +19,7 @@ from controlplane.cli.waiting import Converged, Done, Goal, NodeReplaced, Rebala
 from controlplane.kafka.audit import Audit
 from controlplane.kafka.min_isr import MinIsrReport
 from controlplane.portal.answers.plan_text import plan_lines
-from controlplane.portal.schemas import chaos as chaos_api
-from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas import chaos as chaos_api, clusters as api
 from controlplane.styledtext import styled
 
 FILL_MIB = 96

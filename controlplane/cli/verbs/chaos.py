@@ -11,8 +11,7 @@ from controlplane.cli.moments import seconds_of
 from controlplane.cli.options import Cluster, Output, Reason
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
-from controlplane.portal.schemas import chaos as chaos_api
-from controlplane.portal.schemas import games as game_api
+from controlplane.portal.schemas import chaos as chaos_api, games as game_api
 
 GAME = "game"
 

@@ -14,9 +14,7 @@ from controlplane.cli.options import Cluster, Output, Reason, Throttle, Yes
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import listing
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas import moves as move_api
-from controlplane.portal.schemas import nodes as node_api
+from controlplane.portal.schemas import clusters as api, moves as move_api, nodes as node_api
 from controlplane.quantities import counted, human_seconds
 from controlplane.styledtext import styled
 

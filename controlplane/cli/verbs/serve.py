@@ -146,8 +146,7 @@ def restore(
       kedge restore /var/backups/kedge-2026-01-31.jsonl
     """
     # Imported here, because every other verb does without a database.
-    from controlplane.database.backup import BackupCorrupt, RestoreRefused
-    from controlplane.database.backup import restore as restore_backup
+    from controlplane.database.backup import BackupCorrupt, RestoreRefused, restore as restore_backup
     from controlplane.database.migrate import MigrationError, upgrade
     from events.engine import build_engine
     from events.errors import EventsError

@@ -8,8 +8,7 @@ from controlplane.gitsync.board import NOT_POLLED, OUT_OF_SYNC, REFUSED, SYNCED,
 from controlplane.portal.answers.clusters import problem_out
 from controlplane.portal.schemas import clusters as api
 from controlplane.portal.schemas.sources import ForgeOut
-from controlplane.specsource import SPEC_REFUSED, git_source
-from controlplane.specsource import SYNCED as CONDITION
+from controlplane.specsource import SPEC_REFUSED, SYNCED as CONDITION, git_source
 from controlplane.view import ClusterView
 
 

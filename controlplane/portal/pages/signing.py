@@ -19,8 +19,7 @@ from controlplane.portal.access.sessions import LIFE, Session
 from controlplane.portal.access.tokens import TokenRefused
 from controlplane.portal.auth import cookie_name, same_secret
 from controlplane.portal.pages.frame import CsrfChecked, onwards, page
-from controlplane.portal.pages.zones import COOKIE as ZONE_COOKIE
-from controlplane.portal.pages.zones import KEPT_S, zone_names
+from controlplane.portal.pages.zones import COOKIE as ZONE_COOKIE, KEPT_S, zone_names
 from controlplane.portal.problems import ApiError
 from controlplane.portal.services import PortalServices, Services
 

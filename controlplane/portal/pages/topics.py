@@ -8,8 +8,7 @@ from starlette.responses import Response
 
 from controlplane.portal.access.caller import Caller
 from controlplane.portal.answers.topics import state_of, topic_out, with_learned
-from controlplane.portal.pages.ailingrows import ailing as ailing_of
-from controlplane.portal.pages.ailingrows import chosen_ailing
+from controlplane.portal.pages.ailingrows import ailing as ailing_of, chosen_ailing
 from controlplane.portal.pages.cluster import head_of
 from controlplane.portal.pages.frame import page
 from controlplane.portal.pages.sheet import csv_answer

@@ -19,8 +19,7 @@ from controlplane.portal.auth import Actor
 from controlplane.portal.paging import MOST_ON_A_PAGE, After, Most, Turning, by_name
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import CommandId, Keyed, carry_out, living
-from controlplane.portal.schemas import anomalies as anomaly_api
-from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas import anomalies as anomaly_api, clusters as api
 from controlplane.portal.services import PortalServices, Services
 from controlplane.view import ClusterView
 from planner.anomalies.judge import Anomaly

@@ -12,8 +12,7 @@ from controlplane.portal.auth import Actor
 from controlplane.portal.paging import MOST_ON_A_PAGE, Most, Turning
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import CommandId, carry_out, living
-from controlplane.portal.schemas import chaos as chaos_api
-from controlplane.portal.schemas import clusters as api
+from controlplane.portal.schemas import chaos as chaos_api, clusters as api
 from controlplane.portal.services import PortalServices, Services
 from controlplane.view import ChaosView, ClusterView
 from planner.hungmoves import Surroundings, hung_moves

@@ -9,8 +9,7 @@ from controlplane.portal.access.caller import Caller
 from controlplane.portal.access.roles import Verb
 from controlplane.portal.answers.drift import asked_out, drift_out
 from controlplane.portal.routes.clusters import Keyed, living
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas import drift as drift_api
+from controlplane.portal.schemas import clusters as api, drift as drift_api
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])

@@ -10,8 +10,7 @@ from controlplane.portal.auth import Actor
 from controlplane.portal.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import CommandId, living, spread
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas import games as game_api
+from controlplane.portal.schemas import clusters as api, games as game_api
 from controlplane.portal.services import PortalServices, Services
 from controlplane.view import ClusterView
 from controlplane.views.games import GameView, PlayedView

@@ -10,8 +10,7 @@ from controlplane.portal.answers.groups import group_detail, groups_out
 from controlplane.portal.paging import Most, Turning
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas import groups as group_api
+from controlplane.portal.schemas import clusters as api, groups as group_api
 from controlplane.portal.services import PortalServices, Services
 from controlplane.view import ClusterView
 from planner.consumers.told import GroupsTold, GroupTold

@@ -13,8 +13,7 @@ from controlplane.kafka.errors import KafkaFault
 from controlplane.portal.moments import Moment, as_utc
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas import logs as log_api
+from controlplane.portal.schemas import clusters as api, logs as log_api
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["logs"])

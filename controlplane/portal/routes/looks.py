@@ -12,8 +12,7 @@ from controlplane.portal.dependents import Dependents, dependents_of
 from controlplane.portal.paging import MOST_ON_A_PAGE, AfterNumber, Most, Turning
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import living
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas import looks as look_api
+from controlplane.portal.schemas import clusters as api, looks as look_api
 from controlplane.portal.services import PortalServices, Services
 from controlplane.view import ClusterView
 from controlplane.views.instances import InstanceView

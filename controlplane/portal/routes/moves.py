@@ -10,9 +10,7 @@ from controlplane.portal.answers.moves import GIB, Moves, moves_asked, plan_out
 from controlplane.portal.auth import Actor
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import CommandId, carry_out, living
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas import moves as move_api
-from controlplane.portal.schemas import nodes as node_api
+from controlplane.portal.schemas import clusters as api, moves as move_api, nodes as node_api
 from controlplane.portal.services import Services
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["nodes"])

@@ -19,8 +19,7 @@ from controlplane.portal.past import At, Past, past_of, past_out
 from controlplane.portal.problems import ApiError
 from controlplane.portal.rolls import rolls_of, rolls_out
 from controlplane.portal.routes.clusters import CommandId, carry_out, living
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas import nodes as node_api
+from controlplane.portal.schemas import clusters as api, nodes as node_api
 from controlplane.portal.services import Services
 from controlplane.previews.plan import pending_rollout
 from controlplane.replacement import Phase

@@ -12,8 +12,7 @@ from controlplane.portal.access.roles import Verb
 from controlplane.portal.answers.resets import carried_out, plan_out, planned, wish_of
 from controlplane.portal.auth import Actor
 from controlplane.portal.routes.clusters import CommandId, living
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas import resets as reset_api
+from controlplane.portal.schemas import clusters as api, resets as reset_api
 from controlplane.portal.services import Services
 from events.facts import OffsetPut
 

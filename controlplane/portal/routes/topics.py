@@ -9,8 +9,7 @@ from fastapi import APIRouter, Query, Request
 from controlplane.commands import AdoptTopic, DeleteTopic
 from controlplane.portal.answers.topics import ailing_out, partitions_out, topic_out, topics_out, with_learned
 from controlplane.portal.auth import Actor
-from controlplane.portal.pages.ailingrows import ailing as ailing_of
-from controlplane.portal.pages.ailingrows import behind, chosen_ailing, id_of, place_of
+from controlplane.portal.pages.ailingrows import ailing as ailing_of, behind, chosen_ailing, id_of, place_of
 from controlplane.portal.pages.topicrates import RatedTopics
 from controlplane.portal.pages.topicrows import TopicRow, partition_rows, rows_in_order
 from controlplane.portal.paging import MOST_ON_A_PAGE, After, AfterId, AfterNumber, Most, PartOf, Turning
@@ -18,8 +17,7 @@ from controlplane.portal.past import At, past_of
 from controlplane.portal.pasttopics import past_topic_out, past_topics_out
 from controlplane.portal.problems import ApiError
 from controlplane.portal.routes.clusters import CommandId, carry_out, living
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas import topics as topic_api
+from controlplane.portal.schemas import clusters as api, topics as topic_api
 from controlplane.portal.services import PortalServices, Services
 from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot

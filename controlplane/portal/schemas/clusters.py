@@ -10,10 +10,12 @@ from controlplane.portal.schemas.costs import PlanCostOut
 from controlplane.portal.schemas.external import ExternalBrokerOut
 from controlplane.portal.schemas.past import PastOut
 from controlplane.portal.schemas.quorum import QuorumOut
-from controlplane.portal.schemas.sources import AcceptIn as AcceptIn
-from controlplane.portal.schemas.sources import ForgeOut
-from controlplane.portal.schemas.sources import SourceIn as SourceIn
-from controlplane.portal.schemas.sources import SourcePolledOut as SourcePolledOut
+from controlplane.portal.schemas.sources import (
+    AcceptIn as AcceptIn,
+    ForgeOut,
+    SourceIn as SourceIn,
+    SourcePolledOut as SourcePolledOut,
+)
 
 API_PREFIX = "/v1"
 

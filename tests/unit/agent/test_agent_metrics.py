@@ -6,8 +6,7 @@ from typing import Any
 import httpx
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from agent.metrics import Jolokia, JolokiaSilent
 from agent.metrics_interval import Subject, message_of, shares

@@ -15,9 +15,7 @@ from controlplane.views.intents import IntentView
 from controlplane.views.rebalances import RebalanceView
 from controlplane.views.resets import ResetView
 from controlplane.views.restarts import Before, RestartView, RollingRestartView, SettingChangeView, SettingStage
-from events import anomaly_facts as anomalies
-from events import facts
-from events import proposal_facts as proposals
+from events import anomaly_facts as anomalies, facts, proposal_facts as proposals
 from events.spec.conversion import to_data
 from tests.builders import BEFORE, a_document, a_planned, a_view, an_instance
 from tests.unit.controlplane.external_samples import EXTERNAL_SAMPLES, external_states

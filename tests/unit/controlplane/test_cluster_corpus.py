@@ -12,9 +12,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.cluster import _APPLY, evolve
-from events import anomaly_facts as anomalies
-from events import facts
-from events import proposal_facts as proposals
+from events import anomaly_facts as anomalies, facts, proposal_facts as proposals
 from events.codec import decode, encode
 from events.envelope import Recorded
 from events.registry import REGISTRY, FactType

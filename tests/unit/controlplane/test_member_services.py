@@ -30,8 +30,15 @@ from events import facts
 from planner.healing import Cure
 from planner.observed import QuorumSeen, VoterSeen
 from planner.rollout.diff import Change
-from tests.builders import BEFORE, NOW, a_cohosted_document, a_report, a_situation, a_snapshot
-from tests.builders import an_observation as seen_of
+from tests.builders import (
+    BEFORE,
+    NOW,
+    a_cohosted_document,
+    a_report,
+    a_situation,
+    a_snapshot,
+    an_observation as seen_of,
+)
 from tests.unit.controlplane.cohosted import B1, NODES, a_host, a_sharing_view, after, voter_of
 
 SERVER = f"{B1}/zookeeper"

@@ -18,8 +18,7 @@ from benchmarks import __path__ as benchmark_folders
 from controlplane.cli.main import app
 from providers.tf.modules import pinned_providers
 from tests.stages import STAGES
-from tests.unit.docs.doc_pages import PAGES as DOCUMENTS
-from tests.unit.docs.doc_pages import ROOT, blocks, text
+from tests.unit.docs.doc_pages import PAGES as DOCUMENTS, ROOT, blocks, text
 
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/operating.md", "docs/architecture.md", "docs/life-of-a-roll.md")
 PAGES += ("docs/drain-plans.md", "docs/git.md")

@@ -2,8 +2,7 @@
 
 from typing import Any, TypeVar
 
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings, strategies as st
 
 from events.spec.fields import Part
 from events.spec.model import (

@@ -8,8 +8,7 @@ from enum import Enum, StrEnum
 from typing import Any, Literal, NewType
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from events.codec import decode, encode
 from events.envelope import NewEvent, Recorded

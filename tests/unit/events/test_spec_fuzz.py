@@ -3,8 +3,7 @@
 import json
 
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from events.spec.change import differences
 from events.spec.conversion import to_data

@@ -4,8 +4,7 @@ from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from planner.rollout.windows import WEEK, Freeze, UnknownZone, Window, next_chance, next_opening, open_at, open_until
 

@@ -1,8 +1,7 @@
 """Which labels of a spec become tags of which cloud, as they are or not at all."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from providers import tags
 from providers.costtags import FORMS, MOST, cost_tags, list_problem, misfit

@@ -3,8 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from providers.digitalocean.tags import LONGEST, decoded, encoded, encoded_values, tag, tags_of
 

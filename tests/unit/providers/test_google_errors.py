@@ -1,8 +1,7 @@
 """Google's reasons become the project's errors in one place; what nobody knows is judged by its status."""
 
 import pytest
-from google.api_core.exceptions import Forbidden, GoogleAPICallError, InternalServerError
-from google.api_core.exceptions import NotFound as GoogleNotFound
+from google.api_core.exceptions import Forbidden, GoogleAPICallError, InternalServerError, NotFound as GoogleNotFound
 from google.auth.exceptions import DefaultCredentialsError, RefreshError, TransportError
 from requests.exceptions import ConnectionError as NoConnection
 

@@ -3,8 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from providers.google.names import name_of
 from providers.google.tags import address_filter, address_owner, decoded, encoded, volume_key

@@ -5,8 +5,7 @@ from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from providers.base import Place, Resources
 from providers.errors import QuotaExceeded

@@ -4,8 +4,7 @@ import re
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from providers.hetzner.tags import labels_of, selector, tags_of
 

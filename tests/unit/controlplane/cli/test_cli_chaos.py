@@ -6,9 +6,7 @@ import httpx
 import pytest
 
 from controlplane.cli import exits
-from controlplane.portal.schemas import chaos as chaos_api
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas import games as game_api
+from controlplane.portal.schemas import chaos as chaos_api, clusters as api, games as game_api
 from tests.unit.controlplane.cli.cli_world import World, detail
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from controlplane.cli import exits
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas import moves as move_api
+from controlplane.portal.schemas import clusters as api, moves as move_api
 from tests.unit.controlplane.cli.cli_world import World, detail, problem
 
 PLAN = "/clusters/orders/moves/plan"

@@ -3,8 +3,7 @@
 import pytest
 
 from controlplane.cli import exits
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas import nodes as node_api
+from controlplane.portal.schemas import clusters as api, nodes as node_api
 from tests.unit.controlplane.cli.cli_world import World, detail, problem
 
 

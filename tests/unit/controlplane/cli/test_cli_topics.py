@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas import topics as topic_api
+from controlplane.portal.schemas import clusters as api, topics as topic_api
 from controlplane.portal.schemas.rollbacks import TopicDeclarationOut, TopicDeclarationsOut
 from tests.unit.controlplane.cli.cli_world import START, World
 

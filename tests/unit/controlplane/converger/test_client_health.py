@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from controlplane.converger.conditions.changes import condition_changes
-from controlplane.converger.conditions.isr import GRACE as ISR_GRACE
-from controlplane.converger.conditions.isr import at_min_isr
+from controlplane.converger.conditions.isr import GRACE as ISR_GRACE, at_min_isr
 from controlplane.converger.health.clients import HealthWatch
 from controlplane.converger.health.registrations import GRACE, registration_wrong
 from controlplane.converger.health.seen import WELL, HealthSeen

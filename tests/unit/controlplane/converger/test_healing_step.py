@@ -28,8 +28,8 @@ from tests.builders import (
     a_snapshot,
     a_view,
     an_instance,
+    an_observation as seen_of,
 )
-from tests.builders import an_observation as seen_of
 
 SICK = "brokers-a-0.g1"
 STUCK = {"name": "deadlock", "since": BEFORE, "message": "2 threads wait for each other for ever"}

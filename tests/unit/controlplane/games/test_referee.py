@@ -23,8 +23,7 @@ from events.memory import MemoryEventStore
 from events.store import EventStore
 from providers.harm import CannotHarm
 from tests.builders import a_partition, a_snapshot
-from tests.unit.controlplane.portal.portal_house import House as PortalHouse
-from tests.unit.controlplane.portal.portal_house import brokers_as_declared
+from tests.unit.controlplane.portal.portal_house import House as PortalHouse, brokers_as_declared
 from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
 
 OWNER = Binding("user:ada", Role.OWNER, "*")

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from pydantic import ValidationError
 
 from controlplane.gitsync.binding import GitBinding, is_under

@@ -22,8 +22,7 @@ from controlplane.portal.schemas.logs import LogLineOut, LogsOut
 from controlplane.view import ClusterView
 from events.ids import Epoch
 from tests.builders import a_view
-from tests.unit.controlplane.cli.cli_world import START as CLI_START
-from tests.unit.controlplane.cli.cli_world import World
+from tests.unit.controlplane.cli.cli_world import START as CLI_START, World
 from tests.unit.controlplane.portal.portal_house import START
 from tests.unit.controlplane.portal.test_api_tokens import program, token_of
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders

@@ -3,8 +3,7 @@
 from ipaddress import IPv4Network
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from controlplane.networks.pool import PoolExhausted, TooManyZones, free_networks, next_cidr, numbered
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from controlplane.policies.files import PoliciesUnreadable, parse, try_out
 from controlplane.policies.gate import PolicyGate

@@ -13,8 +13,7 @@ from controlplane.forges.link import ForgeLink
 from controlplane.forges.statuses import ForgeTold, StatusKeeper
 from controlplane.freezes.desk import FreezeDesk
 from controlplane.freezes.keeper import FreezeKeeper
-from controlplane.gitsync.board import OUT_OF_SYNC, Board
-from controlplane.gitsync.board import Standing as SourceStanding
+from controlplane.gitsync.board import OUT_OF_SYNC, Board, Standing as SourceStanding
 from controlplane.gitsync.desk import SourceDesk
 from controlplane.gitsync.signing import Signature
 from controlplane.images.desk import ImageDesk

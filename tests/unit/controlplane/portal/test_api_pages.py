@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from controlplane.agents.desk import AgentsStanding, ClusterAgents, NoAgents
 from controlplane.gitsync.board import Board

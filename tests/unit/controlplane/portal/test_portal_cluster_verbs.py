@@ -15,8 +15,7 @@ from tests.unit.controlplane.gitsync.git_house import LARGER, GitHouse, binding
 from tests.unit.controlplane.portal.portal_house import House, three_brokers
 from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
 from tests.unit.controlplane.portal.test_portal_topic_verbs import HOSTILE, fields, types
-from tests.unit.controlplane.portal.test_proposals import APPROVER as PAYMENTS_APPROVER
-from tests.unit.controlplane.portal.test_proposals import Shelved, token_of
+from tests.unit.controlplane.portal.test_proposals import APPROVER as PAYMENTS_APPROVER, Shelved, token_of
 from tests.unit.events.spec_texts import ORDERS
 
 OWNER, OPERATOR = Binding("", Role.OWNER, "*"), Binding("", Role.OPERATOR, "*")

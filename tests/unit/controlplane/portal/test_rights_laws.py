@@ -1,7 +1,6 @@
 """Laws of rights that hold for every set of bindings: what is taken away never opens anything."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from controlplane.portal.access.bindings import Binding, Traits
 from controlplane.portal.access.rights import rights_of

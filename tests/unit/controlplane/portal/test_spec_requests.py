@@ -6,8 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from controlplane.portal.audit.store import AuditFilter
-from tests.unit.controlplane.gitsync.git_house import LARGER as GIT_LARGER
-from tests.unit.controlplane.gitsync.git_house import GitHouse, binding
+from tests.unit.controlplane.gitsync.git_house import LARGER as GIT_LARGER, GitHouse, binding
 from tests.unit.controlplane.portal.test_new_requests import OURS
 from tests.unit.controlplane.portal.test_rollback import Desk
 from tests.unit.controlplane.portal.test_search_routes import ours

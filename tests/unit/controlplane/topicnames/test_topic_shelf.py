@@ -3,8 +3,7 @@
 import re
 import time
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from controlplane.topicnames.shelf import Shelf, TopicHit, TopicsFound, topics_found
 

@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from controlplane.database.latest import MemoryLatestStore, Observation, Subject
 from controlplane.topicplacement.keeper import LOOKS, SIZES, PlacementKeeper

@@ -2,8 +2,7 @@
 
 from datetime import UTC, datetime
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from planner.anomalies.cooling import ROOM, Cooling, Load, cooling
 from planner.anomalies.hot import BYTES_IN, BYTES_OUT, CPU, Heat, HotBroker, HotRule

@@ -1,8 +1,7 @@
 """What a broker should bear where racks are uneven: never more than its rack can hold."""
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from benchmarks.grown import Grown, grown
 from planner.balance import Balanced, rebalance

@@ -1,8 +1,7 @@
 """Bounds against HiGHS on random small clusters, whatever the racks: exact means equal."""
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from planner.drain.bounds import bounds_of
 from planner.drain.model.state import ClusterState

@@ -2,8 +2,7 @@
 
 from collections import Counter
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from planner.drain.plan import Move, Port
 from planner.drain.release import HORIZON_S, LEAST_BYTES, MOST_A_PAIR, Entry, released

@@ -1,8 +1,7 @@
 """The planner against drawn clusters: always complete, never a broken rule, and near the exact optimum."""
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from planner.drain.certified import CertifiedPlan, certified

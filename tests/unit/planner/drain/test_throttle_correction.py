@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from planner.drain.correction import BAND, SPARE_FRACTION, Due, PortTraffic, due
 from planner.drain.plan import Port

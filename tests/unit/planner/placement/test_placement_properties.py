@@ -3,8 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.placement.corrections import MOST_A_BROKER, MOST_A_PAIR, MOST_AT_A_TIME, corrections

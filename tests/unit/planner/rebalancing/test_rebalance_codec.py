@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from planner.drain.columns import PARTITIONS as SHARED
 from planner.drain.plan import canonical

@@ -6,8 +6,7 @@ The brokers are the fake's: they judge each step as Kafka does, and print values
 import re
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from events.spec.setting_table import TABLES, Setting, settings_of
 from events.spec.setting_values import reads_alike, unreadable_because

@@ -1,8 +1,7 @@
 """What a change of each setting costs, with its reason; and that no class contradicts Kafka's own table."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from events.spec.fields import FieldClass
 from events.spec.properties import property_class

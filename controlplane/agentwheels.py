@@ -11,6 +11,8 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
+import controlplane
+
 NEWEST_GLIBC = 36
 """VMs have glibc 2.36 or newer: that of Debian 12."""
 _OLDEST_GLIBC = 17
@@ -30,7 +32,7 @@ class WheelsMissing(Exception):
 
 def lock_file() -> Path:
     """`requirements.lock` of this installation. Raises `WheelsMissing`."""
-    package = Path(__file__).parent
+    package = Path(controlplane.__file__).parent
     for candidate in (package.parent / "requirements.lock", package / "_requirements.lock"):
         if candidate.is_file():
             return candidate

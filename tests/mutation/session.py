@@ -274,6 +274,9 @@ def _end(child: int, *, waited: bool) -> None:
     with suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
     if not waited:
+        # One that never got the processor has not made its group yet.
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
 
 

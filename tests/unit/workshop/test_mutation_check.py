@@ -132,6 +132,8 @@ def test_a_fork_tells_what_it_found_and_one_that_hangs_is_ended() -> None:
 
     assert forked(count, 10.0) == (True, [1, 2])
     assert forked(hang, 0.2) == (False, [])
+    for _ in range(20):
+        assert forked(hang, 0.0) == (False, []), "also one that never got the processor"
 
 
 KILLED, HUNG, ALIVE = (

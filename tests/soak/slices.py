@@ -126,22 +126,29 @@ class _Bin:
         self.pieces: list[Piece] = []
         self._sum_s = dict.fromkeys(LANES, 0.0)
         self._longest_s = dict.fromkeys(LANES, 0.0)
+        self._of_file_s: dict[str, float] = {}
 
     @property
     def length_s(self) -> float:
-        return sum(self._lane_s(lane, 0.0) for lane in LANES)
+        return sum(self._lane_s(lane, 0.0, 0.0) for lane in LANES)
 
     def length_with(self, piece: Piece) -> float:
-        return sum(self._lane_s(lane, piece.took_s if lane == piece.lane else 0.0) for lane in LANES)
+        one_s = self._in_a_row_s(piece)
+        return sum(self._lane_s(lane, *((piece.took_s, one_s) if lane == piece.lane else (0.0, 0.0))) for lane in LANES)
 
     def add(self, piece: Piece) -> None:
         self.pieces.append(piece)
+        self._longest_s[piece.lane] = max(self._longest_s[piece.lane], self._in_a_row_s(piece))
+        self._of_file_s[piece.file] = self._of_file_s.get(piece.file, 0.0) + piece.took_s
         self._sum_s[piece.lane] += piece.took_s
-        self._longest_s[piece.lane] = max(self._longest_s[piece.lane], piece.took_s)
 
-    def _lane_s(self, lane: str, more_s: float) -> float:
+    def _in_a_row_s(self, piece: Piece) -> float:
+        """What runs one after the other with it: of a lane by file all that is there of its file."""
+        return piece.took_s + (self._of_file_s.get(piece.file, 0.0) if piece.lane == BY_FILE_LANE else 0.0)
+
+    def _lane_s(self, lane: str, more_s: float, in_a_row_s: float) -> float:
         total_s = self._sum_s[lane] + more_s
-        return total_s if lane == ALONE else max(total_s / 2, self._longest_s[lane], more_s)
+        return total_s if lane == ALONE else max(total_s / 2, self._longest_s[lane], in_a_row_s)
 
 
 def selection_of(pieces: Iterable[Piece], everything: Iterable[Piece]) -> Selection:

@@ -54,6 +54,8 @@ def test_what_runs_in_pairs_takes_half_its_sum_and_never_less_than_its_longest()
     assert length_s([piece(100), piece(60)]) == 100
     assert length_s([piece(100), piece(60), piece(80)]) == 120
     assert length_s([piece(100, file=E2E), piece(60, file=E2E), piece(80)]) == 240
+    other = TERRAFORM.replace("test_t", "test_other")
+    assert length_s([piece(100, file=TERRAFORM), piece(60, file=TERRAFORM), piece(20, file=other)]) == 160
 
 
 def test_a_sweep_longer_than_a_slice_is_cut_and_all_its_parts_are_the_whole() -> None:

@@ -25,7 +25,7 @@ help: ## list the targets
 
 .PHONY: check
 check: ## is everything here that Kedge needs of the machine?
-	@$(PYTHON) controlplane/prerequisites.py
+	@$(PYTHON) controlplane/server/prerequisites.py
 
 $(VENV)/.locked: requirements.lock
 	@$(PYTHON) -m venv $(VENV)

@@ -1,4 +1,4 @@
-"""How Alembic reaches the database. `controlplane.database.migrate` hands over an engine; there is no alembic.ini."""
+"""How Alembic reaches the database. `controlplane.storage.migrate` hands over an engine; there is no alembic.ini."""
 
 from typing import Any, Literal
 
@@ -7,7 +7,7 @@ from sqlalchemy import Engine, text
 from sqlmodel import SQLModel
 from sqlmodel.sql.sqltypes import AutoString
 
-import controlplane.database.tables  # noqa: F401  (imported for its tables)
+import controlplane.storage.tables  # noqa: F401  (imported for its tables)
 from events.tables import UtcDateTime
 
 # Any number; all servers of an installation must use the same one.

@@ -16,8 +16,8 @@ from confluent_kafka.cimpl import NewTopic
 
 from agent.wire import ProgressReport, Report
 from benchmarks.watched import conditions_told
-from controlplane.portal.schemas import clusters as api
-from controlplane.reports import AGENT_REPORT
+from controlplane.api.schemas import clusters as api
+from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic
 

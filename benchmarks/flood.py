@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from controlplane.home import Home
+from controlplane.storage.home import Home
 from tests.contract.agent_crowd import Crowd, let_in, outcome
 from tests.contract.flooded_server import CREDENTIAL, People, known_vms, of_people, rss_mib
 from tests.contract.test_api_server import Server, eventually

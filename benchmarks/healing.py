@@ -26,9 +26,9 @@ from benchmarks.busy import busy
 from benchmarks.chosen import measured
 from benchmarks.loaded import MIB, LoadedRow, on_a_cluster
 from benchmarks.watched import Watch, conditions_told, on_a_watched_cluster
+from controlplane.api.schemas import chaos as chaos_api, clusters as api, games as game_api
 from controlplane.cli.chaos_game import follow
-from controlplane.deciders.games import LOCAL_FAULTS
-from controlplane.portal.schemas import chaos as chaos_api, clusters as api, games as game_api
+from controlplane.commands.deciders.games import LOCAL_FAULTS
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic

@@ -24,8 +24,8 @@ from benchmarks.healing import LEDGER_MIB, SPEC as AT_REST, ZOOKEEPER as AT_REST
 from benchmarks.loaded import LoadedRow, audited, on_a_cluster
 from benchmarks.operations import MIB, SPEC as MIXED_KRAFT, ZOOKEEPER as MIXED_ZOOKEEPER, operations
 from benchmarks.watched import on_a_watched_cluster
+from controlplane.api.schemas import nodes as node_api
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.portal.schemas import nodes as node_api
 from planner.observed import PartitionSeen
 from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
 from tests.e2e.living_cluster import LivingCluster

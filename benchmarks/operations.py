@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.loaded import audited
-from controlplane.portal.schemas import nodes as node_api
+from controlplane.api.schemas import nodes as node_api
 from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.running import declare_settings

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sqlalchemy import insert, update
 
-from controlplane.database import migrate
+from controlplane.storage import migrate
 from events import facts
 from events.codec import decode, encode
 from events.engine import build_engine, writing

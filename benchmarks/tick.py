@@ -17,17 +17,17 @@ from typing import Any, cast
 from sqlalchemy import insert, update
 
 from agent.wire import Report
+from controlplane.cluster.observed.agent_reports import AGENT_REPORT
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.clouds.inventory import ListedInventory
 from controlplane.converger.loop import Converger
 from controlplane.converger.ports import Ports
-from controlplane.database import migrate
-from controlplane.database.jobs import SqlJobStore
-from controlplane.database.latest import Observation, SqlLatestStore, Subject
-from controlplane.database.plans import SqlPlanStore
 from controlplane.kafka.gateway import KafkaGateway
-from controlplane.reports import AGENT_REPORT
-from controlplane.streams import cluster_stream
-from controlplane.view import ClusterView
+from controlplane.storage import migrate
+from controlplane.storage.job_store import SqlJobStore
+from controlplane.storage.latest_values import Observation, SqlLatestStore, Subject
+from controlplane.storage.plan_store import SqlPlanStore
+from controlplane.storage.streams import cluster_stream
 from events.clock import utc_now
 from events.engine import build_engine, writing
 from events.envelope import Recorded

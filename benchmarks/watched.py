@@ -14,8 +14,8 @@ from typing import Any
 
 from benchmarks.lake_writer import LakeWriter
 from benchmarks.loaded import on_a_cluster
+from controlplane.api.schemas import clusters as api
 from controlplane.kafka.workload import Workload
-from controlplane.portal.schemas import clusters as api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.heartbeats import reports
 from tests.e2e.living_cluster import LivingCluster

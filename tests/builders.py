@@ -7,12 +7,12 @@ from functools import cache
 from typing import Any
 
 from agent.wire import Report, ServiceReport
+from controlplane.cluster.lifecycle import SERVING, Phase
+from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.view import ClusterView, ConditionView, DrainView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.observation import InventorySeen, Observation
 from controlplane.converger.verdict import Situation
-from controlplane.replacement import SERVING, Phase
-from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView, ConditionView, DrainView
-from controlplane.views.instances import InstanceView
 from events import facts
 from events.ids import ClusterUid
 from events.spec.document import load_documents

@@ -6,9 +6,9 @@ from pathlib import Path
 import psycopg
 from sqlmodel import SQLModel
 
-import controlplane.database.tables  # noqa: F401  (imported for its tables)
-from controlplane.database import migrate
-from controlplane.database.roles import grants
+import controlplane.storage.tables  # noqa: F401  (imported for its tables)
+from controlplane.server.database_roles import grants
+from controlplane.storage import migrate
 from tests.postgres_server import PostgresServer
 
 

@@ -10,13 +10,13 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.traffic import UNKNOWN, TrafficWatch
 from controlplane.converger.act import carry_out
-from controlplane.converger.moves.traffic import UNKNOWN, TrafficWatch
 from controlplane.converger.ports import Ports
 from controlplane.converger.rolls.drains import drain_step
 from controlplane.converger.verdict import ElectPreferred, Reassign, SetThrottle, Verdict
 from controlplane.kafka.gateway import KafkaGateway
-from controlplane.replacement import Phase
 from events import facts
 from planner.drain.check import check
 from planner.drain.plan import DrainPlan

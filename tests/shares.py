@@ -20,20 +20,24 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
     "clouds": (
         "terraform/*",
         "unit/providers/*",
-        "unit/controlplane/dns/*",
-        "unit/controlplane/drift/*",
-        "unit/controlplane/networks/*",
+        "unit/controlplane/background/dns/*",
+        "unit/controlplane/background/drift/*",
+        "unit/controlplane/fleet/networks/*",
         "boot/test_debian_boots.py",
         *(f"contract/test_{cloud}_*" for cloud in _CLOUDS),
-        *(f"unit/controlplane/test_{name}_admission.py" for name in ("architecture", "aws", "azure")),
-        *(f"unit/controlplane/test_{name}_admission.py" for name in ("digitalocean", "hetzner", "ipv6", "spot")),
+        *(f"unit/controlplane/commands/test_{name}_admission.py" for name in ("architecture", "aws", "azure")),
+        *(
+            f"unit/controlplane/commands/test_{name}_admission.py"
+            for name in ("digitalocean", "hetzner", "ipv6", "spot")
+        ),
         *(f"contract/test_{name}.py" for name in ("boot_keys", "dns_zone", "machines_refresh", "price_readers")),
         *(f"contract/test_{name}.py" for name in ("served_states", "state_locks", "state_move", "state_versions")),
         *(f"contract/test_{name}.py" for name in ("state_backup", "terraform_states")),
         *(f"sim/test_{name}.py" for name in ("cloud_mishaps", "cloud_seeds", "network_crashes", "place_seeds")),
         *(f"sequences/test_golden_{name}.py" for name in ("maintenance", "networks", "places")),
         *(f"e2e/test_{name}.py" for name in ("names_in_dns", "places")),
-        *(f"unit/controlplane/test_{name}.py" for name in ("costs", "places", "rack_warnings")),
+        *(f"unit/controlplane/commands/test_{name}.py" for name in ("costs", "rack_warnings")),
+        "unit/controlplane/cluster/test_places.py",
         *(
             f"unit/controlplane/converger/test_{name}.py"
             for name in ("announcements", "capacity", "consoles", "orphans")
@@ -43,8 +47,8 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         "unit/workshop/test_standin_schemas.py",
     ),
     "lifecycle": (
-        "unit/controlplane/images/*",
-        "unit/controlplane/zookeeper/*",
+        "unit/controlplane/fleet/images/*",
+        "unit/controlplane/kafka/zookeeper/*",
         "unit/planner/rollout/*",
         *(f"e2e/test_{name}.py" for name in ("agent_upgrades", "controllers_move", "handovers", "migration", "quorum")),
         *(f"e2e/test_{name}.py" for name in ("node_requests", "restarts_together", "settings_change", "several_disks")),
@@ -84,7 +88,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         "sim/test_static_quorum_crashes.py",
     ),
     "healing": (
-        "unit/controlplane/anomalies/*",
+        "unit/controlplane/background/anomalies/*",
         "unit/planner/anomalies/*",
         "unit/planner/placement/*",
         *(f"e2e/test_{name}.py" for name in ("anomalies", "brokers_die", "chaos", "chaos_faults", "frozen_broker")),
@@ -111,12 +115,13 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
     "ways in": (
         "portal/*",
         "unit/controlplane/cli/*",
-        "unit/controlplane/forges/*",
-        "unit/controlplane/freezes/*",
-        "unit/controlplane/gitsync/*",
-        "unit/controlplane/policies/*",
+        "unit/controlplane/background/forges/*",
+        "unit/controlplane/fleet/freezes/*",
+        "unit/controlplane/background/gitsync/*",
+        "unit/controlplane/commands/policies/*",
+        "unit/controlplane/api/*",
         "unit/controlplane/portal/*",
-        "unit/controlplane/topicnames/*",
+        "unit/controlplane/background/topic_names/*",
         "contract/test_api_*",
         "contract/test_forge*",
         "contract/test_git_*",

@@ -14,24 +14,24 @@ import uvicorn
 from pydantic import SecretBytes, SecretStr
 
 from benchmarks.tick import Fleet
-from controlplane.commands import DeclareCluster, PauseCluster, ResumeCluster
-from controlplane.credentials import MemoryCredentialStore, Vm
-from controlplane.database.backup import BackupSummary
-from controlplane.doors import KEEP_ALIVE_S
-from controlplane.garbage import ShortWalks
-from controlplane.handlers import CommandHandler
-from controlplane.home import Installation
-from controlplane.names import holding, take_name
-from controlplane.portal.access.bindings import EVERYTHING, Binding
-from controlplane.portal.access.people import People
-from controlplane.portal.access.roles import Role
-from controlplane.portal.access.sessions import begin_session
-from controlplane.portal.access.users import User
+from controlplane.api.access.bindings import EVERYTHING, Binding
+from controlplane.api.access.people import People
+from controlplane.api.access.roles import Role
+from controlplane.api.access.sessions import begin_session
+from controlplane.api.access.users import User
+from controlplane.api.auth import cookie_name, loopback_hosts
+from controlplane.api.services import PortalServices
+from controlplane.cluster.commands import DeclareCluster, PauseCluster, ResumeCluster
+from controlplane.cluster.view import ClusterView
+from controlplane.commands.handler import CommandHandler
+from controlplane.fleet.cluster_names import holding, take_name
 from controlplane.portal.app import create_app
-from controlplane.portal.auth import cookie_name, loopback_hosts
-from controlplane.portal.services import PortalServices
-from controlplane.turns import shorten_turns
-from controlplane.view import ClusterView
+from controlplane.runtime.gc_tuning import ShortWalks
+from controlplane.runtime.listen_addresses import KEEP_ALIVE_S
+from controlplane.runtime.thread_switching import shorten_turns
+from controlplane.storage.agent_credentials import MemoryCredentialStore, Vm
+from controlplane.storage.backup import BackupSummary
+from controlplane.storage.home import Installation
 from events.clock import utc_now
 from events.envelope import Origin
 from events.ids import Epoch, IntentId, NodeName

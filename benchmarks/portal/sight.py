@@ -10,7 +10,7 @@ from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
-from controlplane.portal.pages import assets
+from controlplane.portal import assets
 from tests.portal.conftest import ARGUMENTS
 from tests.portal.living_portal import LivingPortal
 from tests.portal.watched import Watched

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from controlplane.cli.errors import CliError, Unreachable
 from controlplane.cli.kepttokens import token_for
-from controlplane.loopback import is_loopback
+from controlplane.runtime.loopback import is_loopback
 from events.secrets import secret
 
 HOME_VARIABLE = "KEDGE_HOME"

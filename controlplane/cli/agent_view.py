@@ -8,10 +8,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from controlplane.api.schemas.agents import AgentClusterOut, AgentsOut
 from controlplane.cli.tables import listing
-from controlplane.portal.schemas.agents import AgentClusterOut, AgentsOut
-from controlplane.quantities import ago
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import ago
+from controlplane.runtime.styled_text import styled
 
 _STYLE = {"current": "green", "asked": "yellow", "behind": "", "failed": "red", "unable": "yellow", "silent": "red"}
 

@@ -7,10 +7,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from controlplane.api.schemas.anomalies import AnomaliesOut, AnomalyOut, HealingOut, NotifierOut
 from controlplane.cli.tables import listing
-from controlplane.portal.schemas.anomalies import AnomaliesOut, AnomalyOut, HealingOut, NotifierOut
-from controlplane.quantities import ago, human_seconds
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import ago, human_seconds
+from controlplane.runtime.styled_text import styled
 
 STATE_STYLE = {"found": "yellow", "suppressed": "dim", "healing": "cyan", "waiting": "red", "over": "green"}
 

@@ -5,10 +5,10 @@ from typing import Protocol
 
 from rich.console import RenderableType
 
+from controlplane.api.schemas import games as game_api
 from controlplane.cli.errors import Unreachable
 from controlplane.cli.tables import listing
-from controlplane.portal.schemas import games as game_api
-from controlplane.styledtext import styled
+from controlplane.runtime.styled_text import styled
 
 LOOK_EVERY_S = 1.0
 

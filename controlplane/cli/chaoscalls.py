@@ -5,8 +5,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
+from controlplane.api.schemas import chaos as chaos_api, clusters as api, games as game_api
 from controlplane.cli.exchange import part
-from controlplane.portal.schemas import chaos as chaos_api, clusters as api, games as game_api
 
 _T = TypeVar("_T")
 

@@ -9,11 +9,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from controlplane.cli.chaoscalls import ChaosCalls
-from controlplane.cli.errors import CliError, Refused, UnknownCluster
-from controlplane.cli.exchange import CONNECT_TIMEOUT_S, TIMEOUT_S, Exchange, part
-from controlplane.pathnames import is_path_part
-from controlplane.portal.schemas import (
+from controlplane.api.schemas import (
     access as access_api,
     agents as agent_api,
     anomalies as anomaly_api,
@@ -37,6 +33,10 @@ from controlplane.portal.schemas import (
     specrequests as request_api,
     topics as topic_api,
 )
+from controlplane.cli.chaoscalls import ChaosCalls
+from controlplane.cli.errors import CliError, Refused, UnknownCluster
+from controlplane.cli.exchange import CONNECT_TIMEOUT_S, TIMEOUT_S, Exchange, part
+from controlplane.runtime.path_names import is_path_part
 from events.spec.suggestions import nearest
 
 _NO_CLUSTER = "cluster-not-found"

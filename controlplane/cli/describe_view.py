@@ -8,16 +8,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from controlplane.api.schemas.clusters import ClusterDetailOut, ConditionOut, ConsoleOut, FindingOut, InstanceOut
+from controlplane.api.trouble import GOOD_WHEN_TRUE, message_of
 from controlplane.cli.progress import drain_words, rebalance_words
 from controlplane.cli.quorum_view import quorum_section
 from controlplane.cli.status_tree import status_tree
 from controlplane.cli.tables import generation_words, instance_table, listing, status_text, sync_text
 from controlplane.cli.waiting import next_command
-from controlplane.forpeople import NEXT
-from controlplane.portal.schemas.clusters import ClusterDetailOut, ConditionOut, ConsoleOut, FindingOut, InstanceOut
-from controlplane.portal.trouble import GOOD_WHEN_TRUE, message_of
-from controlplane.quantities import ago, human_seconds, since
-from controlplane.styledtext import styled
+from controlplane.cluster.wait_reasons import NEXT
+from controlplane.runtime.quantities import ago, human_seconds, since
+from controlplane.runtime.styled_text import styled
 
 SYNCED = "Synced"
 

@@ -6,8 +6,8 @@ from typing import Any
 from rich.table import Table
 
 from controlplane.cli.tables import listing
-from controlplane.previews.drainfigures import BrokerRow
-from controlplane.quantities import human_seconds
+from controlplane.commands.previews.drainfigures import BrokerRow
+from controlplane.runtime.quantities import human_seconds
 from planner.quantities import human_bytes, human_share
 
 _HEADERS = ("BROKER", "RACK", "STATE", "REPLICAS", "LEADERS", "DISK", "TAKES", "GIVES")

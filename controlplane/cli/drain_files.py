@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from controlplane.atomicfile import replacing
 from controlplane.cli.errors import CliError
 from controlplane.kafka.throttle import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
+from controlplane.runtime.atomic_file import replacing
 from planner.drain.model.kafka_json import reassignments, rollbacks
 from planner.drain.model.measures import Measures
 from planner.drain.model.plan import Schedule

@@ -9,9 +9,9 @@ import numpy as np
 from rich.console import RenderableType
 
 from controlplane.cli.errors import CliError
-from controlplane.previews.drainfigures import targets_over_time
-from controlplane.quantities import human_seconds
-from controlplane.styledtext import styled
+from controlplane.commands.previews.drainfigures import targets_over_time
+from controlplane.runtime.quantities import human_seconds
+from controlplane.runtime.styled_text import styled
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import ClusterState, Floats, Int64s
 

@@ -10,9 +10,15 @@ from controlplane.cli.drain_brokers import broker_table, plain
 from controlplane.cli.drain_engine import Planned
 from controlplane.cli.drain_plot import ingress_lines
 from controlplane.cli.moves_view import assumption_lines, certificate_table
-from controlplane.previews.drainfigures import MEASURES, broker_rows, certificate_rows, copying_entries, time_words
-from controlplane.quantities import counted, human_seconds
-from controlplane.styledtext import styled
+from controlplane.commands.previews.drainfigures import (
+    MEASURES,
+    broker_rows,
+    certificate_rows,
+    copying_entries,
+    time_words,
+)
+from controlplane.runtime.quantities import counted, human_seconds
+from controlplane.runtime.styled_text import styled
 from planner.drain.certified import CertifiedPlan
 from planner.drain.model.measures import Measures
 from planner.drain.model.state import ClusterState, Int32s

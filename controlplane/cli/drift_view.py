@@ -7,10 +7,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from controlplane.api.schemas.drift import AuditOut, DriftOut
 from controlplane.cli.tables import listing
-from controlplane.portal.schemas.drift import AuditOut, DriftOut
-from controlplane.quantities import ago, counted
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import ago, counted
+from controlplane.runtime.styled_text import styled
 
 
 def drift_lines(found: DriftOut, *, now: datetime) -> Iterator[RenderableType]:

@@ -5,9 +5,9 @@ from typing import Any
 
 from rich.text import Text
 
-from controlplane.portal.schemas.clusters import EventOut
-from controlplane.quantities import moment
-from controlplane.styledtext import styled
+from controlplane.api.schemas.clusters import EventOut
+from controlplane.runtime.quantities import moment
+from controlplane.runtime.styled_text import styled
 
 _MAX_DATA = 160
 

@@ -8,12 +8,12 @@ from urllib.parse import parse_qsl, quote, urlsplit
 import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from controlplane.api.schemas.clusters import API_PREFIX
 from controlplane.cli import exits, replies
 from controlplane.cli.address import Address
 from controlplane.cli.errors import CliError
-from controlplane.foreigntext import on_one_line
-from controlplane.pathnames import is_path_part
-from controlplane.portal.schemas.clusters import API_PREFIX
+from controlplane.runtime.path_names import is_path_part
+from controlplane.runtime.untrusted_text import on_one_line
 
 TIMEOUT_S = 60.0
 """A plan over a large cluster takes a while; a connection that nobody accepts does not."""

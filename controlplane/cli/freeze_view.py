@@ -6,10 +6,10 @@ from datetime import datetime
 from rich.table import Table
 from rich.text import Text
 
+from controlplane.api.schemas.freezes import FreezeOut
 from controlplane.cli.tables import listing
-from controlplane.portal.schemas.freezes import FreezeOut
-from controlplane.quantities import human_seconds, moment
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import human_seconds, moment
+from controlplane.runtime.styled_text import styled
 
 _STYLE = {"in force": "yellow", "to come": "", "thawed": "dim", "over": "dim"}
 

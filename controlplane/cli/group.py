@@ -8,7 +8,7 @@ from typer.core import TyperGroup
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.session import session_of
-from controlplane.redaction import redacted
+from controlplane.runtime.redaction import redacted
 
 NO_COLOR = "--no-color"
 _CLICK_USAGE = 2

@@ -7,12 +7,12 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from controlplane.api.schemas.groups import GroupDetailOut, GroupOut, GroupPartitionOut
+from controlplane.api.schemas.resets import OffsetChangeOut, ResetPlanOut
 from controlplane.cli.tables import listing
-from controlplane.foreigntext import on_one_line
-from controlplane.portal.schemas.groups import GroupDetailOut, GroupOut, GroupPartitionOut
-from controlplane.portal.schemas.resets import OffsetChangeOut, ResetPlanOut
-from controlplane.quantities import ago, counted
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import ago, counted
+from controlplane.runtime.styled_text import styled
+from controlplane.runtime.untrusted_text import on_one_line
 from planner.consumers.told import beyond_words
 
 _NAMED = 10

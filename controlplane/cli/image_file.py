@@ -6,9 +6,9 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from controlplane.api.schemas.images import ImageIn
 from controlplane.cli.errors import CliError
 from controlplane.cli.spec_file import read_spec
-from controlplane.portal.schemas.images import ImageIn
 
 EXAMPLE = "docs/images-and-security.md has an example"
 

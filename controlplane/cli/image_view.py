@@ -7,10 +7,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from controlplane.api.schemas.images import ClusterAtOut, ImageOut
 from controlplane.cli.tables import listing
-from controlplane.portal.schemas.images import ClusterAtOut, ImageOut
-from controlplane.quantities import ago
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import ago
+from controlplane.runtime.styled_text import styled
 
 _STYLE = {"critical": "red", "high": "red", "low": "yellow", "": ""}
 

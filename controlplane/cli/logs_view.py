@@ -4,8 +4,8 @@ from datetime import UTC
 
 from rich.text import Text
 
-from controlplane.portal.schemas.logs import LogLineOut
-from controlplane.styledtext import styled
+from controlplane.api.schemas.logs import LogLineOut
+from controlplane.runtime.styled_text import styled
 
 _TONES = {"WARN": "yellow", "ERROR": "red", "FATAL": "bold red"}
 

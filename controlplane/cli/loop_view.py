@@ -6,10 +6,10 @@ from datetime import datetime
 from rich.console import RenderableType
 from rich.text import Text
 
+from controlplane.api.schemas.loop import BeatOut, JobOut, LoadOut, LoopOut, PoisonOut, TimerOut, UnclaimedOut
 from controlplane.cli.tables import listing
-from controlplane.portal.schemas.loop import BeatOut, JobOut, LoadOut, LoopOut, PoisonOut, TimerOut, UnclaimedOut
-from controlplane.quantities import ago, counted, human_seconds
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import ago, counted, human_seconds
+from controlplane.runtime.styled_text import styled
 
 SHOWN_BEATS = 10
 _STATE_STYLE = {"running": "cyan", "succeeded": "green", "failed": "red"}

@@ -7,9 +7,9 @@ from decimal import Decimal
 from rich.console import RenderableType
 from rich.text import Text
 
+from controlplane.api.schemas import machines as api
 from controlplane.cli.tables import listing
-from controlplane.portal.schemas import machines as api
-from controlplane.styledtext import styled
+from controlplane.runtime.styled_text import styled
 
 _UNKNOWN = "unknown"
 _MACHINES = ("TYPE", "SIZE", "ARCH", "VCPUS", "MEMORY", "NIC", "OWN DISK", "HOUR", "MONTH", "FROM")

@@ -48,7 +48,7 @@ from controlplane.cli.verbs.state import state
 from controlplane.cli.verbs.steer import abort, delete, pause, resume, roll
 from controlplane.cli.verbs.topics import topic, topics
 from controlplane.cli.verbs.wait import wait
-from controlplane.redaction import tell_uncaught
+from controlplane.runtime.redaction import tell_uncaught
 
 VERBS = (
     server,

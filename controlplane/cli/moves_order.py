@@ -1,10 +1,10 @@
 """Emptying brokers and rebalancing: what would move is shown first, and a yes is bound to that."""
 
+from controlplane.api.schemas import moves as move_api
 from controlplane.cli.errors import CliError
 from controlplane.cli.moves_view import moves_lines
 from controlplane.cli.prompts import confirm
 from controlplane.cli.session import Session
-from controlplane.portal.schemas import moves as move_api
 
 
 def agreed_moves(

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 
+from controlplane.api.schemas import moves as move_api
 from controlplane.cli.tables import listing
-from controlplane.portal.schemas import moves as move_api
-from controlplane.quantities import counted, human_seconds
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import counted, human_seconds
+from controlplane.runtime.styled_text import styled
 from planner.quantities import human_bytes
 
 _LISTED = 10

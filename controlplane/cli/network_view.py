@@ -7,11 +7,11 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from controlplane.api.schemas.networks import NetworkOut, NetworksOut
 from controlplane.cli.tables import listing
-from controlplane.networks.commands import try_now
-from controlplane.portal.schemas.networks import NetworkOut, NetworksOut
-from controlplane.quantities import ago
-from controlplane.styledtext import styled
+from controlplane.fleet.networks.command_texts import try_now
+from controlplane.runtime.quantities import ago
+from controlplane.runtime.styled_text import styled
 
 _STYLE = {"made": "green", "being made": "cyan", "being removed": "yellow"}
 

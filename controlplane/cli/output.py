@@ -9,7 +9,7 @@ import yaml
 from pydantic import BaseModel
 
 from controlplane.cli.session import Session
-from controlplane.foreigntext import escaped_json
+from controlplane.runtime.untrusted_text import escaped_json
 
 API_VERSION = "kedge.cli/v1"
 """Version of what `-o json` and `-o yaml` print. Fields may be added to a version; none is renamed or dropped."""

@@ -1,7 +1,7 @@
 """How the CLI says that an answer is of the past."""
 
-from controlplane.portal.schemas.past import PastOut
-from controlplane.quantities import moment
+from controlplane.api.schemas.past import PastOut
+from controlplane.runtime.quantities import moment
 
 
 def past_words(past: PastOut) -> str:

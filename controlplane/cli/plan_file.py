@@ -8,10 +8,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from controlplane.atomicfile import replacing
+from controlplane.api.schemas.clusters import PlanOut, PlansOut
 from controlplane.cli.errors import CliError
 from controlplane.cli.spec_file import SpecFile
-from controlplane.portal.schemas.clusters import PlanOut, PlansOut
+from controlplane.runtime.atomic_file import replacing
 
 _MARK = b'"kind": "SavedPlan"'
 

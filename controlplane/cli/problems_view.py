@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from controlplane.api.schemas.clusters import ProblemOut
 from controlplane.cli.errors import CliError
 from controlplane.cli.session import Session
-from controlplane.portal.schemas.clusters import ProblemOut
-from controlplane.quantities import counted
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import counted
+from controlplane.runtime.styled_text import styled
 
 
 def problem_lines(problem: ProblemOut) -> list[Text]:

@@ -16,10 +16,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from controlplane.api.schemas.clusters import ClusterDetailOut, DrainOut, InstanceOut, RebalanceOut
 from controlplane.cli.tables import generation_words, phase_text, status_text
-from controlplane.portal.schemas.clusters import ClusterDetailOut, DrainOut, InstanceOut, RebalanceOut
-from controlplane.quantities import counted, human_seconds
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import counted, human_seconds
+from controlplane.runtime.styled_text import styled
 from planner.engines import planned_by
 from planner.quantities import human_bytes
 

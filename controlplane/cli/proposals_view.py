@@ -6,10 +6,10 @@ from datetime import datetime
 from rich.table import Table
 from rich.text import Text
 
+from controlplane.api.schemas.proposals import ProposalDetailOut, ProposalOut
 from controlplane.cli.tables import listing
-from controlplane.portal.schemas.proposals import ProposalDetailOut, ProposalOut
-from controlplane.quantities import ago, moment
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import ago, moment
+from controlplane.runtime.styled_text import styled
 
 _STYLE = {"open": "yellow", "approved": "cyan", "executed": "green", "rejected": "red", "void": "dim"}
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from controlplane.api.schemas.quorum import QuorumMemberOut, QuorumOut, RememberedOut
 from controlplane.cli.tables import listing
 from controlplane.kafka.quorum import silent_for
-from controlplane.portal.schemas.quorum import QuorumMemberOut, QuorumOut, RememberedOut
-from controlplane.styledtext import styled
+from controlplane.runtime.styled_text import styled
 
 
 def quorum_section(quorum: QuorumOut) -> RenderableType:

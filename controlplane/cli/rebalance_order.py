@@ -1,12 +1,12 @@
 """`kedge rebalance CLUSTER`: the server is asked to do it, or to do no more of it."""
 
+from controlplane.api.schemas import moves as move_api, nodes as node_api
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.moments import seconds_of
 from controlplane.cli.moves_order import agreed_moves
 from controlplane.cli.session import Session
 from controlplane.cli.waiter import Target
-from controlplane.portal.schemas import moves as move_api, nodes as node_api
 
 
 def order_rebalance(

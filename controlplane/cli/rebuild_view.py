@@ -6,12 +6,12 @@ from typing import Any
 from rich.console import RenderableType
 
 from controlplane.cli.tables import listing
-from controlplane.quantities import counted
-from controlplane.rebuild.clusters import RebuiltCluster
-from controlplane.rebuild.conclude import Rebuild
-from controlplane.rebuild.evidence import Finding, Weight
-from controlplane.styledtext import styled
-from controlplane.view import ClusterView
+from controlplane.cluster.view import ClusterView
+from controlplane.runtime.quantities import counted
+from controlplane.runtime.styled_text import styled
+from controlplane.server.rebuild.clusters import RebuiltCluster
+from controlplane.server.rebuild.conclude import Rebuild
+from controlplane.server.rebuild.evidence import Finding, Weight
 
 _STYLES = {Weight.REFUSES: "bold red", Weight.DIFFERS: "yellow", Weight.ASSUMED: "yellow", Weight.NOTED: ""}
 

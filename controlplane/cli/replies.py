@@ -5,9 +5,9 @@ import json
 import httpx
 from pydantic import ValidationError
 
+from controlplane.api.schemas.clusters import ErrorOut
 from controlplane.cli.address import Address
 from controlplane.cli.errors import CliError, Refused, Unreachable
-from controlplane.portal.schemas.clusters import ErrorOut
 
 PROBLEM_JSON = "application/problem+json"
 

@@ -7,10 +7,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from controlplane.api.schemas.nodes import RollOut, RollStepOut
 from controlplane.cli.tables import listing
-from controlplane.portal.schemas.nodes import RollOut, RollStepOut
-from controlplane.quantities import ago, human_seconds, moment
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import ago, human_seconds, moment
+from controlplane.runtime.styled_text import styled
 
 STATE_STYLE = {"done": "green", "active": "cyan", "running": "cyan", "failed": "red", "aborted": "yellow"}
 

@@ -10,8 +10,8 @@ from controlplane.cli import terminal
 from controlplane.cli.address import locate
 from controlplane.cli.client import Client
 from controlplane.cli.surroundings import Surroundings, of_this_process
-from controlplane.foreigntext import on_terminal
-from controlplane.styledtext import styled
+from controlplane.runtime.styled_text import styled
+from controlplane.runtime.untrusted_text import on_terminal
 
 
 @dataclass(frozen=True, slots=True)

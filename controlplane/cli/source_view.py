@@ -7,11 +7,11 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from controlplane.api.schemas.clusters import SourceOut
 from controlplane.cli.problems_view import problem_lines
 from controlplane.cli.tables import listing, sync_text
-from controlplane.portal.schemas.clusters import SourceOut
-from controlplane.quantities import ago
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import ago
+from controlplane.runtime.styled_text import styled
 
 
 def source_table(sources: Sequence[SourceOut], *, now: datetime) -> Table:

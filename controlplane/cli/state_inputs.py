@@ -12,7 +12,7 @@ from controlplane.cli.errors import CliError
 from controlplane.cli.output import document, write_document
 from controlplane.cli.session import Session
 from controlplane.cli.state_options import Shape
-from controlplane.quantities import human_seconds
+from controlplane.runtime.quantities import human_seconds
 from planner.drain.model.document import ReadState, read_state
 from planner.drain.model.problem import DocumentRefused, ProblemKind
 from planner.drain.model.state import BrokerState, ClusterState

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from rich.text import Text
 from rich.tree import Tree
 
-from controlplane.portal.answers.plan_text import reason_of
-from controlplane.portal.schemas.clusters import InstanceOut, StepOut
-from controlplane.quantities import counted
-from controlplane.styledtext import styled
+from controlplane.api.presenters.plan_text import reason_of
+from controlplane.api.schemas.clusters import InstanceOut, StepOut
+from controlplane.runtime.quantities import counted
+from controlplane.runtime.styled_text import styled
 from planner.quantities import human_bytes
 
 _OUTGOING = {

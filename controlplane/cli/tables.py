@@ -6,10 +6,10 @@ from datetime import datetime
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.foreigntext import on_one_line
-from controlplane.portal.schemas.clusters import ClusterOut, InstanceOut
-from controlplane.quantities import ago, human_seconds, moment
-from controlplane.styledtext import styled
+from controlplane.api.schemas.clusters import ClusterOut, InstanceOut
+from controlplane.runtime.quantities import ago, human_seconds, moment
+from controlplane.runtime.styled_text import styled
+from controlplane.runtime.untrusted_text import on_one_line
 
 STATUS_STYLE = {
     "Converged": "green",

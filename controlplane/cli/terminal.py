@@ -10,7 +10,7 @@ from typing import IO, Literal
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from controlplane.foreigntext import on_terminal
+from controlplane.runtime.untrusted_text import on_terminal
 
 UNBOUNDED = 10_000
 """Width off a terminal: a line is a record there and must not be folded."""

@@ -7,12 +7,12 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from controlplane.api.schemas.clusters import PlansOut
+from controlplane.api.schemas.rollbacks import TopicDeclarationOut
+from controlplane.api.schemas.topics import AilingPartitionOut, AilingPartitionsOut, ObservedTopicOut, TopicOut
 from controlplane.cli.tables import listing
-from controlplane.portal.schemas.clusters import PlansOut
-from controlplane.portal.schemas.rollbacks import TopicDeclarationOut
-from controlplane.portal.schemas.topics import AilingPartitionOut, AilingPartitionsOut, ObservedTopicOut, TopicOut
-from controlplane.quantities import ago, moment, since
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import ago, moment, since
+from controlplane.runtime.styled_text import styled
 from planner.quantities import human_bytes, human_seconds
 
 STATE_STYLE = {

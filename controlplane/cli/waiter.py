@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from controlplane.api.schemas.clusters import ClusterDetailOut
 from controlplane.cli import exits
 from controlplane.cli.errors import UnknownCluster, Unreachable
 from controlplane.cli.waiting import Done, Failed, Goal, Pending, judge
-from controlplane.portal.schemas.clusters import ClusterDetailOut
 
 POLL_S = 1.0
 STALE_S = 5.0

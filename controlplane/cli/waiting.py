@@ -7,9 +7,9 @@ the same name, is never mistaken for what was meant.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from controlplane.forpeople import NEXT
-from controlplane.portal.schemas.clusters import ClusterDetailOut, ConditionOut
-from controlplane.portal.trouble import message_of
+from controlplane.api.schemas.clusters import ClusterDetailOut, ConditionOut
+from controlplane.api.trouble import message_of
+from controlplane.cluster.wait_reasons import NEXT
 
 CONVERGED = "Converged"
 BLOCKED = "Blocked"

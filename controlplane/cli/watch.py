@@ -6,9 +6,9 @@ from typing import Any
 from rich.console import RenderableType
 from rich.live import Live
 
+from controlplane.api.schemas.clusters import ClusterOut
 from controlplane.cli.errors import Unreachable
 from controlplane.cli.session import Session
-from controlplane.portal.schemas.clusters import ClusterOut
 
 POLL_S = 1.0
 

@@ -3,13 +3,17 @@
 import math
 from datetime import datetime
 
-from controlplane.bandwidth import nic_bytes_per_s, usable_bytes_per_s
+from controlplane.cluster.bandwidth import nic_bytes_per_s, usable_bytes_per_s
+from controlplane.cluster.external_brokers import external_brokers
+from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
+from controlplane.cluster.throttle_cap import cap_mib_per_s
+from controlplane.cluster.view import ClusterView, DrainView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.clouds.consoles import keep_console
 from controlplane.converger.clouds.missingvolumes import given_up
 from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.moves.diskroom import DISK_LIMIT_FRACTION
 from controlplane.converger.moves.rebalanceasking import rebalance_request
-from controlplane.converger.moves.traffic import UNKNOWN, Traffic
 from controlplane.converger.ports import Ports
 from controlplane.converger.rolls.foresight import with_arrivals
 from controlplane.converger.verdict import (
@@ -39,12 +43,8 @@ from controlplane.converger.verdict import (
     TerminateInstance,
     Unregister,
 )
-from controlplane.externals import external_brokers
 from controlplane.kafka.errors import KafkaRefused
 from controlplane.kafka.gateway import KafkaGateway
-from controlplane.movecap import cap_mib_per_s
-from controlplane.view import ClusterView, DrainView
-from controlplane.views.instances import InstanceView
 from events.ids import Epoch
 from planner.drain.request import Bandwidth, DrainRequest
 from planner.observed import KafkaSnapshot, TopicPartition

@@ -7,6 +7,7 @@ before what is next, and nothing below a rung happens while that rung waits.
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from controlplane.cluster.holds import hold_on
 from controlplane.converger.chaosend import chaos_step
 from controlplane.converger.clouds.intents import intent_step
 from controlplane.converger.clouds.maintenance import maintenance_step
@@ -33,7 +34,6 @@ from controlplane.converger.moves.placements import (
 )
 from controlplane.converger.moves.rebalances import rebalance_in_hand_step, rebalance_step
 from controlplane.converger.moves.replication import replication_in_hand_step, replication_step
-from controlplane.converger.pausing import hold_on
 from controlplane.converger.quorum.cure import cure, is_lost, waits_for_metadata
 from controlplane.converger.quorum.external import external_quorum_step
 from controlplane.converger.quorum.migration import cut_step, migration_begin_step, migration_step

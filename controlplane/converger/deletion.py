@@ -1,10 +1,10 @@
 """The end of a cluster. Only a tombstone that names it leads here; an empty or missing spec never does."""
 
+from controlplane.cluster.places import by_place
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.clouds.intents import intent_step
 from controlplane.converger.rolls.arrivals import service_report
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.places import by_place
-from controlplane.view import ClusterView
 from events import facts
 from events.ids import intent_id
 

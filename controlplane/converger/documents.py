@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from agent.wire import AgentBuild, AgentOrder, Document, EnsembleMember, LogDir, ServiceDocument, ServiceName, Voter
+from controlplane.cluster.folds.growth import size_of
+from controlplane.cluster.folds.volumes import is_unused
+from controlplane.cluster.lifecycle import SERVING, Phase
+from controlplane.cluster.quorum_config import is_told_nothing, quorum_told
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.members import member_of
 from controlplane.converger.health.heartbeats import heartbeats_for
 from controlplane.converger.quorum.ensemble import CLIENT_PORT
 from controlplane.converger.rolls.arrivals import CONTROLLER_PORT, start_id
-from controlplane.folds.growth import size_of
-from controlplane.folds.volumes import is_unused
-from controlplane.quorumtold import is_told_nothing, quorum_told
-from controlplane.replacement import SERVING, Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.members import member_of
 from events import facts
 
 REPORT_WITHIN_S = 120.0

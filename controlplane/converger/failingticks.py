@@ -6,8 +6,8 @@ This is remembered, never recorded: what is recorded of it is the condition `Tic
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from controlplane.converger.backoff import delay_s
 from controlplane.converger.conditions.ticks import TickFailures
+from controlplane.runtime.backoff import delay_s
 from events.ids import ClusterUid
 
 LONGEST_PAUSE_S = 30.0

@@ -17,16 +17,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from controlplane.cluster.folds.images import build_name, image_in_force
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.clouds.surgebudget import SurgeBudget, surge_vms
 from controlplane.converger.health.curebudget import NO_CURES, FleetCures
-from controlplane.converger.inhand import has_work
 from controlplane.converger.verdict import Allowance, Verdict, Wait
 from controlplane.converger.windows import FREEZE, STAGE, WINDOW
-from controlplane.folds.images import build_name, image_in_force
-from controlplane.images.catalogue import urgency
-from controlplane.replacement import Phase
-from controlplane.streams import cluster_uid_of
-from controlplane.view import ClusterView
+from controlplane.fleet.images.fold import urgency
+from controlplane.storage.streams import cluster_uid_of
 from events import facts
 from events.codec import decode
 from events.envelope import Recorded

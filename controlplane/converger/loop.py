@@ -11,18 +11,19 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from controlplane.cluster import evolve
+from controlplane.cluster.fold import evolve
+from controlplane.cluster.observed.moves import Known
+from controlplane.cluster.observed.replica_lag import Replica
+from controlplane.cluster.observed.traffic import Traffic
+from controlplane.cluster.view import ClusterView, empty_view
+from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.act import carry_out
 from controlplane.converger.conditions.converged import with_converged
 from controlplane.converger.conditions.ticks import tick_failing, tick_works
 from controlplane.converger.decide import decide
 from controlplane.converger.failingticks import FailingTicks, Poisoned
 from controlplane.converger.fleet import FleetBrake, is_counted
-from controlplane.converger.health.behind import Replica
 from controlplane.converger.health.heartbeats import places_heartbeats
-from controlplane.converger.inhand import has_work
-from controlplane.converger.moves.traffic import Traffic
-from controlplane.converger.moves.watch import Known
 from controlplane.converger.observe import Observer
 from controlplane.converger.ports import Ports
 from controlplane.converger.rounds import round_of
@@ -39,15 +40,14 @@ from controlplane.converger.verdict import (
     Verdict,
 )
 from controlplane.converger.windows import waits_its_turn, window_words
-from controlplane.freezes.keeper import FreezeKeeper
-from controlplane.images.keeper import ImageKeeper
+from controlplane.fleet.freezes.state import FreezeKeeper
+from controlplane.fleet.images.state import ImageKeeper
+from controlplane.fleet.networks.reconciler import NetworkKeeper
+from controlplane.fleet.spec_order import SpecOrderKeeper
 from controlplane.kafka.errors import KafkaFault
-from controlplane.leadership import LostLeadership
-from controlplane.logcontext import logged, tell_event
-from controlplane.networks.keeper import NetworkKeeper
-from controlplane.specorder import SpecOrderKeeper
-from controlplane.streams import cluster_stream, cluster_uid_of
-from controlplane.view import ClusterView, empty_view
+from controlplane.storage.lease import LostLeadership
+from controlplane.storage.log_context import logged, tell_event
+from controlplane.storage.streams import cluster_stream, cluster_uid_of
 from events import facts
 from events.codec import encode
 from events.envelope import NewEvent, Origin, Recorded

@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from controlplane.converger.health.seen import WELL, HealthSeen
+from controlplane.cluster.observed.agent_reports import STALE_AFTER, ReportSeen
+from controlplane.cluster.observed.cloud_drift import Noted
+from controlplane.cluster.observed.consumer_groups import GroupsNoted
+from controlplane.cluster.observed.health import WELL, HealthSeen
+from controlplane.cluster.observed.hot_brokers import HotNoted
+from controlplane.cluster.observed.jobs import JobSeen
+from controlplane.cluster.observed.moves import NONE_ASKED, Elections, TakenBack
+from controlplane.cluster.observed.networks import NetworkAwaited
+from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
+from controlplane.cluster.views.running_settings import SettingStage
 from controlplane.converger.moves.placementwork import PlacementSeen
-from controlplane.converger.moves.traffic import UNKNOWN, Traffic
-from controlplane.converger.moves.watch import NONE_ASKED, Elections, TakenBack
-from controlplane.drift.record import Noted
-from controlplane.groups.record import GroupsNoted
-from controlplane.hotnoted import HotNoted
-from controlplane.observed.jobs import JobSeen
-from controlplane.observed.networks import NetworkAwaited
-from controlplane.reports import STALE_AFTER, ReportSeen
-from controlplane.views.restarts import SettingStage
-from controlplane.zookeeper.locks import Standing
-from controlplane.zookeeper.registered import RegistrySeen
+from controlplane.kafka.zookeeper.locks import Standing
+from controlplane.kafka.zookeeper.registry import RegistrySeen
 from planner.drain.plan import DrainPlan
 from planner.observed import KafkaSnapshot, SettingSeen, TopicPartition
 from planner.pulse import Pulse

@@ -6,18 +6,26 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import TypeVar
 
+from controlplane.cluster.external_brokers import external_addresses
+from controlplane.cluster.observed.agent_reports import AGENT_FINDINGS, AGENT_REPORT, ReportSeen, ailing, reports_by_key
+from controlplane.cluster.observed.consumer_groups import GROUPS_NOTED, GroupsNoted, notes_of
+from controlplane.cluster.observed.disks import with_volume_sizes
+from controlplane.cluster.observed.health import WELL, HealthSeen
+from controlplane.cluster.observed.hot_brokers import HOT_NOTED, HotNoted, hot_of
+from controlplane.cluster.observed.jobs import JobSeen
+from controlplane.cluster.observed.moves import Known, MoveWatch
+from controlplane.cluster.observed.replica_lag import BehindWatch, Replica
+from controlplane.cluster.observed.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
+from controlplane.cluster.places import places_of
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.running_settings import SettingStage
+from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.clouds.intents import job_id
 from controlplane.converger.clouds.packetfilters import FilterWatch
-from controlplane.converger.health.behind import BehindWatch, Replica
 from controlplane.converger.health.brokendown import exits_of
 from controlplane.converger.health.clients import HealthWatch
-from controlplane.converger.health.seen import WELL, HealthSeen
-from controlplane.converger.inhand import has_work
-from controlplane.converger.moves.disks import with_volume_sizes
 from controlplane.converger.moves.placementwork import PlacementSeen, names_strangers, placement_of
 from controlplane.converger.moves.rebalanceasking import rebalance_job_id
-from controlplane.converger.moves.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
-from controlplane.converger.moves.watch import Known, MoveWatch
 from controlplane.converger.observation import NoPlaceAnswers, Observation, SettingsObserved, TopicsObserved, refused_in
 from controlplane.converger.ports import Ports
 from controlplane.converger.quorum.protocol import PROTOCOL, goes_back
@@ -28,18 +36,10 @@ from controlplane.converger.running.settingracks import racks_in_order
 from controlplane.converger.running.settingwork import SettingWork, drift_work, is_between_steps, setting_work
 from controlplane.converger.topics.work import names_to_ask, topic_work
 from controlplane.converger.upkeep import displaced_leaders
-from controlplane.externals import external_addresses
-from controlplane.groups.record import GROUPS_NOTED, GroupsNoted, notes_of
-from controlplane.hotnoted import HOT_NOTED, HotNoted, hot_of
-from controlplane.job import Job
 from controlplane.kafka.errors import KafkaFault
-from controlplane.observed.jobs import JobSeen
-from controlplane.once import once
-from controlplane.places import places_of
-from controlplane.reports import AGENT_FINDINGS, AGENT_REPORT, ReportSeen, ailing, reports_by_key
-from controlplane.view import ClusterView
-from controlplane.views.restarts import SettingStage
-from controlplane.zookeeper.registered import RegistrySeen
+from controlplane.kafka.zookeeper.registry import RegistrySeen
+from controlplane.runtime.once import once
+from controlplane.storage.job import Job
 from events.ids import ClusterUid, IntentId
 from planner.drain.plan import DrainPlan
 from planner.observed import KafkaSnapshot, SettingsSeen, TopicPartition

@@ -1,23 +1,23 @@
-"""What a tick reaches the world through. Built in `controlplane.bootstrap`, faked by the simulator."""
+"""What a tick reaches the world through. Built in `controlplane.server.bootstrap`, faked by the simulator."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from controlplane.cluster.observed.cloud_drift import Noted
+from controlplane.cluster.observed.networks import NetworkAwaited
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.clouds.consoles import ReadsConsole, nobody_reads
 from controlplane.converger.observation import InventorySeen
-from controlplane.database.jobs import JobStore
-from controlplane.database.latest import LatestStore
-from controlplane.database.plans import PlanStore
-from controlplane.drift.record import Noted
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
-from controlplane.observed.networks import NetworkAwaited
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.zookeeper.locks import Standing
-from controlplane.zookeeper.registered import RegistrySeen
+from controlplane.kafka.zookeeper.locks import Standing
+from controlplane.kafka.zookeeper.registry import RegistrySeen
+from controlplane.storage.job_store import JobStore
+from controlplane.storage.latest_values import LatestStore
+from controlplane.storage.plan_store import PlanStore
 from events.clock import Clock
 from events.ids import ClusterUid, Epoch
 from events.store import EventStore

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from controlplane.database.plans import PlanStore
+from controlplane.storage.plan_store import PlanStore
 from events.ids import ClusterUid
 from planner.drain.plan import PlanUnreadable
 

@@ -14,10 +14,10 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any
 
-from controlplane.database.jobs import JobStore
-from controlplane.database.plans import PlanStore
-from controlplane.job import IllegalTransition, StaleEpoch
-from controlplane.logcontext import logged
+from controlplane.storage.job import IllegalTransition, StaleEpoch
+from controlplane.storage.job_store import JobStore
+from controlplane.storage.log_context import logged
+from controlplane.storage.plan_store import PlanStore
 from events.errors import StoreUnavailable
 from events.ids import ClusterUid, Epoch, IntentId
 from planner.drain.check import check

@@ -4,10 +4,10 @@ What is lost, ill or down is mended meanwhile, live settings are set and what ha
 person may let one generation go on without them (`kedge roll --now`).
 """
 
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.verdict import Situation, Verdict
 from controlplane.converger.windows import STAGE, Closed, is_waived
-from controlplane.specorder import StageWait
-from controlplane.view import ClusterView
+from controlplane.fleet.spec_order import StageWait
 from events import facts
 
 STAGE_WAITS = "WaitsForStage"

@@ -14,16 +14,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from controlplane.cluster.external_brokers import expected_externals, external_brokers
+from controlplane.cluster.healing_switches import findings_being_cured
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.clouds.maintenance import dates_told, preemptions
 from controlplane.converger.health.testimony import is_unproved, says_it_is_down, why_not_serving
 from controlplane.converger.rolls.arrivals import service_report
 from controlplane.converger.verdict import Situation
-from controlplane.externals import expected_externals, external_brokers
-from controlplane.healingswitch import findings_being_cured
 from controlplane.kafka.gates import Gate
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
 from planner.maintenance import FINDING as MAINTENANCE_FINDING
 from planner.observed import KafkaSnapshot
 from providers.harm import Harm

@@ -3,12 +3,12 @@
 An election that is in vain is asked for again, less and less often; meanwhile the rest goes on.
 """
 
-from controlplane.converger.backoff import delay_s
-from controlplane.converger.inhand import has_work
+from controlplane.cluster.external_brokers import is_shared
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.moves.placementwork import leaves_leaders
 from controlplane.converger.verdict import ClearThrottles, ElectPreferred, Situation, Verdict, act
-from controlplane.externals import is_shared
-from controlplane.view import ClusterView
+from controlplane.runtime.backoff import delay_s
 from planner.observed import KafkaSnapshot, TopicPartition, once_a_reading
 
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from controlplane.cluster.view import ClusterView, DrainView
+from controlplane.cluster.views.rebalances import RebalanceView
 from controlplane.converger.health.curebudget import NO_CURES, FleetCures
 from controlplane.converger.observation import Observation
-from controlplane.images.offer import NOTHING, ImageOffer
-from controlplane.kafka.logdirs import Wishes
+from controlplane.fleet.images.offer import NOTHING, ImageOffer
+from controlplane.fleet.spec_order import StageWait
+from controlplane.kafka.log_dir_requests import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
-from controlplane.specorder import StageWait
-from controlplane.view import ClusterView, DrainView
-from controlplane.views.rebalances import RebalanceView
 from planner.observed import TopicPartition
 from planner.rollout.live_step import LiveStep
 from planner.rollout.windows import Freeze

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from enum import StrEnum
 
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.rolls.images import is_urgent
 from controlplane.converger.verdict import Situation, StartBalancing, Verdict, Wait
-from controlplane.quantities import moment_to_minute
-from controlplane.view import ClusterView
+from controlplane.runtime.quantities import moment_to_minute
 from events import facts, topic_facts
 from events.spec.rollout import RolloutWindow
 from planner.rollout.windows import Freeze, UnknownZone, Window, next_chance, open_at, open_until

@@ -14,30 +14,20 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.metadata import MetadataRequest
 
-from controlplane.kafka.configs import (
-    apply_changes,
-    read_cluster_defaults,
-    read_told,
-    read_topic_configs,
-)
+from controlplane.kafka.configs import apply_changes, read_cluster_defaults, read_told, read_topic_configs
 from controlplane.kafka.deadline import CALL_LIMIT_S, Deadline
 from controlplane.kafka.dialer import Connection, Dialer
+from controlplane.kafka.effective_settings import read_broker_values, read_topic_values
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable, require_ok
 from controlplane.kafka.groupoffsets import commit_offsets, read_group_offsets
 from controlplane.kafka.groups import read_groups
-from controlplane.kafka.logdirs import Wishes, prefer_log_dirs
+from controlplane.kafka.log_dir_requests import Wishes, prefer_log_dirs
 from controlplane.kafka.offsets import read_topic_logs
-from controlplane.kafka.raw import (
-    AddRaftVoterRequest,
-    RemoveRaftVoterRequest,
-    UnregisterBrokerRequest,
-    directory_uuid,
-)
+from controlplane.kafka.raw import AddRaftVoterRequest, RemoveRaftVoterRequest, UnregisterBrokerRequest, directory_uuid
 from controlplane.kafka.settings_live import read_some, step_changes, step_refusals
 from controlplane.kafka.snapshot import read_partitions, read_snapshot
 from controlplane.kafka.throttle import CLUSTER_DEFAULT, CORDON, EVERY_DIR, ConfigChange, ThrottlePlan, reconcile
 from controlplane.kafka.topics import ask_topics, read_own_configs
-from controlplane.kafka.values import read_broker_values, read_topic_values
 from controlplane.kafka.zookeeper_mode import LookUp, current_controller, read_mode, registered
 from planner.asked import TopicLogs, ValueSeen
 from planner.consumers.reset import OffsetSeen

@@ -14,8 +14,8 @@ from kafka import KafkaAdminClient
 from kafka.errors import IncompatibleBrokerVersion, KafkaError
 from kafka.net.compat import KafkaNetClient
 
-from controlplane.kafka.brokerdoors import BrokerDoors, JudgedAddress
 from controlplane.kafka.deadline import Deadline
+from controlplane.kafka.egress import BrokerDoors, JudgedAddress
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
 
 _ATTEMPT_S = 4.0

@@ -4,7 +4,7 @@ from typing import Any
 
 from kafka.errors import for_code
 
-from controlplane.callfaults import ASK_DIFFERENTLY, LOOK_AGAIN, CallFault
+from controlplane.runtime.call_errors import ASK_DIFFERENTLY, LOOK_AGAIN, CallFault
 
 
 class KafkaFault(CallFault):

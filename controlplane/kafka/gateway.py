@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Protocol
 
-from controlplane.kafka.logdirs import Wishes
+from controlplane.kafka.log_dir_requests import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
 from planner.asked import TopicLogs, ValueSeen
 from planner.consumers.reset import OffsetSeen

@@ -17,13 +17,13 @@ from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
 from controlplane.kafka.metadatalog import MetadataLog
 from controlplane.kafka.quorum import CAUGHT_UP_LAG, SILENT_S
 from controlplane.kafka.snapshot import read_from_one_of
+from controlplane.kafka.zookeeper.ensemble import Ensemble
+from controlplane.kafka.zookeeper.errors import ZooKeeperFault
+from controlplane.kafka.zookeeper.live_registry import Registry
+from controlplane.kafka.zookeeper.quorum import Roll
+from controlplane.kafka.zookeeper.registry import RegisteredPartition, RegistrySeen
 from controlplane.kafka.zookeeper_gateway import ZooKeeperGateway, as_kafka_fault
 from controlplane.kafka.zookeeper_mode import current_controller, in_kraft_mode, registered
-from controlplane.zookeeper.ensemble import Ensemble
-from controlplane.zookeeper.errors import ZooKeeperFault
-from controlplane.zookeeper.quorum import Roll
-from controlplane.zookeeper.registered import RegisteredPartition, RegistrySeen
-from controlplane.zookeeper.registry import Registry
 from planner.observed import KafkaSnapshot, TopicPartition
 
 _SHOWN = 3

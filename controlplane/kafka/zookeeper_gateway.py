@@ -6,11 +6,11 @@ from dataclasses import replace
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import Dialer
 from controlplane.kafka.errors import KafkaFault, KafkaRefused, KafkaUnavailable
-from controlplane.zookeeper.ensemble import Ensemble
-from controlplane.zookeeper.errors import ZooKeeperFault, ZooKeeperUnavailable
-from controlplane.zookeeper.members import EnsembleConfig, EnsembleSeen, Member
-from controlplane.zookeeper.quorum import Roll, quorum_of
-from controlplane.zookeeper.registry import Registry
+from controlplane.kafka.zookeeper.ensemble import Ensemble
+from controlplane.kafka.zookeeper.errors import ZooKeeperFault, ZooKeeperUnavailable
+from controlplane.kafka.zookeeper.live_registry import Registry
+from controlplane.kafka.zookeeper.members import EnsembleConfig, EnsembleSeen, Member
+from controlplane.kafka.zookeeper.quorum import Roll, quorum_of
 from planner.observed import KafkaSnapshot
 
 

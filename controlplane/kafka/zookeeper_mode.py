@@ -14,8 +14,8 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.zookeeper.errors import ZooKeeperFault
-from controlplane.zookeeper.registered import RegistrySeen
+from controlplane.kafka.zookeeper.errors import ZooKeeperFault
+from controlplane.kafka.zookeeper.registry import RegistrySeen
 from planner.observed import Mode
 
 _DESCRIBE_QUORUM = 55

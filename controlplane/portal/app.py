@@ -7,60 +7,18 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from starlette.routing import BaseRoute
 
-from controlplane.certificates.shown import ShownCertificates
-from controlplane.portal.approvals import ProposalDesk
-from controlplane.portal.feed import Feed
-from controlplane.portal.gate import Gate
-from controlplane.portal.history import History
-from controlplane.portal.hooks import Hooks
-from controlplane.portal.overload import OverloadGuard
-from controlplane.portal.pages import (
-    agents as agent_pages,
-    anomalies as anomaly_pages,
-    assets,
-    audit,
-    brokers,
-    brokersettings,
-    changespec,
-    chaos as chaos_pages,
-    cluster,
-    clusterverbs,
-    comparison,
-    fleet,
-    freezes,
-    games as game_pages,
-    groups,
-    history,
-    images as image_pages,
-    live,
-    loop as loop_pages,
-    losses,
-    matrix,
-    moves,
-    newspec as newspec_pages,
-    nodes as node_pages,
-    past,
-    people as people_pages,
-    proposals as proposal_pages,
-    provider as provider_pages,
-    resets,
-    rollback as rollback_pages,
-    rollout,
-    signing,
-    sources as source_pages,
-    takeover as takeover_pages,
-    topiclogs,
-    topics,
-    topicsettings,
-    topicverbs,
-)
-from controlplane.portal.pages.errors import error_page
-from controlplane.portal.pages.frame import PositionNoted
-from controlplane.portal.pages.stages import Rolls
-from controlplane.portal.pages.topicrates import RatedTopics
-from controlplane.portal.pages.uptimes import UptimeLooks
-from controlplane.portal.problems import answer_problems
-from controlplane.portal.routes import (
+from controlplane.api.approvals import ProposalDesk
+from controlplane.api.feed import Feed
+from controlplane.api.gate import Gate
+from controlplane.api.history import History
+from controlplane.api.hooks import Hooks
+from controlplane.api.overload import OverloadGuard
+from controlplane.api.problems import answer_problems
+from controlplane.api.read_models import event_tail as live
+from controlplane.api.read_models.roll_stages import Rolls
+from controlplane.api.read_models.topic_rates import RatedTopics
+from controlplane.api.read_models.uptimes import UptimeLooks
+from controlplane.api.routes import (
     access,
     agentreleases as agent_releases,
     agents,
@@ -97,9 +55,51 @@ from controlplane.portal.routes import (
     terraform,
     topics as topic_routes,
 )
-from controlplane.portal.services import PortalServices
-from controlplane.proposals.book import ProposalBook
-from controlplane.topicnames.index import TopicIndex
+from controlplane.api.services import PortalServices
+from controlplane.background.topic_names.index import TopicIndex
+from controlplane.fleet.proposals.stream import ProposalBook
+from controlplane.portal import (
+    agents as agent_pages,
+    anomalies as anomaly_pages,
+    assets,
+    audit,
+    brokers,
+    brokersettings,
+    changespec,
+    chaos as chaos_pages,
+    cluster,
+    clusterverbs,
+    comparison,
+    fleet,
+    freezes,
+    games as game_pages,
+    groups,
+    history,
+    images as image_pages,
+    loop as loop_pages,
+    losses,
+    matrix,
+    moves,
+    newspec as newspec_pages,
+    nodes as node_pages,
+    past,
+    people as people_pages,
+    proposals as proposal_pages,
+    provider as provider_pages,
+    resets,
+    rollback as rollback_pages,
+    rollout,
+    signing,
+    sources as source_pages,
+    takeover as takeover_pages,
+    topiclogs,
+    topics,
+    topicsettings,
+    topicverbs,
+)
+from controlplane.portal.errors import error_page
+from controlplane.portal.frame import PositionNoted
+from controlplane.storage.certificates.shown import ShownCertificates
 
 API = (
     clusters,

@@ -1,62 +1,109 @@
-"""A cluster's events page by page.
+"""What happened to a cluster, newest first; a declaration as it was; and two of them side by side."""
 
-Callers go by global position, streams by version: what was given out last is remembered.
-"""
+from typing import Annotated
 
-import threading
-from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
 
-from controlplane.streams import cluster_stream
-from events.envelope import Recorded
-from events.ids import ClusterUid
-from events.store import EventStore
+from controlplane.api.access.caller import Caller
+from controlplane.api.eventlog import told_of
+from controlplane.api.generationpair import compared, declaration_of, spec_text
+from controlplane.api.generations import generations_out
+from controlplane.api.presenters.cost_text import bill_words, difference_words
+from controlplane.api.read_models.changes import changes_of
+from controlplane.api.rolls import replaced_in, rolls_of, state_of
+from controlplane.api.routes.clusters import living
+from controlplane.api.services import Services
+from controlplane.portal.cluster import head_of
+from controlplane.portal.frame import page
+from controlplane.storage.streams import cluster_stream
 
-_REMEMBERED = 10_000
+router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
 
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Events in order, the global head, and the stream's version as far as it was read."""
-
-    events: Sequence[Recorded]
-    head: int
-    version: int
-
-
-class History:
-    """Remembers at which version of its stream a position stands, for the pages given out last. Only saves work."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._versions: OrderedDict[tuple[ClusterUid, int], int] = OrderedDict()
-
-    def version_at(self, uid: ClusterUid, position: int) -> int:
-        """The version up to which every event stands at or below that position, 0 when it is not remembered."""
-        with self._lock:
-            return self._versions.get((uid, position), 0)
-
-    def remember(self, uid: ClusterUid, position: int, version: int) -> None:
-        """The event of that version stands at that position, or it is the last one below it."""
-        with self._lock:
-            self._versions[uid, position] = version
-            self._versions.move_to_end((uid, position))
-            while len(self._versions) > _REMEMBERED:
-                self._versions.popitem(last=False)
+ON_A_PAGE = 100
+MOST_ROLLS = 20
+"""Of the rolls the newest; `GET /v1/clusters/NAME/rolls` has more."""
+MOST_GENERATIONS = 20
+"""Of the costs those of the newest; `GET /v1/clusters/NAME/generations` has more."""
+WHOSE = ("all", "people", "kedge")
 
 
-def page_of(store: EventStore, history: History, uid: ClusterUid, *, after: int, limit: int, tail: int = 0) -> Page:
-    """At most `limit` events after a global position, or the newest `tail` of them. Raises StoreUnavailable."""
-    # The head first: an event recorded meanwhile then stands above it, and whoever asks after the head finds it.
-    head = store.head()
-    known = history.version_at(uid, after)
-    read = store.read_stream(cluster_stream(uid), known)
-    version = read[-1].version if read else known
-    fresh = [e for e in read if e.position > after]
-    page = fresh[-tail:] if tail else fresh[:limit]
-    if page:
-        history.remember(uid, page[-1].position, page[-1].version)
-    elif after <= head:
-        history.remember(uid, after, version)
-    return Page(page, head, version)
+@router.get("/history")
+def history(
+    request: Request,
+    name: str,
+    services: Services,
+    rights: Caller,
+    whose: Annotated[str, Query(max_length=10)] = "all",
+    q: Annotated[str, Query(max_length=100)] = "",
+    before: Annotated[int, Query(ge=0)] = 0,
+) -> Response:
+    """A page of events, and the declarations to compare."""
+    view = living(services, name)
+    without_others = services.without_others()
+    events = [told_of(event, without_others) for event in services.store.read_stream(cluster_stream(view.uid))]
+    told = changes_of(events)
+    rolls = rolls_of(events)
+    kinds = {"people": ("person", "git"), "kedge": ("kedge",)}.get(whose, ("person", "git", "kedge"))
+    generations = generations_out(services, view, events, limit=MOST_GENERATIONS)
+    found = [c for c in told if c.kind in kinds and q.strip().lower() in f"{c.type} {c.who} {c.sentence}".lower()]
+    shown = [c for c in found if not before or c.version < before]
+    return page(
+        request,
+        "history.html",
+        head=head_of(request, services, rights, view),
+        tab="history",
+        changes=shown[:ON_A_PAGE],
+        older=shown[ON_A_PAGE - 1].version if len(shown) > ON_A_PAGE else 0,
+        found=len(found),
+        total=len(told),
+        declarations=[c for c in told if c.generation],
+        rolls=[(asked, state_of(asked), replaced_in(asked.roll)) for asked in rolls[: -MOST_ROLLS - 1 : -1]],
+        all_rolls=len(rolls),
+        costs=generations if any(g.bill for g in generations.generations) else None,
+        bill_words=bill_words,
+        difference_words=difference_words,
+        whose=whose if whose in WHOSE else "all",
+        q=q,
+        before=before,
+    )
+
+
+@router.get("/compare")
+def compare(
+    request: Request,
+    name: str,
+    services: Services,
+    rights: Caller,
+    old: Annotated[int, Query(ge=0)] = 0,
+    new: Annotated[int, Query(ge=0)] = 0,
+) -> Response:
+    """Two declarations by their generations; the last two where none are named."""
+    view = living(services, name)
+    pair = compared(services, view, old, new)
+    return page(
+        request,
+        "compare.html",
+        head=head_of(request, services, rights, view),
+        tab="history",
+        old=pair.old,
+        new=pair.new,
+        generations=sorted(pair.declared, reverse=True),
+        declared=pair.declared,
+        changes=pair.changes,
+    )
+
+
+@router.get("/generations/{generation}")
+def declaration(request: Request, name: str, generation: int, services: Services, rights: Caller) -> Response:
+    """The spec as it was declared then."""
+    view = living(services, name)
+    found = declaration_of(services, view, generation)
+    return page(
+        request,
+        "declaration.html",
+        head=head_of(request, services, rights, view),
+        tab="history",
+        event=found,
+        text=spec_text(found),
+    )

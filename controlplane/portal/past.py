@@ -1,148 +1,53 @@
-"""A cluster as it was: the fold of its events up to a position, and nothing that was only observed."""
+"""A cluster as it was at a position of the log: what was declared, decided and in hand then."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
 from typing import Annotated
 
-from fastapi import Query
+import yaml
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
 
-from controlplane.cluster import evolve
-from controlplane.converger.health.behind import Replica
-from controlplane.converger.loop import Said
-from controlplane.converger.moves.traffic import UNKNOWN, Traffic
-from controlplane.converger.moves.watch import Known
-from controlplane.portal.answers.clusters import cluster_detail
-from controlplane.portal.eventlog import position_at, told_of
-from controlplane.portal.moments import moment_in
-from controlplane.portal.problems import ApiError
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas.past import PastOut
-from controlplane.portal.services import PortalServices
-from controlplane.streams import cluster_stream
-from controlplane.view import ClusterView, empty_view
-from events.envelope import Recorded
-from events.ids import ClusterUid
-from events.store import EventStore
-from planner.observed import KafkaSnapshot
+from controlplane.api.past import At, past_detail, past_of
+from controlplane.api.pasttopics import brokers_then, partitions_then
+from controlplane.api.read_models.changes import changes_of
+from controlplane.api.read_models.roll_stages import fold
+from controlplane.api.read_models.rolls import rows_of
+from controlplane.api.services import Services
+from controlplane.portal.frame import page
+from controlplane.portal.zones import zone_called, zone_of
 
-At = Annotated[str, Query(max_length=64, description="a position of the log, or a time in ISO 8601")]
+router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
+
+LAST_EVENTS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
-    """A cluster as of `position`, which was recorded `at`; `events` are its own up to there, oldest first.
-
-    `moment` is what was asked for: `at`, or a later time by which nothing else was recorded.
-    """
-
-    view: ClusterView
-    events: tuple[Recorded, ...]
-    position: int
-    at: datetime
-    moment: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class PastFleet:
-    """A fleet of that one cluster, of which nothing is observed."""
-
-    past: ClusterView
-    position: int
-    """Of the log, as of which it is so."""
-
-    def views(self) -> list[ClusterView]:
-        """See Fleet."""
-        return [self.past]
-
-    def view(self, uid: ClusterUid) -> ClusterView | None:
-        """See Fleet."""
-        return self.past if uid == self.past.uid else None
-
-    def said(self, uid: ClusterUid) -> Said | None:
-        """Sentences are not recorded."""
-        return None
-
-    def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None:
-        """Metadata is not recorded."""
-        return None
-
-    def last_moves(self, uid: ClusterUid) -> Known:
-        """Nor are moves."""
-        return Known()
-
-    def traffic(self, uid: ClusterUid) -> Traffic:
-        """Nor is traffic."""
-        return UNKNOWN
-
-    def behind(self, uid: ClusterUid) -> Mapping[Replica, datetime]:
-        """Nor is who was behind."""
-        return {}
-
-    def catch_up(self) -> None:
-        """The past is over."""
-
-
-def past_of(services: PortalServices, name: str, at: str, zone: tzinfo = UTC) -> Past:
-    """The cluster that had the name then, of those the caller may read now. `at` is a position of the log, or a moment
-    in ISO 8601; without an offset it is of the zone.
-
-    Raises ApiError 422 for what is neither, 404 where there was no such cluster.
-    """
-    store = services.store
-    position, moment = _position(store, at, zone)
-    asked = [view.uid for view in services.fleet.views() if view.name == name]
-    found = [p for uid in asked if (p := _as_of(services, uid, position, moment)) is not None]
-    if not found:
-        title = f"there was no cluster {name!r} at position {position}"
-        raise ApiError(404, "no-cluster-then", title, next_step="`kedge events` tells when it was declared.")
-    return max(found, key=lambda past: past.events[0].position)
-
-
-def past_detail(past: Past, placement: str) -> api.ClusterDetailOut:
-    """What is known of it. Ages are as of then."""
-    told = cluster_detail(past.view, PastFleet(past.view, past.position), agents={}, now=past.at)
-    return told.model_copy(update={"past": past_out(past, placement)})
-
-
-def past_out(past: Past, placement: str) -> PastOut:
-    """That an answer is of the past, and what is known of the placement of then."""
-    return PastOut(position=past.position, at=past.at, placement=placement)
-
-
-def _as_of(services: PortalServices, uid: ClusterUid, position: int, moment: datetime | None) -> Past | None:
-    """None where it was not there yet, or not any more."""
-    store, without_others = services.store, services.without_others()
-    view, own = empty_view(uid), []
-    for event in store.read_stream(cluster_stream(uid)):
-        if event.position > position:
-            break
-        told = told_of(event, without_others)
-        view = evolve(view, told)
-        own.append(told)
-    if not own or view.deleted:
-        return None
-    recorded = store.read_all(position - 1, limit=1)
-    recorded_at = recorded[0].recorded_at if recorded else own[-1].recorded_at
-    return Past(view, tuple(own), position, recorded_at, moment or recorded_at)
-
-
-def _position(store: EventStore, at: str, zone: tzinfo) -> tuple[int, datetime | None]:
-    """The position, and the moment where one was asked for."""
-    head = store.head()
-    if at.isascii() and at.isdigit() and len(at) < 19:
-        if not 1 <= int(at) <= head:
-            raise _no_place(f"the log has the positions 1 to {head}")
-        return int(at), None
-    moment = moment_in(at, zone)
-    if moment is None:
-        raise _no_place(f"{at!r} is neither a position of the log nor a time as in 2026-01-31T14:00Z")
-    found = position_at(store, moment, head=head)
-    if not found:
-        raise _no_place(f"nothing was recorded by {at}")
-    return found, moment
-
-
-def _no_place(why: str) -> ApiError:
-    then = "Give a position as `kedge events -o json` has them, or a time."
-    return ApiError(422, "no-such-moment", why, next_step=then)
+@router.get("/past")
+def past(
+    request: Request,
+    name: str,
+    services: Services,
+    at: At = "",
+    topic: Annotated[str, Query(max_length=250)] = "",
+) -> Response:
+    """The state at `at`: a position or a time; without one at the newest position. With the partitions of one topic."""
+    services.fleet.catch_up()
+    found = past_of(services, name, at.strip() or str(max(1, services.store.head())), zone_called(zone_of(request)))
+    roll = fold(found.events)
+    placement = services.past_placements.then(found.view.uid, found.moment)
+    detail = past_detail(found, placement.reason)
+    text = yaml.safe_dump(detail.document, sort_keys=False, allow_unicode=True)
+    return page(
+        request,
+        "past.html",
+        past=found,
+        detail=detail,
+        roll=roll,
+        nodes=rows_of(roll, ()),
+        text=text,
+        changes=changes_of(found.events[-LAST_EVENTS:]),
+        newest=services.store.head(),
+        placement=placement,
+        brokers=brokers_then(placement),
+        topic=topic.strip(),
+        partitions=partitions_then(placement, topic.strip()),
+        at=at,
+    )

@@ -1,233 +1,121 @@
-"""Back to an earlier declaration: applied like any other change, or as a pull request to the file it is declared in."""
+"""Back to an earlier generation, or declaration of a topic: what it would do, and the button that has it done."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import uuid
+from typing import Annotated
+from urllib.parse import quote
 
-from controlplane.commands import CommandRefused
-from controlplane.gitsync.filetext import NotInFile, document_in, topic_in_file
-from controlplane.portal.access.bindings import traits_of
-from controlplane.portal.access.rights import Rights
-from controlplane.portal.access.roles import Verb
-from controlplane.portal.answers import clusters as answers
-from controlplane.portal.answers.judged_text import words_of
-from controlplane.portal.approvals import propose
-from controlplane.portal.changerequests import file_on_branch, file_with
-from controlplane.portal.pages.specform import text_of
-from controlplane.portal.problems import ApiError
-from controlplane.portal.pullrequests import Asked, ForgeDoor, Wish, door_of, open_request
-from controlplane.portal.routes.clusters import living, spread
-from controlplane.portal.schemas.rollbacks import RollbackIn, RollbackOut
-from controlplane.portal.services import PortalServices
-from controlplane.portal.specs import Judged, Order, declare, judge
-from controlplane.specsource import source_name
-from controlplane.streams import cluster_stream
-from controlplane.view import ClusterView
-from events.envelope import Recorded
-from events.spec.change import FieldChange, differences
-from events.spec.conversion import from_data, shortest_data
-from events.spec.document import LoadResult, load_documents
-from events.spec.model import KafkaClusterDocument
-from events.spec.topic_model import KafkaTopicDocument
+from fastapi import APIRouter, Form, Query, Request
+from pydantic import BaseModel, Field
+from starlette.responses import Response
 
-APPLY, REQUEST, FILE = "apply", "pull-request", "file"
-BY_HAND = "Edit the file by hand."
-UNJUDGED = Judged("", (), ())
-"""Until it is known which file is to be judged."""
+from controlplane.api.access.caller import Caller
+from controlplane.api.asked import asked_id
+from controlplane.api.auth import Actor
+from controlplane.api.presenters.judged_text import words_of
+from controlplane.api.pullrequests import Asked
+from controlplane.api.rollback import Rollback, roll_back, rollback_of
+from controlplane.api.routes.clusters import living
+from controlplane.api.schemas.rollbacks import RollbackIn, RollbackOut
+from controlplane.api.services import PortalServices, Services
+from controlplane.api.topicrollback import declarations_told, topic_rollback_of
+from controlplane.portal.cluster import head_of
+from controlplane.portal.frame import CsrfChecked, onwards, page
+
+router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
 
 
-@dataclass(frozen=True, slots=True)
-class Rollback:
-    """What it would take. `text` is the file as it would be; `changes` those of a cluster's fields.
+class RollbackForm(BaseModel):
+    """What was shown: `digest` pins the plan, `key` makes a retry safe."""
 
-    With `topic` it is one of that cluster's topics that goes back, and `generation` the number of its declaration.
-    """
-
-    view: ClusterView
-    generation: int
-    way: str
-    text: str
-    judged: Judged
-    source: str
-    path: str = ""
-    door: ForgeDoor | None = None
-    topic: str = ""
-    changes: tuple[FieldChange, ...] = ()
-
-    @property
-    def subject(self) -> str:
-        """What goes back, as its document is named in a file."""
-        return topic_in_file(self.view.name, self.topic) if self.topic else self.view.name
-
-    @property
-    def then(self) -> str:
-        """What it goes back to, in words."""
-        return f"{'declaration' if self.topic else 'generation'} {self.generation}"
-
-    @property
-    def digest(self) -> str:
-        """Pins what a person agrees to."""
-        return self.judged.digest
+    to: int = Field(ge=1)
+    digest: str = Field(max_length=4000)
+    key: str = Field(pattern="^[0-9a-f]{32}$")
+    reason: str = Field(default="", max_length=300)
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a document was declared from: nothing where that was the API."""
-
-    source: str = ""
-    path: str = ""
-    commit: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """The document that is wanted as Kedge writes it, and whether what was read of a file says the same."""
-
-    text: str
-    says_it: Callable[[LoadResult], bool]
+@router.get("/rollback")
+def asked(
+    request: Request, name: str, services: Services, rights: Caller, to: Annotated[int, Query(ge=0)] = 0
+) -> Response:
+    """What it would do, to the generation before where none is named. Nothing is recorded."""
+    before = max(1, living(services, name).generation - 1)
+    return _page(request, services, rights, rollback_of(services, rights, name, to or before))
 
 
-def declarations(services: PortalServices, view: ClusterView) -> dict[int, Recorded]:
-    """What was declared, by generation."""
-    return declared_in(services.store.read_stream(cluster_stream(view.uid)))
+@router.post("/rollback")
+def done(
+    request: Request, name: str, services: Services, rights: Caller, actor: Actor, form: Annotated[RollbackForm, Form()]
+) -> Response:
+    """Does what was shown, or shows what it would do by now."""
+    found = rollback_of(services, rights, name, form.to)
+    return _done(request, services, found, form, Asked(rights, actor, asked_id(rights, form.key)))
 
 
-def declared_in(events: Sequence[Recorded]) -> dict[int, Recorded]:
-    """The same of events of a cluster that were read."""
-    return {int(e.data["generation"]): e for e in events if e.type == "cluster.declared"}
+@router.get("/topics/{topic}/declarations")
+def declarations(request: Request, name: str, topic: str, services: Services, rights: Caller) -> Response:
+    """What was declared of a topic, and the way back to it."""
+    told = declarations_told(services, name, topic)
+    head = head_of(request, services, rights, living(services, name))
+    known = head.view.topics.by_name.get(topic)
+    is_kept = known is not None and not known.tombstone
+    return page(request, "topicdeclarations.html", head=head, tab="topics", topic=topic, told=told, is_kept=is_kept)
 
 
-def rollback_of(services: PortalServices, rights: Rights, name: str, generation: int) -> Rollback:
-    """Works it out; nothing is done. Raises ClusterNotFound, ApiError, Forbidden, CommandRefused, ForgeFault."""
-    living(services, name)
-    view = services.commands.current(name)
-    events = services.store.read_stream(cluster_stream(view.uid))
-    declared = declared_in(events).get(generation)
-    if declared is None:
-        raise ApiError(404, "generation-not-found", f"{name} has no generation {generation}")
-    document = from_data(dict(declared.data["document"]))
-    for traits, what in ((view.document, name), (document, f"{name} as generation {generation} has it")):
-        rights.require(Verb.DECLARE, traits_of(traits), what)
-    if view.document == document:
-        then = "kedge events shows what was declared when."
-        raise CommandRefused("in-force", f"{name} is declared as generation {generation} has it", then)
-    text = text_of(shortest_data(document))
-    changes = tuple(differences(view.document, document)) if view.document else ()
-    found = Rollback(view, generation, APPLY, text, UNJUDGED, source_name(view), changes=changes)
-    if view.source is None or not view.source.is_git:
-        return replace(found, judged=judge(services, text, file=f"{name} of generation {generation}"))
-
-    def says_it(loaded: LoadResult) -> bool:
-        return loaded.documents == (document,)
-
-    origin = _origin_before(events, declared)
-    return through_git(services, found, Spec(text, says_it), path=view.source.origin.path, origin=origin)
+@router.get("/topics/{topic}/rollback")
+def asked_of_topic(
+    request: Request, name: str, topic: str, services: Services, rights: Caller, to: Annotated[int, Query(ge=1)] = 1
+) -> Response:
+    """As for a cluster, to the first declaration where none is named."""
+    return _page(request, services, rights, topic_rollback_of(services, rights, name, topic, to))
 
 
-def through_git(services: PortalServices, found: Rollback, spec: Spec, *, path: str, origin: Origin) -> Rollback:
-    """The same by the file it is declared in: as a pull request, or by hand where its binding names no forge.
-
-    Raises ForgeFault, and CommandRefused where the file does not take it.
-    """
-    if not path:
-        raise CommandRefused("no-file", f"the file of {found.subject} was not found yet", "Wait for the next poll.")
-    door = door_of(services, found.source)
-    if door is None:
-        return replace(found, way=FILE, path=path, judged=judge(services, found.text, file=path))
-    current = file_on_branch(door, path)
-    old = _as_committed(door, found.subject, spec, origin) or spec.text
-    loaded = load_documents(old, file=path)
-    if loaded.ok and not spec.says_it(loaded):
-        raise CommandRefused("no-document", f"{found.then} of {found.subject} cannot be written down", BY_HAND)
-    wanted: list[KafkaClusterDocument | KafkaTopicDocument] = [*loaded.documents, *loaded.topics]
-    text = file_with(current, found.subject, old, wanted=wanted, path=path)
-    return replace(found, way=REQUEST, path=path, text=text, judged=judge(services, text, file=path), door=door)
+@router.post("/topics/{topic}/rollback")
+def done_to_topic(
+    request: Request,
+    name: str,
+    topic: str,
+    services: Services,
+    rights: Caller,
+    actor: Actor,
+    form: Annotated[RollbackForm, Form()],
+) -> Response:
+    """As for a cluster."""
+    found = topic_rollback_of(services, rights, name, topic, form.to)
+    return _done(request, services, found, form, Asked(rights, actor, asked_id(rights, form.key)))
 
 
-def roll_back(services: PortalServices, found: Rollback, order: RollbackIn, asked: Asked) -> RollbackOut:
-    """Does it, or with `dry_run` says what it would do. A plan that moved is a refusal (409)."""
-    told = _told(found)
+def _done(request: Request, services: PortalServices, found: Rollback, form: RollbackForm, asked: Asked) -> Response:
     asked.rights.trail.refused = found.judged.refusal
-    if order.dry_run or not found.judged.ok:
-        return told
-    if order.plan_digest is not None and order.plan_digest != found.digest:
-        message = "the plan is not what it was when it was agreed to"
-        raise ApiError(409, "plan-moved", message, next_step="Plan again, and look at what it says now.")
-    if found.way == FILE:
-        then = f"Commit the spec that a dry run shows to {found.path}, or give the binding a `forge`."
-        raise CommandRefused("no-forge", f"the binding of {found.source} names no forge", then)
-    if found.way == REQUEST:
-        return _requested(found, order, asked, told)
-    return _applied(services, found, order, asked, told)
+    if not found.judged.ok or found.digest != form.digest:
+        return _page(request, services, asked.rights, found, has_moved=found.judged.ok, status=422)
+    order = RollbackIn(to=form.to, reason=form.reason, plan_digest=form.digest)
+    told = roll_back(services, found, order, asked)
+    if told.request is not None:
+        return _page(request, services, asked.rights, found, opened=told)
+    home = f"/clusters/{found.view.name}"
+    then = f"{home}/topics/{quote(found.topic, safe='')}/declarations" if found.topic else f"{home}/history"
+    return onwards(request, f"/proposals/{told.proposal}" if told.proposal else then)
 
 
-def _as_committed(door: ForgeDoor, name: str, spec: Spec, origin: Origin) -> str | None:
-    """The document as people wrote it, comments and all, where its commit still has it and it says the same."""
-    if origin.source != f"git:{door.binding.name}" or not origin.path:
-        return None
-    text = door.read(origin.path, origin.commit)
-    try:
-        found = document_in(text, name) if text is not None else ""
-    except NotInFile:
-        return None
-    loaded = load_documents(found, file="")
-    return found if loaded.ok and spec.says_it(loaded) else None
-
-
-def _requested(found: Rollback, order: RollbackIn, asked: Asked, told: RollbackOut) -> RollbackOut:
-    assert found.door is not None
-    wish = Wish(
-        path=found.path,
-        text=found.text,
-        title=f"Roll {found.subject} back to {found.then}",
-        name=f"rollback-{found.subject.replace('/', '-')}-{found.generation}",
-        why=order.reason,
-        plan=tuple(words_of(found.judged)),
+def _page(
+    request: Request,
+    services: PortalServices,
+    rights: Caller,
+    found: Rollback,
+    *,
+    has_moved: bool = False,
+    opened: RollbackOut | None = None,
+    status: int = 200,
+) -> Response:
+    return page(
+        request,
+        "rollback.html",
+        status=status,
+        head=head_of(request, services, rights, found.view),
+        tab="topics" if found.topic else "history",
+        found=found,
+        plan=words_of(found.judged) if found.judged.ok else [],
+        has_moved=has_moved,
+        opened=opened.request if opened is not None else None,
+        key=uuid.uuid4().hex,
     )
-    opened = open_request(found.door, wish, asked)
-    sentence = f"a pull request is open: {opened.url}. It is rolled back once that is merged"
-    return told.model_copy(update={"request": opened, "sentence": sentence})
-
-
-def _applied(
-    services: PortalServices, found: Rollback, order: RollbackIn, asked: Asked, told: RollbackOut
-) -> RollbackOut:
-    message = f"back to {found.then}{': ' * bool(order.reason)}{order.reason}"
-    if found.judged.reserved:
-        proposal = propose(services, found.judged, found.text, actor=asked.actor, key=asked.key, message=message).id
-        sentence = f"a second person has to agree: proposal {proposal} is recorded, nothing is declared yet"
-        return told.model_copy(update={"proposal": proposal, "sentence": sentence})
-    # A topic's declaration has no words of its own: they stand where its file is told.
-    judged = replace(found.judged, file=f"{found.judged.file}: {message}") if found.topic else found.judged
-    how = Order(actor=asked.actor, command_id=asked.key, message=message, plan_digest=order.plan_digest)
-    done = declare(services, judged, how).all
-    spread(services, done)
-    generation = f" (generation {done[0].generation})" if done and not found.topic else ""
-    sentence = f"{found.subject} is declared as {found.then} had it{generation}"
-    return told.model_copy(update={"changed": any(one.changed for one in done), "sentence": sentence})
-
-
-def _told(found: Rollback) -> RollbackOut:
-    judged = found.judged
-    return RollbackOut(
-        cluster=found.view.name,
-        topic=found.topic,
-        generation=found.generation,
-        way=found.way,
-        source=found.source,
-        path=found.path,
-        text=found.text,
-        ok=judged.ok,
-        problems=[answers.problem_out(p) for p in judged.problems],
-        plans=[answers.plan_out(p) for p in judged.plans],
-        topics=list(judged.topic_plan),
-        digest=found.digest,
-        reserved=list(judged.reserved),
-    )
-
-
-def _origin_before(events: Sequence[Recorded], declared: Recorded) -> Origin:
-    before = [e.data for e in events if e.type == "cluster.source_changed" and e.version < declared.version]
-    if not before:
-        return Origin()
-    last = before[-1]
-    return Origin(str(last.get("source") or ""), str(last.get("path") or ""), str(last.get("commit") or ""))

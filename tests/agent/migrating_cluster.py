@@ -12,7 +12,8 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from agent.wire import ServiceReport
-from controlplane.zookeeper.migration import (
+from controlplane.kafka.zookeeper.live_registry import KazooRegistry
+from controlplane.kafka.zookeeper.migration import (
     STATES,
     Blocked,
     Done,
@@ -25,7 +26,6 @@ from controlplane.zookeeper.migration import (
     Stop,
     next_step,
 )
-from controlplane.zookeeper.registry import KazooRegistry
 from tests.agent.agent_vm import AgentVm, eventually
 from tests.agent.control_server import ControlServer
 from tests.agent.migrating_documents import (

@@ -4,8 +4,8 @@ One ZooKeeper server, three brokers, three controllers, each on a VM of its own.
 """
 
 from agent.wire import EnsembleMember, LogDir, ServiceDocument, Voter
-from controlplane.zookeeper.authority import super_digest, super_password
-from controlplane.zookeeper.migration import Knows
+from controlplane.kafka.zookeeper.migration import Knows
+from controlplane.kafka.zookeeper.superuser import super_digest, super_password
 from events.ids import kafka_uuid
 from events.spec.releases import MIGRATES
 

@@ -13,9 +13,9 @@ from agent.journal.shipping import Origin
 from agent.journal.start import start_journal
 from agent.layout import Layout
 from agent.wire import LogsTopic
-from controlplane.journal.lines import LogLine, Wanted
-from controlplane.journal.reading import Cursor, read_page
-from controlplane.journal.topic import LOGS_CONFIG, LOGS_TOPIC
+from controlplane.background.log_reader.lines import LogLine, Wanted
+from controlplane.background.log_reader.reading import Cursor, read_page
+from controlplane.background.log_reader.topic import LOGS_CONFIG, LOGS_TOPIC
 from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent.wire import LogsTopic
-from controlplane.journal.lines import LogLine, Wanted
-from controlplane.journal.reading import read_page
-from controlplane.journal.topic import LOGS_CONFIG, LOGS_TOPIC
+from controlplane.background.log_reader.lines import LogLine, Wanted
+from controlplane.background.log_reader.reading import read_page
+from controlplane.background.log_reader.topic import LOGS_CONFIG, LOGS_TOPIC
 from tests.agent.small_cluster import BROKER, Cluster, document, serving
 from tests.fakes.metadata import FakeMetadata, metadata_server
 

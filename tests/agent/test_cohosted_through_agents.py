@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from agent.wire import EnsembleMember, LogDir, ServiceDocument, ServiceReport
-from controlplane.zookeeper.authority import super_digest, super_password
-from controlplane.zookeeper.registry import KazooRegistry
+from controlplane.kafka.zookeeper.live_registry import KazooRegistry
+from controlplane.kafka.zookeeper.superuser import super_digest, super_password
 from tests.agent.agent_vm import AgentVm, eventually
 from tests.agent.control_server import ControlServer
 from tests.agent.small_cluster import ONE_BROKER, document

@@ -1,6 +1,7 @@
 """Kafka 3.9 from ZooKeeper to KRaft, half of the way and back, and all of it after that, under traffic.
 
-Real agents, real Kafka; each step is `controlplane.zookeeper.migration`'s, decided on what agents and ZooKeeper say.
+Real agents, real Kafka; each step is `controlplane.kafka.zookeeper.migration`'s, decided on what agents and ZooKeeper
+say.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import pytest
 from agent.services.storage import read_meta
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
-from controlplane.zookeeper.migration import (
+from controlplane.kafka.zookeeper.migration import (
     Done,
     ForgetMigration,
     Knows,

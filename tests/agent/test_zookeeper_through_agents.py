@@ -15,12 +15,12 @@ from kazoo.interfaces import IAsyncResult
 
 from agent.four_letters import ask, standing
 from agent.wire import EnsembleMember, LogDir, ServiceDocument, ServiceReport
-from controlplane.zookeeper.authority import super_digest, super_password
-from controlplane.zookeeper.changes import Join, next_change
-from controlplane.zookeeper.ensemble import KazooEnsemble
-from controlplane.zookeeper.members import Member
-from controlplane.zookeeper.registry import KazooRegistry
-from controlplane.zookeeper.sessions import session
+from controlplane.kafka.zookeeper.changes import Join, next_change
+from controlplane.kafka.zookeeper.ensemble import KazooEnsemble
+from controlplane.kafka.zookeeper.live_registry import KazooRegistry
+from controlplane.kafka.zookeeper.members import Member
+from controlplane.kafka.zookeeper.sessions import session
+from controlplane.kafka.zookeeper.superuser import super_digest, super_password
 from tests.agent.agent_vm import AgentVm, eventually
 from tests.agent.control_server import ControlServer
 from tests.agent.small_cluster import ONE_BROKER, document

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from agent.disks.choice import filesystem_uuid
 from agent.wire import BootData, Document, LogDir, ServiceDocument, Voter
-from controlplane.agentbundle import write_bundle
+from controlplane.server.agent_bundle import write_bundle
 from providers.cloudinit import user_data
 from providers.software import Download, Software
 from tests.agent.control_server import ControlServer

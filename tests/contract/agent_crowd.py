@@ -17,7 +17,7 @@ from subprocess import PIPE, Popen
 from typing import Any
 
 from agent.backoff import Backoff
-from controlplane.descriptors import raise_limit
+from controlplane.runtime.descriptors import raise_limit
 
 TIMEOUT_S = 10.0
 """`agent.client`'s own."""

@@ -10,16 +10,16 @@ from statistics import quantiles
 
 import httpx
 
-from controlplane.credentials import SqlCredentialStore, Vm as CredentialVm
-from controlplane.database import migrate
-from controlplane.home import Home
+from controlplane.storage import migrate
+from controlplane.storage.agent_credentials import SqlCredentialStore, Vm as CredentialVm
+from controlplane.storage.home import Home
 from events import facts
 from events.engine import build_engine
 from events.ids import IntentId, NodeName
 from events.sqlstore import SqlEventStore
 from tests.contract.agent_crowd import Vm
 from tests.contract.test_api_server import PAUSED
-from tests.unit.controlplane.portal.portal_house import House, broker
+from tests.unit.controlplane.api.portal_house import House, broker
 
 CREDENTIAL = "what an agent made"
 OF_A_CLUSTER = 100

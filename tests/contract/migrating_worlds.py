@@ -12,9 +12,9 @@ from agent.wire import ServiceDocument
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.kafka.migrating_gateway import MigratingGateway
-from controlplane.zookeeper.ensemble import KazooEnsemble
-from controlplane.zookeeper.members import Member
-from controlplane.zookeeper.migration import (
+from controlplane.kafka.zookeeper.ensemble import KazooEnsemble
+from controlplane.kafka.zookeeper.members import Member
+from controlplane.kafka.zookeeper.migration import (
     STATES,
     Blocked,
     Done,
@@ -28,8 +28,8 @@ from controlplane.zookeeper.migration import (
     Wait,
     next_step,
 )
-from controlplane.zookeeper.quorum import Roll
-from controlplane.zookeeper.registered import RegistrySeen
+from controlplane.kafka.zookeeper.quorum import Roll
+from controlplane.kafka.zookeeper.registry import RegistrySeen
 from tests.agent.migrating_cluster import MigratingCluster
 from tests.agent.migrating_documents import BROKERS, CONTROLLERS, PASSWORD, SERVER, MigratingDocuments
 from tests.fakes.kafka import FakeKafka

@@ -19,7 +19,9 @@ from tests.contract.reachable import open_to_all
 ROOT = Path(__file__).resolve().parents[2]
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload([__name__, "controlplane.bootstrap", "controlplane.portal.app", "controlplane.server"])
+_FORKS.set_forkserver_preload(
+    [__name__, "controlplane.server.bootstrap", "controlplane.portal.app", "controlplane.server.process"]
+)
 
 
 class ServerProcess:
@@ -72,12 +74,12 @@ def _serve(home: str, environ: dict[str, str], log: Connection, user: int | None
     import logging
     import resource
 
-    from controlplane.bootstrap import build
-    from controlplane.server import serve, serve_portal
-    from controlplane.serverlog import log_to_stderr
-    from controlplane.serverparts import Services
-    from controlplane.settings import Settings, load_settings
-    from controlplane.split.relay import serve_relay
+    from controlplane.server.bootstrap import build
+    from controlplane.server.logging_setup import log_to_stderr
+    from controlplane.server.parts import Services
+    from controlplane.server.process import serve, serve_portal
+    from controlplane.server.settings import Settings, load_settings
+    from controlplane.server.split.relay import serve_relay
 
     os.dup2(log.fileno(), sys.stderr.fileno())
     log.close()

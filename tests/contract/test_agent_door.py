@@ -18,10 +18,10 @@ from agent.client import CredentialLost, RetryLater, ServerClient
 from agent.identity import enrol_request, identity_of
 from agent.trust import PinnedCa
 from agent.wire import BootData
-from controlplane.certificates.authority import load_or_make
-from controlplane.home import Home
+from controlplane.storage.certificates.authority import load_or_make
+from controlplane.storage.home import Home
 from tests.contract.test_api_server import Server, eventually
-from tests.unit.controlplane.portal.agents_door import served
+from tests.unit.controlplane.api.agents_door import served
 
 AGENTS = "127.0.43.7"
 

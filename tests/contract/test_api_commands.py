@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from controlplane.commands import (
+from controlplane.cluster.commands import (
     AbortRecycle,
     ClusterNotFound,
     DeclareCluster,
@@ -16,10 +16,10 @@ from controlplane.commands import (
     PauseCluster,
     ResumeCluster,
 )
+from controlplane.commands.handler import CommandHandler, CommandRefused, Outcome, SpecRefused
 from controlplane.converger.loop import new_events
-from controlplane.handlers import CommandHandler, CommandRefused, Outcome, SpecRefused
-from controlplane.names import name_stream
-from controlplane.streams import cluster_stream
+from controlplane.fleet.cluster_names import name_stream
+from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.engine import build_engine
 from events.envelope import NewEvent, Origin, Recorded
@@ -233,7 +233,7 @@ def test_resuming_what_is_not_paused_changes_nothing(handler: CommandHandler, st
 
 def test_resuming_forgives_a_failed_join_that_was_made_good_since(handler: CommandHandler, store: EventStore) -> None:
     """The fleet's brake still counts it, and only a resume lifts that."""
-    from tests.unit.controlplane.portal.portal_house import broker
+    from tests.unit.controlplane.api.portal_house import broker
 
     uid = handler.handle(declare()).uid
     one, two = broker(), broker(number=1001, generation=2)

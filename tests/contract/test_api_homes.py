@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.home import Home
+from controlplane.storage.home import Home
 from tests.contract.server_process import ServerProcess
 from tests.contract.test_api_server import DEADLINE_S, PAUSED, Server, eventually
 from tests.databases import APP, as_role

@@ -11,8 +11,8 @@ from typer.testing import CliRunner, Result
 
 from controlplane.cli.main import app
 from controlplane.cli.surroundings import Surroundings
-from controlplane.doors import listening
-from tests.unit.controlplane.portal.portal_house import TOKEN
+from controlplane.runtime.listen_addresses import listening
+from tests.unit.controlplane.api.portal_house import TOKEN
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
 
 ODD = (".", "..", "new\nline", "a/../b", "%2e%2e", "two words?#&")

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from controlplane.home import Home
+from controlplane.storage.home import Home
 from tests.contract.server_process import ServerProcess
 from tests.unit.events.spec_texts import ORDERS
 

@@ -9,12 +9,12 @@ from typing import Any
 import httpx
 import pytest
 
+from controlplane.api.schemas import clusters as api
 from controlplane.converger.loop import Said
-from controlplane.portal.schemas import clusters as api
 from events import facts
 from events.engine import build_engine
 from events.sqlstore import SqlEventStore
-from tests.unit.controlplane.portal.portal_house import TOKEN, House, broker, three_brokers
+from tests.unit.controlplane.api.portal_house import TOKEN, House, broker, three_brokers
 from tests.unit.events.spec_texts import ORDERS, edited
 
 NEWER = edited({7: "    version: 4.2.0"})

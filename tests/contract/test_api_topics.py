@@ -7,7 +7,7 @@ import pytest
 
 from tests.builders import a_partition, a_snapshot
 from tests.sim.topics import topic_text
-from tests.unit.controlplane.portal.portal_house import House
+from tests.unit.controlplane.api.portal_house import House
 from tests.unit.events.spec_texts import ORDERS
 
 FILE = f"{ORDERS}---\n{topic_text('payments', partitions=2)}"

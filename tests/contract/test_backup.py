@@ -9,19 +9,19 @@ import pytest
 from argon2 import PasswordHasher
 from sqlalchemy import text
 
-from controlplane.credentials import SqlCredentialStore, Vm
-from controlplane.database.backup import EPOCH_LEAP, BackupCorrupt, RestoreRefused, backup, restore, verify
-from controlplane.database.jobs import SqlJobStore
-from controlplane.leadership import SqlLeaseStore
-from controlplane.portal.access.oidcpeople import OidcPerson, SqlOidcPeople
-from controlplane.portal.access.passwords import Passwords
-from controlplane.portal.access.people import People
-from controlplane.portal.access.roles import Role, Verb
-from controlplane.portal.access.sessions import SqlSessionStore
-from controlplane.portal.access.tokens import SqlTokenStore
-from controlplane.portal.access.users import SqlUserStore
-from controlplane.portal.audit.entry import Entry, Outcome
-from controlplane.portal.audit.store import AuditFilter, SqlAuditStore
+from controlplane.api.access.oidcpeople import OidcPerson, SqlOidcPeople
+from controlplane.api.access.passwords import Passwords
+from controlplane.api.access.people import People
+from controlplane.api.access.roles import Role, Verb
+from controlplane.api.access.sessions import SqlSessionStore
+from controlplane.api.access.tokens import SqlTokenStore
+from controlplane.api.access.users import SqlUserStore
+from controlplane.api.audit.entry import Entry, Outcome
+from controlplane.api.audit.store import AuditFilter, SqlAuditStore
+from controlplane.storage.agent_credentials import SqlCredentialStore, Vm
+from controlplane.storage.backup import EPOCH_LEAP, BackupCorrupt, RestoreRefused, backup, restore, verify
+from controlplane.storage.job_store import SqlJobStore
+from controlplane.storage.lease import SqlLeaseStore
 from events.engine import build_engine, writing
 from events.envelope import NewEvent, Origin
 from events.errors import StreamConflict
@@ -35,7 +35,7 @@ VM = Vm("c1", "broker-0", 1)
 @pytest.fixture
 def target(fresh_database, tmp_path):
     """An empty SQLite database to restore into, whatever the source is."""
-    from controlplane.database import migrate
+    from controlplane.storage import migrate
 
     url = f"sqlite:///{tmp_path}/target.db"
     migrate.upgrade(url)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, delete, select
 
-from controlplane.database.tables import TERRAFORM_PROVIDERS
-from controlplane.states.chosen import SqlChosenProviders
+from controlplane.storage.tables import TERRAFORM_PROVIDERS
+from controlplane.storage.terraform_states.lock_files import SqlChosenProviders
 from events.engine import reading, writing
 from providers.errors import TerraformFailed
 from providers.tf.chosen import ChosenInFiles, ChosenProviders

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controlplane.credentials import (
+from controlplane.storage.agent_credentials import (
     Credential,
     CredentialRefused,
     CredentialStore,

@@ -13,9 +13,7 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
-from controlplane.database import migrate
-from controlplane.database.migrate import MigrationError
-from controlplane.database.roles import (
+from controlplane.server.database_roles import (
     APPEND_ONLY,
     RIGHTS,
     SECRETS,
@@ -25,7 +23,9 @@ from controlplane.database.roles import (
     standing,
     unnamed,
 )
-from controlplane.home import Home
+from controlplane.storage import migrate
+from controlplane.storage.home import Home
+from controlplane.storage.migrate import MigrationError
 from events.engine import build_engine, reading, writing
 from events.envelope import NewEvent, Origin
 from events.errors import StoreUnavailable

@@ -170,7 +170,7 @@ def test_an_unknown_hosted_zone_is_not_found() -> None:
 
 
 def test_a_key_others_can_read_is_refused(tmp_path: Path) -> None:
-    from controlplane.dns.binding import ZoneBinding, zone_of
+    from controlplane.background.dns.binding import ZoneBinding, zone_of
 
     key = tmp_path / "key"
     key.write_text("c2VjcmV0")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.egress import Allowed, Egress, EgressRefused
-from controlplane.gitsync.binding import GitBinding
-from controlplane.gitsync.clone import Clone
-from controlplane.gitsync.faults import SourceFault
+from controlplane.background.gitsync.binding import GitBinding
+from controlplane.background.gitsync.clone import Clone
+from controlplane.background.gitsync.faults import SourceFault
+from controlplane.runtime.egress import Allowed, Egress, EgressRefused
 
 LOOPBACK = (Allowed.of("127.0.0.0/8"),)
 

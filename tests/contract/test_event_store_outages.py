@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from controlplane.database import migrate
+from controlplane.storage import migrate
 from events.engine import build_engine, database_time, reading, writing
 from events.envelope import NewEvent, Origin
 from events.errors import PositionGap, StoreUnavailable

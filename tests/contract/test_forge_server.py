@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.home import Home
+from controlplane.storage.home import Home
 from tests.contract.git_repositories import Upstream, Web
 from tests.contract.test_api_server import PAUSED, Server, eventually
 from tests.fakes.forges import PROJECT, TOKEN, ForgeWorld, served

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.egress import Egress
-from controlplane.forges.forge import CommitStatus, FileChange, Forge, ForgeFault
-from controlplane.forges.link import forge_of
-from controlplane.gitsync.binding import GitBinding
+from controlplane.background.forges.forge import CommitStatus, FileChange, Forge, ForgeFault
+from controlplane.background.forges.link import forge_of
+from controlplane.background.gitsync.binding import GitBinding
+from controlplane.runtime.egress import Egress
 from tests.fakes.clouds.digitalocean_http import serving
 from tests.fakes.forges import PROJECT, TOKEN, ForgeFake, ForgeWorld, Reply, served
 from tests.fakes.github import GitHubFake

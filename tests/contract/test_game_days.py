@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from controlplane.chaosacts import bring_about
-from controlplane.commands import CommandRefused
+from controlplane.background.game_days.referee import Referee, on_a_thread
+from controlplane.cluster.commands import CommandRefused
+from controlplane.commands.chaos_injection import bring_about
 from controlplane.converger.chaosend import chaos_step
-from controlplane.games.referee import Referee, on_a_thread
 from events import facts
 from events.ids import Epoch
 from events.sqlstore import SqlEventStore
@@ -22,8 +22,8 @@ from providers.base import InstanceState
 from tests.builders import a_situation
 from tests.fakes.clouds.hetzner_hands import HetznerHarness, hetzner_harness
 from tests.fakes.resources import instance, resources
-from tests.unit.controlplane.games.test_referee import Room
-from tests.unit.controlplane.portal.portal_house import START, House, broker
+from tests.unit.controlplane.api.portal_house import START, House, broker
+from tests.unit.controlplane.background.game_days.test_referee import Room
 from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
 
 LOCAL = "{cloud: local, region: local-1, zones: [a, b, c]}"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.egress import Egress
-from controlplane.gitsync.binding import GitBinding
-from controlplane.gitsync.child import Limits
-from controlplane.gitsync.clone import Clone
-from controlplane.gitsync.faults import SourceFault, Stopped
+from controlplane.background.gitsync.binding import GitBinding
+from controlplane.background.gitsync.child import Limits
+from controlplane.background.gitsync.clone import Clone
+from controlplane.background.gitsync.faults import SourceFault, Stopped
+from controlplane.runtime.egress import Egress
 from providers.process import wait_until
 from tests.contract.git_repositories import Upstream, Web, git
 from tests.unit.events.spec_texts import ORDERS

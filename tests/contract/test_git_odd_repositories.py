@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.egress import Egress
-from controlplane.gitsync.binding import GitBinding
-from controlplane.gitsync.child import Answer
-from controlplane.gitsync.clone import Clone
-from controlplane.gitsync.faults import SourceFault
-from controlplane.gitsync.gitfaults import fault_of
+from controlplane.background.gitsync.binding import GitBinding
+from controlplane.background.gitsync.child import Answer
+from controlplane.background.gitsync.clone import Clone
+from controlplane.background.gitsync.faults import SourceFault
+from controlplane.background.gitsync.gitfaults import fault_of
+from controlplane.runtime.egress import Egress
 from tests.contract.git_repositories import Upstream, Web, git
 from tests.unit.events.spec_texts import ORDERS
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.egress import Egress
-from controlplane.gitsync.binding import GitBinding
-from controlplane.gitsync.clone import Clone
-from controlplane.gitsync.openpgp import NO_GPG
-from controlplane.gitsync.signing import BAD, NO_PGP_KEYS, NO_SIGNERS, NOT_SIGNED, UNKNOWN_KEY, Signature
+from controlplane.background.gitsync.binding import GitBinding
+from controlplane.background.gitsync.clone import Clone
+from controlplane.background.gitsync.openpgp import NO_GPG
+from controlplane.background.gitsync.signing import BAD, NO_PGP_KEYS, NO_SIGNERS, NOT_SIGNED, UNKNOWN_KEY, Signature
+from controlplane.runtime.egress import Egress
 from tests.contract.git_repositories import Upstream, git
 
 LONG_AGO = "20200101T000000"

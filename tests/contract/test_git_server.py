@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.home import Home
+from controlplane.storage.home import Home
 from tests.contract.git_repositories import Upstream
 from tests.contract.test_api_server import PAUSED, Server, eventually
 from tests.unit.events.spec_texts import edited

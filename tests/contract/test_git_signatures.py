@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.egress import Egress
-from controlplane.gitsync.binding import GitBinding
-from controlplane.gitsync.clone import Clone
-from controlplane.gitsync.signing import BAD, NOT_SIGNED, OTHER_SIGNATURE, UNKNOWN_KEY, Signature
+from controlplane.background.gitsync.binding import GitBinding
+from controlplane.background.gitsync.clone import Clone
+from controlplane.background.gitsync.signing import BAD, NOT_SIGNED, OTHER_SIGNATURE, UNKNOWN_KEY, Signature
+from controlplane.runtime.egress import Egress
 from tests.contract.git_repositories import Upstream, git
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

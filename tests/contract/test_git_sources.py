@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.egress import Egress
-from controlplane.gitsync.binding import GitBinding
-from controlplane.gitsync.board import Board
-from controlplane.gitsync.clone import Clone
-from controlplane.gitsync.sync import SourceSync, SyncParts
+from controlplane.background.gitsync.binding import GitBinding
+from controlplane.background.gitsync.board import Board
+from controlplane.background.gitsync.clone import Clone
+from controlplane.background.gitsync.sync import SourceSync, SyncParts
+from controlplane.runtime.egress import Egress
 from tests.contract.git_repositories import Upstream, git
-from tests.unit.controlplane.gitsync.git_house import LARGER, named
-from tests.unit.controlplane.portal.portal_house import House
+from tests.unit.controlplane.api.portal_house import House
+from tests.unit.controlplane.background.gitsync.git_house import LARGER, named
 from tests.unit.events.spec_texts import ORDERS
 
 

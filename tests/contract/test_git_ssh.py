@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.egress import Allowed, Egress
-from controlplane.gitsync.binding import GitBinding
-from controlplane.gitsync.clone import Clone
-from controlplane.gitsync.faults import SourceFault
+from controlplane.background.gitsync.binding import GitBinding
+from controlplane.background.gitsync.clone import Clone
+from controlplane.background.gitsync.faults import SourceFault
+from controlplane.runtime.egress import Allowed, Egress
 from providers.process import wait_until
 from tests.contract.git_repositories import Upstream
 from tests.unit.events.spec_texts import ORDERS

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Engine
 
-from controlplane.database import migrate
-from controlplane.home import Home, HomeIdentity
-from controlplane.homeclaim import HomeRefused, claim_home, home_of
-from controlplane.leadership import SqlLeaseStore
-from controlplane.server import run
-from controlplane.settings import Settings
+from controlplane.server.process import run
+from controlplane.server.settings import Settings
+from controlplane.storage import migrate
+from controlplane.storage.home import Home, HomeIdentity
+from controlplane.storage.home_binding import HomeRefused, claim_home, home_of
+from controlplane.storage.lease import SqlLeaseStore
 from events.engine import build_engine
 from events.envelope import NewEvent, Origin
 from events.sqlstore import SqlEventStore

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controlplane.database.jobs import JobStore, MemoryJobStore, SqlJobStore
-from controlplane.job import IllegalTransition, JobNotFound, JobState, StaleEpoch
+from controlplane.storage.job import IllegalTransition, JobNotFound, JobState, StaleEpoch
+from controlplane.storage.job_store import JobStore, MemoryJobStore, SqlJobStore
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controlplane.leadership import LeaseStore, MemoryLeaseStore, SqlLeaseStore
+from controlplane.storage.lease import LeaseStore, MemoryLeaseStore, SqlLeaseStore
 from events.engine import build_engine
 
 TERM_S = 15.0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from controlplane.home import Home
+from controlplane.storage.home import Home
 from tests.contract.apart import DEADLINE_S, LOOP_USER, Houses, Part, eventually, houses_on
 from tests.databases import APP
 from tests.unit.events.spec_texts import ORDERS

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from controlplane.kafka.errors import KafkaFault, KafkaRefused, KafkaUnavailable
-from controlplane.zookeeper.migration import ForgetMigration, Knows, MigrationSeen, Phase, State, phase_of
+from controlplane.kafka.zookeeper.migration import ForgetMigration, Knows, MigrationSeen, Phase, State, phase_of
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from tests.agent.migrating_documents import BROKERS, CONTROLLERS, SERVER
 from tests.contract.migrating_worlds import FakeMigratingWorld, MigratingWorld, real_migrating_world

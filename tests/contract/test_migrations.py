@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import inspect, text
 
-from controlplane.database import migrate
-from controlplane.database.jobs import SqlJobStore
+from controlplane.storage import migrate
+from controlplane.storage.job_store import SqlJobStore
 from events.engine import build_engine, writing
 from events.envelope import NewEvent, Origin
 from events.sqlstore import SqlEventStore
@@ -59,7 +59,7 @@ def test_two_servers_may_upgrade_at_once(url):
     command = [
         sys.executable,
         "-c",
-        "import sys; from controlplane.database.migrate import upgrade; upgrade(sys.argv[1])",
+        "import sys; from controlplane.storage.migrate import upgrade; upgrade(sys.argv[1])",
         url,
     ]
     servers = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]

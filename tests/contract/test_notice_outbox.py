@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import Engine
 
-from controlplane.notices.binding import NotifierBinding
-from controlplane.notices.notice import Notice
-from controlplane.notices.notifier import NotTold
-from controlplane.notices.outbox import MOST, MemoryOutbox, Outbox, SqlOutbox, Waiting
-from controlplane.notices.post import NoticeSender, NoticeSpreader
-from controlplane.streams import anomalies_stream
+from controlplane.background.notifications.binding import NotifierBinding
+from controlplane.background.notifications.notice import Notice
+from controlplane.background.notifications.notifier import NotTold
+from controlplane.background.notifications.outbox import MOST, MemoryOutbox, Outbox, SqlOutbox, Waiting
+from controlplane.background.notifications.post import NoticeSender, NoticeSpreader
+from controlplane.storage.streams import anomalies_stream
 from events import facts
 from events.codec import encode
 from events.envelope import Origin

@@ -13,10 +13,17 @@ from typing import Any
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from controlplane.egress import Egress
-from controlplane.notices.binding import NotifierBinding
-from controlplane.notices.notice import Notice
-from controlplane.notices.notifier import NOTICE_ID, SIGNATURE, Notifier, NotTold, notifier_of, signature
+from controlplane.background.notifications.binding import NotifierBinding
+from controlplane.background.notifications.notice import Notice
+from controlplane.background.notifications.notifier import (
+    NOTICE_ID,
+    SIGNATURE,
+    Notifier,
+    NotTold,
+    notifier_of,
+    signature,
+)
+from controlplane.runtime.egress import Egress
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CANARY = "canary-5f1d-secret"

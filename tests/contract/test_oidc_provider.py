@@ -11,10 +11,10 @@ import httpx
 import pytest
 from pydantic import SecretBytes
 
-from controlplane.portal.access.oidcpeople import MemoryOidcPeople, OidcPerson
-from controlplane.portal.oidc.binding import OidcBinding
-from controlplane.portal.oidc.provider import KEYS_AT_MOST_EVERY_S, Provider, ProviderAway, SignInFailed
-from controlplane.portal.oidc.signin import Answer, OidcSignIn
+from controlplane.api.access.oidcpeople import MemoryOidcPeople, OidcPerson
+from controlplane.api.oidc.binding import OidcBinding
+from controlplane.api.oidc.provider import KEYS_AT_MOST_EVERY_S, Provider, ProviderAway, SignInFailed
+from controlplane.api.oidc.signin import Answer, OidcSignIn
 from events.clock import utc_now
 from tests.oidc_server import CLIENT, SECRET, OidcServer, free_port, sign_in_there, sign_out_there
 

@@ -5,7 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import Engine
 
-from controlplane.topicplacement.store import MemoryPlacementStore, PlacementStore, SqlPlacementStore, TopicRecord
+from controlplane.background.topic_placement.store import (
+    MemoryPlacementStore,
+    PlacementStore,
+    SqlPlacementStore,
+    TopicRecord,
+)
 from events.ids import ClusterUid
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)

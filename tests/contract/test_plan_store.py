@@ -6,7 +6,7 @@ import logging
 import pytest
 from sqlalchemy import text
 
-from controlplane.database.plans import MemoryPlanStore, PlanStore, SqlPlanStore
+from controlplane.storage.plan_store import MemoryPlanStore, PlanStore, SqlPlanStore
 from events.engine import writing
 
 BODY = bytes(range(256)) * 40

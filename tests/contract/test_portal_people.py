@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import Engine
 
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
-from controlplane.portal.access.sessions import (
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
+from controlplane.api.access.sessions import (
     IDLE,
     MemorySessionStore,
     Session,
@@ -17,7 +17,7 @@ from controlplane.portal.access.sessions import (
     begin_session,
     session_of,
 )
-from controlplane.portal.access.users import MemoryUserStore, SqlUserStore, User, UserStore
+from controlplane.api.access.users import MemoryUserStore, SqlUserStore, User, UserStore
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ADMIN = Binding("user:ada", Role.ADMIN, "*")

@@ -9,11 +9,11 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
-from controlplane.credentials import SqlCredentialStore, Vm
-from controlplane.database.latest import Observation, SqlLatestStore, Subject
-from controlplane.database.roles import PORTAL, RIGHTS, RoleRefused, check_role, examined, standing
-from controlplane.split.moments import SqlCredentialMoments
-from controlplane.split.portalrights import EVENTS, LATEST, PORTAL_RIGHTS
+from controlplane.server.database_roles import PORTAL, RIGHTS, RoleRefused, check_role, examined, standing
+from controlplane.server.split.moments import SqlCredentialMoments
+from controlplane.server.split.portalrights import EVENTS, LATEST, PORTAL_RIGHTS
+from controlplane.storage.agent_credentials import SqlCredentialStore, Vm
+from controlplane.storage.latest_values import Observation, SqlLatestStore, Subject
 from events.engine import build_engine, reading, writing
 from events.envelope import NewEvent, Origin
 from events.errors import StoreUnavailable
@@ -179,7 +179,7 @@ def test_a_server_that_row_security_would_blind_does_not_start(own: str, app: En
 
 
 def test_without_a_portal_row_security_stays_off(own: str, app: Engine) -> None:
-    from controlplane.database.roles import grants
+    from controlplane.server.database_roles import grants
 
     assert not any("ENABLE ROW LEVEL SECURITY" in line for line in grants(APP))
     for table in ("event", "latest"):

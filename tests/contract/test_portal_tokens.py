@@ -10,10 +10,10 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.oidcpeople import MemoryOidcPeople, OidcPeopleStore, OidcPerson, SqlOidcPeople
-from controlplane.portal.access.roles import Role
-from controlplane.portal.access.tokens import (
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.oidcpeople import MemoryOidcPeople, OidcPeopleStore, OidcPerson, SqlOidcPeople
+from controlplane.api.access.roles import Role
+from controlplane.api.access.tokens import (
     MemoryTokenStore,
     SqlTokenStore,
     TokenRefused,
@@ -21,8 +21,8 @@ from controlplane.portal.access.tokens import (
     make_token,
     token_of,
 )
-from controlplane.portal.audit.entry import FIRST, Entry, Outcome
-from controlplane.portal.audit.store import AuditBroken, AuditFilter, AuditStore, MemoryAuditStore, SqlAuditStore
+from controlplane.api.audit.entry import FIRST, Entry, Outcome
+from controlplane.api.audit.store import AuditBroken, AuditFilter, AuditStore, MemoryAuditStore, SqlAuditStore
 from events.engine import writing
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

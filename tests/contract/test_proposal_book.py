@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controlplane.commands import CommandRefused
-from controlplane.proposals.book import LIFE, ProposalBook, ProposalNotFound
-from controlplane.proposals.view import ProposalState, ProposalView
+from controlplane.cluster.commands import CommandRefused
+from controlplane.fleet.proposals.fold import ProposalState, ProposalView
+from controlplane.fleet.proposals.stream import LIFE, ProposalBook, ProposalNotFound
 from events import proposal_facts as facts
 from events.memory import MemoryEventStore
 from events.sqlstore import SqlEventStore

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 import pytest
 from sqlalchemy import Engine, text
 
-from controlplane.credentials import Credential, MemoryCredentialStore, Vm
-from controlplane.portal.audit.entry import Kept
-from controlplane.portal.audit.store import AuditFilter, MemoryAuditStore
+from controlplane.api.audit.entry import Kept
+from controlplane.api.audit.store import AuditFilter, MemoryAuditStore
+from controlplane.storage.agent_credentials import Credential, MemoryCredentialStore, Vm
 from events.engine import answered_within, build_engine, reading, writing
 from events.errors import QueryTooLong, StoreUnavailable
-from tests.unit.controlplane.portal.portal_house import House
+from tests.unit.controlplane.api.portal_house import House
 
 COUNTING = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {most}) SELECT count(*) FROM n"
 LIMIT_S = 0.2

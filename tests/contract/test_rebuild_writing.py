@@ -7,23 +7,23 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from controlplane.candidate import CONVERGE
-from controlplane.cluster import fold
-from controlplane.commands import DeleteCluster, ResumeCluster
-from controlplane.handlers import CommandHandler, CommandRefused
-from controlplane.leaderlock import LeaderLock
-from controlplane.leadership import SqlLeaseStore
-from controlplane.rebuild.conclude import conclude
-from controlplane.rebuild.write import RebuildRefused, set_states_aside, write_rebuild
-from controlplane.streams import cluster_stream
-from controlplane.view import empty_view
+from controlplane.cluster.commands import DeleteCluster, ResumeCluster
+from controlplane.cluster.fold import fold
+from controlplane.cluster.view import empty_view
+from controlplane.commands.handler import CommandHandler, CommandRefused
+from controlplane.runtime.process_lock import LeaderLock
+from controlplane.server.rebuild.conclude import conclude
+from controlplane.server.rebuild.write import RebuildRefused, set_states_aside, write_rebuild
+from controlplane.storage.lease import SqlLeaseStore
+from controlplane.storage.lease_holder import CONVERGE
+from controlplane.storage.streams import cluster_stream
 from events.envelope import NewEvent, Origin
 from events.ids import ClusterUid
 from events.sqlstore import SqlEventStore
 from providers.tf.statefile import state_file
 from tests.builders import NOW, a_document
 from tests.fakes.cloud import FakeCloud
-from tests.unit.controlplane.rebuild.rebuild_evidence import (
+from tests.unit.controlplane.server.rebuild.rebuild_evidence import (
     PLACE,
     UID,
     a_spec_file,

@@ -12,10 +12,10 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Engine
 
-from controlplane.leadership import LostLeadership
-from controlplane.states.hold import ServerProcess, this_process
-from controlplane.states.locks import StateNotHeld
-from controlplane.states.storage import Leading
+from controlplane.storage.lease import LostLeadership
+from controlplane.storage.terraform_states.lock import ServerProcess, this_process
+from controlplane.storage.terraform_states.lock_rows import StateNotHeld
+from controlplane.storage.terraform_states.storage import Leading
 from events.errors import StoreUnavailable
 from events.ids import Epoch
 from providers import process

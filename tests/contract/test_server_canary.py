@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.home import Home
+from controlplane.storage.home import Home
 from providers import process
 from tests.contract.test_api_server import Server, eventually
 from tests.fakes.clouds.faults import Fault

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.home import Home
+from controlplane.storage.home import Home
 from providers.local.layout import Layout
 from tests.contract.test_api_server import PAUSED, Server, eventually
 from tests.contract.test_server_outages import start

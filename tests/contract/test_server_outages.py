@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from controlplane.home import Home
+from controlplane.storage.home import Home
 from tests.contract.agent_crowd import Vm
 from tests.contract.flooded_server import CREDENTIAL, known_vms
 from tests.contract.test_api_server import PAUSED, Server, eventually

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.descriptors import budget_of
-from controlplane.home import Home
-from controlplane.portal.bodies import MOST_BYTES
-from controlplane.portal.connections import IN_PASSING
-from controlplane.portal.gate import MAX_BODY_BYTES
+from controlplane.api.bodies import MOST_BYTES
+from controlplane.api.connections import IN_PASSING
+from controlplane.api.gate import MAX_BODY_BYTES
+from controlplane.runtime.descriptors import budget_of
+from controlplane.storage.home import Home
 from tests.contract.agent_crowd import Crowd, let_in, outcome
 from tests.contract.flooded_server import CREDENTIAL, People, known_vms, rss_mib
 from tests.contract.test_api_server import PAUSED, Server, eventually

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.server import run
-from controlplane.settings import load_settings
+from controlplane.server.process import run
+from controlplane.server.settings import load_settings
 
 
 def test_a_mirror_of_providers_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Engine
 
-from controlplane.home import HomeIdentity
-from controlplane.homeclaim import HTTP, LOCAL, HomeRefused, agree_on_agent_url, claim_home, homes_of, leave
-from controlplane.leadership import SqlLeaseStore
-from controlplane.states.setup import SharedClouds, keys_print, refuse_beside_local
+from controlplane.server.assembly.terraform_states import SharedClouds, keys_print, refuse_beside_local
+from controlplane.storage.home import HomeIdentity
+from controlplane.storage.home_binding import HTTP, LOCAL, HomeRefused, agree_on_agent_url, claim_home, homes_of, leave
+from controlplane.storage.lease import SqlLeaseStore
 from events.engine import build_engine
 from providers.errors import PlaceUnknown
 from tests.fakes.cloud import FakeCloud
-from tests.unit.controlplane.portal.portal_house import House
+from tests.unit.controlplane.api.portal_house import House
 
 ALPHA = HomeIdentity("home-1", "installation-1", "alpha", "/var/lib/kedge")
 BETA = HomeIdentity("home-2", "installation-1", "beta", "/srv/kedge")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from controlplane.database import migrate
-from controlplane.database.backup import BackupCorrupt, backup, restore, verify
+from controlplane.storage import migrate
+from controlplane.storage.backup import BackupCorrupt, backup, restore, verify
 from events.engine import build_engine
 from events.envelope import NewEvent, Origin
 from events.sqlstore import SqlEventStore

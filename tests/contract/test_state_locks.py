@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import Engine
 
-from controlplane.leadership import SqlLeaseStore
-from controlplane.states.hold import this_process
-from controlplane.states.locks import SqlStateLocks, StateHeld, StateNotHeld, TerraformLocked
+from controlplane.storage.lease import SqlLeaseStore
+from controlplane.storage.terraform_states.lock import this_process
+from controlplane.storage.terraform_states.lock_rows import SqlStateLocks, StateHeld, StateNotHeld, TerraformLocked
 from tests.fakes.states import ELSEWHERE, KEY, OTHER_KEY, claim
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

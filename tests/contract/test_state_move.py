@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from controlplane.home import HomeIdentity
-from controlplane.homeclaim import HTTP, LOCAL, HomeRefused, claim_home, homes_of
-from controlplane.leadership import SqlLeaseStore
-from controlplane.states.setup import Storage, first_state, settle, still_in_force
+from controlplane.server.assembly.terraform_states import Storage, first_state, settle, still_in_force
+from controlplane.storage.home import HomeIdentity
+from controlplane.storage.home_binding import HTTP, LOCAL, HomeRefused, claim_home, homes_of
+from controlplane.storage.lease import SqlLeaseStore
 from events.engine import writing
 from providers.errors import StateUnreadable
 from providers.tf.statefile import LocalStates

@@ -3,9 +3,9 @@
 import pytest
 from sqlalchemy import Engine, text
 
-from controlplane.states.locks import SqlStateLocks, StateNotHeld, TerraformLocked
-from controlplane.states.sealing import StateSeal
-from controlplane.states.versions import FEWEST_STATE_VERSIONS, SqlStateVersions
+from controlplane.storage.terraform_states.encryption import StateSeal
+from controlplane.storage.terraform_states.lock_rows import SqlStateLocks, StateNotHeld, TerraformLocked
+from controlplane.storage.terraform_states.versions import FEWEST_STATE_VERSIONS, SqlStateVersions
 from events.engine import reading, writing
 from providers.errors import StateUnreadable
 from providers.tf.statebody import StateRefused

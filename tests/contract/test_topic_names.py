@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controlplane.database.latest import LatestStore, MemoryLatestStore, SqlLatestStore
-from controlplane.topicnames.record import hash_of, keep_names, kept_hashes, kept_names
+from controlplane.background.topic_names.record import hash_of, keep_names, kept_hashes, kept_names
+from controlplane.storage.latest_values import LatestStore, MemoryLatestStore, SqlLatestStore
 from events.ids import ClusterUid
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -11,11 +11,20 @@ from typing import Protocol
 
 import pytest
 
-from controlplane.zookeeper.changes import Blocked, Change, Join, Leave, Settled, Wait, may_stop_server, next_change
-from controlplane.zookeeper.ensemble import Ensemble, KazooEnsemble
-from controlplane.zookeeper.errors import StaleConfig, ZooKeeperRefused, ZooKeeperUnavailable
-from controlplane.zookeeper.locks import HeldBy, KazooLocks, Locks, Taken, may_begin
-from controlplane.zookeeper.members import Member
+from controlplane.kafka.zookeeper.changes import (
+    Blocked,
+    Change,
+    Join,
+    Leave,
+    Settled,
+    Wait,
+    may_stop_server,
+    next_change,
+)
+from controlplane.kafka.zookeeper.ensemble import Ensemble, KazooEnsemble
+from controlplane.kafka.zookeeper.errors import StaleConfig, ZooKeeperRefused, ZooKeeperUnavailable
+from controlplane.kafka.zookeeper.locks import HeldBy, KazooLocks, Locks, Taken, may_begin
+from controlplane.kafka.zookeeper.members import Member
 from tests.fakes.zookeeper import FakeEnsemble, FakeLocks, FakeNodes
 from tests.kafka_processes import wait_until
 from tests.zookeeper_processes import SUPER_PASSWORD, ZooKeeperProcesses

@@ -8,7 +8,7 @@ import re
 import time
 from dataclasses import replace
 
-from controlplane.portal.schemas import chaos as chaos_api
+from controlplane.api.schemas import chaos as chaos_api
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic

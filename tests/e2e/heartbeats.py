@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from threading import Event, Thread
 
 from agent.wire import HeartbeatReport
+from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.converger.conditions.heartbeats import HEARTBEATS_SILENT
-from controlplane.reports import AGENT_REPORT
 from planner.heartbeats import HEARTBEAT_TOPIC
 from tests.e2e.cluster_spec import POOLS
 from tests.e2e.invariants import settled

@@ -7,9 +7,9 @@ from pathlib import Path
 import yaml
 from typer.testing import CliRunner
 
+from controlplane.api.schemas import clusters as api
 from controlplane.cli.main import app
 from controlplane.cli.surroundings import Surroundings
-from controlplane.portal.schemas import clusters as api
 from tests.e2e.living_cluster import LivingCluster
 from tests.kafka_processes import KafkaProcesses
 

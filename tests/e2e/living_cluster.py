@@ -12,14 +12,14 @@ from typing import TypeVar
 
 import psutil
 
+from controlplane.api.schemas import clusters as api
 from controlplane.cli.address import locate
 from controlplane.cli.client import Client
 from controlplane.cli.errors import CliError
+from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.portal.schemas import clusters as api
-from controlplane.reports import AGENT_REPORT
 from planner.observed import KafkaSnapshot
 from providers import process
 from providers.local import machine

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from agent.upgrades.follower import own_platform
-from controlplane.agentbundle import read_bundle
-from controlplane.portal.schemas import agents as api
+from controlplane.api.schemas import agents as api
+from controlplane.server.agent_bundle import read_bundle
 from tests.agent.test_agent_upgrades import CRASHES
 from tests.agent.upgraded import Mirror, agent_archive
 from tests.e2e.cluster_spec import ClusterSpec

@@ -10,7 +10,7 @@ from agent.client import CertificateLost, ServerClient
 from agent.identity import identity_of
 from agent.trust import PinnedCa
 from agent.wire import BootData
-from controlplane.home import Home
+from controlplane.storage.home import Home
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic
 

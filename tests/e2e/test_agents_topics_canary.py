@@ -15,9 +15,9 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from agent.wire import BootData
-from controlplane.home import Home
-from controlplane.journal.topic import LOGS_TOPIC
-from controlplane.portal.schemas import clusters as api
+from controlplane.api.schemas import clusters as api
+from controlplane.background.log_reader.topic import LOGS_TOPIC
+from controlplane.storage.home import Home
 from spark.metrics.topic import TOPIC as METRICS_TOPIC
 from tests.e2e.living_cluster import LivingCluster
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from controlplane.api.schemas import clusters as api
 from controlplane.kafka.features import METADATA, metadata_level_of
-from controlplane.portal.schemas import clusters as api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster

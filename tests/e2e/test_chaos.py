@@ -4,9 +4,9 @@ import time
 
 import pytest
 
+from controlplane.api.schemas import chaos as chaos_api, games as game_api
 from controlplane.cli.chaos_game import follow
 from controlplane.cli.errors import Refused
-from controlplane.portal.schemas import chaos as chaos_api, games as game_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster

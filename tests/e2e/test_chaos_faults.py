@@ -9,8 +9,8 @@ from threading import Event, Thread
 
 import pytest
 
+from controlplane.api.schemas import chaos as chaos_api
 from controlplane.cli.errors import CliError
-from controlplane.portal.schemas import chaos as chaos_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster

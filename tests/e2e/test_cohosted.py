@@ -6,7 +6,7 @@ from dataclasses import replace
 import psutil
 import pytest
 
-from controlplane.portal.schemas import chaos as chaos_api
+from controlplane.api.schemas import chaos as chaos_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from controlplane.portal.schemas import moves as move_api, nodes as node_api
+from controlplane.api.schemas import moves as move_api, nodes as node_api
 from planner.observed import KafkaSnapshot
 from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
 from tests.e2e.invariants import settled

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from controlplane.api.schemas import games as game_api
 from controlplane.cli.chaos_game import follow
-from controlplane.deciders.games import LOCAL_FAULTS
-from controlplane.portal.schemas import games as game_api
+from controlplane.commands.deciders.games import LOCAL_FAULTS
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster

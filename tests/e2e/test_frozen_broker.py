@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
+from controlplane.api.schemas import anomalies as anomaly_api, clusters as api
 from controlplane.cli.describe_view import description
-from controlplane.portal.schemas import anomalies as anomaly_api, clusters as api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.running import java_process

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.portal.schemas import clusters as api
+from controlplane.api.schemas import clusters as api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster

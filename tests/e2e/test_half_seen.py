@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.portal.schemas import chaos as chaos_api
+from controlplane.api.schemas import chaos as chaos_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.elsewhere import traffic_from_elsewhere, unseen
 from tests.e2e.invariants import settled

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from controlplane.portal.schemas import clusters as api, nodes as node_api, topics as topic_api
+from controlplane.api.schemas import clusters as api, nodes as node_api, topics as topic_api
 from planner.observed import PartitionSeen
 from planner.rollout.live_step import LiveStep
 from tests.e2e.cluster_spec import ClusterSpec

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import psutil
 import pytest
 
-from controlplane.folds.orders import HOLDS_FOR
-from controlplane.portal.schemas import nodes as node_api
+from controlplane.api.schemas import nodes as node_api
+from controlplane.cluster.folds.orders import HOLDS_FOR
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.journal.topic import LOGS_TOPIC
-from controlplane.portal.schemas import chaos as chaos_api
-from controlplane.portal.schemas.logs import LogLineOut
+from controlplane.api.schemas import chaos as chaos_api
+from controlplane.api.schemas.logs import LogLineOut
+from controlplane.background.log_reader.topic import LOGS_TOPIC
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster

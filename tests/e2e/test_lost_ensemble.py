@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from controlplane.portal.schemas import clusters as api
+from controlplane.api.schemas import clusters as api
 from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from controlplane.portal.schemas import clusters as api
+from controlplane.api.schemas import clusters as api
 from providers.dns.rfc2136 import TsigKey, UpdatedZone
 from providers.dns.zone import NOTHING
 from providers.errors import CloudUnavailable

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.portal.schemas import moves as move_api, nodes as node_api
+from controlplane.api.schemas import moves as move_api, nodes as node_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from controlplane.portal.schemas import (
+from controlplane.api.schemas import (
     clusters as api,
     freezes as freeze_api,
     images as image_api,

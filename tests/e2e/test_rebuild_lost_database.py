@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.database.backup import EPOCH_LEAP
-from controlplane.portal.schemas import clusters as api
+from controlplane.api.schemas import clusters as api
+from controlplane.storage.backup import EPOCH_LEAP
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic

@@ -5,7 +5,7 @@ from dataclasses import replace
 import psutil
 import pytest
 
-from controlplane.portal.schemas import nodes as node_api
+from controlplane.api.schemas import nodes as node_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from controlplane.api.schemas import nodes as node_api
 from controlplane.cli.errors import Refused
-from controlplane.portal.schemas import nodes as node_api
 from planner.observed import SettingSeen
 from planner.rollout.live_step import LiveStep
 from tests.e2e.cluster_spec import ClusterSpec

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.portal.schemas import clusters as api, nodes as node_api
+from controlplane.api.schemas import clusters as api, nodes as node_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import KAFKA_DIR, LivingCluster

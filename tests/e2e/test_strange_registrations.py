@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from kazoo.client import KazooClient
 
-from controlplane.portal.schemas import clusters as api, nodes as node_api
+from controlplane.api.schemas import clusters as api, nodes as node_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.running import active_controller, ensemble_of

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-from controlplane.portal.schemas import anomalies as anomaly_api, clusters as api
+from controlplane.api.schemas import anomalies as anomaly_api, clusters as api
 from planner.observed import TopicPartition
 from providers import tags
 from tests.e2e.cluster_spec import ClusterSpec

@@ -9,9 +9,9 @@ from threading import Event, Thread
 
 import pytest
 
+from controlplane.api.schemas import clusters as api
 from controlplane.cli.errors import CliError
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.portal.schemas import clusters as api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.portal.schemas import chaos as chaos_api
+from controlplane.api.schemas import chaos as chaos_api
 from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from controlplane.portal.audit.entry import Kept
-from controlplane.portal.audit.topic import AuditNotSent, Sent
+from controlplane.api.audit.entry import Kept
+from controlplane.api.audit.topic import AuditNotSent, Sent
 
 
 @dataclass

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
 from controlplane.kafka.features import metadata_level_of, release_levels
-from controlplane.kafka.logdirs import Wishes
+from controlplane.kafka.log_dir_requests import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
 from planner.asked import ValueSeen
 from planner.observed import KafkaSnapshot, PartitionSeen, SettingsSeen, TopicPartition

@@ -1,6 +1,6 @@
 """A `Forge` without HTTP, on the same world as the fakes that have it. `fault` is raised by whatever is asked."""
 
-from controlplane.forges.forge import CommitStatus, FileChange, ForgeFault, PullRequest
+from controlplane.background.forges.forge import CommitStatus, FileChange, ForgeFault, PullRequest
 from tests.fakes.forges import PROJECT, ForgeWorld
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from agent.wire import ServiceDocument
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
-from controlplane.zookeeper.migration import STATES, Knows, State
-from controlplane.zookeeper.registered import RegisteredBroker, RegistrySeen
+from controlplane.kafka.zookeeper.migration import STATES, Knows, State
+from controlplane.kafka.zookeeper.registry import RegisteredBroker, RegistrySeen
 from planner.observed import Mode
 from tests.fakes.kafka_controllers import FakeControllers
 from tests.fakes.kafka_parts import FakeBroker

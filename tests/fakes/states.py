@@ -8,12 +8,12 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from controlplane.states.chosen import SqlChosenProviders
-from controlplane.states.hold import Claim, ServerProcess, this_process
-from controlplane.states.locks import SqlStateLocks
-from controlplane.states.sealing import StateSeal
-from controlplane.states.storage import Leading, ServedStates
-from controlplane.states.versions import SqlStateVersions
+from controlplane.storage.terraform_states.encryption import StateSeal
+from controlplane.storage.terraform_states.lock import Claim, ServerProcess, this_process
+from controlplane.storage.terraform_states.lock_files import SqlChosenProviders
+from controlplane.storage.terraform_states.lock_rows import SqlStateLocks
+from controlplane.storage.terraform_states.storage import Leading, ServedStates
+from controlplane.storage.terraform_states.versions import SqlStateVersions
 from events.ids import Epoch
 from providers.tf.chosen import ChosenInFiles
 from providers.tf.states import StateKey

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from controlplane.anomalies.windows import NoWindows
+from controlplane.background.anomalies.windows import NoWindows
 from planner.anomalies.slow import BrokerWindow
 
 

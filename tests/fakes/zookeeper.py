@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from controlplane.zookeeper.errors import StaleConfig, ZooKeeperRefused, ZooKeeperUnavailable
-from controlplane.zookeeper.locks import HeldBy, Standing, Taken
-from controlplane.zookeeper.members import EnsembleConfig, EnsembleSeen, Member, MemberHealth
+from controlplane.kafka.zookeeper.errors import StaleConfig, ZooKeeperRefused, ZooKeeperUnavailable
+from controlplane.kafka.zookeeper.locks import HeldBy, Standing, Taken
+from controlplane.kafka.zookeeper.members import EnsembleConfig, EnsembleSeen, Member, MemberHealth
 
 _CATCHES_UP_S = 1.0
 _EPOCH = 1 << 32

@@ -16,7 +16,7 @@ import httpx
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from controlplane.home import Home
+from controlplane.storage.home import Home
 from tests.contract.test_server_canary import spec
 from tests.e2e.living_server import START_WITHIN_S, LivingServer, until
 from tests.fakes.clouds.faults import Fault

@@ -9,11 +9,11 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from controlplane.portal.audit.binding import AuditTopicBinding
-from controlplane.portal.audit.entry import Entry, Outcome
-from controlplane.portal.audit.relay import AuditRelay
-from controlplane.portal.audit.store import MemoryAuditStore
-from controlplane.portal.audit.topic import AuditNotSent, AuditTopicForeign, KafkaAuditTopic
+from controlplane.api.audit.binding import AuditTopicBinding
+from controlplane.api.audit.entry import Entry, Outcome
+from controlplane.api.audit.relay import AuditRelay
+from controlplane.api.audit.store import MemoryAuditStore
+from controlplane.api.audit.topic import AuditNotSent, AuditTopicForeign, KafkaAuditTopic
 from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
 

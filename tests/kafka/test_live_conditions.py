@@ -13,20 +13,20 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from controlplane.anomalies.evidence import Seen, evidence
+from controlplane.background.anomalies.evidence import Seen, evidence
+from controlplane.background.consumer_groups.desk import GroupDesk
+from controlplane.cluster.observed.consumer_groups import kept_note
+from controlplane.cluster.observed.moves import MoveWatch
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.conditions.consumers import consumers_stuck
 from controlplane.converger.conditions.hungmoves import STRANGERS_MOVES, strangers_told
 from controlplane.converger.conditions.placement import misplaced_told
 from controlplane.converger.moves.placementwork import placement_of
-from controlplane.converger.moves.watch import MoveWatch
 from controlplane.converger.verdict import Situation
-from controlplane.database.latest import MemoryLatestStore
-from controlplane.groups.desk import GroupDesk
-from controlplane.groups.record import kept_note
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.throttle import ThrottlePlan
-from controlplane.view import ClusterView
+from controlplane.storage.latest_values import MemoryLatestStore
 from events import facts
 from planner.anomalies.kinds import Kind
 from planner.observed import KafkaSnapshot, TopicPartition

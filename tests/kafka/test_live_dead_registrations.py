@@ -10,6 +10,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.rolls.finalisation import finalisation_step
 from controlplane.converger.verdict import RaiseFeature, Unregister, Verdict
@@ -17,9 +20,6 @@ from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaRefused
 from controlplane.kafka.features import METADATA, blocked_by, metadata_level_of
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
 from events import facts
 from planner.observed import TopicPartition
 from tests.builders import a_document, a_situation, a_view, an_instance

@@ -17,16 +17,16 @@ from confluent_kafka.admin import (
     ResourceType as Resource,
 )
 
+from controlplane.cluster.observed.moves import MoveWatch
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.conditions.hungmoves import elections_fail
 from controlplane.converger.moves.elections import election_step
-from controlplane.converger.moves.watch import MoveWatch
 from controlplane.converger.upkeep import asks_leaders_back, displaced_leaders, upkeep_step
 from controlplane.converger.verdict import ElectPreferred, Situation
-from controlplane.database.latest import MemoryLatestStore
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaRefused
-from controlplane.view import ClusterView
+from controlplane.storage.latest_values import MemoryLatestStore
 from events import facts
 from planner.observed import TopicPartition
 from tests.builders import a_situation, a_view, an_instance

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from controlplane.zookeeper.changes import Blocked, Change, Join, Leave, Settled, next_change
-from controlplane.zookeeper.ensemble import KazooEnsemble
-from controlplane.zookeeper.locks import HeldBy, KazooLocks, Taken, may_begin
-from controlplane.zookeeper.members import Member
+from controlplane.kafka.zookeeper.changes import Blocked, Change, Join, Leave, Settled, next_change
+from controlplane.kafka.zookeeper.ensemble import KazooEnsemble
+from controlplane.kafka.zookeeper.locks import HeldBy, KazooLocks, Taken, may_begin
+from controlplane.kafka.zookeeper.members import Member
 from tests.fakes.cutting_proxy import CuttingProxy
 from tests.kafka_processes import wait_until
 from tests.zookeeper_processes import SUPER_PASSWORD, ZooKeeperProcesses

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controlplane.converger.moves.traffic import APART, TrafficWatch
+from controlplane.cluster.observed.traffic import APART, TrafficWatch
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable

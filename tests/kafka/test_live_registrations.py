@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.health.registrations import Astray, astray
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
-from controlplane.view import ClusterView
 from tests.builders import a_view, an_instance
 from tests.kafka_processes import SOON_FENCED, KafkaProcesses, wait_until
 

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from controlplane.cluster import evolve
-from controlplane.commands import DeclareTopics, DeleteTopic
+from controlplane.cluster.commands import DeclareTopics, DeleteTopic
+from controlplane.cluster.fold import evolve
+from controlplane.cluster.view import ClusterView
+from controlplane.commands.deciders.topics import topic_deleted, topics_declared
 from controlplane.converger.act import carry_out
 from controlplane.converger.decide import decide
 from controlplane.converger.observation import Observation, TopicsObserved
 from controlplane.converger.ports import Ports
 from controlplane.converger.topics.work import names_to_ask, topic_work
 from controlplane.converger.verdict import Situation
-from controlplane.deciders.topics import topic_deleted, topics_declared
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.view import ClusterView
 from events.codec import encode
 from events.envelope import Recorded
 from events.ids import Epoch

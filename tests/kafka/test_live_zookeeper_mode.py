@@ -19,13 +19,13 @@ from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
 from controlplane.kafka.gates import broker_is_empty, may_stop_broker
 from controlplane.kafka.throttle import ThrottlePlan, throttle_for
 from controlplane.kafka.unregister import may_unregister
+from controlplane.kafka.zookeeper.changes import Join, Leave, Settled, next_change
+from controlplane.kafka.zookeeper.ensemble import KazooEnsemble
+from controlplane.kafka.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from controlplane.kafka.zookeeper.live_registry import KazooRegistry
+from controlplane.kafka.zookeeper.members import EnsembleSeen, Member
+from controlplane.kafka.zookeeper.quorum import Roll
 from controlplane.kafka.zookeeper_gateway import ZooKeeperGateway
-from controlplane.zookeeper.changes import Join, Leave, Settled, next_change
-from controlplane.zookeeper.ensemble import KazooEnsemble
-from controlplane.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
-from controlplane.zookeeper.members import EnsembleSeen, Member
-from controlplane.zookeeper.quorum import Roll
-from controlplane.zookeeper.registry import KazooRegistry
 from planner.observed import PartitionSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import Growth, NewTopic, TopicStep

@@ -7,12 +7,12 @@ from dataclasses import replace
 import uvicorn
 from playwright.sync_api import BrowserContext
 
-from controlplane.doors import listening
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
+from controlplane.api.auth import cookie_name, loopback_hosts
 from controlplane.portal.app import create_app
-from controlplane.portal.auth import cookie_name, loopback_hosts
-from tests.unit.controlplane.portal.portal_house import House
+from controlplane.runtime.listen_addresses import listening
+from tests.unit.controlplane.api.portal_house import House
 
 START_WITHIN_S = 20.0
 

@@ -13,41 +13,41 @@ from argon2 import PasswordHasher
 from pydantic import SecretBytes, SecretStr
 
 from agent.wire import Report
-from controlplane.chaosacts import Harmer
-from controlplane.commands import DeclareCluster, DeclareTopics, PauseCluster
-from controlplane.converger.health.behind import Replica
+from controlplane.api.access.passwords import Passwords
+from controlplane.api.access.people import FIRST_USER, People
+from controlplane.api.access.sessions import begin_session
+from controlplane.api.auth import cookie_name, loopback_hosts
+from controlplane.api.oidc.binding import OidcBinding
+from controlplane.api.oidc.provider import Provider
+from controlplane.api.oidc.signin import OidcSignIn
+from controlplane.api.services import Fleet, PortalServices
+from controlplane.background.broker_queries import KafkaLookDesk
+from controlplane.background.consumer_groups.desk import GroupDesk
+from controlplane.background.consumer_groups.resets import GroupOffsetDesk
+from controlplane.background.topic_placement.history import NoPastPlacements, PastPlacements
+from controlplane.background.topic_placement.keeper import PlacementKeeper
+from controlplane.background.topic_placement.sight import RecordedPlacements
+from controlplane.background.topic_placement.store import MemoryPlacementStore
+from controlplane.cluster.commands import DeclareCluster, DeclareTopics, PauseCluster
+from controlplane.cluster.observed.replica_lag import Replica
+from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
+from controlplane.cluster.spec_source import fact_of
+from controlplane.cluster.views.source import SpecOrigin
+from controlplane.commands.chaos_injection import Harmer
+from controlplane.commands.handler import CommandHandler
+from controlplane.commands.policies.gate import PolicyGate
+from controlplane.commands.policies.shelf import NoPolicies, Policies
+from controlplane.converger.beats import LoopWatch
 from controlplane.converger.loop import new_events
-from controlplane.converger.moves.traffic import UNKNOWN, Traffic
-from controlplane.credentials import MemoryCredentialStore
-from controlplane.database.backup import BackupSummary
-from controlplane.doors import listening
-from controlplane.groups.desk import GroupDesk
-from controlplane.groups.resets import GroupOffsetDesk
-from controlplane.handlers import CommandHandler
-from controlplane.home import Installation
-from controlplane.images.desk import ImageDesk
-from controlplane.images.keeper import ImageKeeper
-from controlplane.kafkalooks import KafkaLookDesk
-from controlplane.loopdesk import ServerLoop
-from controlplane.loopwatch import LoopWatch
-from controlplane.pastplacement import NoPastPlacements, PastPlacements
-from controlplane.policies.gate import PolicyGate
-from controlplane.policies.shelf import NoPolicies, Policies
-from controlplane.portal.access.passwords import Passwords
-from controlplane.portal.access.people import FIRST_USER, People
-from controlplane.portal.access.sessions import begin_session
+from controlplane.converger.status import ServerLoop
+from controlplane.fleet.images.commands import ImageDesk
+from controlplane.fleet.images.state import ImageKeeper
 from controlplane.portal.app import create_app
-from controlplane.portal.auth import cookie_name, loopback_hosts
-from controlplane.portal.oidc.binding import OidcBinding
-from controlplane.portal.oidc.provider import Provider
-from controlplane.portal.oidc.signin import OidcSignIn
-from controlplane.portal.services import Fleet, PortalServices
-from controlplane.specsource import fact_of
-from controlplane.streams import cluster_stream
-from controlplane.topicplacement.keeper import PlacementKeeper
-from controlplane.topicplacement.sight import RecordedPlacements
-from controlplane.topicplacement.store import MemoryPlacementStore
-from controlplane.views.source import SpecOrigin
+from controlplane.runtime.listen_addresses import listening
+from controlplane.storage.agent_credentials import MemoryCredentialStore
+from controlplane.storage.backup import BackupSummary
+from controlplane.storage.home import Installation
+from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.clock import utc_now
 from events.envelope import Origin, Recorded

@@ -8,9 +8,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
-from controlplane.portal.oidc.binding import OidcBinding
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
+from controlplane.api.oidc.binding import OidcBinding
 from tests.oidc_server import CLIENT, SECRET, OidcServer, free_port
 from tests.portal.living_portal import LivingPortal
 from tests.portal.watched import Watched, serious

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from playwright.sync_api import expect
 
-from controlplane.groups.record import keep_groups, kept_groups
-from controlplane.streams import anomalies_stream
+from controlplane.cluster.observed.consumer_groups import keep_groups, kept_groups
+from controlplane.storage.streams import anomalies_stream
 from events import facts
 from events.codec import encode
 from events.envelope import Origin

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from tests.portal.hostile_portal import HostilePortal
 from tests.portal.watched import Watched
-from tests.unit.controlplane.portal.hostile_house import hostile_house
+from tests.unit.controlplane.api.hostile_house import hostile_house
 
 
 def test_the_form_that_thaws_is_not_cut_off_by_its_table(visit: Callable[..., Watched]) -> None:

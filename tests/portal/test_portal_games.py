@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import expect
 
-from controlplane.games.referee import House, Referee
+from controlplane.background.game_days.referee import House, Referee
 from tests.portal.living_portal import LivingPortal
 from tests.portal.watched import Watched
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.portal.hostile_portal import HostilePortal
 from tests.portal.watched import WIDE_PX, Watched
-from tests.unit.controlplane.portal.hostile_house import HOSTILE, LONG, MARK, hostile_house
+from tests.unit.controlplane.api.hostile_house import HOSTILE, LONG, MARK, hostile_house
 from tests.unit.controlplane.portal.page_routes import PAGE_ROUTES
 from tests.unit.controlplane.portal.test_hostile_names import address
 

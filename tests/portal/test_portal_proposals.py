@@ -6,10 +6,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from controlplane.policies.files import parse
-from controlplane.policies.shelf import PolicySet
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
+from controlplane.commands.policies.files import parse
+from controlplane.commands.policies.shelf import PolicySet
 from providers.pricebook import PriceBook
 from tests.portal.living_portal import LivingPortal
 from tests.portal.watched import Watched, serious

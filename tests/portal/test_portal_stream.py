@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
 from tests.portal.living_portal import LivingPortal
 from tests.portal.watched import Watched
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.replacement import Phase
+from controlplane.cluster.lifecycle import Phase
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded
 from tests.sim.world import World

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.members import votes
+from controlplane.cluster.cohosted_zookeeper import votes
 from events import facts
 from tests.builders import a_cohosted_document
 from tests.sequences.recorded import told_as_recorded_by

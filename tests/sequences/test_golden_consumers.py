@@ -1,8 +1,8 @@
 """The story of a consumer that stops: told as a condition, never acted on (compared as those of rolls are)."""
 
+from controlplane.background.consumer_groups.desk import GroupDesk
+from controlplane.background.consumer_groups.watch import GroupWatch
 from controlplane.converger.observe import GROUPS_EVERY
-from controlplane.groups.desk import GroupDesk
-from controlplane.groups.watch import GroupWatch
 from planner.observed import TopicPartition
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.replacement import Phase
+from controlplane.cluster.lifecycle import Phase
 from events import facts
 from providers.handover import Handover
 from tests.builders import a_document

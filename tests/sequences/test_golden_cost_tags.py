@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.folds.tagging import tags_on
+from controlplane.cluster.folds.tagging import tags_on
 from events.spec.model import KafkaClusterDocument
 from providers.errors import AuthFailed
 from tests.builders import a_document

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.externals import external_brokers
+from controlplane.cluster.external_brokers import external_brokers
 from controlplane.kafka.features import KRAFT, METADATA
 from events import facts
 from tests.external_clusters import CLUSTER_ID, THEIRS, an_external_document, made_by_others

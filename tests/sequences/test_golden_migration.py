@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.streams import FREEZES
-from controlplane.zookeeper.migration import Knows
+from controlplane.kafka.zookeeper.migration import Knows
+from controlplane.storage.streams import FREEZES
 from events import facts
 from events.codec import encode
 from events.envelope import Origin

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.networks.decide import AddressPool
+from controlplane.fleet.networks.decide import AddressPool
 from providers.errors import NotPermitted, QuotaExceeded
 from providers.networks import Ports
 from tests.sequences.recorded import GOLDEN

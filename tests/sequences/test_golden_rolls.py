@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.commands import CommandRefused
+from controlplane.cluster.commands import CommandRefused
 from controlplane.converger.verdict import LOSS_GRACE_S
 from events import facts
 from tests.builders import a_document

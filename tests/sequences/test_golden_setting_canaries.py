@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.views.running_settings import SettingStage
 from controlplane.converger.verdict import LOSS_GRACE_S
-from controlplane.replacement import Phase
-from controlplane.views.restarts import SettingStage
 from events import facts
 from tests.sequences.recorded import assert_told_as_recorded
 from tests.sequences.settingstories import born, running, told, with_settings

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
+from controlplane.cluster.view import ConditionView
 from controlplane.converger.stages import FAILS, STAGE_WAITS
 from controlplane.converger.windows import STAGE
-from controlplane.view import ConditionView
 from events import facts
 from events.spec.model import KafkaClusterDocument
 from tests.builders import a_document

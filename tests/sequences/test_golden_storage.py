@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.commands import CommandRefused
+from controlplane.cluster.commands import CommandRefused
 from events import facts
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.converger.inhand import has_work
+from controlplane.cluster.work_in_hand import has_work
 from events import facts
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded

@@ -8,10 +8,10 @@ from datetime import timedelta
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
 from controlplane.converger.quorum.protocol import PROTOCOL
-from controlplane.replacement import Phase
-from controlplane.streams import FREEZES
-from controlplane.zookeeper.locks import RESTART
+from controlplane.kafka.zookeeper.locks import RESTART
+from controlplane.storage.streams import FREEZES
 from events import facts
 from events.codec import encode
 from events.envelope import Origin

@@ -1,6 +1,6 @@
 """A build of Kafka of one's own, named by a spec: all VMs are made anew with it, and back again without."""
 
-from controlplane.view import ClusterView
+from controlplane.cluster.view import ClusterView
 from tests.builders import a_document
 from tests.sim.world import World
 

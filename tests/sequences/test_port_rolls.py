@@ -1,7 +1,7 @@
 """Another port of the listener is rolled in with new VMs; until its turn each broker stays where clients know it."""
 
-from controlplane.gateways import bootstrap_of
-from controlplane.portal.answers.clusters import endpoints_out
+from controlplane.api.presenters.clusters import endpoints_out
+from controlplane.cluster.gateways import bootstrap_of
 from events.spec.model import KafkaClusterDocument
 from tests.builders import a_document
 from tests.sim.world import World

@@ -8,18 +8,18 @@ from typing import Any
 from pydantic import SecretBytes
 
 from agent.wire import Report, ServiceReport, UpgradeReport
-from controlplane.agents.desk import AgentDesk, Offered
-from controlplane.agents.keeper import AgentKeeper
-from controlplane.agents.signing import AgentSigner
-from controlplane.cluster import evolve
+from controlplane.background.agent_upgrades.desk import AgentDesk, Offered
+from controlplane.background.agent_upgrades.keeper import AgentKeeper
+from controlplane.background.agent_upgrades.signing import AgentSigner
+from controlplane.cluster.fold import evolve
+from controlplane.cluster.observed.agent_reports import keep_report
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.conditions.agents import agents_told
 from controlplane.converger.documents import document_for
-from controlplane.database.latest import MemoryLatestStore
-from controlplane.freezes.keeper import FreezeKeeper
-from controlplane.reports import keep_report
-from controlplane.streams import cluster_stream
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
+from controlplane.fleet.freezes.state import FreezeKeeper
+from controlplane.storage.latest_values import MemoryLatestStore
+from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.codec import encode
 from events.envelope import Origin, Recorded

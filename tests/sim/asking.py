@@ -1,6 +1,6 @@
 """What people ask of a simulated cluster: through the same decisions that answer the API."""
 
-from controlplane.commands import (
+from controlplane.cluster.commands import (
     CancelRebalance,
     CommandRefused,
     ConfirmLoss,
@@ -9,11 +9,11 @@ from controlplane.commands import (
     ReplaceNode,
     RestartServices,
 )
-from controlplane.deciders.losses import loss_confirmed
-from controlplane.deciders.nodes import evacuation_asked, replacement_asked, restart_asked
-from controlplane.deciders.rebalances import rebalance_asked, rebalance_cancelled
-from controlplane.replacement import Phase
-from controlplane.reports import reports_of
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import reports_of
+from controlplane.commands.deciders.losses import loss_confirmed
+from controlplane.commands.deciders.nodes import evacuation_asked, replacement_asked, restart_asked
+from controlplane.commands.deciders.rebalances import rebalance_asked, rebalance_cancelled
 from events import facts
 from tests.sim.world import World
 

@@ -12,10 +12,10 @@ from random import Random
 
 from botocore.exceptions import ClientError
 
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.clouds.inventory import ListedInventory
 from controlplane.converger.observation import InventorySeen
-from controlplane.database.latest import LatestStore
-from controlplane.view import ClusterView
+from controlplane.storage.latest_values import LatestStore
 from providers.base import CloudProvider, InstanceState, Listing, Place, Resources, TerraformRun
 from providers.errors import (
     CloudUnavailable,
@@ -49,7 +49,7 @@ PUSHED_EVERY_S = 20.0
 
 LAST_CALL_S = 2.0
 """So long after a kill the last call of a provider that Terraform left behind may still arrive: it is one call, whose
-answer nobody waits for. A run is never tried again sooner (`controlplane.converger.backoff`)."""
+answer nobody waits for. A run is never tried again sooner (`controlplane.runtime.backoff`)."""
 
 STRANDED_S = 60.0
 """What no call takes: a test of its own shows what becomes of one that does."""

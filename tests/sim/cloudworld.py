@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from controlplane.cluster.lifecycle import Phase
 from controlplane.converger.runner import InfeasibleDrain, PlanRefused
-from controlplane.replacement import Phase
 from events import facts
 from providers.base import InstanceState, TerraformRun
 from providers.errors import CloudUnavailable, ProviderError, RateLimited

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from controlplane.cluster.view import ClusterView
+from controlplane.kafka.zookeeper.errors import ZooKeeperFault
+from controlplane.kafka.zookeeper.locks import RESTART, Standing, Taken
 from controlplane.kafka.zookeeper_gateway import as_kafka_fault
-from controlplane.view import ClusterView
-from controlplane.zookeeper.errors import ZooKeeperFault
-from controlplane.zookeeper.locks import RESTART, Standing, Taken
 from events.envelope import NewEvent, Origin, Recorded
 from events.memory import MemoryEventStore
 from tests.fakes.kafka import FakeKafka

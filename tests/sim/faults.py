@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from controlplane.replacement import Phase
+from controlplane.cluster.lifecycle import Phase
 from events import facts
 from planner.observed import TopicPartition
 from tests.builders import a_document

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from controlplane.view import ClusterView
+from controlplane.cluster.view import ClusterView
 from tests.fakes.kafka import FakeKafka
 
 MIN_ISR = "min.insync.replicas"

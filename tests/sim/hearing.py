@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from agent.wire import Document
+from controlplane.cluster.observed.agent_reports import last_report
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.documents import document_for
 from controlplane.converger.rolls.keptback import is_kept_back, may_be_kept_back
-from controlplane.reports import last_report
-from controlplane.view import ClusterView
 
 if TYPE_CHECKING:
     from tests.sim.world import World

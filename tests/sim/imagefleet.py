@@ -8,14 +8,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.verdict import Allowance, Wait
-from controlplane.images.desk import ImageDesk
-from controlplane.images.keeper import ImageKeeper
-from controlplane.images.offer import NOTHING, ImageOffer
-from controlplane.specorder import SpecOrderKeeper, StageWait
-from controlplane.streams import cluster_stream, cluster_uid_of
-from controlplane.view import ClusterView
+from controlplane.fleet.images.commands import ImageDesk
+from controlplane.fleet.images.offer import NOTHING, ImageOffer
+from controlplane.fleet.images.state import ImageKeeper
+from controlplane.fleet.spec_order import SpecOrderKeeper, StageWait
+from controlplane.storage.streams import cluster_stream, cluster_uid_of
 from events import facts
 from events.envelope import Recorded
 from events.ids import ClusterUid

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from controlplane.converger.runner import InfeasibleDrain, NoRebalance, PlanRefused, planned_rebalance, summary
-from controlplane.job import Job
+from controlplane.storage.job import Job
 from events.ids import ClusterUid, Epoch, IntentId
 from planner.drain.check import check
 from planner.drain.infeasible import Infeasible

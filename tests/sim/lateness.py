@@ -5,8 +5,8 @@ from collections import deque
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.observation import InventorySeen
-from controlplane.view import ClusterView
 from planner.observed import KafkaSnapshot
 from tests.fakes.kafka import FakeKafka
 from tests.sim.machines import Machines

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
+from controlplane.cluster.places import places_of
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.observation import InventorySeen
-from controlplane.database.latest import LatestStore
-from controlplane.places import places_of
-from controlplane.view import ClusterView
+from controlplane.storage.latest_values import LatestStore
 from providers.base import CloudVolume, TerraformRun
 from providers.errors import CloudUnavailable, NotYetGone, ProviderError
 from providers.handover import Handover

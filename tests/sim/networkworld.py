@@ -9,15 +9,15 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Network
 from typing import Any
 
-from controlplane.commands import CommandRefused
-from controlplane.database.jobs import MemoryJobStore
-from controlplane.networks.decide import AddressPool
-from controlplane.networks.desk import NetworkDesk
-from controlplane.networks.keeper import NetworkKeeper, NetworkPorts
-from controlplane.networks.view import NetworksView
-from controlplane.places import declared_places, places_of
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView, empty_view
+from controlplane.cluster.commands import CommandRefused
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.places import declared_places, places_of
+from controlplane.cluster.view import ClusterView, empty_view
+from controlplane.fleet.networks.commands import NetworkDesk
+from controlplane.fleet.networks.decide import AddressPool
+from controlplane.fleet.networks.fold import NetworksView
+from controlplane.fleet.networks.reconciler import NetworkKeeper, NetworkPorts
+from controlplane.storage.job_store import MemoryJobStore
 from events.envelope import NewEvent, Origin, Recorded
 from events.ids import ClusterUid, Epoch, IntentId
 from events.memory import MemoryEventStore

@@ -25,10 +25,10 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from controlplane.converger.inhand import has_work
-from controlplane.converger.pausing import hold_on
+from controlplane.cluster.holds import hold_on
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.verdict import LOSS_GRACE_S
-from controlplane.replacement import Phase
 from tests.sim.breakdowns import UNKNOWABLE
 from tests.sim.evidence import Violation
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from agent.wire import Document
 from controlplane.converger.loop import new_events
-from controlplane.database.jobs import MemoryJobStore
-from controlplane.database.latest import MemoryLatestStore
-from controlplane.database.plans import MemoryPlanStore
-from controlplane.rebuild.clusters import RebuiltCluster, rebuild_cluster
-from controlplane.rebuild.evidence import DeclaredSpec, FoundCluster, FoundVm
-from controlplane.streams import cluster_stream
+from controlplane.server.rebuild.clusters import RebuiltCluster, rebuild_cluster
+from controlplane.server.rebuild.evidence import DeclaredSpec, FoundCluster, FoundVm
+from controlplane.storage.job_store import MemoryJobStore
+from controlplane.storage.latest_values import MemoryLatestStore
+from controlplane.storage.plan_store import MemoryPlanStore
+from controlplane.storage.streams import cluster_stream
 from events.envelope import Origin
 from events.ids import Epoch, kafka_uuid
 from events.memory import MemoryEventStore

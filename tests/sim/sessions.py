@@ -4,7 +4,7 @@ a moment ago."""
 from collections import deque
 
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.zookeeper.locks import RESTART
+from controlplane.kafka.zookeeper.locks import RESTART
 from planner.observed import KafkaSnapshot
 from tests.fakes.kafka import FakeKafka
 from tests.sim.world import World

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from controlplane.healingswitch import is_being_cured
-from controlplane.replacement import SERVING, Phase
-from controlplane.view import ClusterView
-from controlplane.views.members import members_of
+from controlplane.cluster.healing_switches import is_being_cured
+from controlplane.cluster.lifecycle import SERVING, Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.members import members_of
 from events.spec.rollout import RolloutPolicy
 from tests.sim.evidence import Fence
 from tests.sim.vms import knowing_too_few

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from controlplane.converger.quorum.seats import size_to_bring_back
-from controlplane.zookeeper.migration import Knows
+from controlplane.kafka.zookeeper.migration import Knows
 from events.spec.model import KafkaClusterDocument
 from providers.handover import Handover
 from tests.builders import a_cohosted_document, a_document, a_zookeeper_document

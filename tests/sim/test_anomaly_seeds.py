@@ -2,10 +2,10 @@
 
 import pytest
 
-from controlplane.anomalies.book import AnomalyBook, read_book
-from controlplane.anomalies.keeper import AnomalyKeeper
-from controlplane.anomalies.windows import NoWindows
-from controlplane.commands import Command
+from controlplane.background.anomalies.book import AnomalyBook, read_book
+from controlplane.background.anomalies.keeper import AnomalyKeeper
+from controlplane.background.anomalies.windows import NoWindows
+from controlplane.cluster.commands import Command
 from events import facts
 from planner.anomalies.judge import Anomaly
 from planner.anomalies.kinds import Kind, State

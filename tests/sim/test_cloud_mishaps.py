@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.commands import ReplaceNode
+from controlplane.cluster.commands import ReplaceNode
+from controlplane.cluster.view import ClusterView, ConditionView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.commands.deciders.nodes import replacement_asked
 from controlplane.converger.observation import InventorySeen
-from controlplane.deciders.nodes import replacement_asked
-from controlplane.view import ClusterView, ConditionView
-from controlplane.views.instances import InstanceView
 from events import facts
 from providers.base import TerraformRun
 from providers.errors import AuthFailed, CloudUnavailable, ProviderError, QuotaExceeded

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from controlplane.cluster import fold
+from controlplane.cluster.fold import fold
+from controlplane.cluster.view import ClusterView, empty_view
+from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.documents import document_for
-from controlplane.converger.inhand import has_work
 from controlplane.converger.rolls.replacements import pending_changes
-from controlplane.view import ClusterView, empty_view
 from events.envelope import Recorded
 from planner.rollout.desired import desired_nodes
 from planner.rollout.diff import Change

@@ -3,7 +3,7 @@ step, and nothing of theirs is stopped by anybody but their owner."""
 
 import pytest
 
-from controlplane.externals import external_brokers
+from controlplane.cluster.external_brokers import external_brokers
 from tests.external_clusters import THEIRS, an_external_document, made_by_others
 from tests.sim.crashes import Crashes
 from tests.sim.world import World

@@ -4,8 +4,8 @@ from itertools import combinations
 
 import pytest
 
-from controlplane.database.latest import Observation
-from controlplane.reports import AGENT_REPORT
+from controlplane.cluster.observed.agent_reports import AGENT_REPORT
+from controlplane.storage.latest_values import Observation
 from tests.builders import a_document
 from tests.sim.evidence import Violation
 from tests.sim.faults import Trouble

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from controlplane.zookeeper.migration import Knows
+from controlplane.kafka.zookeeper.migration import Knows
 from events import facts
 from tests.builders import a_document, a_zookeeper_document
 from tests.sim.crashes import Crashes

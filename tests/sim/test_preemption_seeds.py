@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.loop import new_events
 from controlplane.converger.observe import FINDINGS_EVERY
-from controlplane.replacement import Phase
-from controlplane.streams import cluster_stream
-from controlplane.views.instances import InstanceView
+from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.envelope import Origin
 from tests.builders import a_document

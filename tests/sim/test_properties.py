@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from controlplane.converger.loop import Said, new_events
-from controlplane.streams import cluster_stream
+from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.envelope import Origin
 from events.ids import ClusterUid

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.commands import CommandRefused
+from controlplane.cluster.commands import CommandRefused
 from tests.builders import a_document
 from tests.sim.asking import ask_for_rebalance, cancel_rebalance
 from tests.sim.faults import Trouble

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.rebuild.evidence import Weight
+from controlplane.server.rebuild.evidence import Weight
 from events import facts
 from events.spec.model import KafkaClusterDocument
 from providers.handover import Handover

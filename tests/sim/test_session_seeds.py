@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.replacement import Phase
+from controlplane.cluster.lifecycle import Phase
 from events import facts
 from tests.builders import a_document
 from tests.sim.faults import Trouble

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from controlplane.replacement import SERVING
+from controlplane.cluster.lifecycle import SERVING
 from events.spec.model import KafkaClusterDocument
 from tests.builders import a_document
 from tests.sim.imagefleet import ImageFleet

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.commands import CommandRefused
-from controlplane.deciders.topics import topic_problems
+from controlplane.cluster.commands import CommandRefused
+from controlplane.commands.deciders.topics import topic_problems
 from controlplane.kafka.errors import KafkaUnavailable
 from events import facts
 from events.spec.problems import has_errors

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.replacement import Phase
+from controlplane.cluster.lifecycle import Phase
 from events.envelope import NewEvent, Origin
 from tests.builders import a_document
 from tests.sim.evidence import Violation

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from controlplane.commands import AdoptTopic, DeclareTopics, DeleteTopic, TopicDeclared
-from controlplane.deciders.nodes import Asked
-from controlplane.deciders.topics import topic_adopted, topic_deleted, topics_declared
+from controlplane.cluster.commands import AdoptTopic, DeclareTopics, DeleteTopic, TopicDeclared
+from controlplane.commands.deciders.nodes import Asked
+from controlplane.commands.deciders.topics import topic_adopted, topic_deleted, topics_declared
 from events.spec.document import load_documents
 from tests.sim.world import World
 

@@ -12,28 +12,28 @@ from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any, cast
 
+from controlplane.cluster.external_brokers import external_brokers
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.health.brokendown import BROKER_AWAY
-from controlplane.converger.inhand import has_work
 from controlplane.converger.loop import Converger, new_events
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.observe import LOOK_EVERY
 from controlplane.converger.ports import Ports
 from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.converger.runner import InfeasibleDrain, PlanRefused
-from controlplane.database.jobs import MemoryJobStore
-from controlplane.database.latest import MemoryLatestStore
-from controlplane.database.plans import MemoryPlanStore
-from controlplane.externals import external_brokers
-from controlplane.freezes.keeper import FreezeKeeper
-from controlplane.images.keeper import ImageKeeper
+from controlplane.fleet.freezes.state import FreezeKeeper
+from controlplane.fleet.images.state import ImageKeeper
+from controlplane.fleet.spec_order import SpecOrderKeeper
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.leadership import LostLeadership
-from controlplane.replacement import Phase
-from controlplane.specorder import SpecOrderKeeper
-from controlplane.streams import cluster_stream
-from controlplane.view import ClusterView
-from controlplane.zookeeper.locks import RESTART
+from controlplane.kafka.zookeeper.locks import RESTART
+from controlplane.storage.job_store import MemoryJobStore
+from controlplane.storage.latest_values import MemoryLatestStore
+from controlplane.storage.lease import LostLeadership
+from controlplane.storage.plan_store import MemoryPlanStore
+from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.envelope import NewEvent, Origin, Recorded
 from events.errors import StoreUnavailable

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from controlplane.planning import PlannedDrain, PlannedRebalance, PlanningService, PlanningSettings
+from controlplane.converger.planning import PlannedDrain, PlannedRebalance, PlanningService, PlanningSettings
 from planner.drain.solve import solve
 from planner.rebalancing.ask import answered
 from spark.supervisor import WorkerSettings
@@ -94,7 +94,7 @@ def test_the_worker_comes_back_and_ends_without_a_trace(service: PlanningService
 SERVER = """
 import sys, time
 from pathlib import Path
-from controlplane.planning import PlanningService, PlanningSettings
+from controlplane.converger.planning import PlanningService, PlanningSettings
 from spark.supervisor import WorkerSettings
 scratch = Path(sys.argv[1])
 service = PlanningService(PlanningSettings(worker=WorkerSettings(scratch=scratch, log=scratch / "log2")))

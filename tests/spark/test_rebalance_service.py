@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.planning import PlannedRebalance, PlannerUnavailable, PlanningService, PlanningSettings, balanced
+from controlplane.converger.planning import (
+    PlannedRebalance,
+    PlannerUnavailable,
+    PlanningService,
+    PlanningSettings,
+    balanced,
+)
 from planner.rebalancing.ask import answered
 from planner.rebalancing.plan import RebalancePlan, Unplanned
 from tests.spark.test_planning_service import Start, jobs, lives, start, until

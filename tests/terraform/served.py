@@ -11,11 +11,11 @@ from pathlib import Path
 
 import uvicorn
 
-from controlplane.doors import listening
+from controlplane.api.portaldoors import Door, at_door
 from controlplane.portal.app import create_app
-from controlplane.portal.portaldoors import Door, at_door
-from controlplane.states.passes import RunPass, RunPasses
-from controlplane.states.storage import ServedStates
+from controlplane.runtime.listen_addresses import listening
+from controlplane.storage.terraform_states.run_credentials import RunPass, RunPasses
+from controlplane.storage.terraform_states.storage import ServedStates
 from events.engine import build_engine
 from providers import process
 from providers.base import TerraformRun
@@ -26,7 +26,7 @@ from providers.tf.states import StateKey
 from tests.fakes.resources import own
 from tests.fakes.states import Served
 from tests.terraform.conftest import MODULES
-from tests.unit.controlplane.portal.portal_house import House
+from tests.unit.controlplane.api.portal_house import House
 
 ADDRESS = "127.0.0.9"
 

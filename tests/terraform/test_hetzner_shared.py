@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from controlplane.database.tables import TERRAFORM_PROVIDERS
+from controlplane.storage.tables import TERRAFORM_PROVIDERS
 from events.engine import build_engine, reading
 from providers.base import Resources, RunKind, TerraformRun
 from providers.errors import TerraformFailed

@@ -16,14 +16,14 @@ from typing import Any, cast
 
 import pytest
 
+from controlplane.cluster.view import ClusterView, empty_view
 from controlplane.converger.runner import ThreadRunner
-from controlplane.database.jobs import MemoryJobStore
-from controlplane.database.plans import MemoryPlanStore
-from controlplane.networks.decide import AddressPool
-from controlplane.networks.desk import NetworkDesk
-from controlplane.networks.keeper import NetworkKeeper, NetworkPorts
-from controlplane.networks.setup import run_network
-from controlplane.view import ClusterView, empty_view
+from controlplane.fleet.networks.commands import NetworkDesk
+from controlplane.fleet.networks.decide import AddressPool
+from controlplane.fleet.networks.reconciler import NetworkKeeper, NetworkPorts
+from controlplane.server.assembly.networks import run_network
+from controlplane.storage.job_store import MemoryJobStore
+from controlplane.storage.plan_store import MemoryPlanStore
 from events.clock import utc_now
 from events.ids import Epoch
 from events.memory import MemoryEventStore

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.certificates.authority import load_or_make
+from controlplane.storage.certificates.authority import load_or_make
 from providers.audits import CloudAudit
 from providers.errors import ProviderNotMirrored, TerraformFailed
 from providers.hetzner.cloud import HetznerCloud

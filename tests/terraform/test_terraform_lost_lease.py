@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from controlplane.converger.runner import ThreadRunner
-from controlplane.database.jobs import MemoryJobStore
-from controlplane.database.plans import MemoryPlanStore
-from controlplane.job import Job, JobState
+from controlplane.storage.job import Job, JobState
+from controlplane.storage.job_store import MemoryJobStore
+from controlplane.storage.plan_store import MemoryPlanStore
 from events.ids import Epoch, IntentId
 from planner.drain.solve import solve
 from planner.rebalancing.ask import answered

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.database.jobs import SqlJobStore
-from controlplane.home import Home
-from controlplane.job import JobState
-from controlplane.states.locks import SqlStateLocks
-from controlplane.states.sealing import StateSeal
-from controlplane.states.versions import SqlStateVersions
+from controlplane.storage.home import Home
+from controlplane.storage.job import JobState
+from controlplane.storage.job_store import SqlJobStore
+from controlplane.storage.terraform_states.encryption import StateSeal
+from controlplane.storage.terraform_states.lock_rows import SqlStateLocks
+from controlplane.storage.terraform_states.versions import SqlStateVersions
 from events.engine import build_engine
 from events.ids import ClusterUid
 from providers import process

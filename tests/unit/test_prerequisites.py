@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane import prerequisites
+from controlplane.server import prerequisites
 
 GOOD = {
     "java": 'openjdk version "17.0.11" 2024-04-16',

@@ -10,8 +10,8 @@ from rich.table import Table
 from controlplane.cli.demo.report import Planned, Replaced, Roll
 from controlplane.kafka.audit import Audit
 from controlplane.kafka.min_isr import MinIsrReport
-from controlplane.quantities import human_seconds
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import human_seconds
+from controlplane.runtime.styled_text import styled
 from planner.quantities import human_bytes
 
 

@@ -22,7 +22,7 @@ START_WITHIN_S = 300.0
 """A server that ends is told at once; one that lives takes minutes on a machine that has much else to do."""
 STOP_WITHIN_S = 30.0
 LOCAL_CLOUD = "local"
-"""Below the home: where the server keeps its `local` cloud (controlplane.clouds)."""
+"""Below the home: where the server keeps its `local` cloud (controlplane.server.clouds)."""
 _PR_SET_PDEATHSIG = 1
 
 

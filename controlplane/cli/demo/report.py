@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from controlplane.portal.schemas.clusters import EventOut
+from controlplane.api.schemas.clusters import EventOut
 
 
 @dataclass(frozen=True, slots=True)

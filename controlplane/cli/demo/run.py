@@ -11,7 +11,6 @@ from types import FrameType
 
 from rich.console import Console
 
-from controlplane.atomicfile import replacing
 from controlplane.cli import terminal
 from controlplane.cli.demo import closing, report
 from controlplane.cli.demo.chapters import TALES, Tale, shorter
@@ -19,7 +18,8 @@ from controlplane.cli.demo.house import DemoFailed, House
 from controlplane.cli.demo.story import Story, read_spec
 from controlplane.cli.errors import CliError
 from controlplane.kafka.errors import KafkaFault
-from controlplane.styledtext import styled
+from controlplane.runtime.atomic_file import replacing
+from controlplane.runtime.styled_text import styled
 from events.spec.model import MetadataMode
 
 HOME = Path(".kedge") / "demo"

@@ -8,6 +8,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.rule import Rule
 
+from controlplane.api.presenters.plan_text import plan_lines
+from controlplane.api.schemas import chaos as chaos_api, clusters as api
 from controlplane.cli.demo.certificates import certificate_line
 from controlplane.cli.demo.house import DemoFailed, House
 from controlplane.cli.demo.report import planned
@@ -18,9 +20,7 @@ from controlplane.cli.waiter import Target, Waiter
 from controlplane.cli.waiting import Converged, Done, Goal, NodeReplaced, Rebalanced
 from controlplane.kafka.audit import Audit
 from controlplane.kafka.min_isr import MinIsrReport
-from controlplane.portal.answers.plan_text import plan_lines
-from controlplane.portal.schemas import chaos as chaos_api, clusters as api
-from controlplane.styledtext import styled
+from controlplane.runtime.styled_text import styled
 
 FILL_MIB = 96
 SECOND_FILL_MIB = 48

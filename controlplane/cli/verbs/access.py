@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from controlplane.api.schemas.access import AuditEntryOut, TokenIn, TokenOut
 from controlplane.cli.address import Address, server_url
 from controlplane.cli.client import Client
 from controlplane.cli.errors import CliError
@@ -15,8 +16,7 @@ from controlplane.cli.options import Output
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import listing
-from controlplane.portal.schemas.access import AuditEntryOut, TokenIn, TokenOut
-from controlplane.quantities import ago, moment
+from controlplane.runtime.quantities import ago, moment
 from events.secrets import secret
 
 token = typer.Typer(no_args_is_help=True, rich_markup_mode=None)

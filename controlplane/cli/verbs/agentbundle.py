@@ -10,7 +10,7 @@ from controlplane.cli.errors import CliError
 from controlplane.cli.session import session_of
 
 if TYPE_CHECKING:
-    from controlplane.agentbundle import Bundle
+    from controlplane.server.agent_bundle import Bundle
 
 _ALL = "all"
 
@@ -34,7 +34,7 @@ def agent_bundle(
       kedge agent-bundle --out mirror/
       kedge agent-bundle --arch arm64 --out mirror/
     """
-    from controlplane.agentbundle import PROCESSORS, BundleRefused, processor_named, write_bundle
+    from controlplane.server.agent_bundle import PROCESSORS, BundleRefused, processor_named, write_bundle
 
     session = session_of(context)
     try:

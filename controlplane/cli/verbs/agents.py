@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
+from controlplane.api.schemas import agents as api
 from controlplane.cli.agent_view import agent_lines
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Output, Reason
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import session_of
-from controlplane.portal.schemas import agents as api
 
 agents = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
 
@@ -60,7 +60,7 @@ def publish(
       kedge agent-bundle --out mirror/
       kedge agents publish mirror/kedge-agent-0.2.0-*.tar.gz --url https://mirror.example/
     """
-    from controlplane.agentbundle import BundleRefused, read_bundle
+    from controlplane.server.agent_bundle import BundleRefused, read_bundle
 
     session = session_of(context)
     read = []

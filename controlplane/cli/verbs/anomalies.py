@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import BaseModel
 
+from controlplane.api.schemas import anomalies as anomaly_api
 from controlplane.cli.anomalies_view import anomaly_lines, healing_table, notifier_table, open_table
 from controlplane.cli.completion import cluster_names
 from controlplane.cli.errors import CliError
@@ -13,7 +14,6 @@ from controlplane.cli.moments import moment_of
 from controlplane.cli.options import Cluster, Output, Reason
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
-from controlplane.portal.schemas import anomalies as anomaly_api
 
 healing = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 notifiers = typer.Typer(no_args_is_help=True, rich_markup_mode=None)

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from controlplane.api.presenters.plan_text import plan_lines, summary
+from controlplane.api.schemas import clusters as api
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError, Refused
 from controlplane.cli.moments import seconds_of
@@ -19,9 +21,7 @@ from controlplane.cli.verbs.specs import planned_or_refused
 from controlplane.cli.verbs.wait import wait_for
 from controlplane.cli.waiter import Target
 from controlplane.cli.waiting import Converged
-from controlplane.portal.answers.plan_text import plan_lines, summary
-from controlplane.portal.schemas import clusters as api
-from controlplane.quantities import counted
+from controlplane.runtime.quantities import counted
 
 
 def apply(

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from controlplane.api.schemas import chaos as chaos_api, games as game_api
 from controlplane.cli import exits
 from controlplane.cli.chaos_game import follow, games_lines, has_failed, report_lines
 from controlplane.cli.errors import CliError
@@ -11,7 +12,6 @@ from controlplane.cli.moments import seconds_of
 from controlplane.cli.options import Cluster, Output, Reason
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
-from controlplane.portal.schemas import chaos as chaos_api, games as game_api
 
 GAME = "game"
 

@@ -45,7 +45,7 @@ def migrate_database(
     Examples:
       kedge db migrate --database-url postgresql://kedge_owner@db/kedge
     """
-    from controlplane.database.migrate import MigrationError, current, upgrade
+    from controlplane.storage.migrate import MigrationError, current, upgrade
     from events.errors import EventsError
 
     url = settings_of(home=home, database_url=database_url).database
@@ -89,6 +89,6 @@ def print_grants(
       kedge db grants --app kedge_app --relay kedge_relay | psql postgresql://kedge_owner@db/kedge
       kedge db grants --app kedge_app --reader kedge_reader > grants.sql
     """
-    from controlplane.database.roles import grants
+    from controlplane.server.database_roles import grants
 
     session_of(context).write("\n".join(grants(app, reader, portal=portal, relay=relay, schema=schema)))

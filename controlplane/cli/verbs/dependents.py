@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 from rich.console import RenderableType
 
+from controlplane.api.schemas.looks import DependentsOut
 from controlplane.cli.options import Cluster, Output
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import session_of
 from controlplane.cli.tables import listing
-from controlplane.portal.schemas.looks import DependentsOut
-from controlplane.quantities import counted
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import counted
+from controlplane.runtime.styled_text import styled
 from planner.quantities import human_bytes
 
 _MOST = 20

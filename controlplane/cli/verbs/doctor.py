@@ -12,7 +12,7 @@ from controlplane.cli.options import Output
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.verbs.serve import settings_of
-from controlplane.styledtext import styled
+from controlplane.runtime.styled_text import styled
 
 if TYPE_CHECKING:
     from providers.doctor import Finding
@@ -63,9 +63,9 @@ def doctor(
 
 
 def _from_here(home: Path | None, cloud: str) -> "list[Finding]":
-    from controlplane.clouds import Clouds, settings_file_of
-    from controlplane.home import Home
-    from controlplane.terraformruns import mirrored
+    from controlplane.server.clouds import Clouds, settings_file_of
+    from controlplane.server.terraform_runs import mirrored
+    from controlplane.storage.home import Home
     from providers.doctor import examine
     from providers.reach import Reach
 

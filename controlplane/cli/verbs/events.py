@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
+from controlplane.api.schemas.clusters import EventOut
 from controlplane.cli import exits
 from controlplane.cli.errors import Unreachable
 from controlplane.cli.events_view import event_line
 from controlplane.cli.options import Cluster
 from controlplane.cli.output import Format, document, write_record
 from controlplane.cli.session import Session, session_of
-from controlplane.portal.schemas.clusters import EventOut
 
 PAGE = 500
 MAX_TAIL = 1000

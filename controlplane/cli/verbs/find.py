@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
+from controlplane.api.schemas.search import SearchOut
 from controlplane.cli.options import Output
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import listing
-from controlplane.portal.schemas.search import SearchOut
-from controlplane.quantities import counted
+from controlplane.runtime.quantities import counted
 
 
 def find(

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from controlplane.api.schemas import freezes as api
 from controlplane.cli import exits
 from controlplane.cli.completion import cluster_names
 from controlplane.cli.errors import CliError
@@ -13,7 +14,6 @@ from controlplane.cli.moments import moment_of
 from controlplane.cli.options import Output
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
-from controlplane.portal.schemas import freezes as api
 
 Why = Annotated[
     str, typer.Option("--reason", metavar="TEXT", show_default=False, help="Why; it is recorded and shown to others.")

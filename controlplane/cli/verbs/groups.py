@@ -8,7 +8,7 @@ from controlplane.cli.groups_view import group_lines, group_table
 from controlplane.cli.options import Cluster, Output
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import session_of
-from controlplane.foreigntext import shell_word
+from controlplane.runtime.untrusted_text import shell_word
 
 Group = Annotated[str, typer.Argument(metavar="GROUP", show_default=False, help="Name of the consumer group.")]
 

@@ -4,13 +4,13 @@ from typing import Annotated, Any
 
 import typer
 
+from controlplane.api.schemas import images as api
 from controlplane.cli.errors import CliError
 from controlplane.cli.image_file import checked, image_in_file, images_of
 from controlplane.cli.image_view import image_lines, image_table
 from controlplane.cli.options import Output, Reason
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
-from controlplane.portal.schemas import images as api
 
 images = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
 

@@ -10,7 +10,7 @@ from controlplane.cli.errors import CliError
 from controlplane.cli.session import Session, session_of
 
 if TYPE_CHECKING:
-    from controlplane.kafka.foreign import ForeignCluster
+    from controlplane.kafka.import_reader import ForeignCluster
 
 _ANSWERS_WITHIN_S = 1.0
 """A connection. Whatever takes longer is asked by Kafka's client, which waits longer."""
@@ -51,7 +51,7 @@ def import_cluster(
       kedge import --bootstrap 10.0.0.1:9092 --name orders > orders.yaml
       kedge validate -f orders.yaml && kedge apply -f orders.yaml
     """
-    from controlplane.kafka.foreign import InZooKeeperMode
+    from controlplane.kafka.import_reader import InZooKeeperMode
 
     session = session_of(context)
     addresses = _addresses(bootstrap, client_config)
@@ -88,7 +88,7 @@ def _read(session: Session, addresses: tuple[str, ...]) -> "ForeignCluster":
     from controlplane.kafka.deadline import CALL_LIMIT_S, Deadline
     from controlplane.kafka.dialer import DirectDialer
     from controlplane.kafka.errors import KafkaFault, KafkaUnavailable
-    from controlplane.kafka.foreign import read_foreign
+    from controlplane.kafka.import_reader import read_foreign
 
     dialer = DirectDialer()
     deadline = Deadline.after(6 * CALL_LIMIT_S)  # every broker is asked for all it runs with
@@ -142,7 +142,7 @@ def _ours(session: Session, cluster_id: str) -> str:
 
 
 def _spec_of(session: Session, found: "ForeignCluster", name: str) -> str:
-    from controlplane.importing import ImportRefused, imported_spec
+    from controlplane.commands.import_spec import ImportRefused, imported_spec
 
     try:
         spec = imported_spec(found, name=name)

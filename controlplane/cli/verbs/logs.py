@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from controlplane.api.schemas.logs import LogLineOut, LogsOut
 from controlplane.cli import exits
 from controlplane.cli.errors import Unreachable
 from controlplane.cli.logs_view import log_line
@@ -13,7 +14,6 @@ from controlplane.cli.moments import moment_ago
 from controlplane.cli.options import Cluster
 from controlplane.cli.output import Format, document, write_record
 from controlplane.cli.session import Session, session_of
-from controlplane.portal.schemas.logs import LogLineOut, LogsOut
 
 FOLLOW_S = 2.0
 

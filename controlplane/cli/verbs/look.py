@@ -7,6 +7,7 @@ import typer
 from rich.console import RenderableType
 from rich.table import Table
 
+from controlplane.api.schemas.clusters import ClusterDetailOut, ClusterOut
 from controlplane.cli.completion import cluster_names
 from controlplane.cli.describe_view import description
 from controlplane.cli.options import At, Cluster, Output
@@ -15,8 +16,7 @@ from controlplane.cli.past_view import past_words
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import cluster_table
 from controlplane.cli.watch import Watch
-from controlplane.portal.schemas.clusters import ClusterDetailOut, ClusterOut
-from controlplane.quantities import moment
+from controlplane.runtime.quantities import moment
 
 ALL = "clusters"
 

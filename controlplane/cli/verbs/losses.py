@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
+from controlplane.api.schemas import clusters as api
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Cluster, Output, Reason
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.prompts import typed_name
 from controlplane.cli.session import session_of
-from controlplane.portal.schemas import clusters as api
 
 
 def confirm_loss(

@@ -12,10 +12,10 @@ from controlplane.cli.address import home_of, names_server
 from controlplane.cli.errors import CliError
 from controlplane.cli.output import document, write_document
 from controlplane.cli.session import Session, session_of
-from controlplane.quantities import counted
+from controlplane.runtime.quantities import counted
 
 if TYPE_CHECKING:
-    from controlplane.portal.schemas.machines import MachinesOfRegionOut, MachinesOut
+    from controlplane.api.schemas.machines import MachinesOfRegionOut, MachinesOut
     from providers.base import Place
     from providers.overrides import RegionIn
 
@@ -153,8 +153,8 @@ def _read(cloud: str, fresh: "RegionIn") -> str:
 
 
 def _in_home(session: Session, home: Path, cloud: str, region: str) -> "MachinesOut":
-    from controlplane.portal.answers.machines import regions_out
-    from controlplane.portal.schemas.machines import MachinesOut
+    from controlplane.api.presenters.machines import regions_out
+    from controlplane.api.schemas.machines import MachinesOut
     from providers.addedmachines import add_machines_of
     from providers.errors import PlaceUnknown
     from providers.pricebook import read_price_book
@@ -201,7 +201,7 @@ def _places(home: Path, cloud: str, region: str) -> "list[Place]":
 
 def _write(home: Path, place: "Place", fresh: "RegionIn") -> None:
     """Lays it over the file as it is now, whole or not at all."""
-    from controlplane.atomicfile import replacing
+    from controlplane.runtime.atomic_file import replacing
     from providers.errors import PlaceUnknown
     from providers.overrides import FILE_NAME, as_text, read_overrides
 

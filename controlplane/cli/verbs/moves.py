@@ -7,15 +7,15 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
+from controlplane.api.schemas import chaos as chaos_api
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Cluster, Output, Reason
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import session_of
 from controlplane.cli.tables import listing
-from controlplane.portal.schemas import chaos as chaos_api
-from controlplane.quantities import human_seconds
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import human_seconds
+from controlplane.runtime.styled_text import styled
 
 _Partitions = Annotated[
     list[str] | None,

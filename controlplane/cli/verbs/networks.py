@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
+from controlplane.api.schemas import networks as api
 from controlplane.cli.errors import CliError
 from controlplane.cli.network_view import network_lines, network_table
 from controlplane.cli.options import Output, Reason
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.prompts import typed_name
 from controlplane.cli.session import session_of
-from controlplane.portal.schemas import networks as api
 
 networks = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
 

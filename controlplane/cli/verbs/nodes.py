@@ -7,6 +7,7 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
+from controlplane.api.schemas import clusters as api, moves as move_api, nodes as node_api
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.moves_order import agreed_moves
@@ -14,9 +15,8 @@ from controlplane.cli.options import Cluster, Output, Reason, Throttle, Yes
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import listing
-from controlplane.portal.schemas import clusters as api, moves as move_api, nodes as node_api
-from controlplane.quantities import counted, human_seconds
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import counted, human_seconds
+from controlplane.runtime.styled_text import styled
 
 _NAMED = 20
 """Partitions listed for one service; of the others only how many."""

@@ -10,11 +10,11 @@ from controlplane.cli.errors import CliError
 from controlplane.cli.options import SpecPath
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.spec_file import read_spec
-from controlplane.quantities import counted
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import counted
+from controlplane.runtime.styled_text import styled
 
 if TYPE_CHECKING:
-    from controlplane.policies.model import Policy
+    from controlplane.commands.policies.model import Policy
     from providers.pricebook import PriceBook
 
 policy = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -51,7 +51,7 @@ def run_tests(context: typer.Context, folder: Folder = None) -> None:
       kedge policy test
       kedge policy test policies/
     """
-    from controlplane.policies.files import try_out
+    from controlplane.commands.policies.files import try_out
 
     session = session_of(context)
     where = _folder(session, folder)
@@ -82,7 +82,7 @@ def check(context: typer.Context, file: SpecPath, folder: Folder = None) -> None
       kedge policy check -f orders.yaml
       kedge policy check -f orders.yaml policies/
     """
-    from controlplane.policies.files import judge_text
+    from controlplane.commands.policies.files import judge_text
 
     session = session_of(context)
     where = _folder(session, folder)
@@ -111,7 +111,7 @@ def _folder(session: Session, folder: Path | None) -> Path:
 
 
 def _read(folder: Path) -> "tuple[Policy, ...]":
-    from controlplane.policies.files import PoliciesUnreadable, parse, read_texts
+    from controlplane.commands.policies.files import PoliciesUnreadable, parse, read_texts
 
     try:
         return parse(read_texts(folder))

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from controlplane.api.presenters.plan_text import plan_lines
+from controlplane.api.schemas import proposals as api
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Output, Yes
@@ -11,8 +13,6 @@ from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.prompts import confirm
 from controlplane.cli.proposals_view import proposal_lines, proposal_table
 from controlplane.cli.session import Session, session_of
-from controlplane.portal.answers.plan_text import plan_lines
-from controlplane.portal.schemas import proposals as api
 
 proposal = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 

@@ -13,11 +13,11 @@ from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.prompts import confirm
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.verbs.serve import settings_of
-from controlplane.quantities import counted
+from controlplane.runtime.quantities import counted
 
 if TYPE_CHECKING:
-    from controlplane.rebuild.conclude import Rebuild
-    from controlplane.settings import Settings
+    from controlplane.server.rebuild.conclude import Rebuild
+    from controlplane.server.settings import Settings
 
 
 def rebuild(
@@ -117,12 +117,12 @@ def _report(
     settings: "Settings", files: Sequence[str], places: Sequence[str], leave_out: Sequence[str], installation: str
 ) -> "Rebuild":
     from controlplane.cli.rebuild_inputs import declared_specs, installation_of, place_named
-    from controlplane.clouds import Clouds
-    from controlplane.home import Home
     from controlplane.kafka.admin import AdminGateway
     from controlplane.kafka.dialer import DirectDialer
-    from controlplane.rebuild.conclude import conclude
-    from controlplane.rebuild.read import places_asked, read_evidence
+    from controlplane.server.clouds import Clouds
+    from controlplane.server.rebuild.conclude import conclude
+    from controlplane.server.rebuild.read import places_asked, read_evidence
+    from controlplane.storage.home import Home
     from events.clock import utc_now
     from providers.errors import ProviderError
 
@@ -147,12 +147,12 @@ def _report(
 
 
 def _write(settings: "Settings", report: "Rebuild") -> int:
-    from controlplane.clouds import Clouds
-    from controlplane.database.migrate import MigrationError, upgrade
-    from controlplane.home import Home
-    from controlplane.homeclaim import LOCAL, HomeRefused, claim_home
-    from controlplane.leaderlock import LeaderLock
-    from controlplane.rebuild.write import RebuildRefused, set_states_aside, write_rebuild
+    from controlplane.runtime.process_lock import LeaderLock
+    from controlplane.server.clouds import Clouds
+    from controlplane.server.rebuild.write import RebuildRefused, set_states_aside, write_rebuild
+    from controlplane.storage.home import Home
+    from controlplane.storage.home_binding import LOCAL, HomeRefused, claim_home
+    from controlplane.storage.migrate import MigrationError, upgrade
     from events.clock import utc_now
     from events.engine import build_engine
     from events.errors import EventsError

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from controlplane.api.presenters.plan_text import plan_lines
+from controlplane.api.schemas.specrequests import SpecRequestIn
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Output, Yes
 from controlplane.cli.output import Format, document, write_document
@@ -11,8 +13,6 @@ from controlplane.cli.problems_view import refuse_problems, tell_problems
 from controlplane.cli.prompts import confirm
 from controlplane.cli.session import session_of
 from controlplane.cli.spec_file import read_spec
-from controlplane.portal.answers.plan_text import plan_lines
-from controlplane.portal.schemas.specrequests import SpecRequestIn
 
 
 def pull_request(

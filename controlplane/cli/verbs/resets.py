@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from controlplane.api.schemas import resets as reset_api
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.groups_view import reset_lines
@@ -13,7 +14,6 @@ from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.prompts import confirm
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.verbs.groups import Group
-from controlplane.portal.schemas import resets as reset_api
 
 
 def reset_offsets(

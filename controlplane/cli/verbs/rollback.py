@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from controlplane.api.presenters.plan_text import plan_lines
+from controlplane.api.schemas import rollbacks as api
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Cluster, Output, Reason, Yes
@@ -11,8 +13,6 @@ from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.problems_view import refuse_problems, tell_problems
 from controlplane.cli.prompts import confirm
 from controlplane.cli.session import Session, session_of
-from controlplane.portal.answers.plan_text import plan_lines
-from controlplane.portal.schemas import rollbacks as api
 
 _QUESTIONS = {
     "apply": "Declare the spec of {then} again?",

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from controlplane.api.schemas import clusters as api
 from controlplane.cli.errors import CliError, Unreachable
 from controlplane.cli.options import Output
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import session_of
-from controlplane.portal.schemas import clusters as api
 
 if TYPE_CHECKING:
-    from controlplane.settings import Settings
+    from controlplane.server.settings import Settings
 
 _VERSION_TIMEOUT_S = 2.0
 
@@ -93,11 +93,11 @@ def server(
     part = only.value if only is not None else None
     settings = settings_of(home=home, host=host, port=port, database_url=database_url, only=part, **agents)
     if settings.only == "relay":
-        from controlplane.split.relay import run_relay
+        from controlplane.server.split.relay import run_relay
 
         raise typer.Exit(run_relay(settings))
     # Imported here, because the server is large and every other verb, and a relay, does without it.
-    from controlplane.server import run
+    from controlplane.server.process import run
 
     raise typer.Exit(run(settings, take_over_home=take_over_home, move_states=move_terraform_state))
 
@@ -146,8 +146,8 @@ def restore(
       kedge restore /var/backups/kedge-2026-01-31.jsonl
     """
     # Imported here, because every other verb does without a database.
-    from controlplane.database.backup import BackupCorrupt, RestoreRefused, restore as restore_backup
-    from controlplane.database.migrate import MigrationError, upgrade
+    from controlplane.storage.backup import BackupCorrupt, RestoreRefused, restore as restore_backup
+    from controlplane.storage.migrate import MigrationError, upgrade
     from events.engine import build_engine
     from events.errors import EventsError
 
@@ -238,7 +238,7 @@ def client_version() -> str:
 def settings_of(**given: object) -> "Settings":
     from sqlalchemy.exc import ArgumentError
 
-    from controlplane.settings import load_settings
+    from controlplane.server.settings import load_settings
     from events.engine import build_engine
 
     try:

@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
+from controlplane.api.schemas import clusters as api
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Cluster, Output, Reason, Yes
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.prompts import confirm
 from controlplane.cli.session import session_of
 from controlplane.cli.source_view import source_lines, source_table
-from controlplane.portal.schemas import clusters as api
 
 sources = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
 

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from controlplane.api.presenters.plan_text import change_line, plan_lines
+from controlplane.api.schemas import clusters as api
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Output, SpecPath
@@ -14,10 +16,8 @@ from controlplane.cli.problems_view import problem_lines, refuse_problems, tell_
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.spec_file import SpecFile, read_spec
 from controlplane.cli.topics_view import answer_topics
-from controlplane.portal.answers.plan_text import change_line, plan_lines
-from controlplane.portal.schemas import clusters as api
-from controlplane.quantities import counted
-from controlplane.styledtext import styled
+from controlplane.runtime.quantities import counted
+from controlplane.runtime.styled_text import styled
 
 
 def validate(

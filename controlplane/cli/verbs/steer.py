@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from controlplane.api.schemas import clusters as api
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.moments import moment_of
@@ -11,8 +12,7 @@ from controlplane.cli.options import Cluster, Output, Reason, Yes
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.prompts import typed_name
 from controlplane.cli.session import Session, session_of
-from controlplane.portal.schemas import clusters as api
-from controlplane.quantities import counted
+from controlplane.runtime.quantities import counted
 
 
 def pause(

@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
+from controlplane.api.schemas import clusters as api, topics as topic_api
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Cluster, Output, Reason
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.prompts import typed_name
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.topics_view import ailing_lines, declaration_table, topic_lines, topic_table
-from controlplane.portal.schemas import clusters as api, topics as topic_api
 
 topic = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 

@@ -14,7 +14,7 @@ from controlplane.cli.progress import RollProgress
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.waiter import Result, Target, Waiter
 from controlplane.cli.waiting import ConditionIs, Converged, Deleted, Done, Failed, Goal, NodeReplaced, Rebalanced
-from controlplane.quantities import human_seconds
+from controlplane.runtime.quantities import human_seconds
 
 _FORMS = "--for=converged, --for=rebalanced, --for=deleted, --for=condition=TYPE or --for=condition=TYPE=false"
 

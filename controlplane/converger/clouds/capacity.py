@@ -7,12 +7,12 @@ was made stays what it is. Its digest is that of the spec, so nothing is rolled 
 from collections.abc import Mapping
 from datetime import timedelta
 
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.clouds.rendering import place_of_intent
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.once import once
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.intents import IntentView
+from controlplane.runtime.once import once
 from events import facts
 from providers.errors import NoCapacity
 

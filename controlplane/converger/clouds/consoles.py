@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 
-from controlplane.database.latest import LatestStore, Observation, Subject
-from controlplane.places import place_of
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
+from controlplane.cluster.places import place_of
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.storage.latest_values import LatestStore, Observation, Subject
 from events.ids import ClusterUid
 from providers.base import CloudProvider
 from providers.console import TellsConsole, tail

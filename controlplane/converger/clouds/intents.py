@@ -6,7 +6,10 @@ A run that ended well is an outcome only once the inventory shows its effect: wh
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from controlplane.converger.backoff import delay_s
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.jobs import JobSeen
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.clouds.capacity import may_be_unlisted_s, substitution_step
 from controlplane.converger.clouds.missingvolumes import unlisted_volumes, was_given_up_since
 from controlplane.converger.clouds.permissions import permission_step, still_lacking
@@ -16,10 +19,7 @@ from controlplane.converger.observation import InventorySeen
 from controlplane.converger.rolls.growth import grown_step
 from controlplane.converger.rolls.tagging import tagged_step
 from controlplane.converger.verdict import Situation, StartRun, TerminateInstance, Verdict, act, record, wait
-from controlplane.observed.jobs import JobSeen
-from controlplane.replacement import Phase
-from controlplane.views.instances import InstanceView
-from controlplane.views.intents import IntentView
+from controlplane.runtime.backoff import delay_s
 from events import facts
 from providers.base import CloudInstance, InstanceState
 from providers.errors import AuthFailed

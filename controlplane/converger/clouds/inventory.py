@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from controlplane.cluster.places import place_of, places_of
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.clouds.announcements import Announcements
-from controlplane.converger.inhand import has_work
 from controlplane.converger.observation import InventorySeen, NoPlaceAnswers
-from controlplane.places import place_of, places_of
-from controlplane.view import ClusterView
 from events.clock import Clock
 from providers.base import CloudInstance, CloudProvider, CloudVolume, InstanceState, Listing, Place
 from providers.errors import AuthFailed, NotPermitted, ProviderError

@@ -9,9 +9,9 @@ is begun at once; the agent stops the broker in order before the date by itself,
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
+from controlplane.cluster.healing_switches import heals
+from controlplane.cluster.lifecycle import Phase
 from controlplane.converger.verdict import Situation, Verdict, record
-from controlplane.healingswitch import heals
-from controlplane.replacement import Phase
 from events import facts
 from planner.anomalies.kinds import Kind
 from planner.healing import Cure

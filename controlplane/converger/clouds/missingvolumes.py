@@ -7,12 +7,12 @@ of the spec's), and a fresh listing does not have it. Nothing is destroyed by th
 
 from collections.abc import Mapping
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.places import place_of
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.observation import InventorySeen
-from controlplane.places import place_of
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.intents import IntentView
 from providers.catalog import EPHEMERAL
 
 

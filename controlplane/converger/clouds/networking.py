@@ -1,7 +1,7 @@
 """A cluster's VMs wait for the network they are to be made in; what stands goes on meanwhile."""
 
+from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.converger.verdict import Situation, Verdict, wait
-from controlplane.observed.networks import NetworkAwaited
 from providers.errors import NotPermitted
 
 

@@ -13,12 +13,12 @@ Nobody is stopped for it: the gates of all others are as they are, and count the
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
+from controlplane.cluster.holds import hold_on
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.clouds.maintenance import dates_told, judged, maintenance_step
-from controlplane.converger.pausing import hold_on
 from controlplane.converger.rolls.replacements import made_beside
 from controlplane.converger.rolls.succession import drain_beside
 from controlplane.converger.verdict import Situation, Verdict
-from controlplane.view import ClusterView
 
 SOON = timedelta(minutes=30)
 """A later date can be kept by what is in hand, or is looked at again."""

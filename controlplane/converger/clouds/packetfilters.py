@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.verdict import Situation
-from controlplane.replacement import Phase
-from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
 from events import facts
 from events.ids import ClusterUid
 

@@ -8,11 +8,11 @@ perhaps), or a person resumes.
 
 from dataclasses import replace
 
-from controlplane.converger.backoff import refused_pause_s
+from controlplane.cluster.places import places_of
+from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.clouds.rendering import place_of_intent
 from controlplane.converger.verdict import Situation, Verdict, Wait, wait
-from controlplane.places import places_of
-from controlplane.views.intents import IntentView
+from controlplane.runtime.backoff import refused_pause_s
 from events import facts
 from providers.base import Place
 from providers.errors import NotPermitted

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from controlplane.folds.edits import frozen
-from controlplane.folds.growth import size_of
-from controlplane.places import place_of, places_of
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.intents import IntentView
-from controlplane.views.reliefs import has_ties
+from controlplane.cluster.folds.growth import size_of
+from controlplane.cluster.folds.steps import frozen
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.places import place_of, places_of
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.controller_moves import has_ties
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.intents import IntentView
 from events.facts import PlannedImage
 from events.instance_facts import PlannedDisk, PlannedVolume
 from providers.base import (

@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from controlplane.cluster.places import places_of
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.verdict import SurgeAsk, SurgeShare
-from controlplane.once import once
-from controlplane.places import places_of
-from controlplane.view import ClusterView
+from controlplane.runtime.once import once
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 

@@ -4,13 +4,13 @@ A mounted disk that is taken away loses what its filesystem had not written yet,
 is not given at all: the run that detaches it waits until it fails, and nothing else of it is done.
 """
 
+from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.views.controller_moves import has_ties
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.clouds.rendering import place_of_intent
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.verdict import Situation, TerminateInstance, Verdict, wait
-from controlplane.reports import ReportSeen
-from controlplane.views.instances import InstanceView
-from controlplane.views.intents import IntentView
-from controlplane.views.reliefs import has_ties
 from providers.base import InstanceState
 
 UNMOUNT_WITHIN_S = 60.0

@@ -1,8 +1,8 @@
 """The conditions of anomalies: brokers that lead nothing as they are slow, and kinds whose healing is switched off."""
 
+from controlplane.cluster.healing_switches import in_force, switched_off
+from controlplane.cluster.views.healing import DemotionView
 from controlplane.converger.verdict import Situation
-from controlplane.healingswitch import in_force, switched_off
-from controlplane.views.healing import DemotionView
 from events import facts
 
 DEMOTED = "LeadershipMoved"

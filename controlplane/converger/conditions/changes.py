@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from controlplane.cluster.holds import hold_on
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.wait_reasons import NEXT
 from controlplane.converger.clouds.capacity import fallen_back
 from controlplane.converger.clouds.maintenance import maintenance_told
 from controlplane.converger.clouds.packetfilters import FILTER_BEHIND, filters_told
@@ -21,15 +24,12 @@ from controlplane.converger.conditions.topics import TOPICS_DEGRADED, topics_deg
 from controlplane.converger.health.brokendown import BROKER_AWAY, broker_away
 from controlplane.converger.health.healing import health_of
 from controlplane.converger.health.registrations import registration_wrong
-from controlplane.converger.pausing import hold_on
 from controlplane.converger.rolls.images import image_told
 from controlplane.converger.rolls.refusals import CONFIGURATION_REFUSED
 from controlplane.converger.running.livesettings import ADOPTED, settings_adopted
 from controlplane.converger.stages import STAGE_WAITS, stage_told
 from controlplane.converger.verdict import Situation, Verdict
 from controlplane.converger.windows import WAITS, waits_its_turn, window_told
-from controlplane.forpeople import NEXT
-from controlplane.view import ClusterView
 from events import facts
 
 BLOCKED = "Blocked"

@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
+from controlplane.cluster.observed.consumer_groups import GroupNoted
 from controlplane.converger.verdict import Situation
-from controlplane.foreigntext import on_one_line
-from controlplane.groups.record import GroupNoted
+from controlplane.runtime.untrusted_text import on_one_line
 from events import facts
 
 CONSUMERS_STUCK = "ConsumersStuck"

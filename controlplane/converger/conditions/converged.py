@@ -1,7 +1,7 @@
 """The condition `Converged`: whether the cluster is as declared, as far as Kedge can tell. Pure."""
 
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.conditions.ticks import TICK_FAILING
-from controlplane.view import ClusterView
 from events import facts
 
 CONVERGED = "Converged"

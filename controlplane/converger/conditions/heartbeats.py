@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.wire import HeartbeatReport
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import SILENT_AFTER_S
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.verdict import Situation
-from controlplane.replacement import Phase
-from controlplane.reports import SILENT_AFTER_S
-from controlplane.views.instances import InstanceView
 from events import facts
 from planner.heartbeats import HEARTBEAT_TOPIC
 

@@ -7,9 +7,9 @@ away with the first one that succeeds. In between a decision leaves it, and `Con
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from controlplane.forpeople import NEXT
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.wait_reasons import NEXT
 from controlplane.kafka.errors import KafkaFault
-from controlplane.view import ClusterView
 from events import facts
 from events.errors import EventsError
 from providers.errors import ProviderError

@@ -1,6 +1,6 @@
 """The condition `TopicsDegraded`: topics that are not as declared and why, by name. They never block their cluster."""
 
-from controlplane.view import ClusterView
+from controlplane.cluster.view import ClusterView
 from events import facts
 
 TOPICS_DEGRADED = "TopicsDegraded"

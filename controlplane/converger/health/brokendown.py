@@ -12,16 +12,16 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from agent.wire import ServiceReport
+from controlplane.cluster.external_brokers import expected_brokers
+from controlplane.cluster.healing_switches import why_not
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.places import place_of
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.health.registrations import GRACE, astray, is_running
 from controlplane.converger.rolls.arrivals import service_report
 from controlplane.converger.verdict import Situation
-from controlplane.externals import expected_brokers
-from controlplane.healingswitch import why_not
-from controlplane.places import place_of
-from controlplane.replacement import Phase
-from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
 from events import facts
 from planner.anomalies.kinds import Kind
 from planner.breakdown import ASTRAY, LEAST, Broken, Manner, Surroundings, why_left

@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from controlplane.cluster.observed.health import WELL, HealthSeen
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.health.registrations import Astray, astray
-from controlplane.converger.health.seen import WELL, HealthSeen
-from controlplane.view import ClusterView
 from events.ids import ClusterUid
 from planner.breakdown import Absence
 from planner.observed import KafkaSnapshot

@@ -5,10 +5,10 @@ came, by its agent; how far others are with metadata; whose agents are silent; a
 from collections.abc import Iterable, Mapping
 
 from agent.wire import ServiceReport
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.members import services_on
 from controlplane.converger.verdict import Situation
-from controlplane.replacement import Phase
-from controlplane.views.instances import InstanceView
-from controlplane.views.members import services_on
 from planner.cure_checks import Evidence, Progress, recovery_words
 from planner.cure_table import RESTART_FAILED
 

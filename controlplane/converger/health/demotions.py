@@ -8,9 +8,9 @@ at each look: a list that Kafka or a person makes with the broker in front is pu
 
 from itertools import islice
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.verdict import Reassign, Situation, Verdict, act, record
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
 from events import facts
 from planner.demotion import Orders, demoted_orders, restored_orders
 from planner.observed import KafkaSnapshot

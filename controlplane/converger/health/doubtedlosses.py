@@ -3,12 +3,12 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.places import place_of, places_of
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.places import place_of, places_of
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
 from events import facts
 
 NOT_THERE = frozenset({Phase.REQUESTED, Phase.RETIRING})

@@ -13,24 +13,24 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from agent.wire import DIRECTORY_LOST, FindingReport, ServiceReport
-from controlplane.admissions.diskrenewal import failed_disks, why_not_alone
+from controlplane.cluster.cohosted_zookeeper import named_service
+from controlplane.cluster.healing_switches import heals
+from controlplane.cluster.holds import hold_on
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.members import services_on
 from controlplane.converger.health.brokendown import broken_ailments, is_replaced, waited_for
 from controlplane.converger.health.cure_evidence import evidence_of
 from controlplane.converger.health.testimony import lost_directories
-from controlplane.converger.pausing import hold_on
+from controlplane.converger.questions.disk_renewal import failed_disks, why_not_alone
 from controlplane.converger.quorum.controllercure import is_unsettled
 from controlplane.converger.quorum.stuckcontroller import stuck_controller_gate
 from controlplane.converger.rolls.arrivals import service_report
 from controlplane.converger.rolls.handovers import controller_gate, service_down, sick_broker_gate
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.healingswitch import heals
 from controlplane.kafka.gates import Gate
-from controlplane.members import named_service
-from controlplane.once import once
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.members import services_on
+from controlplane.runtime.once import once
 from events import facts
 from events.spec.model import KafkaClusterDocument
 from planner.anomalies.kinds import Kind

@@ -9,12 +9,12 @@ from collections import defaultdict
 from datetime import timedelta
 
 from agent.wire import Heartbeats, HeartbeatTarget
-from controlplane.converger.pausing import hold_on
+from controlplane.cluster.holds import hold_on
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.verdict import ChangeTopics, Effect, Reassign, Situation, Verdict
-from controlplane.once import once
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
+from controlplane.runtime.once import once
 from planner.heartbeats import HEARTBEAT_TOPIC, heartbeat_work
 
 ASK_AGAIN = timedelta(seconds=30)

@@ -9,10 +9,10 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import Literal
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.verdict import Situation
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
 from events import facts
 from planner.observed import BrokerSeen, KafkaSnapshot
 

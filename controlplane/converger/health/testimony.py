@@ -15,9 +15,9 @@ A broker that starts while the session of the process before it is open is regis
 from datetime import datetime
 
 from agent.wire import DIRECTORY_LOST
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.rolls.arrivals import service_report, state_of
 from controlplane.converger.verdict import Situation
-from controlplane.views.instances import InstanceView
 from planner.observed import KafkaSnapshot
 
 SESSION_S = 9.0

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.topics.work import as_move
 from controlplane.converger.verdict import Situation
-from controlplane.view import ClusterView
 from planner.drain.residual import residual
 from planner.hungmoves import may_take_back
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition

@@ -5,9 +5,9 @@ under way can go in its place. Kafka ends a move once every replica of its targe
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.verdict import Situation
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
 from planner.drain.residual import residual
 from planner.hungmoves import may_take_back
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition

@@ -10,12 +10,12 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
+from controlplane.cluster.healing_switches import why_not
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.health.cure_evidence import evidence_of
 from controlplane.converger.health.healing import healing_policy, replacing_dead
 from controlplane.converger.verdict import Situation
-from controlplane.healingswitch import why_not
-from controlplane.replacement import Phase
-from controlplane.views.instances import InstanceView
 from events import facts
 from planner.anomalies.kinds import Kind
 from planner.cure_table import TARGET_DEAD

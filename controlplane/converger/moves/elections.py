@@ -3,7 +3,7 @@
 leaders asked back, less and less often (`upkeep`) -> in vain for healing.hungAfter -> another controller
 """
 
-from controlplane.converger.inhand import has_work
+from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.moves.hungmoves import move_policy
 from controlplane.converger.quorum.controllercure import other_controller
 from controlplane.converger.upkeep import displaced_leaders

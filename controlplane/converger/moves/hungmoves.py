@@ -13,18 +13,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from controlplane.bandwidth import nic_bytes_per_s
+from controlplane.cluster.bandwidth import nic_bytes_per_s
+from controlplane.cluster.holds import hold_on
+from controlplane.cluster.throttle_cap import cap_mib_per_s
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.moves.batches import MoveBatch, Of, batches_in_hand, repair_in_hand
 from controlplane.converger.moves.takingback import due_to_be_taken_back, take_back
-from controlplane.converger.pausing import hold_on
 from controlplane.converger.quorum.controllercure import other_controller, reelection_due
 from controlplane.converger.rolls.drainprogress import is_full
 from controlplane.converger.rolls.drains import given_up_for
 from controlplane.converger.running.restarts import restart_in_hand_step
 from controlplane.converger.verdict import CancelMoves, Situation, Verdict, act, record
-from controlplane.movecap import cap_mib_per_s
-from controlplane.once import once
-from controlplane.view import ClusterView
+from controlplane.runtime.once import once
 from events import facts
 from planner.drain.residual import residual
 from planner.heartbeats import HEARTBEAT_TOPIC

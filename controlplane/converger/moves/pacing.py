@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from controlplane.bandwidth import nic_bytes_per_s
-from controlplane.converger.moves.traffic import Traffic
+from controlplane.cluster.bandwidth import nic_bytes_per_s
+from controlplane.cluster.observed.traffic import Traffic
+from controlplane.cluster.throttle_cap import cap_mib_per_s
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.rolls.copying import source_of
 from controlplane.converger.verdict import Situation
 from controlplane.kafka.throttle import ThrottlePlan, throttle_for
-from controlplane.movecap import cap_mib_per_s
-from controlplane.view import ClusterView
 from planner.drain.correction import Due, PortTraffic, due
 from planner.drain.plan import DrainPlan, Move, Port
 from planner.observed import KafkaSnapshot, PartitionSeen

@@ -11,21 +11,21 @@ Nothing begins while a broker is down, another replica is out of sync, or anybod
 
 from datetime import datetime, timedelta
 
-from controlplane.converger.inhand import has_work
+from controlplane.cluster.external_brokers import is_shared
+from controlplane.cluster.healing_switches import why_not
+from controlplane.cluster.holds import hold_on
+from controlplane.cluster.observed.hot_brokers import YOUNG, HotNoted, ListNoted
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.rebalances import spent_bytes
+from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.moves.placementwork import PlacementSeen, corrects, leaves_leaders, placement_spec
 from controlplane.converger.moves.rebalanceasking import day_budget_bytes
 from controlplane.converger.moves.replication import WORDS, followed, others_are_whole
-from controlplane.converger.pausing import hold_on
 from controlplane.converger.topics.work import as_fact
 from controlplane.converger.upkeep import displaced_leaders
 from controlplane.converger.verdict import Situation, Verdict, record
 from controlplane.converger.windows import as_windows
-from controlplane.externals import is_shared
-from controlplane.healingswitch import why_not
-from controlplane.hotnoted import YOUNG, HotNoted, ListNoted
-from controlplane.quantities import moment_to_minute
-from controlplane.view import ClusterView
-from controlplane.views.rebalances import spent_bytes
+from controlplane.runtime.quantities import moment_to_minute
 from events import topic_facts as facts
 from events.ids import derived_id
 from planner.anomalies.kinds import Kind

@@ -6,11 +6,11 @@ is judged the moment it is seen, and what nobody has to move stays where it is.
 
 from dataclasses import dataclass, field
 
+from controlplane.cluster.external_brokers import external_brokers, is_shared
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.moves.diskroom import room_by_broker
-from controlplane.externals import external_brokers, is_shared
 from controlplane.kafka.gates import may_move
-from controlplane.once import once
-from controlplane.view import ClusterView
+from controlplane.runtime.once import once
 from events.spec.topic_tiers import anti_affinity_of
 from events.spec.upkeep import Placement
 from planner.demotion import Orders

@@ -2,16 +2,16 @@
 
 import math
 
-from controlplane.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, MIB, nic_bytes_per_s
-from controlplane.chosenbrokers import takers
-from controlplane.clusterstate import catalogue_capacity
+from controlplane.cluster.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, MIB, nic_bytes_per_s
+from controlplane.cluster.external_brokers import is_shared
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.planner_state import catalogue_capacity
+from controlplane.cluster.throttle_cap import cap_mib_per_s
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.rebalances import RebalanceView
 from controlplane.converger.moves.diskroom import DISK_LIMIT_FRACTION
+from controlplane.converger.questions.chosen_receivers import takers
 from controlplane.converger.verdict import Situation
-from controlplane.externals import is_shared
-from controlplane.movecap import cap_mib_per_s
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.rebalances import RebalanceView
 from events import facts
 from events.ids import derived_id
 from planner.drain.model.capacity import Capacity, Origin, Source

@@ -10,13 +10,15 @@ are finished are never undone; a move starts only from the very placement it was
 
 from collections.abc import Mapping
 
-from controlplane.chosenbrokers import takers
-from controlplane.converger.backoff import delay_s
+from controlplane.cluster.external_brokers import expected_brokers
+from controlplane.cluster.healing_switches import heals
+from controlplane.cluster.views.rebalances import DAY, RebalanceView, spent_bytes
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.moves.diskroom import DISK_LIMIT_FRACTION
 from controlplane.converger.moves.pacing import paced
 from controlplane.converger.moves.placements import is_young
 from controlplane.converger.moves.rebalanceasking import asked_by_heat, asked_by_policy, rebalance_job_id
+from controlplane.converger.questions.chosen_receivers import takers
 from controlplane.converger.rolls.copying import hand_over, starting_now, stretch_of, throttle_effects
 from controlplane.converger.rolls.drainprogress import gone_for_good, held_up, kept_waiting, progress_of
 from controlplane.converger.verdict import (
@@ -29,10 +31,8 @@ from controlplane.converger.verdict import (
     record,
     wait,
 )
-from controlplane.externals import expected_brokers
-from controlplane.healingswitch import heals
 from controlplane.kafka.gates import Gate, may_move
-from controlplane.views.rebalances import DAY, RebalanceView, spent_bytes
+from controlplane.runtime.backoff import delay_s
 from events import facts
 from planner.anomalies.kinds import Kind
 from planner.drain.plan import DrainPlan, Move

@@ -6,27 +6,18 @@ never undone. A batch that waits for a broker that is not there is taken back: i
 
 from collections.abc import Sequence
 
-from controlplane.bandwidth import CLIENTS_KEEP, MIB, usable_bytes_per_s
+from controlplane.cluster.bandwidth import CLIENTS_KEEP, MIB, usable_bytes_per_s
+from controlplane.cluster.external_brokers import expected_brokers
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.stuck_moves import MovesView
+from controlplane.cluster.views.topics import ReplicationView
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.moves.placementwork import ground_of
 from controlplane.converger.rolls.copying import throttle_effects
 from controlplane.converger.topics.work import as_fact, as_move, topic_work
-from controlplane.converger.verdict import (
-    CancelMoves,
-    ClearThrottles,
-    Reassign,
-    Situation,
-    Verdict,
-    act,
-    record,
-    wait,
-)
-from controlplane.externals import expected_brokers
+from controlplane.converger.verdict import CancelMoves, ClearThrottles, Reassign, Situation, Verdict, act, record, wait
 from controlplane.kafka.gates import may_move
 from controlplane.kafka.throttle import ThrottlePlan, throttle_for
-from controlplane.view import ClusterView
-from controlplane.views.hungmoves import MovesView
-from controlplane.views.topics import ReplicationView
 from events import topic_facts as facts
 from events.ids import derived_id
 from planner.drain.plan import Move

@@ -7,12 +7,12 @@ does not serve needs a new VM first.
 
 from collections.abc import Sequence
 
-from controlplane.converger.backoff import delay_s
 from controlplane.converger.moves.batches import MoveBatch, Of
 from controlplane.converger.moves.deadends import detours
 from controlplane.converger.moves.deadtargets import dead_target, new_vm_for
 from controlplane.converger.topics.work import as_move
 from controlplane.converger.verdict import CancelMoves, Reassign, Situation, Verdict, act, record, wait
+from controlplane.runtime.backoff import delay_s
 from events import facts, topic_facts
 from planner.drain.residual import residual
 from planner.healing import Refusal

@@ -9,13 +9,13 @@ Never while a VM comes, goes or is handed over, and never in a cluster whose con
 from dataclasses import dataclass
 from datetime import timedelta
 
+from controlplane.cluster.external_brokers import is_shared
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.rolls.handovers import controller_gate, service_down
 from controlplane.converger.verdict import ReelectController, Situation, Verdict, act
-from controlplane.externals import is_shared
 from controlplane.kafka.gates import Gate, is_following
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
 from events import facts
 from planner.observed import KafkaSnapshot
 from planner.quantities import named

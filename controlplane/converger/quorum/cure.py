@@ -4,11 +4,11 @@ none before they are back. So what waits for metadata must not keep them waiting
 
 from collections.abc import Callable, Sequence
 
-from controlplane.converger.pausing import hold_on
+from controlplane.cluster.holds import hold_on
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.rolls.replacements import lost_controllers_step
 from controlplane.converger.verdict import Situation, Verdict
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
 
 Step = Callable[[Situation], Verdict | None]
 

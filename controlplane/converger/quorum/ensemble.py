@@ -6,11 +6,11 @@
 A broker that finds no id in ZooKeeper makes one up, so none is started before.
 """
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.quorum.protocol import target_of
 from controlplane.converger.rolls.births import founders, founders_wanted
 from controlplane.converger.verdict import FixClusterId, Situation, Verdict, act, record, wait
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
 from events import facts
 from events.ids import kafka_uuid
 

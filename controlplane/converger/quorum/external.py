@@ -8,13 +8,13 @@ Kafka asks less than is asked here: 4.1.1 raises the level while a voter is down
 and cannot go back (tests/kafka/test_live_static_quorum.py).
 """
 
+from controlplane.cluster.external_brokers import declared_external, expected_brokers, other_voters
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.verdict import RaiseFeature, Situation, Verdict, act, record, wait
-from controlplane.externals import declared_external, expected_brokers, other_voters
 from controlplane.kafka.features import KRAFT, METADATA, is_static, metadata_level_of
 from controlplane.kafka.gates import Gate, is_following, lags
 from controlplane.kafka.quorum import STEADY_S
-from controlplane.view import ClusterView
 from events import facts
 from events.spec.external import External
 from planner.observed import KafkaSnapshot

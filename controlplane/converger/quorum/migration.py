@@ -1,7 +1,8 @@
 """Leads a cluster from ZooKeeper to KRaft, and back while it can: one step at a time, each recorded before it is made.
 
-    migration.begun -> controllers are made -> migration.quorum_founded -> what `controlplane.zookeeper.migration` says
-    comes next: migration.service_started, .service_stopped, ... -> migration.ended
+    migration.begun -> controllers are made -> migration.quorum_founded -> what
+    `controlplane.kafka.zookeeper.migration` says comes next: migration.service_started, .service_stopped, ... ->
+    migration.ended
 
 Nothing else that is voluntary begins meanwhile; what is lost is mended first. A step is taken once everybody is back in
 sync after the one before, behind the gate of every restart, and under the restart lock while a broker leads.
@@ -9,6 +10,10 @@ sync after the one before, behind the gate of every restart, and under the resta
 
 from dataclasses import replace
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.migration import MigrationView
 from controlplane.converger.quorum.migrationlook import look, unproved
 from controlplane.converger.quorum.migrationwords import progress
 from controlplane.converger.quorum.protocol import target_of
@@ -29,12 +34,8 @@ from controlplane.converger.verdict import (
     wait,
 )
 from controlplane.converger.windows import closed_for
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.migration import MigrationView
-from controlplane.zookeeper import migration as steps
-from controlplane.zookeeper.migration import Blocked, Done, Knows, MigrationSeen, Start, Step, Stop
+from controlplane.kafka.zookeeper import migration as steps
+from controlplane.kafka.zookeeper.migration import Blocked, Done, Knows, MigrationSeen, Start, Step, Stop
 from events import facts
 from events.spec.releases import MIGRATES, metadata_level_of
 from planner.rollout.desired import desired_nodes

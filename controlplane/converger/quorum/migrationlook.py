@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from agent.wire import ServiceReport
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.migration import MigrationView
 from controlplane.converger.rolls.arrivals import controller_serves, service_report, start_id
 from controlplane.converger.verdict import Situation
-from controlplane.replacement import Phase
-from controlplane.views.instances import InstanceView
-from controlplane.views.migration import MigrationView
-from controlplane.zookeeper.migration import STATES, Knows, MigrationSeen
-from controlplane.zookeeper.registered import RegistrySeen
+from controlplane.kafka.zookeeper.migration import STATES, Knows, MigrationSeen
+from controlplane.kafka.zookeeper.registry import RegistrySeen
 from planner.observed import KafkaSnapshot
 
 _GONE = frozenset({Phase.RETIRING, Phase.FAILED})

@@ -1,8 +1,8 @@
 """A migration in words: where it stands, and how far it has come."""
 
+from controlplane.cluster.views.migration import MigrationView
 from controlplane.converger.verdict import Situation
-from controlplane.views.migration import MigrationView
-from controlplane.zookeeper.migration import Knows, MigrationSeen, phase_of
+from controlplane.kafka.zookeeper.migration import Knows, MigrationSeen, phase_of
 
 _WAYS = {"kraft": "migrating to KRaft", "zookeeper": "going back to ZooKeeper"}
 

@@ -7,9 +7,9 @@ format of 3.0 (KIP-724), so the roll that older guides ask for would change noth
 
 import re
 
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
 from events import facts
 from events.spec.model import KafkaClusterDocument
 from events.spec.releases import as_numbers, metadata_level_of

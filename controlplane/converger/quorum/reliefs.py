@@ -12,16 +12,16 @@ two for a second, not for as long as a VM takes to copy the metadata.
 
 from collections.abc import Callable, Sequence
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.places import place_of
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.controller_moves import elders, is_waiting
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.quorum.seats import thin_list
 from controlplane.converger.rolls.arrivals import has_reported
 from controlplane.converger.rolls.departures import request_retire
 from controlplane.converger.rolls.handovers import is_orphaned, stop_for
 from controlplane.converger.verdict import Situation, Verdict, wait
-from controlplane.places import place_of
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.reliefs import elders, is_waiting
 from events import facts
 from planner.rollout.diff import NodeChange
 from planner.rollout.passing import LEAST_TO_RELIEVE

@@ -3,16 +3,16 @@
 from collections.abc import Collection
 from dataclasses import replace
 
+from controlplane.cluster.bootstrap_controllers import known_to
+from controlplane.cluster.cohosted_zookeeper import stays, votes, voting_on
+from controlplane.cluster.lifecycle import ALIVE, Phase
+from controlplane.cluster.view import FIRST_CONTROLLER_ID, ClusterView
+from controlplane.cluster.views.controller_moves import is_waiting
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.members import member_of, members_of
 from controlplane.kafka.gates import Gate
 from controlplane.kafka.voters import Seat, Stranger, VoterStep, listed_enough, next_voter_change
-from controlplane.members import stays, votes, voting_on
-from controlplane.once import once
-from controlplane.quorumlists import known_to
-from controlplane.replacement import ALIVE, Phase
-from controlplane.view import FIRST_CONTROLLER_ID, ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.members import member_of, members_of
-from controlplane.views.reliefs import is_waiting
+from controlplane.runtime.once import once
 from planner.observed import KafkaSnapshot
 from planner.rollout.desired import desired_nodes
 from planner.rollout.passing import LEAST_TO_RELIEVE

@@ -11,15 +11,15 @@ already: so one start is enough for several VMs.
 
 from dataclasses import replace
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.quorum.seats import brokers_to_tell, members_to_leave, stranger_among, voter_change_due
 from controlplane.converger.quorum.voters import begin_voter_change
 from controlplane.converger.rolls.replacements import replacement_step
 from controlplane.converger.running.restartlock import lock_first
 from controlplane.converger.running.restartsafety import restart_safety
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
 from events import facts
 from events.spec.problems import counted
 

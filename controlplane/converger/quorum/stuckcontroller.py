@@ -2,12 +2,12 @@
 metadata ever ends. Its own agent finds it; whether another one can lead is known by the word of the others' agents.
 """
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.rolls.arrivals import service_report, start_id
 from controlplane.converger.verdict import Situation
 from controlplane.kafka.gates import Gate
 from controlplane.kafka.quorum import CAUGHT_UP_LAG
-from controlplane.replacement import Phase
-from controlplane.views.instances import InstanceView
 
 
 def stuck_controller_gate(situation: Situation, stuck: InstanceView) -> Gate:

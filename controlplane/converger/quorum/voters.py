@@ -11,6 +11,11 @@ What is to change, and whether it may now, says `controlplane.kafka.voters`.
 from collections.abc import Sequence
 
 from agent.wire import DIRECTORY_LOST
+from controlplane.cluster.cohosted_zookeeper import voting_on
+from controlplane.cluster.external_brokers import is_shared
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView, VoterChangeView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.quorum.seats import (
     address_of_seat,
     knowing_too_few,
@@ -20,13 +25,8 @@ from controlplane.converger.quorum.seats import (
 )
 from controlplane.converger.rolls.arrivals import quorum_port, service_report, start_id
 from controlplane.converger.verdict import AddVoter, RemoveVoter, Situation, Verdict, act, record, wait
-from controlplane.externals import is_shared
 from controlplane.kafka.gates import Gate, is_following
 from controlplane.kafka.voters import Seat, VoterStep, may_add, may_remove
-from controlplane.members import voting_on
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView, VoterChangeView
-from controlplane.views.instances import InstanceView
 from events import facts
 from events.ids import intent_id
 from planner.observed import KafkaSnapshot

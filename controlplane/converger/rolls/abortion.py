@@ -13,16 +13,16 @@ New nodes (a scale-up) stay: they replace nobody. Then the cluster is paused in 
 
 from collections.abc import Sequence
 
+from controlplane.cluster.external_brokers import expected_brokers
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.quorum.voters import dismiss_members
 from controlplane.converger.rolls.departures import request_retire
 from controlplane.converger.rolls.drainrequests import request_drain
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.externals import expected_brokers
 from controlplane.kafka.gates import broker_is_empty
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
 from events import facts
 from planner.observed import KafkaSnapshot
 

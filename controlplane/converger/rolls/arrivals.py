@@ -3,6 +3,12 @@
 from datetime import datetime
 
 from agent.wire import ServiceReport
+from controlplane.cluster.cohosted_zookeeper import voting_on
+from controlplane.cluster.external_brokers import is_shared
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.members import member_of, services_on
 from controlplane.converger.health.cure_evidence import start_progress
 from controlplane.converger.health.doubtedlosses import NOT_THERE, doubt_of, doubt_step, is_contradicted
 from controlplane.converger.observation import InventorySeen
@@ -12,14 +18,8 @@ from controlplane.converger.quorum.seats import stranger_among, voter_change_due
 from controlplane.converger.rolls.births import founders, founders_wanted, is_unfounded, lacks_founders
 from controlplane.converger.rolls.foresight import foreseen_drain, plan_job_id
 from controlplane.converger.verdict import ReadConsole, Situation, StartPlanning, Verdict, record, wait
-from controlplane.externals import is_shared
 from controlplane.kafka.gates import is_following
-from controlplane.members import voting_on
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.members import member_of, services_on
-from controlplane.zookeeper.migration import Knows
+from controlplane.kafka.zookeeper.migration import Knows
 from events import facts
 from events.ids import kafka_uuid
 

@@ -6,10 +6,10 @@
 The others wait for it meanwhile, and are not late: no agent is told of a service before. Pure.
 """
 
-from controlplane.externals import is_shared
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
+from controlplane.cluster.external_brokers import is_shared
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 
 
 def is_unfounded(view: ClusterView) -> bool:

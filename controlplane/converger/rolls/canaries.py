@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Iterable
 
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.rolls.arrivals import state_of
 from controlplane.converger.verdict import Situation
 from controlplane.kafka.gates import is_following
-from controlplane.views.instances import InstanceView
 from planner.observed import KafkaSnapshot
 
 

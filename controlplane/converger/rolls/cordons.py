@@ -15,12 +15,12 @@ Below 4.3 new topics may still land on a leaving broker: the drain goes another 
 
 from collections.abc import Collection
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.rolls.departures import linger_left_s
 from controlplane.converger.verdict import SetCordons, Situation, Verdict, act
 from controlplane.kafka.features import METADATA
-from controlplane.once import once
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
+from controlplane.runtime.once import once
 from planner.observed import KafkaSnapshot
 from planner.quantities import brokers_named
 

@@ -2,6 +2,12 @@
 
 from collections.abc import Sequence
 
+from controlplane.cluster.cohosted_zookeeper import voting_on
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.places import by_place
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.members import members_of
 from controlplane.converger.moves.deadends import in_the_way
 from controlplane.converger.quorum.seats import brokers_to_tell
 from controlplane.converger.quorum.voters import dismiss_members
@@ -11,12 +17,6 @@ from controlplane.converger.rolls.drainrequests import request_drain
 from controlplane.converger.verdict import Situation, Unregister, Verdict, act, record, wait
 from controlplane.kafka.gates import Gate, broker_is_empty, hosts_nothing, is_following, may_stop_broker
 from controlplane.kafka.voters import majority
-from controlplane.members import voting_on
-from controlplane.places import by_place
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.members import members_of
 from events import facts
 from events.ids import intent_id
 from planner.observed import KafkaSnapshot

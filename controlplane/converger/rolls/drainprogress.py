@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from controlplane.converger.moves.traffic import UNKNOWN, Traffic
+from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.converger.verdict import Situation
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.residual import Residual

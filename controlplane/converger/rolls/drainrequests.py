@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from controlplane.cluster.view import ClusterView, DrainView
 from controlplane.converger.verdict import Situation
-from controlplane.view import ClusterView, DrainView
 from events import facts
 from events.ids import derived_id
 from planner.drain.plan import Move

@@ -6,11 +6,12 @@ Nothing is remembered between ticks: which moves are done, running or overtaken 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from controlplane.converger.backoff import delay_s
+from controlplane.cluster.external_brokers import leaving_externals, named
+from controlplane.cluster.holds import hold_on
+from controlplane.cluster.view import ClusterView, DrainView
 from controlplane.converger.moves.deadends import counted_on, detours, in_the_way, in_the_way_of_drain
 from controlplane.converger.moves.diskroom import overfull_disk, untold_disks
 from controlplane.converger.moves.pacing import paced
-from controlplane.converger.pausing import hold_on
 from controlplane.converger.quorum.seats import wanted_nodes
 from controlplane.converger.rolls.copying import hand_over, starting_now, stretch_of, throttle_effects
 from controlplane.converger.rolls.drainprogress import (
@@ -38,9 +39,8 @@ from controlplane.converger.verdict import (
     record,
     wait,
 )
-from controlplane.externals import leaving_externals, named
 from controlplane.kafka.gates import broker_is_empty, may_move
-from controlplane.view import ClusterView, DrainView
+from controlplane.runtime.backoff import delay_s
 from events import facts
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.residual import Residual, residual

@@ -9,14 +9,14 @@ there; from then on the broker is cordoned (`cordons`).
 
 from collections.abc import Sequence
 
+from controlplane.cluster.external_brokers import expected_brokers
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.rolls.drainrequests import request_drain
 from controlplane.converger.rolls.handovers import is_to_be_replaced_first
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.externals import expected_brokers
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
 from events import facts
 from planner.observed import KafkaSnapshot
 

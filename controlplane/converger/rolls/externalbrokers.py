@@ -10,10 +10,7 @@ others, beside moving replicas off it, is to forget its registration once it has
 
 from datetime import timedelta
 
-from controlplane.converger.health.wholeness import cluster_is_whole
-from controlplane.converger.rolls.drainrequests import request_external_drain
-from controlplane.converger.verdict import Situation, Unregister, Verdict, act, record, wait
-from controlplane.externals import (
+from controlplane.cluster.external_brokers import (
     declared_external,
     expected_brokers,
     external_brokers,
@@ -21,8 +18,11 @@ from controlplane.externals import (
     named,
     other_voters,
 )
-from controlplane.view import ClusterView
-from controlplane.views.external import ExternalBrokerView
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.external import ExternalBrokerView
+from controlplane.converger.health.wholeness import cluster_is_whole
+from controlplane.converger.rolls.drainrequests import request_external_drain
+from controlplane.converger.verdict import Situation, Unregister, Verdict, act, record, wait
 from events import facts
 from events.spec.external import External
 from planner.observed import BrokerSeen, KafkaSnapshot

@@ -2,17 +2,17 @@
 
 import sys
 
+from controlplane.cluster.external_brokers import is_shared
+from controlplane.cluster.folds.images import awaits_image
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.moves.rebalanceasking import asked_by_scale_up
 from controlplane.converger.quorum.protocol import raise_step
 from controlplane.converger.quorum.seats import remembered, size_to_bring_back
 from controlplane.converger.verdict import RaiseFeature, Situation, Unregister, Verdict, act, record, wait
-from controlplane.externals import is_shared
-from controlplane.folds.images import awaits_image
 from controlplane.kafka.features import METADATA, Blocked, FeatureStep, metadata_level_of, next_feature_step
 from controlplane.kafka.gates import Gate, hosts_nothing
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
 from events import facts
 from planner.observed import KafkaSnapshot
 

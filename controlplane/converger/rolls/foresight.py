@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView, DrainView
-from controlplane.views.instances import InstanceView
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView, DrainView
+from controlplane.cluster.views.instances import InstanceView
 from events.ids import derived_id
 from planner.observed import BrokerSeen, KafkaSnapshot, LogDirSeen, LogDirsSeen
 

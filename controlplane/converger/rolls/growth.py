@@ -6,15 +6,15 @@ Nothing is stopped and nothing is moved, so no gate is asked: a disk that is ful
 Where a cloud cannot do it, the node's broker goes to a new VM with a new disk (`events.spec.storage_rules`).
 """
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.rolls.arrivals import service_report
 from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.once import once
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.intents import IntentView
+from controlplane.runtime.once import once
 from events import facts
 from events.ids import intent_id
 from planner.rollout.diff import Change, NodeChange

@@ -10,6 +10,12 @@ Controllers always go this way, brokers where the strategy is `reattach`. One no
 when the quorum has caught up, or every replica is back in its ISR. With three voters the swap runs on two.
 """
 
+from controlplane.cluster.external_brokers import expected_externals
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.quorum_config import is_told_to_stop
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.members import services_on
 from controlplane.converger.health.testimony import lost_directories, says_it_is_down, why_not_serving
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.quorum.seats import lacks_majority, must_leave_first, voter_change_due
@@ -19,13 +25,7 @@ from controlplane.converger.rolls.keptback import on_its_way
 from controlplane.converger.rolls.levels import heir_is_beyond_its_reach
 from controlplane.converger.unavailability import may_go_away
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.externals import expected_externals
 from controlplane.kafka.gates import Gate, falling_without, may_stop_broker, may_stop_controller
-from controlplane.quorumtold import is_told_to_stop
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.members import services_on
 from events import facts
 from events.ids import intent_id
 from planner.observed import KafkaSnapshot

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
+from controlplane.cluster.folds.images import image_in, image_in_force
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.folds.images import image_in, image_in_force
-from controlplane.images.catalogue import SECURITY
-from controlplane.view import ClusterView
+from controlplane.fleet.images.fold import SECURITY
 from events import facts
 from providers.base import Place
 

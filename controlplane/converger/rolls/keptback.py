@@ -9,17 +9,17 @@ told at once. Pure.
 from collections.abc import Container, Iterator
 from datetime import datetime, timedelta
 
+from controlplane.cluster.folds.orders import HOLDS_FOR
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.quorum_config import is_told_to_stop
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView, vm_of
+from controlplane.cluster.views.members import services_on
 from controlplane.converger.documents import is_doomed
 from controlplane.converger.rolls.arrivals import start_id
 from controlplane.converger.rolls.overtaken import LastReport, somebody_has_gone
 from controlplane.converger.verdict import Situation
-from controlplane.folds.orders import HOLDS_FOR
-from controlplane.quorumtold import is_told_to_stop
-from controlplane.replacement import Phase
-from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView, vm_of
-from controlplane.views.members import services_on
 
 _RUNS = frozenset({"running", "starting"})
 

@@ -7,15 +7,15 @@ asked -> gate -> told -> not heard within 30 s: kept back (`keptback`) -> heard 
 from dataclasses import replace
 from math import inf
 
+from controlplane.cluster.folds.orders import HOLDS_FOR
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.health.healing import healing_gate
 from controlplane.converger.rolls.departures import may_stop_empty
 from controlplane.converger.rolls.handovers import controller_gate, handover_step, others_are_whole, service_down
 from controlplane.converger.rolls.keptback import late_orders, on_its_way
 from controlplane.converger.rolls.replacements import replacement_step
 from controlplane.converger.verdict import Situation, Verdict, record
-from controlplane.folds.orders import HOLDS_FOR
 from controlplane.kafka.gates import Gate
-from controlplane.views.instances import InstanceView
 from events import facts
 from planner.observed import KafkaSnapshot
 

@@ -3,10 +3,10 @@ ZooKeeper mode the protocol its brokers run with."""
 
 from collections.abc import Mapping
 
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.quorum.protocol import PROTOCOL, brokers_after, knows_protocol
 from controlplane.converger.verdict import Situation, Verdict, wait
 from controlplane.kafka.features import METADATA, metadata_level_of
-from controlplane.views.instances import InstanceView
 from events.spec.releases import metadata_level_of as protocol_of
 from planner.rollout.order import Work
 

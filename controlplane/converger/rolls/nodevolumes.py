@@ -6,9 +6,9 @@ A volume is `<node>.<dir>.v<version>`; each is a log directory of the service.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from controlplane.folds.growth import size_of
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
+from controlplane.cluster.folds.growth import size_of
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from events import facts
 from events.ids import kafka_uuid
 from planner.rollout.desired import DesiredNode

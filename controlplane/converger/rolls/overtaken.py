@@ -9,11 +9,11 @@ has just fallen silent is unknown, not dead; the order waits for it all the same
 from collections.abc import Callable, Container
 from datetime import datetime, timedelta
 
-from controlplane.replacement import Phase
-from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.members import services_on
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.members import services_on
 
 LastReport = Callable[[str], ReportSeen | None]
 """The last report of an instance's agent, by its key; None where it never reported."""

@@ -6,8 +6,8 @@ thousand events a day.
 
 from datetime import timedelta
 
-from controlplane.converger.backoff import delay_s
 from controlplane.converger.verdict import Situation, Verdict, wait
+from controlplane.runtime.backoff import delay_s
 from events import facts
 
 AT_ONCE = 3

@@ -9,13 +9,13 @@ Who does not refuse what it was told is left alone: it joins with that, and is r
 
 from collections.abc import Mapping
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.rolls.refusals import refused_arrivals
 from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.converger.running.toldsettings import config_to_make, settings_to_make
 from controlplane.converger.verdict import Situation, Verdict, record
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
 from events import facts
 from planner.rollout.desired import DesiredNode, desired_nodes
 from planner.rollout.diff import Change

@@ -10,9 +10,9 @@ that are in force where those that are refused are new.
 
 from collections.abc import Mapping
 
+from controlplane.cluster.lifecycle import Phase
 from controlplane.converger.rolls.arrivals import refusal_of
 from controlplane.converger.verdict import Situation, Verdict, wait
-from controlplane.replacement import Phase
 from events.spec.problems import counted
 
 CONFIGURATION_REFUSED = "ConfigurationRefused"

@@ -3,7 +3,16 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from controlplane.admissions.evacuation import heirs_have_room, room_without
+from controlplane.cluster.cohosted_zookeeper import next_member_id
+from controlplane.cluster.folds.growth import size_of
+from controlplane.cluster.folds.images import outdated_image
+from controlplane.cluster.healing_switches import is_being_cured, why_not
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.places import place_of, place_to_stay_in, planned_place
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.members import member_of
+from controlplane.converger.questions.evacuation_room import heirs_have_room, room_without
 from controlplane.converger.quorum.protocol import old_protocol
 from controlplane.converger.quorum.reliefs import is_relieved, is_settled, relief_refused, to_relieve, without_relief
 from controlplane.converger.quorum.seats import id_for, thin_list
@@ -31,16 +40,7 @@ from controlplane.converger.rolls.succession import (
 from controlplane.converger.rolls.tagging import tags_to_make
 from controlplane.converger.running.toldsettings import config_to_make, needs_restart, settings_to_make
 from controlplane.converger.verdict import Situation, SurgeAsk, SurgeShare, Verdict, Wait, record, wait
-from controlplane.folds.growth import size_of
-from controlplane.folds.images import outdated_image
-from controlplane.healingswitch import is_being_cured, why_not
-from controlplane.members import next_member_id
-from controlplane.once import once
-from controlplane.places import place_of, place_to_stay_in, planned_place
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.members import member_of
+from controlplane.runtime.once import once
 from events import facts
 from events.ids import intent_id, kafka_uuid
 from planner.anomalies.kinds import Kind

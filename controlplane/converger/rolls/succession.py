@@ -3,16 +3,16 @@
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
+from controlplane.cluster.external_brokers import expected_brokers
+from controlplane.cluster.healing_switches import is_being_cured
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.moves.deadends import in_the_way
 from controlplane.converger.rolls.drainrequests import request_drain
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.externals import expected_brokers
-from controlplane.healingswitch import is_being_cured
 from controlplane.kafka.gates import Gate
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, Incumbent, NodeChange
 

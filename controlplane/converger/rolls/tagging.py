@@ -9,14 +9,14 @@ keeps a cluster alive waits for a bill. What is made anew is made with its tags 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
+from controlplane.cluster.folds.tagging import tags_on
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.jobs import JobSeen
+from controlplane.cluster.places import place_of
+from controlplane.cluster.views.costtags import CostTagsView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.folds.tagging import tags_on
-from controlplane.observed.jobs import JobSeen
-from controlplane.places import place_of
-from controlplane.replacement import Phase
-from controlplane.views.costtags import CostTagsView
-from controlplane.views.instances import InstanceView
-from controlplane.views.intents import IntentView
 from events import facts
 from events.ids import intent_id
 from providers.costtags import cost_tags, misfit

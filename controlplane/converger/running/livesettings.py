@@ -9,6 +9,10 @@ words, and a person decides. Nothing restarts, no VM is touched.
 
 from dataclasses import replace
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.running_settings import SettingStage
 from controlplane.converger.observation import SettingsObserved
 from controlplane.converger.rolls.canaries import out_of_sync
 from controlplane.converger.running.minisr import default_gate
@@ -18,10 +22,6 @@ from controlplane.converger.running.settingwords import NAMED, READ_BACK_S, word
 from controlplane.converger.running.settingwork import SettingWork, drift_work, is_between_steps, setting_work
 from controlplane.converger.unavailability import brokers_away
 from controlplane.converger.verdict import SetSettings, Situation, Verdict, record, wait
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.restarts import SettingStage
 from events import facts
 from events.ids import intent_id
 from events.spec.settings import DEFAULT_MIN_ISR, as_integer

@@ -10,11 +10,11 @@ nobody else.
 
 from collections.abc import Collection, Iterable
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.rolls.keptback import ON_ITS_WAY
 from controlplane.converger.running.settingwork import is_between_steps, rolls
 from controlplane.kafka.gates import Gate
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
 from planner.observed import KafkaSnapshot, PartitionSeen
 
 _WAITING = ("WaitsForStage", "WaitsForWindow")

@@ -9,12 +9,12 @@ alone, always.
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.health.registrations import is_told_astray
 from controlplane.converger.running.restartsafety import restart_safety
 from controlplane.converger.unavailability import brokers_away, most_away
 from controlplane.converger.verdict import Situation
 from controlplane.kafka.gates import falling_without_all
-from controlplane.views.instances import InstanceView
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import NodeChange
 

@@ -5,13 +5,13 @@ It is advice beside the gates, not instead of them. Losing it stops the next res
 Cures of what is ill do not wait for it.
 """
 
-from controlplane.converger.pausing import hold_on
+from controlplane.cluster.holds import hold_on
 from controlplane.converger.quorum.seats import brokers_to_tell
 from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.converger.stages import held_by_stage
 from controlplane.converger.verdict import ReleaseRestartLock, Situation, TakeRestartLock, Verdict, act, wait
 from controlplane.converger.windows import closed_for
-from controlplane.zookeeper.locks import may_begin
+from controlplane.kafka.zookeeper.locks import may_begin
 from planner.rollout.diff import Change
 
 

@@ -13,6 +13,12 @@ rack by rack, then the controllers, the quorum's leader last.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from controlplane.cluster.cohosted_zookeeper import named_service
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.members import service_on
+from controlplane.cluster.views.running_settings import RestartView, RollingRestartView
 from controlplane.converger.health.cure_evidence import start_progress
 from controlplane.converger.moves.deadtargets import new_vm_for
 from controlplane.converger.quorum.protocol import has_old_protocol, old_protocol
@@ -26,13 +32,7 @@ from controlplane.converger.running.restartlock import give_back, lock_first
 from controlplane.converger.running.restartsafety import restart_safety
 from controlplane.converger.running.toldsettings import all_told, needs_restart, where_silent
 from controlplane.converger.verdict import Situation, Verdict, record, wait
-from controlplane.members import named_service
-from controlplane.once import once
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.members import service_on
-from controlplane.views.restarts import RestartView, RollingRestartView
+from controlplane.runtime.once import once
 from events import facts
 from events.spec.problems import counted
 from planner.cure_table import RESTART_FAILED

@@ -10,13 +10,13 @@ begins (`upkeep`).
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.health.registrations import is_told_astray
 from controlplane.converger.health.wholeness import out_of_sync
 from controlplane.converger.rolls.handovers import broker_gate, controller_gate, service_down, sick_broker_gate
 from controlplane.converger.unavailability import may_go_away
 from controlplane.converger.verdict import Situation, Wait
 from controlplane.kafka.gates import Gate, below_min_isr, falling_without
-from controlplane.views.instances import InstanceView
 from planner.observed import KafkaSnapshot, PartitionSeen
 
 

@@ -3,7 +3,7 @@ Pure."""
 
 from collections.abc import Mapping
 
-from controlplane.view import ClusterView
+from controlplane.cluster.view import ClusterView
 from planner.rollout.live_step import LiveStep
 
 

@@ -10,14 +10,14 @@ all partitions it was in sync in before. Nothing is asked of the brokers while i
 
 from datetime import datetime
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.running_settings import SettingChangeView, SettingStage
 from controlplane.converger.observation import SettingsObserved
 from controlplane.converger.rolls.canaries import first_to_try, has_fallen, out_of_sync, trouble
 from controlplane.converger.running.settingwords import READ_BACK_S, words
 from controlplane.converger.running.settingwork import SettingWork, setting_work
 from controlplane.converger.verdict import SetSettings, Situation, Verdict, record, wait
-from controlplane.replacement import Phase
-from controlplane.views.instances import InstanceView
-from controlplane.views.restarts import SettingChangeView, SettingStage
 from events import facts
 from planner.observed import KafkaSnapshot
 from planner.rollout.canary_step import values_to_try

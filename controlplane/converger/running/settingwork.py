@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from controlplane.cluster.external_brokers import is_shared
+from controlplane.cluster.folds.settings import with_values
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.running_settings import SettingChangeView, SettingStage
 from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.converger.running.toldsettings import all_told, where_silent
-from controlplane.externals import is_shared
-from controlplane.folds.settings import with_values
-from controlplane.once import once
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.restarts import SettingChangeView, SettingStage
+from controlplane.runtime.once import once
 from events.spec.setting_synonyms import time_setting
 from planner.rollout.diff import Change
 from planner.rollout.setting_class import GUARDED, SettingClass, setting_class

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.restarts import SettingStage
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.running_settings import SettingStage
 from events.spec.model import KafkaClusterDocument
 from events.spec.settings import shape_defaults
 from planner.rollout.setting_class import GUARDED

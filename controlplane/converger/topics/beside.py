@@ -8,11 +8,11 @@ New replicas are placed on brokers that stay, never on one that is being emptied
 the topic waits for it. Nothing here makes a cluster `Blocked`: topics in trouble are told by `TopicsDegraded`.
 """
 
-from controlplane.converger.pausing import hold_on
+from controlplane.cluster.healing_switches import heals
+from controlplane.cluster.holds import hold_on
 from controlplane.converger.topics.work import TopicWork, topic_work
 from controlplane.converger.unavailability import brokers_away
 from controlplane.converger.verdict import ChangeTopics, Situation, Verdict, record
-from controlplane.healingswitch import heals
 from events import topic_facts as facts
 from events.ids import derived_id
 from events.topic_facts import TopicTrouble

@@ -7,11 +7,11 @@ Kedge to keep is never touched, one that is gone is not made again by itself, an
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.topics import TopicView
 from controlplane.converger.moves.diskroom import overfull_disk, untold_disks
 from controlplane.converger.running.minisr import fall_gate, rise_gate, told_to_stop
 from controlplane.kafka.gates import may_move
-from controlplane.view import ClusterView
-from controlplane.views.topics import TopicView
 from events.spec.setting_values import reads_alike
 from events.spec.settings import DEFAULT_MIN_ISR, as_integer
 from events.spec.topic_table import every_topic_key

@@ -20,7 +20,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from controlplane.agentbundle import ROOTS
+from controlplane.server.agent_bundle import ROOTS
 
 ROOT = Path(__file__).parents[3]
 TOOLS = ROOT / ".cache" / "release" / "bin"

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from controlplane.agentbundle import PROCESSORS
+from controlplane.server.agent_bundle import PROCESSORS
 from tests.tools.release.bill import ROOT, TOOLS, BillRefused, bill, write
 
 BILL = "sbom.cdx.json"
@@ -72,7 +72,7 @@ def packages(tree: Path, out: Path, committed_s: str) -> None:
 
 
 def _agents(tree: Path, out: Path, processors: Sequence[str]) -> None:
-    bundle = "import sys; from pathlib import Path; from controlplane.agentbundle import write_bundle"
+    bundle = "import sys; from pathlib import Path; from controlplane.server.agent_bundle import write_bundle"
     for processor in processors:
         _said(
             sys.executable,

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import datetime
 
-from controlplane.cluster import evolve
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
+from controlplane.cluster.fold import evolve
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from events import facts
 from events.codec import encode
 from events.envelope import Recorded

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from controlplane.view import ClusterView
-from controlplane.views.external import ExternalBrokerView, ExternalView
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.external import ExternalBrokerView, ExternalView
 from events import facts
 from tests.builders import BEFORE, a_view
 from tests.external_clusters import CLUSTER_ID

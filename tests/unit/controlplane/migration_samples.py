@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from controlplane.view import ClusterView
-from controlplane.views.migration import MigrationView
-from controlplane.zookeeper.migration import Knows
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.migration import MigrationView
+from controlplane.kafka.zookeeper.migration import Knows
 from events import facts
 from tests.builders import BEFORE, a_document, a_view, a_zookeeper_document
 

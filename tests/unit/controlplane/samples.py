@@ -4,17 +4,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from controlplane.replacement import Phase
-from controlplane.view import ChaosView, ClusterView, DrainView, EvacuationView, MovesView, VoterChangeView
-from controlplane.views.agents import AgentOrderView
-from controlplane.views.costtags import CostTagsView
-from controlplane.views.games import GameView, PlayedView
-from controlplane.views.healing import DemotionView
-from controlplane.views.instances import InstanceView
-from controlplane.views.intents import IntentView
-from controlplane.views.rebalances import RebalanceView
-from controlplane.views.resets import ResetView
-from controlplane.views.restarts import Before, RestartView, RollingRestartView, SettingChangeView, SettingStage
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ChaosView, ClusterView, DrainView, EvacuationView, MovesView, VoterChangeView
+from controlplane.cluster.views.agents import AgentOrderView
+from controlplane.cluster.views.costtags import CostTagsView
+from controlplane.cluster.views.game_days import GameView, PlayedView
+from controlplane.cluster.views.healing import DemotionView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.intents import IntentView
+from controlplane.cluster.views.offset_resets import ResetView
+from controlplane.cluster.views.rebalances import RebalanceView
+from controlplane.cluster.views.running_settings import (
+    Before,
+    RestartView,
+    RollingRestartView,
+    SettingChangeView,
+    SettingStage,
+)
 from events import anomaly_facts as anomalies, facts, proposal_facts as proposals
 from events.spec.conversion import to_data
 from tests.builders import BEFORE, a_document, a_planned, a_view, an_instance

@@ -2,8 +2,8 @@
 
 from types import MappingProxyType
 
-from controlplane.view import ClusterView
-from controlplane.views.topics import ReplicationView, TopicChangeView, TopicsView, TopicView
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.topics import ReplicationView, TopicChangeView, TopicsView, TopicView
 from events import topic_facts as facts
 from tests.builders import BEFORE, a_view
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from planner.rollout.desired import desired_nodes
 from tests.builders import a_document, a_view, a_volume, an_instance
 

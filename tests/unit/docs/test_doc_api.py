@@ -6,10 +6,10 @@ from typing import Any
 
 from typer.main import get_command
 
+from controlplane.api.apidocument import api_document
 from controlplane.cli.main import app
-from controlplane.portal.apidocument import api_document
+from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.portal.page_routes import PAGE_ROUTES
-from tests.unit.controlplane.portal.portal_house import House
 from tests.unit.docs.doc_pages import bare, table_headed, text
 
 PAGE = text("docs/api.md")

@@ -2,9 +2,9 @@
 
 import ast
 
-from controlplane.gitsync import problems
-from controlplane.gitsync.binding import GitBinding
-from controlplane.gitsync.child import Limits
+from controlplane.background.gitsync import problems
+from controlplane.background.gitsync.binding import GitBinding
+from controlplane.background.gitsync.child import Limits
 from tests.unit.docs.doc_pages import ROOT, bare, table_headed, text
 
 PAGE = text("docs/git.md")
@@ -37,13 +37,13 @@ def test_every_reason_is_explained_and_none_that_is_gone() -> None:
 def _reasons() -> set[str]:
     """First arguments of faults, those a message of git is sorted under, and the words of the board."""
     found = {"NoBinding"}
-    for file in sorted((ROOT / "controlplane" / "gitsync").glob("*.py")):
+    for file in sorted((ROOT / "controlplane" / "background" / "gitsync").glob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "SourceFault":
                 first = node.args[0]
                 found |= {first.value} if isinstance(first, ast.Constant) else set()
-    from controlplane import specsource
-    from controlplane.gitsync import board, gitfaults
+    from controlplane.background.gitsync import board, gitfaults
+    from controlplane.cluster import spec_source as specsource
 
     found |= gitfaults.REASONS
     found |= {specsource.NOT_DECLARED, specsource.SPEC_REFUSED, specsource.HISTORY_REWRITTEN}

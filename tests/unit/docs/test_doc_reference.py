@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from controlplane.converger.decide import IN_HAND, NEXT
-from controlplane.home import Home
-from controlplane.settings import Settings
+from controlplane.server.settings import Settings
+from controlplane.storage.home import Home
 from tests.unit.docs.doc_pages import ROOT, Block, bare, blocks, table_headed, text
 
 OPERATING = text("docs/operating.md")

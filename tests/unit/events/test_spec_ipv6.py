@@ -13,7 +13,8 @@ def test_a_pool_may_ask_for_it() -> None:
 
 
 def test_what_a_cloud_has_of_it_is_asked_by_who_knows_the_clouds() -> None:
-    """`local` has none, and a spec alone does not know that: see tests/unit/controlplane/test_ipv6_admission.py."""
+    """`local` has none, and a spec alone does not know that: see
+    tests/unit/controlplane/commands/test_ipv6_admission.py."""
     assert load({20: IPV6}).ok
     assert KINDS["KEDGE-SPEC-066"].severity == "error"
 

@@ -43,7 +43,7 @@ def test_the_page_has_every_problem_code() -> None:
 
 def test_every_problem_code_is_expected_by_a_test() -> None:
     # What only the server knows of is refused at its door.
-    asking = [*HERE.glob("test_spec_*.py"), *(HERE.parent / "controlplane").glob("test_*_admission.py")]
+    asking = [*HERE.glob("test_spec_*.py"), *(HERE.parent / "controlplane").rglob("test_*_admission.py")]
     texts = "".join(path.read_text() for path in asking)
     assert [code for code in KINDS if code not in texts] == []
 

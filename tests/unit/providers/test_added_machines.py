@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.bandwidth import nic_bytes_per_s
+from controlplane.cluster.bandwidth import nic_bytes_per_s
 from providers.addedmachines import add_machines_of
 from providers.catalogfile import sold_by
 from providers.catalogs import catalog

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.settings import SettingsRefused, load_settings
+from controlplane.server.settings import SettingsRefused, load_settings
 from providers.errors import ProviderNotMirrored, TerraformFailed
 from providers.tf.mirror import MirrorRefused, ProviderMirror, own_platform
 from providers.tf.modules import module_root, pinned_providers

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
-from controlplane.anomalies.windows import LakeWindows
+from controlplane.background.anomalies.windows import LakeWindows
 from planner.anomalies.cooling import Load
 from planner.anomalies.hot import FIGURES
 from planner.anomalies.slow import FLOORS_MS

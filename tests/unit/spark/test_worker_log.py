@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.redaction import redacted
+from controlplane.runtime.redaction import redacted
 from events.secrets import forget, remember
 from spark.frames import FrameBroken
 from spark.process import WorkerLaunch, WorkerProcess

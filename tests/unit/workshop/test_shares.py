@@ -47,7 +47,7 @@ def test_a_stages_time_is_shared_out_as_its_tests_took_it(tmp_path: Path) -> Non
 def test_a_test_whose_function_was_written_elsewhere_is_counted_where_pytest_found_it(tmp_path: Path) -> None:
     """The 238 that schemathesis makes of `test_api_fuzz` were nobody's: their report names a file of schemathesis."""
     report = tmp_path / "report.xml"
-    found = "tests.unit.controlplane.portal.test_api_fuzz"
+    found = "tests.unit.controlplane.api.test_api_fuzz"
     report.write_text(report_of({found: 2.0}, ".venv/lib/site-packages/schemathesis/generation/hypothesis/builder.py"))
     assert durations_by_area(report) == {"ways in": 2.0}
 

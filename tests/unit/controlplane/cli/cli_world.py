@@ -13,9 +13,9 @@ import httpx
 from pydantic import BaseModel
 from typer.testing import Result
 
+from controlplane.api.schemas import clusters as api
+from controlplane.api.trouble import why
 from controlplane.cli.surroundings import Surroundings
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.trouble import why
 from tests.unit.controlplane.cli.invoked import kedge
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

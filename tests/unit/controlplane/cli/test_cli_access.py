@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.cli import exits
-from controlplane.cli.kepttokens import token_for
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas.access import (
+from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas.access import (
     AuditCheckOut,
     AuditEntryOut,
     AuditOut,
@@ -18,6 +16,8 @@ from controlplane.portal.schemas.access import (
     TokenOut,
     WhoOut,
 )
+from controlplane.cli import exits
+from controlplane.cli.kepttokens import token_for
 from tests.unit.controlplane.cli.cli_world import START, World, problem
 
 REMOTE = "https://kedge.example.com:8444"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.portal.schemas import agents as api
+from controlplane.api.schemas import agents as api
 from tests.agent.upgraded import agent_archive
 from tests.unit.controlplane.cli.cli_world import START, World
 

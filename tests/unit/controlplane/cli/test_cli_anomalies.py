@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from controlplane.api.schemas import anomalies as anomaly_api, clusters as api
 from controlplane.cli import exits
-from controlplane.portal.schemas import anomalies as anomaly_api, clusters as api
 from tests.unit.controlplane.cli.cli_world import START, World
 
 SLOW = anomaly_api.AnomalyOut(

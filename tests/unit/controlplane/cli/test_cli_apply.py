@@ -6,8 +6,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from controlplane.api.schemas import clusters as api
 from controlplane.cli import exits
-from controlplane.portal.schemas import clusters as api
 from tests.unit.controlplane.cli.cli_world import (
     World,
     applied,

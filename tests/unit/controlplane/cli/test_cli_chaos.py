@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 
+from controlplane.api.schemas import chaos as chaos_api, clusters as api, games as game_api
 from controlplane.cli import exits
-from controlplane.portal.schemas import chaos as chaos_api, clusters as api, games as game_api
 from tests.unit.controlplane.cli.cli_world import World, detail
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.portal.answers.cost_text import cost_lines
-from controlplane.portal.schemas.costs import BillOut, CrossingOut, MoneyOut, PlanCostOut, SurgeCostOut
+from controlplane.api.presenters.cost_text import cost_lines
+from controlplane.api.schemas.costs import BillOut, CrossingOut, MoneyOut, PlanCostOut, SurgeCostOut
 from tests.unit.controlplane.cli.cli_world import World, plan_of, plans_of, snapshot
 
 

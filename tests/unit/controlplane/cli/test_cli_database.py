@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from controlplane.database.roles import RIGHTS, SECRETS
+from controlplane.server.database_roles import RIGHTS, SECRETS
 from tests.unit.controlplane.cli.cli_world import World
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.portal.trouble import why
+from controlplane.api.trouble import why
 from tests.unit.controlplane.cli.cli_world import World, condition, detail
 from tests.unit.docs.test_doc_conditions import condition_types
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from controlplane.api.schemas.doctor import DoctorOut, ExaminationOut, FindingOut
 from controlplane.cli import exits
-from controlplane.portal.schemas.doctor import DoctorOut, ExaminationOut, FindingOut
 from tests.unit.controlplane.cli.cli_world import START, URL, World, problem
 
 WRONG = FindingOut(what="aws/a/r: images", well=False, told="there is no ami-1", what_next="Correct aws.yaml.")

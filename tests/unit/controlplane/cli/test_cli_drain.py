@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from controlplane.api.schemas import clusters as api
 from controlplane.cli import exits
-from controlplane.portal.schemas import clusters as api
 from planner.drain.model.document import read_state
 from planner.drain.model.plan_document import read_plan
 from planner.drain.replay.judge import judge

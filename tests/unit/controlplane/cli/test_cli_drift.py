@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.portal.schemas import drift as api
+from controlplane.api.schemas import drift as api
 from tests.unit.controlplane.cli.cli_world import START, World
 
 SIZE = api.DriftedOut(

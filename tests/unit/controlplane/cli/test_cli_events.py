@@ -4,9 +4,9 @@ import json
 
 import httpx
 
+from controlplane.api.schemas import clusters as api
 from controlplane.cli import exits
 from controlplane.cli.verbs.events import PAGE
-from controlplane.portal.schemas import clusters as api
 from tests.unit.controlplane.cli.cli_world import World, detail, event, snapshot
 
 PATH = "/clusters/orders/events"

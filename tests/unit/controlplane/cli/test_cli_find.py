@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.portal.schemas.search import FoundOut, SearchOut
+from controlplane.api.schemas.search import FoundOut, SearchOut
 from tests.unit.controlplane.cli.cli_world import World
 
 HITS = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.portal.schemas import freezes as api
+from controlplane.api.schemas import freezes as api
 from tests.unit.controlplane.cli.cli_world import START, World
 
 SAID = api.FreezeSaidOut(id="freeze-3", sentence="freeze-3: orders is frozen until 2026-01-02 12:00 UTC")

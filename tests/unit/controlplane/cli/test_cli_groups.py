@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.portal.schemas import groups as group_api
+from controlplane.api.schemas import groups as group_api
 from tests.unit.controlplane.cli.cli_world import START, World, problem
 
 BILLING = group_api.GroupOut(

@@ -14,9 +14,9 @@ from rich.tree import Tree
 
 from controlplane.cli.output import as_json
 from controlplane.cli.terminal import console
+from tests.unit.controlplane.api.hostile_house import HOSTILE, MARK, hostile_house
+from tests.unit.controlplane.api.portal_house import TOKEN, House
 from tests.unit.controlplane.cli.cli_world import World
-from tests.unit.controlplane.portal.hostile_house import HOSTILE, MARK, hostile_house
-from tests.unit.controlplane.portal.portal_house import TOKEN, House
 
 OWN = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
 """What our own console writes: colours, and redrawing in place."""

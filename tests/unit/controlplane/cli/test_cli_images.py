@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.portal.schemas import images as api
+from controlplane.api.schemas import images as api
 from tests.unit.controlplane.cli.cli_world import START, World
 
 PUBLISHED = api.ImagePublishedOut(name="4.2.0-r3", sentence="4.2.0-r3 is published")

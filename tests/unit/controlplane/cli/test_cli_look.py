@@ -5,9 +5,9 @@ import json
 import httpx
 import pytest
 
+from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas.past import PastOut
 from controlplane.cli import exits
-from controlplane.portal.schemas import clusters as api
-from controlplane.portal.schemas.past import PastOut
 from tests.unit.controlplane.cli.cli_world import (
     START,
     World,

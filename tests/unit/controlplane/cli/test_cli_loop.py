@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from controlplane.api.schemas import loop as api
 from controlplane.cli import exits
-from controlplane.portal.schemas import loop as api
 from tests.unit.controlplane.cli.cli_world import START, World, problem, snapshot
 
 OWNER = "host-1:4711:ab"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from controlplane.api.presenters.machines import regions_out
+from controlplane.api.schemas.machines import MachinesOut
 from controlplane.cli import exits
-from controlplane.portal.answers.machines import regions_out
-from controlplane.portal.schemas.machines import MachinesOut
 from providers.pricebook import read_price_book
 from tests.unit.controlplane.cli.cli_world import START, URL, World, problem, snapshot
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from controlplane.api.schemas import clusters as api, moves as move_api
 from controlplane.cli import exits
-from controlplane.portal.schemas import clusters as api, moves as move_api
 from tests.unit.controlplane.cli.cli_world import World, detail, problem
 
 PLAN = "/clusters/orders/moves/plan"

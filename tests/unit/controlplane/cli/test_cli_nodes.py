@@ -2,8 +2,8 @@
 
 import pytest
 
+from controlplane.api.schemas import clusters as api, nodes as node_api
 from controlplane.cli import exits
-from controlplane.portal.schemas import clusters as api, nodes as node_api
 from tests.unit.controlplane.cli.cli_world import World, detail, problem
 
 

@@ -1,6 +1,6 @@
 """`kedge plan` says of a pool that moves where it goes, beside what it costs."""
 
-from controlplane.portal.answers.plan_text import plan_lines
+from controlplane.api.presenters.plan_text import plan_lines
 from tests.unit.controlplane.cli.cli_world import plan_of
 
 

@@ -4,8 +4,8 @@ import json
 from datetime import timedelta
 from typing import Any
 
+from controlplane.api.schemas import nodes as node_api
 from controlplane.cli import exits
-from controlplane.portal.schemas import nodes as node_api
 from tests.unit.controlplane.cli.cli_world import START, World
 
 STEP: dict[str, Any] = {"stages": [], "reason": "", "since": None, "change": "restart"}

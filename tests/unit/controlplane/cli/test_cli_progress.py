@@ -4,10 +4,10 @@ import io
 
 import pytest
 
+from controlplane.api.schemas import clusters as api
 from controlplane.cli.progress import RollProgress, batch_words, in_flight, news, track
 from controlplane.cli.status_tree import stage_in_hand
 from controlplane.cli.terminal import console
-from controlplane.portal.schemas import clusters as api
 from tests.unit.controlplane.cli.cli_world import FakeTime, detail, instance, rolling, step
 
 CONTROLLER = ["surge", "stop old", "hand over volume and address", "catch up", "retire old"]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.portal.schemas import proposals as api
+from controlplane.api.schemas import proposals as api
 from tests.unit.controlplane.cli.cli_world import START, World
-from tests.unit.controlplane.policies.test_policy_files import POLICY, with_test
+from tests.unit.controlplane.commands.policies.test_policy_files import POLICY, with_test
 from tests.unit.events.spec_texts import ORDERS
 
 

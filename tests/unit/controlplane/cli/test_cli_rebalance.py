@@ -2,9 +2,9 @@
 
 import pytest
 
+from controlplane.api.schemas import clusters as api
 from controlplane.cli import exits
 from controlplane.cli.progress import rebalance_words
-from controlplane.portal.schemas import clusters as api
 from tests.unit.controlplane.cli.cli_world import World, detail, problem, snapshot
 from tests.unit.controlplane.cli.test_cli_moves_order import planned
 

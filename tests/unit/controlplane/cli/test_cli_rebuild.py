@@ -10,9 +10,9 @@ from typer.testing import Result
 
 from agent.wire import BootData
 from controlplane.converger.documents import document_for
-from controlplane.database.migrate import upgrade
-from controlplane.home import Home
-from controlplane.leaderlock import LeaderLock
+from controlplane.runtime.process_lock import LeaderLock
+from controlplane.storage.home import Home
+from controlplane.storage.migrate import upgrade
 from events.engine import build_engine
 from events.envelope import NewEvent, Origin
 from events.sqlstore import SqlEventStore
@@ -20,7 +20,7 @@ from providers import tags
 from providers.local.record import write_record
 from tests.builders import a_spec
 from tests.unit.controlplane.cli.invoked import kedge
-from tests.unit.controlplane.rebuild.rebuild_evidence import UID, what_ran
+from tests.unit.controlplane.server.rebuild.rebuild_evidence import UID, what_ran
 
 
 @pytest.fixture

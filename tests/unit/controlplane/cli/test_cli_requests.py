@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.portal.schemas.sources import PullRequestOut
-from controlplane.portal.schemas.specrequests import SpecRequestOut
+from controlplane.api.schemas.sources import PullRequestOut
+from controlplane.api.schemas.specrequests import SpecRequestOut
 from tests.unit.controlplane.cli.cli_world import World, problem, spec_problem
 
 PATH = "/pull-requests"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from controlplane.api.schemas import looks as look_api, resets as reset_api
 from controlplane.cli import exits
-from controlplane.portal.schemas import looks as look_api, resets as reset_api
 from tests.unit.controlplane.cli.cli_world import START, World
 
 CHANGE = reset_api.OffsetChangeOut(topic="clicks", partition=0, before=7, after=0, first=0, end=10, again=7, skipped=0)

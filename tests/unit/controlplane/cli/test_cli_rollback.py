@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.portal.schemas.rollbacks import RollbackOut
-from controlplane.portal.schemas.sources import PullRequestOut
+from controlplane.api.schemas.rollbacks import RollbackOut
+from controlplane.api.schemas.sources import PullRequestOut
 from tests.unit.controlplane.cli.cli_world import World, problem, spec_problem
 
 PATH = "/clusters/orders/rollback"

@@ -6,10 +6,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from controlplane.api.schemas import clusters as api
 from controlplane.cli import exits
-from controlplane.database.backup import backup as backup_to
-from controlplane.database.migrate import upgrade
-from controlplane.portal.schemas import clusters as api
+from controlplane.storage.backup import backup as backup_to
+from controlplane.storage.migrate import upgrade
 from events.engine import build_engine
 from events.envelope import NewEvent, Origin
 from events.sqlstore import SqlEventStore

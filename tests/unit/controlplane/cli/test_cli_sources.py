@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from controlplane.portal.schemas import clusters as api
+from controlplane.api.schemas import clusters as api
 from tests.unit.controlplane.cli.cli_world import START, World, condition, detail, problem, spec_problem
 
 COMMIT = "4f2a91c07be3d6a85b1f0e9c2d7a6b58c1e3f490"

@@ -23,5 +23,5 @@ def test_a_command_loads_nothing_of_what_only_a_server_needs() -> None:
     loaded = set(done.stdout.split())
     assert "controlplane.cli.client" in loaded
     assert sorted(loaded & SLOW) == []
-    inside = ("controlplane.commands", "controlplane.converger", "events.facts", "planner.drain")
+    inside = ("controlplane.cluster.commands", "controlplane.converger", "events.facts", "planner.drain")
     assert sorted(name for name in loaded if name.startswith(inside)) == []

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from controlplane.api.schemas import clusters as api
 from controlplane.cli import exits
 from controlplane.cli.amounts import rate_in, size_in
 from controlplane.cli.errors import CliError
 from controlplane.cli.state_export import Wanted, observed
-from controlplane.portal.schemas import clusters as api
 from planner.drain.model.capacity import Capacity, GivenCapacity, Origin, Source
 from planner.drain.model.document import read_state
 from tests.builders import a_partition, a_snapshot

@@ -8,7 +8,7 @@ import pytest
 from rich.text import Text
 
 from controlplane.cli.terminal import UNBOUNDED, can_animate, console, wants_colour
-from controlplane.foreigntext import on_terminal, shell_word
+from controlplane.runtime.untrusted_text import on_terminal, shell_word
 
 YES, NO = {"FORCE_COLOR": "1"}, {"NO_COLOR": "1"}
 

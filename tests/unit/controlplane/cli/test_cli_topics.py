@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.portal.schemas import clusters as api, topics as topic_api
-from controlplane.portal.schemas.rollbacks import TopicDeclarationOut, TopicDeclarationsOut
+from controlplane.api.schemas import clusters as api, topics as topic_api
+from controlplane.api.schemas.rollbacks import TopicDeclarationOut, TopicDeclarationsOut
 from tests.unit.controlplane.cli.cli_world import START, World
 
 DECLARED = topic_api.DeclaredTopicOut(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from controlplane.api.schemas import clusters as api
 from controlplane.cli.waiting import (
     ConditionIs,
     Converged,
@@ -15,7 +16,6 @@ from controlplane.cli.waiting import (
     message_of,
     next_command,
 )
-from controlplane.portal.schemas import clusters as api
 from tests.unit.controlplane.cli.cli_world import condition, detail, instance, rolling
 
 WANTED = Converged(2, "u1")

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from controlplane.api.schemas.clusters import EventOut
 from controlplane.cli.demo.certificates import certificate_line
 from controlplane.cli.demo.report import Replaced, planned, replaced, roll
-from controlplane.portal.schemas.clusters import EventOut
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 CERTIFICATE = {

@@ -6,11 +6,11 @@ from io import StringIO
 import pytest
 from rich.console import Console, RenderableType
 
+from controlplane.api.presenters.quorum import quorum_out
+from controlplane.api.schemas.quorum import QuorumOut
 from controlplane.cli.quorum_view import quorum_section
-from controlplane.portal.answers.quorum import quorum_out
-from controlplane.portal.schemas.quorum import QuorumOut
-from controlplane.replacement import Phase
-from controlplane.view import VoterChangeView
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import VoterChangeView
 from events import facts
 from planner.observed import QuorumSeen, VoterSeen
 from tests.builders import BEFORE, a_snapshot, a_view, an_instance

@@ -2,12 +2,10 @@
 
 from typing import Any
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import DrainView
 from controlplane.converger.rolls.drains import drain_step
-from controlplane.converger.verdict import (
-    Verdict,
-)
-from controlplane.replacement import Phase
-from controlplane.view import DrainView
+from controlplane.converger.verdict import Verdict
 from planner.drain.plan import DrainPlan
 from planner.observed import PartitionSeen, ThrottlesSeen
 from tests.builders import (

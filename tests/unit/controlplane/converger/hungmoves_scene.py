@@ -3,11 +3,9 @@
 from datetime import timedelta
 from typing import Any
 
+from controlplane.cluster.views.migration import MigrationView
 from controlplane.converger.health.curebudget import FleetCures
-from controlplane.converger.verdict import (
-    Situation,
-)
-from controlplane.views.migration import MigrationView
+from controlplane.converger.verdict import Situation
 from planner.observed import PartitionSeen, QuorumSeen, VoterSeen
 from planner.pulse import Pulse, felt
 from tests.builders import (

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.decide import decide
 from controlplane.converger.rolls.abortion import abortion_step
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
 from events import facts
 from planner.observed import LogDirsSeen
 from tests.builders import (

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.rolls.arrivals import arrival_step, founding_step, loss_step, start_id
 from controlplane.converger.verdict import ReadConsole
-from controlplane.replacement import Phase
-from controlplane.views.instances import InstanceView
 from events import facts
 from planner.observed import QuorumSeen, VoterSeen
 from tests.builders import (

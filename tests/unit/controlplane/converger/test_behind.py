@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from controlplane.converger.health.behind import BehindWatch
+from controlplane.cluster.observed.replica_lag import BehindWatch
 from events.ids import ClusterUid
 from planner.observed import TopicPartition
 from tests.builders import NOW, a_partition, a_snapshot

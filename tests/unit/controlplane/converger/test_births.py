@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from controlplane.cluster import evolve
+from controlplane.cluster.fold import evolve
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.quorum_config import quorum_told
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.decide import decide
 from controlplane.converger.rolls.arrivals import arrival_step, founding_step
 from controlplane.converger.rolls.births import lacks_founders
 from controlplane.converger.rolls.departures import departure_step
-from controlplane.quorumtold import quorum_told
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
 from events import facts
 from events.codec import encode
 from events.envelope import Recorded

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.observed.health import WELL, HealthSeen
+from controlplane.cluster.view import ReplaceView
+from controlplane.cluster.views.chaos import ChaosView
+from controlplane.cluster.views.healing import SwitchView
+from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.converger.decide import decide
 from controlplane.converger.health.brokendown import broken_ailments, broker_away, exits_of
 from controlplane.converger.health.clients import STEADY, UNSEEN, HealthWatch
 from controlplane.converger.health.healing import healing_step, health_of
-from controlplane.converger.health.seen import WELL, HealthSeen
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.verdict import Situation
-from controlplane.replacement import Phase
-from controlplane.reports import ReportSeen
-from controlplane.view import ReplaceView
-from controlplane.views.chaos import ChaosView
-from controlplane.views.healing import SwitchView
-from controlplane.views.restarts import Before, RestartView
 from events import facts
 from planner.breakdown import Absence
 from planner.healing import Cure, PastCure

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from agent.wire import ProgressReport
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.health.cure_evidence import evidence_of
 from controlplane.converger.health.healing import healing_left_step, healing_step
@@ -14,9 +17,6 @@ from controlplane.converger.moves.deadtargets import new_vm_for
 from controlplane.converger.rolls.arrivals import arrival_step
 from controlplane.converger.running.restarts import restart_in_hand_step
 from controlplane.converger.verdict import Situation, Verdict
-from controlplane.replacement import Phase
-from controlplane.views.instances import InstanceView
-from controlplane.views.restarts import Before, RestartView
 from events import facts
 from planner.cure_table import RESTART_FAILED, TARGET_DEAD
 from planner.healing import Refusal

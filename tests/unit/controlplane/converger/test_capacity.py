@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from controlplane.bandwidth import ASSUMED_BYTES_PER_S, nic_bytes_per_s, usable_bytes_per_s
-from controlplane.cluster import evolve
-from controlplane.clusterstate import catalogue_capacity
+from controlplane.cluster.bandwidth import ASSUMED_BYTES_PER_S, nic_bytes_per_s, usable_bytes_per_s
+from controlplane.cluster.fold import evolve
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.planner_state import catalogue_capacity
+from controlplane.cluster.view import ClusterView, DrainView
+from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.act import drain_request
 from controlplane.converger.clouds.capacity import fallen_back
 from controlplane.converger.clouds.intents import intent_step
 from controlplane.converger.conditions.changes import FALLBACK, TWINS, condition_changes
 from controlplane.converger.verdict import Verdict
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView, DrainView
-from controlplane.views.intents import IntentView
 from events import facts
 from events.codec import encode
 from events.envelope import Recorded

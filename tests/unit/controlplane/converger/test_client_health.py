@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.health import WELL, HealthSeen
+from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.conditions.isr import GRACE as ISR_GRACE, at_min_isr
 from controlplane.converger.health.clients import HealthWatch
 from controlplane.converger.health.registrations import GRACE, registration_wrong
-from controlplane.converger.health.seen import WELL, HealthSeen
 from controlplane.converger.verdict import Situation, Verdict
-from controlplane.replacement import Phase
-from controlplane.views.restarts import Before, RestartView
 from planner.observed import BrokerSeen, KafkaSnapshot, TopicPartition
 from tests.builders import BEFORE, NOW, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
 

@@ -3,10 +3,10 @@
 import json
 from datetime import UTC, datetime
 
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.clouds.consoles import CONSOLE, keep_console, without_secrets
-from controlplane.database.latest import MemoryLatestStore, Observation, Subject
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
+from controlplane.storage.latest_values import MemoryLatestStore, Observation, Subject
 from events.ids import ClusterUid
 from providers.console import LAST_BYTES
 from providers.errors import CloudUnavailable

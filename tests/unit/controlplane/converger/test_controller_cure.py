@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.quorum.controllercure import (
     STANDS,
     OtherController,
@@ -15,8 +17,6 @@ from controlplane.converger.quorum.controllercure import (
     reelection_due,
 )
 from controlplane.converger.verdict import ReelectController, Situation
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
 from events import facts
 from planner.observed import KafkaSnapshot, QuorumSeen, VoterSeen
 from tests.builders import BEFORE, NOW, a_situation, a_snapshot, a_view, an_instance

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 from agent.wire import PreemptionReport
+from controlplane.cluster.observed.agent_reports import keep_report
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.loop import Converger, new_events
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.ports import Ports
-from controlplane.database.jobs import MemoryJobStore
-from controlplane.database.latest import MemoryLatestStore
-from controlplane.database.plans import MemoryPlanStore
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.leadership import LostLeadership
-from controlplane.reports import keep_report
-from controlplane.streams import FREEZES, cluster_stream
-from controlplane.view import ClusterView
+from controlplane.storage.job_store import MemoryJobStore
+from controlplane.storage.latest_values import MemoryLatestStore
+from controlplane.storage.lease import LostLeadership
+from controlplane.storage.plan_store import MemoryPlanStore
+from controlplane.storage.streams import FREEZES, cluster_stream
 from events import facts
 from events.codec import decode, encode
 from events.envelope import NewEvent, Origin, Recorded

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.leadership import LostLeadership
+from controlplane.storage.lease import LostLeadership
 from tests.unit.controlplane.converger.test_converger_fleet import GOOD, Fleet
 
 

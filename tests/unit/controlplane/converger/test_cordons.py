@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView, EvacuationView
 from controlplane.converger.rolls.cordons import CORDON_LEVEL, brokers_to_cordon, cordon_step
 from controlplane.converger.verdict import SetCordons
 from controlplane.kafka.features import METADATA
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView, EvacuationView
 from planner.observed import FeatureSeen, KafkaSnapshot
 from tests.builders import BEFORE, NODES, NOW, a_partition, a_situation, a_snapshot, a_view, an_instance
 

@@ -5,14 +5,14 @@ from datetime import timedelta
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger.moves.deadends import detours, in_the_way
 from controlplane.converger.rolls.drains import drain_step
 from controlplane.converger.rolls.replacements import replacement_step
 from controlplane.converger.rolls.succession import drain_lost, superseded
 from controlplane.converger.verdict import CancelMoves, Reassign, Situation
-from controlplane.replacement import Phase
-from controlplane.views.instances import InstanceView
-from controlplane.views.restarts import ReplaceView
 from events import facts
 from planner.healing import Cure, PastCure
 from planner.observed import PartitionSeen, TopicPartition

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.deletion import STOP_WITHIN_S, deletion_step
 from controlplane.converger.rolls.abortion import abortion_step, revertible
 from controlplane.converger.verdict import Verdict
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
 from events import facts
 from events.ids import intent_id
 from planner.observed import LogDirsSeen

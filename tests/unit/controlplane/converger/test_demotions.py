@@ -3,13 +3,13 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from controlplane.cluster.folds.anomalies import RULES
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.conditions.anomalies import demotions_told, healing_off_told
 from controlplane.converger.decide import decide
 from controlplane.converger.health.demotions import demotion_step
-from controlplane.converger.inhand import has_work
 from controlplane.converger.verdict import ElectPreferred, Reassign
-from controlplane.folds.anomalies import RULES
-from controlplane.view import ClusterView
 from events import facts
 from planner.observed import PartitionSeen
 from tests.builders import NOW, a_partition, a_situation, a_snapshot, a_view

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.rolls.departures import departure_step
 from controlplane.converger.verdict import Unregister, Verdict
-from controlplane.replacement import Phase
-from controlplane.views.instances import InstanceView
 from events import facts
 from planner.observed import KafkaSnapshot
 from tests.builders import BEFORE, NOW, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance

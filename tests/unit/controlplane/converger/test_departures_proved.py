@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from agent.wire import ServiceReport
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.rolls.departures import departure_step, linger_left_s, request_retire
 from controlplane.converger.verdict import Unregister, Verdict
-from controlplane.replacement import Phase
-from controlplane.reports import ReportSeen
-from controlplane.views.instances import InstanceView
 from events import facts
 from events.ids import intent_id
 from planner.observed import VoterSeen

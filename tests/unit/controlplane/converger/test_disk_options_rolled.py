@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.decide import decide
 from controlplane.converger.rolls.nodevolumes import disks_are_as_wanted
 from controlplane.converger.rolls.replacements import pending_changes
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.intents import IntentView
 from events import facts
 from events.instance_facts import PlannedDisk
 from events.spec.model import KafkaClusterDocument

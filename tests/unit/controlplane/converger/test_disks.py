@@ -1,7 +1,7 @@
 """How full disks are: the smaller of what Kafka and what the agent says."""
 
 from agent.wire import LogDirReport
-from controlplane.converger.moves.disks import with_volume_sizes
+from controlplane.cluster.observed.disks import with_volume_sizes
 from planner.observed import LogDirSeen, LogDirsSeen
 from tests.builders import a_report, a_snapshot, a_view, an_instance
 

@@ -5,17 +5,17 @@ from datetime import datetime
 from typing import NoReturn
 
 from agent.wire import LogDirReport
+from controlplane.cluster.observed.agent_reports import keep_report
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.observe import Observer
-from controlplane.reports import keep_report
-from controlplane.split.sight import KafkaSight
-from controlplane.view import ClusterView
+from controlplane.server.split.sight import KafkaSight
 from events import facts
 from planner.observed import KafkaSnapshot
 from providers.errors import CloudUnavailable
 from tests.builders import a_report
 from tests.fakes.kafka import FakeKafka
-from tests.unit.controlplane.portal.portal_house import House, _ports, brokers_as_declared
-from tests.unit.controlplane.split.test_kafka_sight import Now
+from tests.unit.controlplane.api.portal_house import House, _ports, brokers_as_declared
+from tests.unit.controlplane.server.split.test_kafka_sight import Now
 
 GIB = 1024**3
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.wire import DIRECTORY_LOST
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger.decide import decide
 from controlplane.converger.rolls.handovers import handover_step, sick_broker_gate
 from controlplane.converger.rolls.replacements import replacement_step
 from controlplane.converger.verdict import Situation, Verdict
-from controlplane.replacement import Phase
-from controlplane.views.instances import InstanceView
-from controlplane.views.restarts import ReplaceView
 from events import facts
 from tests.builders import BEFORE, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
 

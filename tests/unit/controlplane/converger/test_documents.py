@@ -3,8 +3,8 @@
 import pytest
 
 from agent.wire import Document
+from controlplane.cluster.lifecycle import Phase
 from controlplane.converger.documents import document_for
-from controlplane.replacement import Phase
 from events import facts
 from tests.builders import BEFORE, a_document, a_view, an_instance
 

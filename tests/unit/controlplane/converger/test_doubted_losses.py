@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.cluster import evolve
+from controlplane.cluster.fold import evolve
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.decide import decide
 from controlplane.converger.rolls.arrivals import loss_step
-from controlplane.view import ClusterView
 from events import facts
 from events.codec import encode
 from events.envelope import Recorded

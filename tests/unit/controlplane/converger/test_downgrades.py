@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.quorum.protocol import brokers_after, goes_back, knows_protocol
 from controlplane.converger.rolls.replacements import replacement_step
 from controlplane.converger.verdict import Verdict
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
 from events import facts
 from tests.builders import BEFORE, NODES, a_situation, a_snapshot, a_view, a_zookeeper_document, an_instance
 

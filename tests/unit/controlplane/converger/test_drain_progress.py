@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from controlplane.converger.moves.traffic import Traffic
+from controlplane.cluster.observed.traffic import Traffic
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.rolls.drainprogress import Progress, gone_for_good, held_up, kept_waiting, progress_of
-from controlplane.views.instances import InstanceView
 from planner.drain.residual import residual
 from planner.observed import KafkaSnapshot, LogDirsSeen, PartitionSeen, TopicPartition
 from tests.builders import NOW, a_move, a_partition, a_plan, a_situation, a_snapshot, a_view, an_instance

@@ -2,13 +2,7 @@
 
 from dataclasses import replace
 
-from controlplane.converger.verdict import (
-    ClearThrottles,
-    ElectPreferred,
-    PreferLogDirs,
-    Reassign,
-    SetThrottle,
-)
+from controlplane.converger.verdict import ClearThrottles, ElectPreferred, PreferLogDirs, Reassign, SetThrottle
 from planner.observed import ThrottlesSeen, TopicPartition
 from tests.builders import (
     a_document,

@@ -6,20 +6,13 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.jobs import JobSeen
+from controlplane.cluster.view import DrainView
+from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger.rolls.drains import MAX_ROUNDS, drain_step
 from controlplane.converger.rolls.foresight import plan_job_id
-from controlplane.converger.verdict import (
-    CancelMoves,
-    ClearThrottles,
-    Reassign,
-    SetThrottle,
-    StartPlanning,
-    Verdict,
-)
-from controlplane.observed.jobs import JobSeen
-from controlplane.replacement import Phase
-from controlplane.view import DrainView
-from controlplane.views.restarts import ReplaceView
+from controlplane.converger.verdict import CancelMoves, ClearThrottles, Reassign, SetThrottle, StartPlanning, Verdict
 from events import facts
 from planner.drain.plan import Deferred
 from planner.observed import FailedDirsSeen, KafkaSnapshot, LogDirsSeen, PartitionSeen, ThrottlesSeen, TopicPartition

@@ -1,11 +1,11 @@
 """`CloudDrift` says what was changed by hand; without a good audit nothing is said."""
 
+from controlplane.cluster.observed.cloud_drift import AuditNoted, network_label
+from controlplane.cluster.places import places_of
+from controlplane.cluster.view import ConditionView
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.conditions.drift import NETWORK_DRIFT, drift_told, network_drift_told
 from controlplane.converger.verdict import Situation, Verdict
-from controlplane.drift.record import AuditNoted, network_label
-from controlplane.places import places_of
-from controlplane.view import ConditionView
 from providers.audits import Drift
 from tests.builders import BEFORE, NOW, a_situation, a_view
 

@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.traffic import Traffic
+from controlplane.cluster.views.intents import IntentView
+from controlplane.cluster.views.rebalances import RebalanceView
 from controlplane.converger.act import carry_out
-from controlplane.converger.moves.traffic import Traffic
 from controlplane.converger.ports import Ports
 from controlplane.converger.verdict import (
     AddVoter,
@@ -36,10 +39,7 @@ from controlplane.converger.verdict import (
 )
 from controlplane.kafka.errors import KafkaRefused
 from controlplane.kafka.throttle import ThrottlePlan
-from controlplane.leadership import LostLeadership
-from controlplane.replacement import Phase
-from controlplane.views.intents import IntentView
-from controlplane.views.rebalances import RebalanceView
+from controlplane.storage.lease import LostLeadership
 from events.ids import Epoch
 from planner.observed import TopicPartition
 from planner.rollout.live_step import LiveStep

@@ -6,16 +6,13 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.observed.moves import Elections, MoveWatch
+from controlplane.cluster.view import MovesView
 from controlplane.converger.conditions.hungmoves import elections_fail
 from controlplane.converger.moves.elections import election_step
-from controlplane.converger.moves.watch import Elections, MoveWatch
 from controlplane.converger.upkeep import upkeep_step
-from controlplane.converger.verdict import (
-    Allowance,
-    Situation,
-)
-from controlplane.database.latest import MemoryLatestStore
-from controlplane.view import MovesView
+from controlplane.converger.verdict import Allowance, Situation
+from controlplane.storage.latest_values import MemoryLatestStore
 from events import facts
 from events.ids import ClusterUid
 from planner.hungmoves import Diagnosis, MoveCure, PastMoveCure

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.holds import hold_on
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView, ConditionView
+from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.decide import decide
 from controlplane.converger.deletion import STOP_WITHIN_S, deletion_step
 from controlplane.converger.health.wholeness import cluster_is_whole
-from controlplane.converger.pausing import hold_on
 from controlplane.converger.rolls.finalisation import finalisation_step
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import (
@@ -22,9 +25,6 @@ from controlplane.converger.verdict import (
     Verdict,
     Wait,
 )
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView, ConditionView
-from controlplane.views.intents import IntentView
 from events import facts
 from planner.observed import FeatureSeen, ThrottlesSeen, TopicPartition
 from tests.builders import BEFORE, NOW, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.inhand import has_work
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.throttle_cap import cap_mib_per_s, lowered
+from controlplane.cluster.view import ClusterView, EvacuationView
+from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.rolls.drainrequests import request_drain
 from controlplane.converger.rolls.drains import drain_step
 from controlplane.converger.rolls.evacuations import evacuation_step
 from controlplane.converger.rolls.foresight import foreseen_drain
 from controlplane.converger.verdict import Allowance, Verdict
-from controlplane.movecap import cap_mib_per_s, lowered
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView, EvacuationView
 from events import facts
 from tests.builders import (
     BEFORE,

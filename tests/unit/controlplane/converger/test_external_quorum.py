@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.external import ExternalBrokerView, ExternalView
+from controlplane.commands.previews.external import NO_WAY_BACK
+from controlplane.commands.previews.plan import preview
 from controlplane.converger.decide import decide
 from controlplane.converger.quorum.external import why_it_stays_static
 from controlplane.converger.verdict import RaiseFeature, Situation, Verdict
 from controlplane.converger.windows import WINDOW
 from controlplane.kafka.features import KRAFT, METADATA
-from controlplane.previews.external import NO_WAY_BACK
-from controlplane.previews.plan import preview
-from controlplane.view import ClusterView
-from controlplane.views.external import ExternalBrokerView, ExternalView
 from events import facts
 from planner.observed import FeatureSeen, KafkaSnapshot, QuorumSeen, VoterSeen
 from planner.rollout.windows import Freeze

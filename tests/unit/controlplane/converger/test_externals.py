@@ -7,6 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from controlplane.cluster.external_brokers import external_brokers, leaving_externals
+from controlplane.cluster.gateways import bootstrap_of
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView, EvacuationView
+from controlplane.cluster.views.external import ExternalBrokerView, ExternalView
 from controlplane.converger.decide import decide
 from controlplane.converger.rolls.externalbrokers import STOPPED_FOR
 from controlplane.converger.verdict import (
@@ -21,11 +26,6 @@ from controlplane.converger.verdict import (
     TerminateInstance,
     Unregister,
 )
-from controlplane.externals import external_brokers, leaving_externals
-from controlplane.gateways import bootstrap_of
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView, EvacuationView
-from controlplane.views.external import ExternalBrokerView, ExternalView
 from events import facts
 from planner.observed import FeatureSeen, QuorumSeen, ThrottlesSeen, VoterSeen
 from tests.builders import BEFORE, NODES, NOW, a_partition, a_situation, a_snapshot, a_view, an_instance

@@ -4,11 +4,11 @@ only put off, the sentence says when it is tried again."""
 from datetime import timedelta
 from typing import Any
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.views.running_settings import Before, RestartView
+from controlplane.cluster.wait_reasons import is_for_a_person
 from controlplane.converger.decide import decide
 from controlplane.converger.verdict import Verdict
-from controlplane.forpeople import is_for_a_person
-from controlplane.replacement import Phase
-from controlplane.views.restarts import Before, RestartView
 from events import facts
 from planner.healing import Cure, PastCure
 from tests.builders import (

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from controlplane.cluster import evolve
+from controlplane.cluster.fold import evolve
+from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.converger.conditions.converged import converged, with_converged
 from controlplane.converger.conditions.ticks import TickFailures, tick_failing, tick_works, words_of
 from controlplane.converger.failingticks import FailingTicks
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.streams import cluster_stream
-from controlplane.view import ClusterView, ConditionView
+from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.codec import decode
 from events.envelope import NewEvent, Origin

@@ -6,13 +6,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agent.wire import PacketFilterReport
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.view import ClusterView, ConditionView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.clouds.packetfilters import FILTER_BEHIND, LOOK_EVERY, PATIENCE, FilterWatch, filters_told
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.verdict import Verdict
-from controlplane.replacement import Phase
-from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView, ConditionView
-from controlplane.views.instances import InstanceView
 from tests.builders import BEFORE, NOW, a_report, a_situation, a_view, an_instance
 
 VIEW = a_view()

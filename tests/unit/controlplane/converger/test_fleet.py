@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.backoff import CAP_S, delay_s
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.fleet import MAX_IMAGE_FAILURES, FleetBrake, is_counted
 from controlplane.converger.health.curebudget import FleetCures
 from controlplane.converger.verdict import Verdict
-from controlplane.replacement import Phase
-from controlplane.streams import cluster_stream, cluster_uid_of
-from controlplane.view import ClusterView
+from controlplane.runtime.backoff import CAP_S, delay_s
+from controlplane.storage.streams import cluster_stream, cluster_uid_of
 from events import facts
 from events.codec import encode
 from events.envelope import Recorded

@@ -6,16 +6,16 @@ from types import MappingProxyType
 import pytest
 
 from agent.wire import LogDirReport
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.intents import IntentView
+from controlplane.cluster.views.running_settings import ReplaceView
+from controlplane.commands.previews.plan import preview
 from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.decide import decide
 from controlplane.converger.documents import document_for
 from controlplane.converger.rolls.growth import grown_step, growth_step
 from controlplane.converger.verdict import Situation
-from controlplane.previews.plan import preview
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.intents import IntentView
-from controlplane.views.restarts import ReplaceView
 from events import facts
 from events.spec.storage_rules import GROWS_IN_PLACE
 from planner.rollout.desired import desired_nodes

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.running_settings import ReplaceView
+from controlplane.commands.previews.plan import ONE_CONTROLLER, preview
 from controlplane.converger.rolls.handovers import handover_step, stop_for
 from controlplane.converger.verdict import Verdict
-from controlplane.previews.plan import ONE_CONTROLLER, preview
-from controlplane.replacement import Phase
-from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.restarts import ReplaceView
 from events import facts
 from planner.observed import PartitionSeen, QuorumSeen, VoterSeen
 from tests.builders import (

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.views.running_settings import Before, ReplaceView, RestartView
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.decide import IN_HAND, _in_hand
 from controlplane.converger.health.curebudget import FleetCures
 from controlplane.converger.health.healing import healing_gate, healing_left_step, healing_step, lost_disk_first
 from controlplane.converger.rolls.drains import drain_step
 from controlplane.converger.verdict import Allowance, Situation, Verdict, wait
-from controlplane.views.restarts import Before, ReplaceView, RestartView
 from events import facts
 from planner.healing import Cure, PastCure
 from planner.observed import PartitionSeen

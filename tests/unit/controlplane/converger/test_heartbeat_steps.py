@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 from agent.wire import HeartbeatReport
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import AGENT_FINDINGS, STALE_AFTER, ReportSeen, ailing, keep_report
+from controlplane.cluster.observed.health import HealthSeen
+from controlplane.cluster.view import ClusterView, EvacuationView
+from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.converger.conditions.heartbeats import heartbeats_silent
 from controlplane.converger.decide import decide
 from controlplane.converger.documents import document_for
 from controlplane.converger.health.heartbeats import ASK_AGAIN, heartbeats_for, places_heartbeats
-from controlplane.converger.health.seen import HealthSeen
 from controlplane.converger.moves.hungmoves import strangers_moves
 from controlplane.converger.verdict import ChangeTopics, Reassign
-from controlplane.database.latest import MemoryLatestStore
-from controlplane.replacement import Phase
-from controlplane.reports import AGENT_FINDINGS, STALE_AFTER, ReportSeen, ailing, keep_report
-from controlplane.view import ClusterView, EvacuationView
-from controlplane.views.restarts import Before, RestartView
+from controlplane.storage.latest_values import MemoryLatestStore
 from events.ids import ClusterUid
 from events.spec.health import Health
 from planner.heartbeats import HEARTBEAT_TOPIC

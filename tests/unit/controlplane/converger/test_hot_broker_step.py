@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.observed.hot_brokers import YOUNG, HotNoted, ListNoted
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.healing import SwitchView
+from controlplane.cluster.views.topics import TopicsView
 from controlplane.converger.decide import decide
 from controlplane.converger.moves.placements import KEPT, hot_broker_step, leader_order_step
 from controlplane.converger.moves.rebalances import rebalance_step
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import ElectPreferred, Reassign, Situation
-from controlplane.hotnoted import YOUNG, HotNoted, ListNoted
-from controlplane.view import ClusterView
-from controlplane.views.healing import SwitchView
-from controlplane.views.topics import TopicsView
 from events import facts
 from events.topic_facts import ReplicationEnded
 from planner.observed import KafkaSnapshot

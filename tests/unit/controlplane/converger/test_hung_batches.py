@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.cluster import evolve
+from controlplane.cluster.fold import evolve
+from controlplane.cluster.view import MovesView
+from controlplane.cluster.views.rebalances import RebalanceView
+from controlplane.cluster.views.topics import ReplicationView, TopicsView
 from controlplane.converger.conditions.hungmoves import reassignment_hung
 from controlplane.converger.moves.batches import batches_in_hand
 from controlplane.converger.moves.deadends import in_the_way_of_drain
@@ -14,9 +17,6 @@ from controlplane.converger.moves.pacing import paced
 from controlplane.converger.moves.rebalances import rebalance_in_hand_step
 from controlplane.converger.moves.replication import replication_in_hand_step
 from controlplane.converger.verdict import CancelMoves, SetThrottle, Situation
-from controlplane.view import MovesView
-from controlplane.views.rebalances import RebalanceView
-from controlplane.views.topics import ReplicationView, TopicsView
 from events import facts, topic_facts
 from events.codec import encode
 from events.envelope import Recorded

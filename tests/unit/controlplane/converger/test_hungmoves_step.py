@@ -6,11 +6,16 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.moves import MoveWatch, TakenBack
+from controlplane.cluster.view import MovesView
+from controlplane.cluster.views.healing import SwitchView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.stuck_moves import DeposedController
 from controlplane.converger.conditions.hungmoves import reassignment_hung, strangers_told
 from controlplane.converger.decide import decide
 from controlplane.converger.moves.hungmoves import hung_step, strangers_moves
 from controlplane.converger.moves.pacing import paced
-from controlplane.converger.moves.watch import MoveWatch, TakenBack
 from controlplane.converger.quorum.controllercure import STANDS
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import (
@@ -21,13 +26,8 @@ from controlplane.converger.verdict import (
     ReelectController,
     Situation,
 )
-from controlplane.database.latest import MemoryLatestStore
 from controlplane.kafka.throttle import ThrottlePlan
-from controlplane.replacement import Phase
-from controlplane.view import MovesView
-from controlplane.views.healing import SwitchView
-from controlplane.views.hungmoves import DeposedController
-from controlplane.views.instances import InstanceView
+from controlplane.storage.latest_values import MemoryLatestStore
 from events import facts
 from events.ids import ClusterUid
 from planner.healing import Cure, PastCure

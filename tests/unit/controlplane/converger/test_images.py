@@ -3,18 +3,18 @@
 from dataclasses import replace
 from typing import Any
 
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.images import ImageView
+from controlplane.cluster.views.intents import IntentView
+from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.decide import decide
 from controlplane.converger.fleet import FleetBrake
-from controlplane.converger.inhand import has_work
 from controlplane.converger.rolls.finalisation import finalisation_step
 from controlplane.converger.rolls.images import image_left_step, image_step, is_urgent, with_image
 from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.converger.verdict import Wait
-from controlplane.images.offer import ImageOffer
-from controlplane.view import ClusterView
-from controlplane.views.images import ImageView
-from controlplane.views.intents import IntentView
+from controlplane.fleet.images.offer import ImageOffer
 from events import facts
 from events.ids import ClusterUid
 from planner.rollout.diff import Change

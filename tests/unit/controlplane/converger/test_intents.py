@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.jobs import JobSeen
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.clouds.intents import MAX_RUN_FAILURES, intent_step, job_id
 from controlplane.converger.clouds.rendering import place_of_intent
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.verdict import StartRun, TerminateInstance, Verdict
-from controlplane.observed.jobs import JobSeen
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.intents import IntentView
 from events import facts
 from providers.base import InstanceState
 from providers.errors import AuthFailed

@@ -4,9 +4,9 @@ import threading
 from collections import Counter
 from typing import Any
 
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.verdict import Allowance
-from controlplane.view import ClusterView
 from tests.unit.controlplane.converger.test_converger_fleet import MANY, WAIT_S, Fleet, surges
 
 

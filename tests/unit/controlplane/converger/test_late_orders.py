@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.folds.orders import UNJUDGED
+from controlplane.cluster.folds.steps import frozen
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.converger.decide import decide
 from controlplane.converger.rolls.keptback import is_kept_back, may_be_kept_back
 from controlplane.converger.rolls.lateorders import beside_late_orders, late_order_step
 from controlplane.converger.running.restarts import restart_in_hand_step
 from controlplane.converger.verdict import Situation, wait
-from controlplane.folds.edits import frozen
-from controlplane.folds.orders import UNJUDGED
-from controlplane.replacement import Phase
-from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.restarts import Before, RestartView
 from events import facts
 from tests.builders import NOW, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
 

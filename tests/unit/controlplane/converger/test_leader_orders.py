@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.views.healing import SwitchView
 from controlplane.converger.decide import decide
 from controlplane.converger.moves.placements import leader_order_step
 from controlplane.converger.moves.placementwork import IN_PLACE, placement_of
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import ElectPreferred, Reassign
-from controlplane.views.healing import SwitchView
 from events.spec.document import load_documents
 from events.topic_facts import ReplicationEnded, ReplicationRequested
 from planner.observed import KafkaSnapshot, PartitionSeen

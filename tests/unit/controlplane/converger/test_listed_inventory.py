@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.clouds.inventory import REFUSAL, SILENCE, ListedInventory
 from controlplane.converger.clouds.rendering import terraform_run
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.intents import IntentView
 from events.ids import ClusterUid
 from providers.base import InstanceState, Listing, Place
 from providers.errors import CloudUnavailable, NotPermitted

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from controlplane.cluster.observed.networks import NetworkAwaited
+from controlplane.cluster.view import ConditionView
 from controlplane.converger.clouds.networking import network_step
 from controlplane.converger.clouds.permissions import LISTING_REFUSED
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.verdict import Situation, Verdict, Wait
-from controlplane.observed.networks import NetworkAwaited
-from controlplane.view import ConditionView
 from events import facts
 from tests.builders import BEFORE, a_situation, a_view
 

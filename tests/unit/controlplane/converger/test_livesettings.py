@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.running_settings import SettingChangeView, SettingRefusal, SettingStage
 from controlplane.converger.observation import SettingsObserved
 from controlplane.converger.running.livesettings import (
     settings_adopted,
@@ -16,10 +20,6 @@ from controlplane.converger.running.livesettings import (
 from controlplane.converger.running.settingwork import drift_work, setting_work
 from controlplane.converger.running.toldsettings import config_to_make, settings_to_make
 from controlplane.converger.verdict import SetSettings, Situation
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.restarts import SettingChangeView, SettingRefusal, SettingStage
 from events import facts
 from planner.observed import PartitionSeen, SettingSeen
 from planner.rollout.desired import desired_nodes

@@ -1,5 +1,5 @@
 """What the converger decides of a migration from ZooKeeper to KRaft by what it sees: the next step, or what it waits
-for. The order of the steps is `controlplane.zookeeper.migration`'s and tried with it."""
+for. The order of the steps is `controlplane.kafka.zookeeper.migration`'s and tried with it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from controlplane.anomalies.standing import own_doing
+from controlplane.background.anomalies.standing import own_doing
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.quorum.migration import cut_step, migration_begin_step, migration_step
 from controlplane.converger.quorum.migrationlook import look
 from controlplane.converger.verdict import ForgetMigration, ReleaseRestartLock, Situation, TakeRestartLock
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.zookeeper.migration import Knows, State
-from controlplane.zookeeper.registered import RegistrySeen
+from controlplane.kafka.zookeeper.migration import Knows, State
+from controlplane.kafka.zookeeper.registry import RegistrySeen
 from events import facts
 from planner.anomalies.judge import Finding
 from planner.anomalies.kinds import Kind

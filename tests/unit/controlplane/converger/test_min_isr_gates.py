@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView, ConditionView
+from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.converger.rolls.keptback import ON_ITS_WAY
 from controlplane.converger.running.minisr import default_gate, fall_gate, rise_gate, told_to_stop
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView, ConditionView
-from controlplane.views.restarts import Before, RestartView
 from planner.observed import PartitionSeen
 from tests.builders import BEFORE, NOW, a_document, a_partition, a_snapshot, a_view, an_instance
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from controlplane.commands import ReplaceNode
+from controlplane.cluster.commands import ReplaceNode
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.places import places_of
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.intents import IntentView
+from controlplane.cluster.views.running_settings import ReplaceView
+from controlplane.commands.deciders.nodes import replacement_asked
 from controlplane.converger.clouds.intents import intent_step
 from controlplane.converger.clouds.missingvolumes import given_up
 from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.verdict import StartRun, Verdict
-from controlplane.deciders.nodes import replacement_asked
-from controlplane.places import places_of
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.intents import IntentView
-from controlplane.views.restarts import ReplaceView
 from events import facts
 from providers.errors import CloudUnavailable
 from tests.builders import BEFORE, NOW, a_situation, a_view, an_instance, an_inventory

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.admissions.scaledown import room_after
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.disks import with_volume_sizes
+from controlplane.cluster.views.intents import IntentView
+from controlplane.commands.admission.scale_down import room_after
 from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.decide import decide
 from controlplane.converger.documents import document_for
-from controlplane.converger.moves.disks import with_volume_sizes
 from controlplane.converger.rolls.foresight import with_arrivals
 from controlplane.converger.rolls.nodevolumes import directory_names
 from controlplane.converger.rolls.replacements import pending_changes
-from controlplane.replacement import Phase
-from controlplane.views.intents import IntentView
 from events import facts
 from planner.observed import LogDirSeen, LogDirsSeen
 from planner.rollout.diff import Change

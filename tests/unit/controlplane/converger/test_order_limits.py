@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from agent.wire import ServiceReport
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.rolls.keptback import ON_ITS_WAY, is_kept_back, is_late, late_orders, on_its_way
 from controlplane.converger.rolls.lateorders import TOLD_FOR_S, beside_late_orders, late_order_step
 from controlplane.converger.rolls.overtaken import SILENT_AFTER, somebody_has_gone
 from controlplane.converger.verdict import wait
-from controlplane.replacement import Phase
-from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
 from events import facts
 from tests.builders import BEFORE, NOW, a_document, a_report, a_situation, a_snapshot, a_view, an_instance
 from tests.unit.controlplane.cohosted import B1, a_sharing_view
@@ -67,7 +67,7 @@ def test_of_two_services_on_a_vm_those_that_were_told_are_late(told: tuple[str, 
 
 
 def _services(view: ClusterView) -> list[InstanceView]:
-    from controlplane.views.members import services_on
+    from controlplane.cluster.views.members import services_on
 
     return list(services_on(view.instances[B1]))
 

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ConditionView
 from controlplane.converger.conditions.changes import ORPHANS, condition_changes
 from controlplane.converger.verdict import Situation, Verdict
-from controlplane.replacement import Phase
-from controlplane.view import ConditionView
 from events import facts
 from providers.base import CloudInstance
 from tests.builders import BEFORE, a_cloud_instance, a_situation, a_view, an_instance, an_inventory

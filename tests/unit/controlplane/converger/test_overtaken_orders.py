@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.folds.steps import frozen
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.converger.rolls.keptback import is_kept_back
-from controlplane.folds.edits import frozen
-from controlplane.replacement import Phase
-from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView
-from controlplane.views.restarts import Before, RestartView
 from tests.builders import NOW, a_report, a_view, an_instance
 
 A, B = "brokers-a-0.g1", "brokers-b-0.g1"

@@ -4,11 +4,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.traffic import Traffic
 from controlplane.converger.moves.pacing import Pace, paced
-from controlplane.converger.moves.traffic import Traffic
 from controlplane.converger.rolls.drains import drain_step
 from controlplane.converger.verdict import SetThrottle, Situation, Verdict
-from controlplane.replacement import Phase
 from planner.drain.plan import DrainPlan, Port
 from planner.drain.throttle import KAFKA_REACHES
 from planner.observed import KafkaSnapshot, PartitionSeen, ThrottlesSeen, TopicPartition

@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 
-from controlplane.anomalies.evidence import Seen, evidence
-from controlplane.anomalies.standing import ZONES, Stance
+from controlplane.background.anomalies.evidence import Seen, evidence
+from controlplane.background.anomalies.standing import ZONES, Stance
+from controlplane.cluster.folds.topics import RULES
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.evacuations import EvacuationView
+from controlplane.cluster.views.healing import SwitchView
+from controlplane.cluster.views.rebalances import BatchSpent
+from controlplane.cluster.views.topics import TopicsView
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.conditions.placement import misplaced_told
 from controlplane.converger.decide import decide
@@ -16,12 +22,6 @@ from controlplane.converger.moves.placementwork import names_strangers, placemen
 from controlplane.converger.observation import Observation
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import ElectPreferred, Reassign, SetThrottle, Situation, Verdict
-from controlplane.folds.topics import RULES
-from controlplane.view import ClusterView
-from controlplane.views.evacuations import EvacuationView
-from controlplane.views.healing import SwitchView
-from controlplane.views.rebalances import BatchSpent
-from controlplane.views.topics import TopicsView
 from events.spec.document import load_documents
 from events.topic_facts import ReplicationEnded, ReplicationRequested, TopicDeclaration, TopicsDeclared
 from planner.anomalies.kinds import Kind, State

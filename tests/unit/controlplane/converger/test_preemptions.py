@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from agent.wire import PreemptionReport
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import AGENT_FINDINGS, ReportSeen, ailing, keep_report
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger.clouds.maintenance import MAINTENANCE, maintenance_step, maintenance_told, preemptions
 from controlplane.converger.decide import decide
 from controlplane.converger.verdict import Verdict
-from controlplane.database.latest import MemoryLatestStore
-from controlplane.replacement import Phase
-from controlplane.reports import AGENT_FINDINGS, ReportSeen, ailing, keep_report
-from controlplane.view import ClusterView
-from controlplane.views.restarts import ReplaceView
+from controlplane.storage.latest_values import MemoryLatestStore
 from events import facts
 from tests.builders import (
     NOW,

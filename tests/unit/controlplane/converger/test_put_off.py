@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.cluster import fold
+from controlplane.cluster.fold import fold
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.postponed_drains import PutOffView
 from controlplane.converger.decide import decide
 from controlplane.converger.rolls.putoff import AT_ONCE, paced
 from controlplane.converger.verdict import record
-from controlplane.view import ClusterView
-from controlplane.views.putoff import PutOffView
 from events import facts
 from events.codec import encode
 from events.envelope import Recorded

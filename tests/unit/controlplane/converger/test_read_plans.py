@@ -1,7 +1,7 @@
 """Plans in hand are read once, and yet are what their store says at that moment."""
 
 from controlplane.converger.readplans import ReadPlans
-from controlplane.database.plans import MemoryPlanStore
+from controlplane.storage.plan_store import MemoryPlanStore
 from events.ids import ClusterUid
 from planner.drain.plan import DrainPlan
 from tests.builders import a_plan

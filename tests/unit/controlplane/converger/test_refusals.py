@@ -5,17 +5,17 @@ from datetime import timedelta
 
 import pytest
 
+from controlplane.cluster.folds.instances import RULES
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ConditionView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.wait_reasons import is_for_a_person
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.decide import decide
 from controlplane.converger.rolls.arrivals import arrival_step
 from controlplane.converger.rolls.reconfigurations import reconfiguration_step
 from controlplane.converger.rolls.refusals import refusal_left_step, refused_settings
 from controlplane.converger.verdict import Situation, wait
-from controlplane.folds.instances import RULES
-from controlplane.forpeople import is_for_a_person
-from controlplane.replacement import Phase
-from controlplane.view import ConditionView
-from controlplane.views.instances import InstanceView
 from events import facts
 from events.spec.model import KafkaClusterDocument
 from planner.rollout.desired import DesiredNode, desired_nodes

@@ -6,6 +6,14 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.bootstrap_controllers import known_to, list_for
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.controller_moves import may_start
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.intents import IntentView
+from controlplane.cluster.views.running_settings import Before, ReplaceView, RestartView
+from controlplane.commands.previews.plan import preview
 from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.decide import decide
 from controlplane.converger.documents import document_for
@@ -15,14 +23,6 @@ from controlplane.converger.rolls.arrivals import arrival_step
 from controlplane.converger.rolls.departures import departure_step
 from controlplane.converger.rolls.replacements import pending_changes, replacement_step
 from controlplane.converger.running.restarts import restart_step
-from controlplane.previews.plan import preview
-from controlplane.quorumlists import known_to, list_for
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.intents import IntentView
-from controlplane.views.reliefs import may_start
-from controlplane.views.restarts import Before, ReplaceView, RestartView
 from events import facts
 from planner.observed import FeatureSeen, QuorumSeen, VoterSeen
 from planner.rollout.diff import Change

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.places import places_of
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.clouds.rendering import terraform_run
-from controlplane.places import places_of
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.intents import IntentView
 from providers.base import Place, RunKind, TerraformRun
 from providers.tf.guard import check
 from tests.builders import BEFORE, a_view, an_instance

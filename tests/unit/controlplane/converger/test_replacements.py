@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView, empty_view
+from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger.rolls.replacements import MAX_JOIN_FAILURES, pending_changes, replacement_step
 from controlplane.converger.verdict import Allowance, Verdict
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView, empty_view
-from controlplane.views.restarts import ReplaceView
 from events import facts
 from planner.observed import FeatureSeen
 from planner.rollout.desired import desired_nodes

@@ -2,15 +2,15 @@
 
 from dataclasses import replace
 
-from controlplane.converger.inhand import has_work
+from controlplane.cluster.observed.agent_reports import AGENT_REPORT, keep_report
+from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.observe import Observer
-from controlplane.database.latest import MemoryLatestStore, Observation
-from controlplane.reports import AGENT_REPORT, keep_report
+from controlplane.storage.latest_values import MemoryLatestStore, Observation
 from events import facts
 from events.ids import ClusterUid
 from tests.builders import a_report
+from tests.unit.controlplane.api.portal_house import _ports
 from tests.unit.controlplane.converger.test_disks_at_rest import AtRest, NoCloud
-from tests.unit.controlplane.portal.portal_house import _ports
 
 
 class CountingStore(MemoryLatestStore):

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.folds.settings import restart
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.running_settings import Before, CanaryView, RestartView, RollingRestartView
 from controlplane.converger.running.restartbatch import restart_batch
 from controlplane.converger.running.restarts import restart_in_hand_step, restart_step
-from controlplane.folds.settings import restart
-from controlplane.view import ClusterView
-from controlplane.views.restarts import Before, CanaryView, RestartView, RollingRestartView
 from events import facts
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, Incumbent, NodeChange

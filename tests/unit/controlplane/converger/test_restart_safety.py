@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.view import ClusterView, ConditionView
+from controlplane.cluster.views.running_settings import RollingRestartView
 from controlplane.converger.health.registrations import REGISTRATION_WRONG
 from controlplane.converger.running.restarts import restart_step
 from controlplane.converger.running.restartsafety import RestartSafety, restart_safety
-from controlplane.view import ClusterView, ConditionView
-from controlplane.views.restarts import RollingRestartView
 from planner.observed import KafkaSnapshot, TopicPartition
 from tests.builders import BEFORE, NODES, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
 

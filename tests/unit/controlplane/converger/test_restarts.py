@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.running_settings import Before, CanaryView, ReplaceView, RestartView, RollingRestartView
 from controlplane.converger.running.restarts import restart_in_hand_step, restart_step
 from controlplane.converger.verdict import Allowance, Situation, Verdict
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.restarts import Before, CanaryView, ReplaceView, RestartView, RollingRestartView
 from events import facts
 from planner.observed import QuorumSeen, VoterSeen
 from planner.rollout.desired import desired_nodes

@@ -6,6 +6,11 @@ from datetime import timedelta
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.members import member_of, members_of
+from controlplane.commands.previews.plan import preview
 from controlplane.converger.decide import decide
 from controlplane.converger.documents import document_for
 from controlplane.converger.quorum.seats import brokers_to_tell, id_for, members_to_leave, thin_list
@@ -14,11 +19,6 @@ from controlplane.converger.quorum.voters import voter_step
 from controlplane.converger.rolls.departures import departure_step
 from controlplane.converger.running.restartlock import give_back
 from controlplane.converger.verdict import ReleaseRestartLock, Situation, TakeRestartLock, Verdict
-from controlplane.previews.plan import preview
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.members import member_of, members_of
 from events import facts
 from planner.observed import KafkaSnapshot, PartitionSeen, QuorumSeen, VoterSeen
 from planner.rollout.desired import desired_nodes

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.running_settings import SettingChangeView, SettingRefusal, SettingStage
 from controlplane.converger.observation import SettingsObserved
 from controlplane.converger.running.livesettings import settings_in_hand_step, settings_step
 from controlplane.converger.running.settingtrial import canary_for, settings_watch_step
 from controlplane.converger.running.toldsettings import config_to_make, settings_to_make
 from controlplane.converger.verdict import SetSettings, Situation
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
-from controlplane.views.restarts import SettingChangeView, SettingRefusal, SettingStage
 from events import facts
 from planner.observed import KafkaSnapshot, PartitionSeen, SettingSeen, TopicPartition
 from planner.rollout.live_step import Deviation, LiveStep

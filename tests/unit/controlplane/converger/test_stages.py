@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.converger.decide import decide
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.stages import FAILS, STAGE_WAITS, stage_words
 from controlplane.converger.verdict import Allowance, Verdict, Wait
 from controlplane.converger.windows import BEGINNINGS, STAGE, WINDOW, Begins
-from controlplane.specorder import StageWait
-from controlplane.view import ClusterView, ConditionView
+from controlplane.fleet.spec_order import StageWait
 from events import facts
 from tests.builders import BEFORE, NODES, a_document, a_situation, a_view, an_instance
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from agent.wire import FindingReport
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.decide import decide
 from controlplane.converger.quorum.stuckcontroller import stuck_controller_gate
 from controlplane.converger.verdict import Situation
-from controlplane.replacement import Phase
-from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView
 from events import facts
 from tests.builders import BEFORE, NOW, a_drain, a_report, a_situation, a_view, an_instance
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView, empty_view
 from controlplane.converger.clouds.surgebudget import SurgeBudget, accounts_of, surge_vms
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.rolls.replacements import replacement_step
 from controlplane.converger.verdict import Allowance, SurgeAsk, SurgeShare
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView, empty_view
 from events import facts
 from tests.builders import BEFORE, NOW, a_document, a_situation, a_view, an_instance
 

@@ -7,14 +7,14 @@ from types import MappingProxyType
 
 import pytest
 
+from controlplane.cluster.folds.tagging import RULES, tags_on
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.jobs import JobSeen
+from controlplane.cluster.view import ClusterView
 from controlplane.converger.clouds.intents import intent_step, job_id
 from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.rolls.tagging import AGAIN_AFTER, tagging_step, tags_left_step
 from controlplane.converger.verdict import Situation, Verdict
-from controlplane.folds.tagging import RULES, tags_on
-from controlplane.observed.jobs import JobSeen
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
 from events import facts
 from events.spec.model import KafkaClusterDocument
 from providers.base import RunKind

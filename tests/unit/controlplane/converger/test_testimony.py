@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.migration import MigrationView
 from controlplane.converger.health.healing import healing_gate
 from controlplane.converger.health.testimony import is_unproved, says_it_is_down, session_s, why_not_serving
 from controlplane.converger.rolls.handovers import broker_gate, service_down
 from controlplane.converger.running.restartsafety import restart_safety
 from controlplane.converger.unavailability import may_go_away
-from controlplane.view import ClusterView
-from controlplane.views.migration import MigrationView
 from tests.builders import BEFORE, NOW, a_document, a_report, a_situation, a_snapshot, a_view, an_instance
 from tests.unit.controlplane.migration_samples import in_zookeeper_mode
 

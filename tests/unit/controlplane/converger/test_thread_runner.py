@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.act import drain_request
 from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.observe import _job_seen
 from controlplane.converger.runner import ThreadRunner
-from controlplane.database.jobs import MemoryJobStore
-from controlplane.database.plans import MemoryPlanStore
-from controlplane.job import JobState, StaleEpoch
-from controlplane.replacement import Phase
-from controlplane.views.intents import IntentView
+from controlplane.storage.job import JobState, StaleEpoch
+from controlplane.storage.job_store import MemoryJobStore
+from controlplane.storage.plan_store import MemoryPlanStore
 from events.errors import StoreUnavailable
 from events.ids import ClusterUid, Epoch, IntentId
 from planner.drain.infeasible import Infeasible

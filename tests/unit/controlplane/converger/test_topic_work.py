@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView, ConditionView
+from controlplane.cluster.views.running_settings import Before, RestartView
+from controlplane.cluster.views.topics import TopicsView, TopicView
 from controlplane.converger.decide import decide
 from controlplane.converger.observation import TopicsObserved
 from controlplane.converger.topics.work import ASKED, BATCH, TopicWork, names_to_ask, topic_work
 from controlplane.converger.verdict import ChangeTopics, Situation
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView, ConditionView
-from controlplane.views.restarts import Before, RestartView
-from controlplane.views.topics import TopicsView, TopicView
 from events import facts
 from events.topic_facts import TopicDeclaration, TopicsChangeRequested, TopicsTroubled
 from planner.observed import KafkaSnapshot

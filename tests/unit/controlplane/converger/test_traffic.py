@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from controlplane.converger.moves.traffic import OLDEST, UNKNOWN, Sent, Traffic, TrafficWatch, sent_by
+from controlplane.cluster.observed.traffic import OLDEST, UNKNOWN, Sent, Traffic, TrafficWatch, sent_by
 from planner.observed import KafkaSnapshot, TopicPartition
 from tests.builders import NOW, a_partition, a_report, a_snapshot, a_view, an_instance
 

@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 
 from agent.wire import PreemptionReport
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.health import HealthSeen
+from controlplane.cluster.view import ChaosView, ClusterView
+from controlplane.cluster.views.external import ExternalBrokerView, ExternalView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.running_settings import Before, ReplaceView, RestartView, RollingRestartView
+from controlplane.commands.deciders.chaos import Fault
 from controlplane.converger.health.healing import healing_gate
-from controlplane.converger.health.seen import HealthSeen
 from controlplane.converger.rolls.handovers import handover_step
 from controlplane.converger.running.restarts import restart_step
 from controlplane.converger.running.restartsafety import restart_safety
 from controlplane.converger.unavailability import brokers_away, may_go_away, most_away
 from controlplane.converger.verdict import Verdict
-from controlplane.deciders.chaos import Fault
 from controlplane.kafka.gates import Gate
-from controlplane.replacement import Phase
-from controlplane.view import ChaosView, ClusterView
-from controlplane.views.external import ExternalBrokerView, ExternalView
-from controlplane.views.instances import InstanceView
-from controlplane.views.restarts import Before, ReplaceView, RestartView, RollingRestartView
 from events import facts
 from planner.healing import Cure, PastCure
 from planner.maintenance import FINDING

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.clouds.intents import MAX_RUN_FAILURES, intent_step
 from controlplane.converger.clouds.unmounting import UNMOUNT_WITHIN_S
 from controlplane.converger.verdict import StartRun, TerminateInstance, Verdict
-from controlplane.replacement import Phase
-from controlplane.reports import ReportSeen
-from controlplane.view import ClusterView
-from controlplane.views.instances import InstanceView
-from controlplane.views.intents import IntentView
 from providers.base import InstanceState
 from tests.builders import NOW, a_cloud_instance, a_report, a_situation, a_view, a_volume, an_instance, an_inventory
 

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from agent.wire import DIRECTORY_LOST
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView, VoterChangeView
 from controlplane.converger.quorum.voters import (
     begin_voter_change,
     dismiss_members,
@@ -19,8 +21,6 @@ from controlplane.converger.quorum.voters import (
 from controlplane.converger.verdict import Verdict
 from controlplane.kafka.gates import Gate
 from controlplane.kafka.voters import Seat, VoterStep, may_add, may_remove
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView, VoterChangeView
 from events import facts
 from events.ids import intent_id
 from planner.observed import KafkaSnapshot, QuorumSeen, VoterSeen

@@ -7,8 +7,14 @@ from typing import Any
 import pytest
 
 from agent.wire import DIRECTORY_LOST
-from controlplane.cluster import evolve
-from controlplane.commands import CommandRefused, ReplaceNode
+from controlplane.cluster.commands import CommandRefused, ReplaceNode
+from controlplane.cluster.fold import evolve
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView, VoterChangeView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.intents import IntentView
+from controlplane.commands.deciders.nodes import replacement_asked
+from controlplane.commands.previews.plan import preview
 from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.documents import document_for
 from controlplane.converger.loop import new_events
@@ -17,12 +23,6 @@ from controlplane.converger.quorum.voters import volume_step, voter_step, voters
 from controlplane.converger.rolls.finalisation import finalisation_step
 from controlplane.converger.rolls.replacements import pending_changes, replacement_step
 from controlplane.converger.verdict import AddVoter, RemoveVoter, Verdict
-from controlplane.deciders.nodes import replacement_asked
-from controlplane.previews.plan import preview
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView, VoterChangeView
-from controlplane.views.instances import InstanceView
-from controlplane.views.intents import IntentView
 from events import facts
 from events.envelope import Recorded
 from planner.observed import FeatureSeen, QuorumSeen, VoterSeen

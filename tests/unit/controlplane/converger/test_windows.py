@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from controlplane.cluster.view import ClusterView, ConditionView
+from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger import decide as ladder
 from controlplane.converger.decide import decide
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.verdict import Allowance, SurgeShare, Wait
 from controlplane.converger.windows import BEGINNINGS, BEGUN, FREEZE, WAITS, WINDOW, Begins, closed, window_words
-from controlplane.view import ClusterView, ConditionView
-from controlplane.views.restarts import ReplaceView
 from events import facts, topic_facts
 from planner.healing import Cure, PastCure
 from planner.rollout.windows import Freeze

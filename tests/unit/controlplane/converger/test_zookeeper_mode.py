@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.admissions.spec import admission_problems
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.commands.admission.spec import admission_problems
+from controlplane.commands.previews.plan import preview
 from controlplane.converger.documents import document_for
 from controlplane.converger.quorum.ensemble import ensemble_step
 from controlplane.converger.quorum.protocol import old_protocol, raise_step
 from controlplane.converger.verdict import FixClusterId
-from controlplane.previews.plan import preview
-from controlplane.replacement import Phase
-from controlplane.view import ClusterView
 from events import facts
 from events.spec.positions import NOWHERE
 from tests.builders import NOW, a_situation, a_snapshot, a_view, a_zookeeper_document

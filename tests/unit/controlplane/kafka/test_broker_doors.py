@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from controlplane.egress import Allowed, EgressRefused
-from controlplane.gateways import Gateways, own_addresses
-from controlplane.kafka.brokerdoors import _RULES, BrokerDoors
+from controlplane.cluster.gateways import Gateways, own_addresses
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import DirectDialer
+from controlplane.kafka.egress import _RULES, BrokerDoors
 from controlplane.kafka.errors import KafkaUnavailable
-from tests.unit.controlplane.portal.portal_house import House, three_brokers
+from controlplane.runtime.egress import Allowed, EgressRefused
+from tests.unit.controlplane.api.portal_house import House, three_brokers
 
 NAMES = {"kafka.example.com": ["203.0.113.7"], "inside.example.com": ["10.0.0.7"], "here.example.com": ["127.0.0.1"]}
 NAMES |= {"rebound.example.com": ["169.254.169.254"], "both.example.com": ["127.0.0.1", "203.0.113.8"]}

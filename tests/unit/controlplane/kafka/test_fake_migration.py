@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from agent.wire import ServiceDocument
-from controlplane.zookeeper.migration import Goal, Knows, Start, State, Step
+from controlplane.kafka.zookeeper.migration import Goal, Knows, Start, State, Step
 from tests.agent.migrating_documents import BROKERS, CONTROLLERS
 from tests.contract.migrating_worlds import FakeMigratingWorld
 from tests.fakes.migration import BrokenMigration

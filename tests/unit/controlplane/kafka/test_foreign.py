@@ -8,7 +8,7 @@ from kafka.protocol.admin import DescribeQuorumRequest
 
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.errors import KafkaRefused
-from controlplane.kafka.foreign import InZooKeeperMode, addresses_in_settings, read_foreign
+from controlplane.kafka.import_reader import InZooKeeperMode, addresses_in_settings, read_foreign
 from controlplane.kafka.settings_live import RunningSetting, SettingSource
 from tests.builders import NOW
 

@@ -8,7 +8,7 @@ import pytest
 
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
-from controlplane.kafka.logdirs import prefer_log_dirs
+from controlplane.kafka.log_dir_requests import prefer_log_dirs
 from planner.observed import TopicPartition
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)

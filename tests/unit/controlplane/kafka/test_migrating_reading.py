@@ -19,8 +19,8 @@ from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.migrating_gateway import MigratingGateway
 from controlplane.kafka.raw import directory_uuid
-from controlplane.zookeeper.ensemble import Ensemble
-from controlplane.zookeeper.registered import RegisteredBroker, RegisteredPartition, RegistrySeen
+from controlplane.kafka.zookeeper.ensemble import Ensemble
+from controlplane.kafka.zookeeper.registry import RegisteredBroker, RegisteredPartition, RegistrySeen
 from planner.observed import KafkaSnapshot, TopicPartition
 from tests.fakes.zookeeper import FakeEnsemble
 from tests.unit.controlplane.kafka.test_kafka_reading import DIRECTORY, Scripted

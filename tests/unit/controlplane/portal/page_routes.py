@@ -1,6 +1,6 @@
 """Every page of the portal and what it asks of whoever looks at it. A page that is not in here fails the tests."""
 
-from controlplane.portal.access.roles import Verb
+from controlplane.api.access.roles import Verb
 
 KNOWN = "known"
 """Whoever has signed in: the page shows what they may see, which may be nothing."""

@@ -8,15 +8,15 @@ import pytest
 from fastapi.testclient import TestClient
 from hypothesis import given, strategies as st
 
-from controlplane.agents.desk import AgentsStanding, ClusterAgents, NoAgents
-from controlplane.gitsync.board import Board
-from controlplane.gitsync.desk import SourceDesk
+from controlplane.api.paging import by_name, following
+from controlplane.api.problems import ApiError
+from controlplane.background.agent_upgrades.desk import AgentsStanding, ClusterAgents, NoAgents
+from controlplane.background.gitsync.board import Board
+from controlplane.background.gitsync.desk import SourceDesk
 from controlplane.portal.app import create_app
-from controlplane.portal.paging import by_name, following
-from controlplane.portal.problems import ApiError
 from tests.builders import a_partition, a_snapshot
-from tests.unit.controlplane.gitsync.git_house import binding
-from tests.unit.controlplane.portal.portal_house import TOKEN, House
+from tests.unit.controlplane.api.portal_house import TOKEN, House
+from tests.unit.controlplane.background.gitsync.git_house import binding
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders, propose
 from tests.unit.events.spec_texts import ORDERS
 

@@ -4,16 +4,16 @@ is the active controller, and whose word each setting is."""
 from dataclasses import replace
 from datetime import timedelta
 
-from controlplane.converger.moves.traffic import Traffic
-from controlplane.looks import FRESH
-from controlplane.portal.pages.brokersettings import wanted_by
-from controlplane.portal.pages.topicrates import rated, rates_by_topic
-from controlplane.portal.pages.topicrows import topic_rows
+from controlplane.api.read_models.topic_rates import rated, rates_by_topic
+from controlplane.api.read_models.topics import topic_rows
+from controlplane.cluster.observed.traffic import Traffic
+from controlplane.portal.brokersettings import wanted_by
+from controlplane.runtime.short_cache import FRESH
 from events import facts
 from planner.asked import Origin
 from planner.observed import TopicPartition
 from tests.builders import a_partition, a_snapshot
-from tests.unit.controlplane.portal.portal_house import START, House, broker
+from tests.unit.controlplane.api.portal_house import START, House, broker
 from tests.unit.controlplane.portal.test_portal_broker_page import VIEWER, house_with, report
 
 IMAGED = replace(broker(), image=facts.PlannedImage("4.1.1-r7", {}))

@@ -5,12 +5,12 @@ import re
 
 import pytest
 
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
-from controlplane.portal.pages import fleet
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
+from controlplane.portal import fleet
 from tests.builders import a_snapshot
-from tests.unit.controlplane.gitsync.git_house import named
-from tests.unit.controlplane.portal.portal_house import House, three_brokers
+from tests.unit.controlplane.api.portal_house import House, three_brokers
+from tests.unit.controlplane.background.gitsync.git_house import named
 from tests.unit.events.spec_texts import ORDERS
 
 VIEWER = Binding("", Role.VIEWER, "*")

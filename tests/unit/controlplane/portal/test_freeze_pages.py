@@ -2,10 +2,10 @@
 
 import pytest
 
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
-from tests.unit.controlplane.portal.portal_house import House
-from tests.unit.controlplane.portal.test_freeze_routes import house as house  # the same clusters
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
+from tests.unit.controlplane.api.portal_house import House
+from tests.unit.controlplane.api.test_freeze_routes import house as house  # the same clusters
 
 OPERATOR = Binding("", Role.OPERATOR, "team:payments")
 VIEWER = Binding("", Role.VIEWER, "team:payments")

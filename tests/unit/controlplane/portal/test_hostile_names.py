@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from controlplane.foreigntext import shown
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
-from controlplane.portal.pages import frame
-from tests.unit.controlplane.portal.hostile_house import HOSTILE, MARK, hostile_house
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
+from controlplane.portal import frame
+from controlplane.runtime.untrusted_text import shown
+from tests.unit.controlplane.api.hostile_house import HOSTILE, MARK, hostile_house
 from tests.unit.controlplane.portal.page_routes import PAGE_ROUTES, filled
 
 TEMPLATES = Path(frame.__file__).parent.parent / "templates"

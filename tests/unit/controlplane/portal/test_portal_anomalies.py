@@ -4,16 +4,16 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from controlplane.anomalies.book import read_book
-from controlplane.anomalies.record import keep_noted
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
-from controlplane.streams import anomalies_stream
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
+from controlplane.background.anomalies.book import read_book
+from controlplane.background.anomalies.record import keep_noted
+from controlplane.storage.streams import anomalies_stream
 from events import facts
 from events.codec import encode
 from events.envelope import Origin
-from tests.unit.controlplane.portal.portal_house import House
-from tests.unit.controlplane.portal.test_api_tokens import ADMIN, program, token_of
+from tests.unit.controlplane.api.portal_house import House
+from tests.unit.controlplane.api.test_api_tokens import ADMIN, program, token_of
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
 
 VIEWER = Binding("", Role.VIEWER, "*")

@@ -4,15 +4,15 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.database.latest import Observation, Subject
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
-from controlplane.streams import anomalies_stream
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
+from controlplane.storage.latest_values import Observation, Subject
+from controlplane.storage.streams import anomalies_stream
 from events import facts
 from events.codec import encode
 from events.envelope import Origin
 from planner.anomalies.slow import BrokerWindow
-from tests.unit.controlplane.portal.portal_house import House
+from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
 
 VIEWER = Binding("", Role.VIEWER, "*")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.portal.answers import anomalies, groups
-from controlplane.portal.pages import sources
-from controlplane.portal.pages.assets import ASSETS, FOLDER, asset_address
-from tests.unit.controlplane.portal.portal_house import House
+from controlplane.api.presenters import anomalies, groups
+from controlplane.portal import sources
+from controlplane.portal.assets import ASSETS, FOLDER, asset_address
+from tests.unit.controlplane.api.portal_house import House
 
 TEMPLATES = sorted((FOLDER.parent / "templates").glob("*.html"))
 MOST_BYTES = 150 * 1024

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 import pytest
 from fastapi.routing import APIRoute, APIRouter
 
-from controlplane.credentials import Vm
+from controlplane.storage.agent_credentials import Vm
 from events.ids import ClusterUid, IntentId, NodeName
+from tests.unit.controlplane.api.portal_house import TOKEN, House
 from tests.unit.controlplane.portal.page_routes import PAGE_ROUTES, filled
-from tests.unit.controlplane.portal.portal_house import TOKEN, House
 
 PERSON, PAGE, AGENT, OPEN, DOOR, RUN, HOOK = "person", "page", "agent", "open", "door", "run", "hook"
 

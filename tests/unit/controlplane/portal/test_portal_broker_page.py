@@ -5,14 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.database.latest import Observation, Subject
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
-from controlplane.reports import AGENT_REPORT, keep_report
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
+from controlplane.cluster.observed.agent_reports import AGENT_REPORT, keep_report
+from controlplane.storage.latest_values import Observation, Subject
 from events import facts
 from planner.observed import PartitionSeen
 from tests.builders import a_partition, a_report, a_snapshot
-from tests.unit.controlplane.portal.portal_house import START, House
+from tests.unit.controlplane.api.portal_house import START, House
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
 
 VIEWER = Binding("", Role.VIEWER, "*")

@@ -7,15 +7,15 @@ from html import unescape
 import pytest
 from fastapi.testclient import TestClient
 
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
+from controlplane.api.read_models.chaos_report import faults_told
+from controlplane.cluster.view import ChaosView, ClusterView
 from controlplane.portal.app import create_app
-from controlplane.portal.pages.chaosreport import faults_told
-from controlplane.streams import cluster_stream
-from controlplane.view import ChaosView, ClusterView
+from controlplane.storage.streams import cluster_stream
 from events import facts
 from tests.builders import a_partition, a_snapshot
-from tests.unit.controlplane.portal.portal_house import House, brokers_as_declared, three_brokers
+from tests.unit.controlplane.api.portal_house import House, brokers_as_declared, three_brokers
 from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
 from tests.unit.controlplane.portal.test_portal_topic_verbs import fields, types
 

@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
+from controlplane.cluster.spec_source import fact_of
+from controlplane.cluster.views.source import SpecOrigin
 from controlplane.portal.app import create_app
-from controlplane.specsource import fact_of
-from controlplane.views.source import SpecOrigin
-from tests.unit.controlplane.gitsync.git_house import LARGER, GitHouse, binding
-from tests.unit.controlplane.portal.portal_house import House, three_brokers
+from tests.unit.controlplane.api.portal_house import House, three_brokers
+from tests.unit.controlplane.api.test_proposals import APPROVER as PAYMENTS_APPROVER, Shelved, token_of
+from tests.unit.controlplane.background.gitsync.git_house import LARGER, GitHouse, binding
 from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
 from tests.unit.controlplane.portal.test_portal_topic_verbs import HOSTILE, fields, types
-from tests.unit.controlplane.portal.test_proposals import APPROVER as PAYMENTS_APPROVER, Shelved, token_of
 from tests.unit.events.spec_texts import ORDERS
 
 OWNER, OPERATOR = Binding("", Role.OWNER, "*"), Binding("", Role.OPERATOR, "*")

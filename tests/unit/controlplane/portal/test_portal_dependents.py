@@ -2,10 +2,10 @@
 
 import pytest
 
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
 from tests.builders import a_partition, a_snapshot
-from tests.unit.controlplane.portal.portal_house import House
+from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
 
 VIEWER = Binding("", Role.VIEWER, "*")

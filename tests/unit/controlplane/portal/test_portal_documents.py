@@ -3,7 +3,7 @@
 import json
 
 from agent.wire import Document
-from controlplane.portal.documents import offer
+from controlplane.api.documents import offer
 from events.ids import Epoch
 from spark.metrics.topic import TOPIC, TOPIC_CONFIG
 from tests.builders import a_view

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
-from controlplane.portal.audit.store import AuditFilter
-from controlplane.portal.schemas.clusters import ErrorOut
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
+from controlplane.api.audit.store import AuditFilter
+from controlplane.api.schemas.clusters import ErrorOut
 from events.errors import StoreUnavailable
-from tests.unit.controlplane.portal.portal_house import PORT, House
+from tests.unit.controlplane.api.portal_house import PORT, House
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import re
 import httpx
 import pytest
 
-from controlplane.foreigntext import shown
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
-from tests.unit.controlplane.portal.portal_house import House
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
+from controlplane.runtime.untrusted_text import shown
+from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
 
 VIEWER = Binding("", Role.VIEWER, "*")

@@ -5,13 +5,13 @@ from functools import cache
 
 import pytest
 
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
 from events import facts
 from planner.observed import FeatureSeen, QuorumSeen, VoterSeen
 from tests.builders import a_partition, a_snapshot
 from tests.external_clusters import CLUSTER_ID, an_external_spec
-from tests.unit.controlplane.portal.portal_house import START, House
+from tests.unit.controlplane.api.portal_house import START, House
 
 OWNER = Binding("", Role.OWNER, "*")
 _VOTER = facts.FoundingVoter("external-9", 9, "theirs.example", 9093, "")

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.rights import Rights, rights_of, whole_rights
-from controlplane.portal.access.roles import Role
-from controlplane.portal.feed import RECHECK_EVERY_S
-from controlplane.portal.pages.live import (
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.rights import Rights, rights_of, whole_rights
+from controlplane.api.access.roles import Role
+from controlplane.api.feed import RECHECK_EVERY_S
+from controlplane.api.read_models.event_tail import (
     LOOK_EVERY_S,
     MOST_OF_ONE,
     READS_COUNT_EVERY_S,
@@ -25,8 +25,8 @@ from controlplane.portal.pages.live import (
 )
 from events.errors import StoreUnavailable
 from tests.builders import a_partition, a_snapshot
-from tests.unit.controlplane.portal.listening import THEIRS, house_of_ours, until
-from tests.unit.controlplane.portal.portal_house import START, House
+from tests.unit.controlplane.api.listening import THEIRS, house_of_ours, until
+from tests.unit.controlplane.api.portal_house import START, House
 
 WELL = a_partition("payments-0")
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from fastapi.testclient import TestClient
 
-from controlplane.portal.pages.moverows import moves_in_hand
+from controlplane.api.read_models.moves import moves_in_hand
 from events import facts
 from planner.balance.goals import DEFAULT_GOALS
 from planner.observed import TopicPartition

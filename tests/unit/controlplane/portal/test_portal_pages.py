@@ -5,13 +5,13 @@ import io
 
 import pytest
 
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role, Verb
-from controlplane.portal.pages.brokerrows import broker_rows, chosen
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role, Verb
+from controlplane.api.read_models.brokers import broker_rows, chosen
 from events import facts
 from tests.builders import a_partition, a_snapshot
+from tests.unit.controlplane.api.portal_house import House, broker, three_brokers
 from tests.unit.controlplane.portal.page_routes import PAGE_ROUTES, filled
-from tests.unit.controlplane.portal.portal_house import House, broker, three_brokers
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
 
 ADMIN = Binding("", Role.ADMIN, "*")

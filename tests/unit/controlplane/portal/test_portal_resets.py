@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
-from controlplane.streams import cluster_stream
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
+from controlplane.storage.streams import cluster_stream
 from planner.observed import TopicPartition
-from tests.unit.controlplane.portal.portal_house import House
+from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
 
 OWNER = Binding("", Role.OWNER, "*")

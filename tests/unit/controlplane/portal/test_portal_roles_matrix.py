@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
-from controlplane import commands
-from controlplane.commands import (
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.rights import Forbidden, rights_of
+from controlplane.api.access.roles import ALLOWS, Role, Verb
+from controlplane.api.access.scoped import VERB_OF, scoped
+from controlplane.cluster import commands
+from controlplane.cluster.commands import (
     AbortRecycle,
     ClusterNotFound,
     Command,
@@ -20,18 +24,14 @@ from controlplane.commands import (
     ResumeCluster,
     TakeOverSource,
 )
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.rights import Forbidden, rights_of
-from controlplane.portal.access.roles import ALLOWS, Role, Verb
-from controlplane.portal.access.scoped import VERB_OF, scoped
-from controlplane.streams import PROPOSALS, anomalies_stream
+from controlplane.storage.streams import PROPOSALS, anomalies_stream
 from events.anomaly_facts import AnomalyFound
 from events.codec import encode
 from events.envelope import Origin
 from events.proposal_facts import ProposalMade
 from tests.builders import a_partition, a_snapshot
+from tests.unit.controlplane.api.portal_house import House, three_brokers
 from tests.unit.controlplane.portal.page_routes import AS_THINGS_ARE, ASKS_KAFKA, FORMS, KNOWN, PAGE_ROUTES, filled
-from tests.unit.controlplane.portal.portal_house import House, three_brokers
 from tests.unit.controlplane.portal.test_portal_auth_matrix import ROUTES, routes_of
 from tests.unit.events.spec_texts import ORDERS, document
 

@@ -5,12 +5,12 @@ import re
 import pytest
 from fastapi.testclient import TestClient
 
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.people import FIRST_USER
-from controlplane.portal.access.roles import Role
-from controlplane.portal.auth import cookie_name
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.people import FIRST_USER
+from controlplane.api.access.roles import Role
+from controlplane.api.auth import cookie_name
+from tests.unit.controlplane.api.portal_house import PORT, TOKEN, House
 from tests.unit.controlplane.portal.page_routes import PAGE_ROUTES, filled
-from tests.unit.controlplane.portal.portal_house import PORT, TOKEN, House
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
 
 ADMIN = Binding("", Role.ADMIN, "*")

@@ -2,10 +2,10 @@
 
 from typing import Any, cast
 
-from controlplane.portal.pages.stages import STAGES, Roll, Rolls, fold
-from controlplane.portal.read_models.rolls import rows_of
-from controlplane.previews.plan import pending_rollout
-from controlplane.streams import cluster_stream
+from controlplane.api.read_models.roll_stages import STAGES, Roll, Rolls, fold
+from controlplane.api.read_models.rolls import rows_of
+from controlplane.commands.previews.plan import pending_rollout
+from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.envelope import Recorded
 from events.store import EventStore

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
-from controlplane.streams import cluster_stream
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
+from controlplane.storage.streams import cluster_stream
 from events.topic_facts import TopicsAdopted, TopicsDeclared
 from tests.builders import a_partition, a_snapshot
-from tests.unit.controlplane.portal.portal_house import House
+from tests.unit.controlplane.api.portal_house import House
+from tests.unit.controlplane.api.test_proposals import TOPIC, Shelved
 from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
-from tests.unit.controlplane.portal.test_proposals import TOPIC, Shelved
 
 OWNER, OPERATOR = Binding("", Role.OWNER, "*"), Binding("", Role.OPERATOR, "*")
 DELETE, ADOPT = "/clusters/orders/topics/clicks/delete", "/clusters/orders/topics/clicks/adopt"

@@ -9,14 +9,14 @@ from html import unescape
 
 import pytest
 
-from controlplane.database.latest import Observation, Subject
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
-from controlplane.portal.pages.topicrows import chosen_topics, partition_rows, topic_rows
-from controlplane.portal.pages.topics import MOST_ROWS
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
+from controlplane.api.read_models.topics import chosen_topics, partition_rows, topic_rows
+from controlplane.portal.topics import MOST_ROWS
+from controlplane.storage.latest_values import Observation, Subject
 from planner.observed import PartitionSeen
 from tests.builders import a_partition, a_snapshot
-from tests.unit.controlplane.portal.portal_house import START, House
+from tests.unit.controlplane.api.portal_house import START, House
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
 
 VIEWER = Binding("", Role.VIEWER, "*")

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.portal.pages.words import health_word, sync_word
-from controlplane.view import ChaosView, ClusterView, ConditionView
+from controlplane.api.read_models.cluster_words import health_word, sync_word
+from controlplane.cluster.view import ChaosView, ClusterView, ConditionView
 from tests.builders import NOW, a_partition, a_snapshot, a_view
 
 WELL = a_snapshot(a_partition())

@@ -9,13 +9,13 @@ from types import SimpleNamespace
 import pytest
 from fastapi.testclient import TestClient
 
-from controlplane.certificates.authority import load_or_make
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
+from controlplane.api.audit.store import AuditFilter
 from controlplane.portal.app import create_app
-from controlplane.portal.audit.store import AuditFilter
-from controlplane.portal.pages.sheet import csv_of
-from tests.unit.controlplane.portal.portal_house import House
+from controlplane.portal.sheet import csv_of
+from controlplane.storage.certificates.authority import load_or_make
+from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.portal.test_portal_broker_page import VIEWER
 from tests.unit.events.spec_texts import ORDERS
 

@@ -3,15 +3,15 @@
 import re
 from dataclasses import replace
 
-from controlplane.gitsync.board import OUT_OF_SYNC, Board, Standing
-from controlplane.gitsync.desk import SourceDesk
-from controlplane.gitsync.signing import Signature
-from controlplane.portal.access.bindings import Binding
-from controlplane.portal.access.roles import Role
+from controlplane.api.access.bindings import Binding
+from controlplane.api.access.roles import Role
+from controlplane.background.gitsync.board import OUT_OF_SYNC, Board, Standing
+from controlplane.background.gitsync.desk import SourceDesk
+from controlplane.background.gitsync.signing import Signature
 from controlplane.portal.app import create_app
 from events.spec.problems import Problem
-from tests.unit.controlplane.gitsync.git_house import binding
-from tests.unit.controlplane.portal.portal_house import House
+from tests.unit.controlplane.api.portal_house import House
+from tests.unit.controlplane.background.gitsync.git_house import binding
 
 VIEWER = Binding("", Role.VIEWER, "*")
 

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import pytest
 from fastapi.testclient import TestClient
 
-from controlplane.portal.answers.clusters import in_utc
-from controlplane.portal.moments import as_utc, moment_in
-from controlplane.portal.pages.zones import moment_here, printed_in, zone_called, zone_names
-from tests.unit.controlplane.portal.portal_house import House
+from controlplane.api.moments import as_utc, moment_in
+from controlplane.api.presenters.clusters import in_utc
+from controlplane.portal.zones import moment_here, printed_in, zone_called, zone_names
+from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.portal.test_portal_broker_page import VIEWER
 
 LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)

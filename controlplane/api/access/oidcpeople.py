@@ -1,0 +1,168 @@
+"""People whom an OIDC provider let in, with the groups it told at their last sign-in; and which sign-ins came back."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from sqlalchemy import Engine, Row, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from controlplane.storage.tables import OIDC_ATTEMPT, OIDC_PERSON, ROLE_BINDING
+from events.engine import reading, writing
+
+ATTEMPT_LIFE = timedelta(minutes=10)
+"""From the way to the provider until the way back."""
+
+
+@dataclass(frozen=True, slots=True)
+class OidcPerson:
+    """`sub` is who they are at the provider, for ever; `name` is what it calls them, and may pass to somebody else."""
+
+    name: str
+    sub: str
+    groups: tuple[str, ...]
+    made_at: datetime
+    signed_in_at: datetime
+    disabled_at: datetime | None = None
+
+    @property
+    def subject(self) -> str:
+        return f"oidc:{self.name}"
+
+
+class OidcPeopleStore(Protocol):
+    """Contract: tests/contract/test_portal_tokens.py."""
+
+    def all(self) -> Sequence[OidcPerson]:
+        """By name."""
+        ...
+
+    def get(self, name: str) -> OidcPerson | None: ...
+
+    def signed_in(self, person: OidcPerson) -> OidcPerson | None:
+        """Makes or refreshes them: groups and time. None when the name is another `sub`'s; nothing changes then."""
+        ...
+
+    def disable(self, name: str, at: datetime | None) -> bool:
+        """Keeps them out from then on; None lets them in again. False when there is no such person."""
+        ...
+
+    def remove(self, name: str) -> bool:
+        """The person and the bindings of their own. The provider may let them in again."""
+        ...
+
+    def take(self, state_sha256: str, now: datetime) -> bool:
+        """False when a sign-in with that state came back before."""
+        ...
+
+
+class MemoryOidcPeople:
+    """People of one process. Their bindings are in another store of it, and are left there."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._people: dict[str, OidcPerson] = {}
+        self._taken: dict[str, datetime] = {}
+
+    def all(self) -> Sequence[OidcPerson]:
+        """See OidcPeopleStore."""
+        with self._lock:
+            return [self._people[name] for name in sorted(self._people)]
+
+    def get(self, name: str) -> OidcPerson | None:
+        """See OidcPeopleStore."""
+        with self._lock:
+            return self._people.get(name)
+
+    def signed_in(self, person: OidcPerson) -> OidcPerson | None:
+        """See OidcPeopleStore."""
+        with self._lock:
+            known = self._people.setdefault(person.name, person)
+            if known.sub != person.sub:
+                return None
+            self._people[person.name] = replace(known, groups=person.groups, signed_in_at=person.signed_in_at)
+            return self._people[person.name]
+
+    def disable(self, name: str, at: datetime | None) -> bool:
+        """See OidcPeopleStore."""
+        with self._lock:
+            if name not in self._people:
+                return False
+            self._people[name] = replace(self._people[name], disabled_at=at)
+            return True
+
+    def remove(self, name: str) -> bool:
+        """See OidcPeopleStore."""
+        with self._lock:
+            return self._people.pop(name, None) is not None
+
+    def take(self, state_sha256: str, now: datetime) -> bool:
+        """See OidcPeopleStore."""
+        with self._lock:
+            self._taken = {state: at for state, at in self._taken.items() if at > now - 2 * ATTEMPT_LIFE}
+            if state_sha256 in self._taken:
+                return False
+            self._taken[state_sha256] = now
+            return True
+
+
+class SqlOidcPeople:
+    """People as rows. All verbs may raise StoreUnavailable."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def all(self) -> Sequence[OidcPerson]:
+        """See OidcPeopleStore."""
+        with reading(self._engine) as connection:
+            return [_person(row) for row in connection.execute(select(OIDC_PERSON).order_by(OIDC_PERSON.c.name))]
+
+    def get(self, name: str) -> OidcPerson | None:
+        """See OidcPeopleStore."""
+        with reading(self._engine) as connection:
+            row = connection.execute(select(OIDC_PERSON).where(OIDC_PERSON.c.name == name)).one_or_none()
+            return None if row is None else _person(row)
+
+    def signed_in(self, person: OidcPerson) -> OidcPerson | None:
+        """See OidcPeopleStore. Of two servers the table's key lets one make them; the other refreshes."""
+        fresh = {"groups": list(person.groups), "signed_in_at": person.signed_in_at}
+        made = {"name": person.name, "sub": person.sub, "made_at": person.made_at, **fresh}
+        same = (OIDC_PERSON.c.name == person.name) & (OIDC_PERSON.c.sub == person.sub)
+        for _ in range(2):
+            try:
+                with writing(self._engine) as transaction:
+                    known = transaction.execute(update(OIDC_PERSON).where(same).values(fresh)).rowcount
+                    if not known:
+                        transaction.execute(insert(OIDC_PERSON).values(made))
+                return self.get(person.name)
+            except IntegrityError:
+                continue
+        return None
+
+    def disable(self, name: str, at: datetime | None) -> bool:
+        """See OidcPeopleStore."""
+        changed = update(OIDC_PERSON).where(OIDC_PERSON.c.name == name).values(disabled_at=at)
+        with writing(self._engine) as transaction:
+            return transaction.execute(changed).rowcount == 1
+
+    def remove(self, name: str) -> bool:
+        """See OidcPeopleStore."""
+        with writing(self._engine) as transaction:
+            transaction.execute(delete(ROLE_BINDING).where(ROLE_BINDING.c.subject == f"oidc:{name}"))
+            return transaction.execute(delete(OIDC_PERSON).where(OIDC_PERSON.c.name == name)).rowcount == 1
+
+    def take(self, state_sha256: str, now: datetime) -> bool:
+        """See OidcPeopleStore."""
+        try:
+            with writing(self._engine) as transaction:
+                transaction.execute(delete(OIDC_ATTEMPT).where(OIDC_ATTEMPT.c.ended_at <= now - 2 * ATTEMPT_LIFE))
+                transaction.execute(insert(OIDC_ATTEMPT).values(state_sha256=state_sha256, ended_at=now))
+            return True
+        except IntegrityError:
+            return False
+
+
+def _person(row: Row[Any]) -> OidcPerson:
+    return OidcPerson(row.name, row.sub, tuple(row.groups), row.made_at, row.signed_in_at, row.disabled_at)

@@ -1,0 +1,387 @@
+"""The services as one caller may use them: what they may not read is not there, what they may not do is refused.
+
+Every route takes its services from here, so a page, an API call, a search, a count and an event stream judge alike.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from controlplane.api.access.bindings import Traits, traits_of
+from controlplane.api.access.rights import Forbidden, Rights
+from controlplane.api.access.roles import Verb
+from controlplane.api.access.scopedagents import ScopedAgents
+from controlplane.api.access.scopedfreezes import ScopedFreezes
+from controlplane.api.access.scopedimages import ScopedImages
+from controlplane.api.access.scopednetworks import ScopedNetworks
+from controlplane.api.services import Commands, Fleet, PortalServices
+from controlplane.background.agent_upgrades.desk import Agents
+from controlplane.background.gitsync.board import Standing
+from controlplane.background.gitsync.desk import SourceDesk, SourceNotFound
+from controlplane.background.notifications.desk import Notifiers, NotifierTold
+from controlplane.cluster.commands import (
+    AbortRecycle,
+    AdoptMoves,
+    AdoptTopic,
+    CancelRebalance,
+    ClusterNotFound,
+    Command,
+    ConfirmLoss,
+    DeclareCluster,
+    DeclareTopics,
+    DeleteCluster,
+    DeleteTopic,
+    EndFault,
+    EndGame,
+    EvacuateBrokers,
+    InjectChaos,
+    NoteOffsetsReset,
+    PauseCluster,
+    ReadmitBrokers,
+    RebalanceCluster,
+    ReplaceNode,
+    ResetOffsets,
+    RestartServices,
+    ResumeCluster,
+    StartGame,
+    SwitchHealing,
+    TakeBackMoves,
+    TakeOverSource,
+    WaiveWindow,
+)
+from controlplane.cluster.observed.moves import Known
+from controlplane.cluster.observed.replica_lag import Replica
+from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
+from controlplane.cluster.view import ClusterView, empty_view
+from controlplane.commands.handler import Outcome
+from controlplane.converger.loop import Said
+from controlplane.fleet.freezes.commands import Freezes
+from controlplane.fleet.images.commands import Images
+from controlplane.fleet.networks.commands import Networks
+from controlplane.storage.backup import BackupSummary
+from events.ids import ClusterUid
+from events.spec.model import KafkaClusterDocument
+from planner.observed import KafkaSnapshot
+
+VERB_OF: dict[type[Command], Verb] = {
+    DeclareCluster: Verb.DECLARE,
+    PauseCluster: Verb.STEER,
+    ResumeCluster: Verb.STEER,
+    AbortRecycle: Verb.STEER,
+    RestartServices: Verb.STEER,
+    ReplaceNode: Verb.STEER,
+    EvacuateBrokers: Verb.STEER,
+    TakeBackMoves: Verb.STEER,
+    AdoptMoves: Verb.STEER,
+    InjectChaos: Verb.DELETE,
+    EndFault: Verb.DELETE,
+    StartGame: Verb.DELETE,
+    EndGame: Verb.DELETE,
+    ReadmitBrokers: Verb.STEER,
+    RebalanceCluster: Verb.STEER,
+    CancelRebalance: Verb.STEER,
+    WaiveWindow: Verb.STEER,
+    SwitchHealing: Verb.STEER,
+    DeleteCluster: Verb.DELETE,
+    ConfirmLoss: Verb.DELETE,
+    TakeOverSource: Verb.HAND_OVER,
+    DeclareTopics: Verb.DECLARE,
+    AdoptTopic: Verb.DECLARE,
+    DeleteTopic: Verb.DELETE,
+    ResetOffsets: Verb.DECLARE,
+    NoteOffsetsReset: Verb.DECLARE,
+}
+"""What each command of people does. One that is not listed is an administrator's."""
+
+ANOTHER = "another cluster"
+
+
+def scoped(services: PortalServices, rights: Rights) -> PortalServices:
+    """The same services, as far as these rights go. What is done with them is noted in the trail of the rights."""
+    if rights.may_everywhere(Verb.ADMINISTER):
+        noted = NotedCommands(services.commands, rights, services.store.head)
+        return replace(
+            services,
+            commands=noted,
+            networks=_scoped_networks(services.networks, services.fleet, rights),
+            images=_scoped_images(services.images, ScopedFleet(services.fleet, rights), rights),
+            freezes=_scoped_freezes(services.freezes, ScopedFleet(services.fleet, rights), rights),
+            agents=_scoped_agents(services.agents, ScopedFleet(services.fleet, rights), rights),
+            proposals=services.proposals and services.proposals.scoped(rights),
+        )
+    fleet = ScopedFleet(services.fleet, rights)
+    return replace(
+        services,
+        fleet=fleet,
+        commands=ScopedCommands(NotedCommands(services.commands, rights, services.store.head), rights),
+        sources=_scoped_desk(services.sources, rights),
+        networks=_scoped_networks(services.networks, fleet, rights),
+        images=_scoped_images(services.images, fleet, rights),
+        freezes=_scoped_freezes(services.freezes, fleet, rights),
+        agents=_scoped_agents(services.agents, fleet, rights),
+        notifiers=ScopedNotifiers(services.notifiers, rights),
+        audit_topic=lambda: None,  # of everybody's entries, and of roles of the database: an administrator's
+        without_others=fleet.teller,
+        brake=lambda view: fleet.without_others(services.brake(view)),
+        window=lambda view: fleet.without_others(services.window(view)),
+        backup=_administrators_backup(services.backup, rights),
+        proposals=services.proposals and services.proposals.scoped(rights),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedFleet:
+    """The clusters a caller may read. Names of others are taken out of what is said about those."""
+
+    fleet: Fleet
+    rights: Rights
+
+    def views(self) -> list[ClusterView]:
+        """See Fleet."""
+        every = self.fleet.views()
+        shown = [view for view in every if self._shows(view)]
+        if len(shown) == len(every):
+            return shown
+        others = _others(every, shown)
+        return [_told(view, others) for view in shown]
+
+    def view(self, uid: ClusterUid) -> ClusterView | None:
+        """See Fleet."""
+        view = self.fleet.view(uid)
+        return _told(view, self._others()) if view is not None and self._shows(view) else None
+
+    def said(self, uid: ClusterUid) -> Said | None:
+        """See Fleet."""
+        said = self.fleet.said(uid) if self._may_see(uid) else None
+        return said and replace(said, sentence=self.without_others(said.sentence))
+
+    def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None:
+        """See Fleet."""
+        return self.fleet.last_snapshot(uid) if self._may_see(uid) else None
+
+    def last_moves(self, uid: ClusterUid) -> Known:
+        """See Fleet."""
+        return self.fleet.last_moves(uid) if self._may_see(uid) else Known()
+
+    def traffic(self, uid: ClusterUid) -> Traffic:
+        """See Fleet."""
+        return self.fleet.traffic(uid) if self._may_see(uid) else UNKNOWN
+
+    def behind(self, uid: ClusterUid) -> Mapping[Replica, datetime]:
+        """See Fleet."""
+        return self.fleet.behind(uid) if self._may_see(uid) else {}
+
+    def catch_up(self) -> None:
+        """See Fleet."""
+        self.fleet.catch_up()
+
+    @property
+    def position(self) -> int:
+        """See Fleet."""
+        return self.fleet.position
+
+    def without_others(self, text: str) -> str:
+        """The text without names of clusters that the caller may not read."""
+        return _without(text, self._others())
+
+    def teller(self) -> Callable[[str], str]:
+        """The same for many texts at this moment."""
+        return partial(_without, others=self._others())
+
+    def _others(self) -> re.Pattern[str] | None:
+        every = self.fleet.views()
+        return _others(every, [view for view in every if self._shows(view)])
+
+    def _may_see(self, uid: ClusterUid) -> bool:
+        view = self.fleet.view(uid)
+        return view is not None and self._shows(view)
+
+    def _shows(self, view: ClusterView) -> bool:
+        return self.rights.may_on(Verb.READ, view)
+
+
+@dataclass(frozen=True, slots=True)
+class NotedCommands:
+    """Commands whose verb, cluster and place in the log the audit tells."""
+
+    commands: Commands
+    rights: Rights
+    head: Callable[[], int]
+
+    def handle(self, command: Command) -> Outcome:
+        """See CommandHandler."""
+        verb = VERB_OF.get(type(command), Verb.ADMINISTER)
+        self.rights.trail.judged(verb, command.name, allowed=True)
+        outcome = self.commands.handle(command)
+        if outcome.changed:
+            self.rights.trail.event_position = self.head()
+        return outcome
+
+    def check(self, command: DeclareCluster | DeclareTopics, *, beside: KafkaClusterDocument | None = None) -> None:
+        """See CommandHandler."""
+        self.commands.check(command, beside=beside)
+
+    def current(self, name: str) -> ClusterView:
+        """See CommandHandler."""
+        return self.commands.current(name)
+
+    def visible(self, name: str) -> ClusterView:
+        """See Commands."""
+        return self.commands.visible(name)
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedCommands:
+    """Commands a caller may give. A cluster they may not read does not exist for them, its name is taken all the same.
+
+    A declaration needs the right on the cluster as it would be and as it is: nobody takes or gives away another's, and
+    nobody hears that a name is taken who could not have had it.
+    """
+
+    commands: Commands
+    rights: Rights
+
+    def handle(self, command: Command) -> Outcome:
+        """See CommandHandler. Raises Forbidden."""
+        self._judge(command)
+        return self.commands.handle(command)
+
+    def check(self, command: DeclareCluster | DeclareTopics, *, beside: KafkaClusterDocument | None = None) -> None:
+        """See CommandHandler. Raises Forbidden."""
+        if beside is None:
+            self._judge(command)
+        else:
+            self.rights.require(VERB_OF[type(command)], traits_of(beside), f"{command.name} as this spec has it")
+        self.commands.check(command, beside=beside)
+
+    def current(self, name: str) -> ClusterView:
+        """See CommandHandler. Raises Forbidden for a cluster that is not theirs."""
+        view = self.commands.current(name)
+        self._refuse_taken(view, name)
+        return view
+
+    def visible(self, name: str) -> ClusterView:
+        """See Commands."""
+        view = self.commands.visible(name)
+        return view if self.rights.may_on(Verb.READ, view) else empty_view("")
+
+    def _refuse_taken(self, view: ClusterView, name: str) -> None:
+        if view.uid and not self.rights.may_on(Verb.READ, view):
+            self.rights.trail.judged(Verb.READ, name, allowed=False)
+            raise Forbidden(f"the name {name} is taken", "Choose another name.")
+
+    def _judge(self, command: Command) -> None:
+        view = self.commands.current(command.name)
+        verb = VERB_OF.get(type(command), Verb.ADMINISTER)
+        if isinstance(command, DeclareCluster):
+            self.rights.require(verb, traits_of(command.document), f"{command.name} as this spec has it")
+            self._refuse_taken(view, command.name)
+            if view.uid:
+                self.rights.require(verb, traits_of(view.document), command.name)
+            return
+        if not self.rights.may_on(Verb.READ, view):
+            self.rights.trail.judged(verb, command.name, allowed=not view.uid)
+            raise ClusterNotFound(command.name)
+        self.rights.require(verb, traits_of(view.document), command.name)
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedDesk(SourceDesk):
+    """The sources of a caller's teams. One without a team is everybody's who may read everything."""
+
+    rights: Rights = field(default_factory=lambda: Rights("nobody", ()))
+
+    def standings(self, *, leads: bool = True) -> list[Standing]:
+        """See SourceDesk."""
+        every = SourceDesk(self.board, self.store, self.ring, reaches_leader=self.reaches_leader).standings(leads=leads)
+        return [standing for standing in every if self._may(Verb.READ, standing)]
+
+    def standing(self, name: str) -> Standing:
+        """See SourceDesk."""
+        standing = SourceDesk(self.board, self.store, self.ring).standing(name)
+        if not self._may(Verb.READ, standing):
+            raise SourceNotFound(name)
+        return standing
+
+    def accept(self, name: str, commit: str, *, reason: str, actor: str) -> str:
+        """See SourceDesk. Raises Forbidden."""
+        standing = self.standing(name)
+        self.rights.require(Verb.HAND_OVER, Traits(standing.binding.team), f"the source {name}")
+        return SourceDesk(self.board, self.store, self.ring).accept(name, commit, reason=reason, actor=actor)
+
+    def _may(self, verb: Verb, standing: Standing) -> bool:
+        return self.rights.may(verb, Traits(standing.binding.team))
+
+
+def _others(every: Sequence[ClusterView], shown: Sequence[ClusterView]) -> re.Pattern[str] | None:
+    """What finds the names of clusters that are not shown, None where there is none. A name both have is no secret."""
+    names = {v.name for v in every if v.name} - {v.name for v in shown}
+    if not names:
+        return None
+    longest_first = sorted(names, key=lambda name: (-len(name), name))
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(re.escape(name) for name in longest_first)})(?![\w-])")
+
+
+def _without(text: str, others: re.Pattern[str] | None) -> str:
+    return text if others is None else others.sub(ANOTHER, text)
+
+
+def _told(view: ClusterView, others: re.Pattern[str] | None) -> ClusterView:
+    """The view with the names of others taken out of its conditions."""
+    if others is None or not any(others.search(c.message) for c in view.conditions.values()):
+        return view
+    conditions = {t: replace(c, message=_without(c.message, others)) for t, c in view.conditions.items()}
+    return replace(view, conditions=conditions)
+
+
+def _scoped_networks(networks: Networks, fleet: Fleet, rights: Rights) -> Networks:
+    return ScopedNetworks(networks, rights, lambda: frozenset(view.name for view in fleet.views()))
+
+
+def _scoped_images(images: Images, fleet: ScopedFleet, rights: Rights) -> Images:
+    return ScopedImages(images, rights, lambda: frozenset(view.name for view in fleet.views()), fleet.without_others)
+
+
+def _scoped_freezes(freezes: Freezes, fleet: ScopedFleet, rights: Rights) -> Freezes:
+    return ScopedFreezes(freezes, rights, fleet.views, fleet.without_others)
+
+
+def _scoped_agents(agents: Agents, fleet: ScopedFleet, rights: Rights) -> Agents:
+    return ScopedAgents(agents, rights, lambda: frozenset(view.name for view in fleet.views()), fleet.without_others)
+
+
+def _scoped_desk(desk: SourceDesk | None, rights: Rights) -> SourceDesk | None:
+    return (
+        None
+        if desk is None
+        else ScopedDesk(desk.board, desk.store, desk.ring, desk.forges, desk.reaches_leader, rights)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedNotifiers:
+    """Where anomalies are told to concerns all clusters: an administrator's."""
+
+    notifiers: Notifiers
+    rights: Rights
+
+    def all(self) -> Sequence[NotifierTold]:
+        """See Notifiers. Raises Forbidden."""
+        self.rights.require_everywhere(Verb.ADMINISTER, "the notifiers")
+        return self.notifiers.all()
+
+    def test(self, name: str) -> None:
+        """See Notifiers. Raises Forbidden."""
+        self.rights.require_everywhere(Verb.ADMINISTER, "the notifiers")
+        self.notifiers.test(name)
+
+
+def _administrators_backup(backup: Callable[[Path], BackupSummary], rights: Rights) -> Callable[[Path], BackupSummary]:
+    def judged(path: Path) -> BackupSummary:
+        rights.require_everywhere(Verb.ADMINISTER, "the installation")
+        return backup(path)
+
+    return judged

@@ -1,0 +1,55 @@
+"""Networks as one caller may see and change them: they are the installation's, their clusters are whose they are."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from controlplane.api.access.rights import Rights
+from controlplane.api.access.roles import Verb
+from controlplane.cluster.observed.cloud_drift import AuditNoted
+from controlplane.cluster.view import ClusterView
+from controlplane.fleet.networks.commands import Networks, NetworkStanding
+from controlplane.fleet.networks.decide import AddressPool
+from providers.base import Place
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedNetworks:
+    """See Networks. `readable` are the names of clusters the caller may read."""
+
+    desk: Networks
+    rights: Rights
+    readable: Callable[[], frozenset[str]]
+
+    def pool(self) -> AddressPool:
+        """See Networks."""
+        return self.desk.pool()
+
+    def planned(self, view: ClusterView) -> tuple[str, ...]:
+        """See Networks."""
+        return self.desk.planned(view)
+
+    def standings(self) -> tuple[NetworkStanding, ...]:
+        """See Networks. What failed is told to administrators: it names things of the account."""
+        if self.rights.may_everywhere(Verb.ADMINISTER):
+            return self.desk.standings()
+        shown = self.readable()
+        mine = (replace(s, clusters=tuple(c for c in s.clusters if c in shown)) for s in self.desk.standings())
+        return tuple(replace(s, told=str(s.network.state), error="", audit=None) for s in mine if s.clusters)
+
+    def audits_for(self, view: ClusterView) -> Mapping[Place, AuditNoted | None]:
+        """See Networks. Who may read a cluster may know what was changed of the network it is in."""
+        return self.desk.audits_for(view)
+
+    def remove(
+        self, name: str, *, confirm: str, account: str, region: str, reason: str, actor: str, command_id: str
+    ) -> str:
+        """See Networks. Raises Forbidden."""
+        self.rights.require_everywhere(Verb.ADMINISTER, "networks")
+        return self.desk.remove(
+            name, confirm=confirm, account=account, region=region, reason=reason, actor=actor, command_id=command_id
+        )
+
+    def repair(self, name: str, *, account: str, region: str, reason: str, actor: str, command_id: str) -> str:
+        """See Networks. Raises Forbidden."""
+        self.rights.require_everywhere(Verb.ADMINISTER, "networks")
+        return self.desk.repair(name, account=account, region=region, reason=reason, actor=actor, command_id=command_id)

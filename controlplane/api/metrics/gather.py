@@ -1,0 +1,68 @@
+"""Gathers a sight from what the portal has at hand: no broker and no cloud is asked, the database a few times."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+
+from agent.wire import Report
+from controlplane.api.access.rights import Forbidden
+from controlplane.api.metrics.sight import ClusterSight, Sight
+from controlplane.api.presenters.clusters import status_word
+from controlplane.api.presenters.sources import spec_source_out
+from controlplane.api.services import PortalServices
+from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
+from controlplane.background.dns.keeper import DNS_NAME
+from controlplane.background.notifications.desk import NotifierTold
+from controlplane.cluster.observed.agent_reports import AGENT_REPORT
+from controlplane.cluster.observed.cloud_drift import all_audits
+from controlplane.cluster.observed.consumer_groups import GROUPS_NOTED, notes_of
+
+
+def sight_of(services: PortalServices) -> Sight:
+    """Everything as far as the caller may see it. Raises StoreUnavailable."""
+    reports: dict[str, dict[str, tuple[Report, datetime]]] = defaultdict(dict)
+    for seen in services.latest.of_kind(AGENT_REPORT):
+        told = (Report.model_validate(dict(seen.value)), seen.observed_at)
+        reports[seen.subject.cluster_uid][seen.subject.name] = told
+    names: dict[str, dict[str, str]] = defaultdict(dict)
+    for seen in services.latest.of_kind(DNS_NAME):
+        names[seen.subject.cluster_uid][seen.subject.name] = str(seen.value["problem"])
+    groups = notes_of(services.latest.of_kind(GROUPS_NOTED))
+    anomalies = noted_of(services.latest.of_kind(ANOMALIES_NOTED))
+    drift = all_audits(services.latest)
+    now, fleet, desk = services.clock(), services.fleet, services.sources
+    living = [v for v in fleet.views() if not v.deleted]
+    clusters = tuple(
+        ClusterSight(
+            view=view,
+            status=status_word(view, now),
+            said=fleet.said(view.uid),
+            snapshot=fleet.last_snapshot(view.uid),
+            reports={i.key: reports[view.uid][i.key] for i in view.alive() if i.key in reports[view.uid]},
+            names=names[view.uid],
+            groups=groups.get(view.uid),
+            anomalies=anomalies.get(view.uid),
+            drift=drift.get(view.uid, {}),
+            source_sync=spec_source_out(view, desk.board.of_source if desk is not None else lambda _: None).sync,
+        )
+        for view in living
+    )
+    leadership = services.leadership
+    return Sight(
+        now=now,
+        version=services.version,
+        leads=leadership.may_act,
+        epoch=leadership.held_epoch() or 0,
+        planner=services.planner_state(),
+        clusters=clusters,
+        notifiers=_notifiers(services),
+        audit_topic=services.audit_topic(),
+        load=services.load.figures(services.database_trouble()),
+    )
+
+
+def _notifiers(services: PortalServices) -> Sequence[NotifierTold]:
+    try:
+        return services.notifiers.all()
+    except Forbidden:
+        return ()  # an administrator's: others see their clusters

@@ -1,0 +1,199 @@
+"""What is sent away before anything else is done for it, when there is more to do than can be done: agents before
+people, and of agents the newest first. First in the chain of the app: an answer costs no thread and no database.
+
+Agents are let in by `agentadmission`; their bodies are read before a turn is taken, so that a slow one takes
+nobody's. People wait a moment for a thread. Where all threads hang, on a database that is locked or on brokers that do
+not answer, they are told so; the threads that agents may use are not theirs to hang in. Terraform's runs are this
+server's own and `/healthz` needs no thread: both always pass.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+
+from anyio import CapacityLimiter
+from anyio.to_thread import current_default_thread_limiter
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from controlplane.api.agentadmission import AgentSeats, AgentTurns, TooBusy
+from controlplane.api.audit.clerk import SAFE_METHODS
+from controlplane.api.auth import AGENT_PATHS, HOOK_PATHS, INSTANCE_HEADER, OPEN_PATHS, RUN_PATHS, STATIC_PATHS
+from controlplane.api.bodies import MOST_BYTES, MOST_OF_AGENTS_BYTES, BodyMemory, HeldBody
+from controlplane.api.gate import ANSWER_HEADERS, with_headers
+from controlplane.api.problems import ApiError, answer_of
+from controlplane.api.requestids import name_request
+from controlplane.api.serverload import AGENTS, PEOPLE
+from controlplane.api.services import PortalServices
+
+PEOPLES_THREADS = 40
+"""As many as AnyIO gives an app; agents' come on top of them."""
+PEOPLE_WAIT_S = 3.0
+"""For a free thread. Pages take milliseconds: who waits for so long waits for something that hangs."""
+_LOOK_EVERY_S = 0.05
+BODY_WITHIN_S = 10.0
+"""For an agent to send its report: some KiB."""
+PEOPLES_BODY_WITHIN_S = 30.0
+"""A spec over a slow line."""
+_REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+
+
+class OverloadGuard:
+    """The app, with what is too much for it kept away."""
+
+    def __init__(self, app: ASGIApp, services: PortalServices) -> None:
+        self._app = app
+        self._services = services
+        self._load = services.load
+        self._seats = AgentSeats(self._load.budget.agents)
+        self._turns = AgentTurns()
+        self._memory = BodyMemory()
+        self.people_inside = 0
+        """Requests of people that are worked on and not answered yet."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes a request on, or answers it with 503."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        path: str = scope["path"]
+        if path.startswith(AGENT_PATHS):
+            with HeldBody(self._memory, MOST_OF_AGENTS_BYTES) as held:
+                await self._of_agent(scope, receive, send, held)
+        elif path == "/healthz" or path.startswith((RUN_PATHS, STATIC_PATHS)):
+            await self._app(scope, receive, send)
+        else:
+            with HeldBody(self._memory, MOST_BYTES) as held:
+                await self._of_person(scope, receive, send, held)
+
+    async def _of_agent(self, scope: Scope, receive: Receive, send: Send, held: HeldBody) -> None:
+        instance = Headers(scope=scope).get(INSTANCE_HEADER, "")
+        is_new = False
+        try:
+            if instance and scope["path"] not in OPEN_PATHS:
+                is_new = self._seats.admit(instance)
+                self._load.see_agents(len(self._seats))
+            if scope["method"] == "POST":
+                receive = _replayed(await held.read(receive, BODY_WITHIN_S), receive)
+            turn = await self._turns.take()
+        except ClientDisconnect:
+            return  # nobody is there to be answered
+        except TooBusy as busy:
+            self._load.count_shed(AGENTS, busy.why)
+            await _closing(busy.response())(scope, receive, send)
+            return
+        scope.setdefault("state", {})["turn"] = turn
+        try:
+            await self._app(scope, receive, self._watching(instance, send) if is_new else send)
+        finally:
+            turn.give_back()
+
+    def _watching(self, instance: str, send: Send) -> Send:
+        """A newcomer who is refused as nobody we know gives the seat up: names are claimed before they are proved. Who
+        was here before keeps it: else whoever knows its name could take it.
+        """
+
+        async def watching(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] in _REFUSED:
+                self._seats.give_up(instance)
+            await send(message)
+
+        return watching
+
+    async def _of_person(self, scope: Scope, receive: Receive, send: Send, held: HeldBody) -> None:
+        try:
+            if scope["method"] not in SAFE_METHODS and not scope["path"].startswith(HOOK_PATHS):
+                receive = _replayed(await held.read(receive, PEOPLES_BODY_WITHIN_S), receive)
+            limiter = current_default_thread_limiter()
+            if not await self._has_place(limiter):
+                raise _no_thread(limiter)
+        except ClientDisconnect:
+            return
+        except ApiError as busy:
+            self._load.count_shed(PEOPLE, busy.why if isinstance(busy, TooBusy) else "threads")
+            name_request(scope, self._services.request_id())
+            await _closing(answer_of(busy, Request(scope)))(scope, receive, send)
+            return
+        # Who waits for news does so without a thread, and may for half a minute.
+        place = _Place(self, counts=b"wait_s=" not in scope["query_string"])
+
+        async def leaving(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                place.leave()  # how slowly an answer is read, and how long a stream is open, takes no thread
+            await send(message)
+
+        try:
+            await self._app(scope, receive, leaving)
+        finally:
+            place.leave()
+
+    async def _has_place(self, limiter: CapacityLimiter) -> bool:
+        """Places are counted, not only free threads: a request has several turns on a thread with gaps in between, and
+        in those any number would be let in that wait for one without end.
+        """
+        until_s = time.monotonic() + PEOPLE_WAIT_S
+        while self.people_inside >= PEOPLES_THREADS or self._free(limiter) <= 0:
+            if time.monotonic() >= until_s:
+                return False
+            await asyncio.sleep(_LOOK_EVERY_S)
+        return True
+
+    def _free(self, limiter: CapacityLimiter) -> float:
+        """Threads that are free for people: those that agents may take and have not are kept for them."""
+        kept = self._turns.at_once - self._turns.taken if limiter.total_tokens > PEOPLES_THREADS else 0
+        return limiter.available_tokens - kept
+
+
+class _Place:
+    """Of one request of a person among those that are worked on at once."""
+
+    def __init__(self, guard: OverloadGuard, *, counts: bool) -> None:
+        self._guard = guard
+        self._is_taken = counts
+        guard.people_inside += counts
+
+    def leave(self) -> None:
+        """Twice is once."""
+        if self._is_taken:
+            self._is_taken = False
+            self._guard.people_inside -= 1
+
+
+def room_for_agents() -> None:
+    """Gives the running event loop threads for agents beside those of people."""
+    current_default_thread_limiter().total_tokens = PEOPLES_THREADS + AgentTurns().at_once
+
+
+def _no_thread(limiter: CapacityLimiter) -> ApiError:
+    title = "this server is busy"
+    why = (
+        f"All {limiter.borrowed_tokens} of its threads wait, and have for {PEOPLE_WAIT_S:.0f} s: most often for a "
+        "database that is locked or away, or for brokers that do not answer."
+    )
+    then = "Try again in a moment. GET /healthz says whether the database answers; so does the server's log."
+    return ApiError(503, "busy", title, detail=why, next_step=then, retry_after_s=5)
+
+
+def _closing(answer: Callable[[Scope, Receive, Send], Awaitable[None]]) -> ASGIApp:
+    """The same answer, and the connection is closed after it: it is what there are too few of."""
+
+    async def closing(scope: Scope, receive: Receive, send: Send) -> None:
+        await answer(scope, receive, with_headers(send, {**ANSWER_HEADERS, "Connection": "close"}))
+
+    return closing
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """The body that was read, then whatever comes."""
+    is_given = False
+
+    async def again() -> Message:
+        nonlocal is_given
+        if is_given:
+            return await receive()
+        is_given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again

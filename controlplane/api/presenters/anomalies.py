@@ -1,0 +1,106 @@
+"""Anomalies as the API and the pages tell them. Pure."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from controlplane.api.schemas import anomalies as anomaly_api
+from controlplane.background.anomalies.book import AnomalyBook
+from controlplane.background.anomalies.standing import grace_of
+from controlplane.background.notifications.desk import NotifierTold
+from controlplane.background.notifications.outbox import Standing
+from controlplane.cluster.healing_switches import in_force, why_not
+from controlplane.cluster.view import ClusterView
+from planner.anomalies.judge import Anomaly
+from planner.anomalies.kinds import Kind, State
+
+TONES = {
+    State.WAITING: "bad",
+    State.HEALING: "busy",
+    State.FOUND: "warn",
+    State.SUPPRESSED: "",
+    State.OVER: "good",
+}
+"""The colour of a state."""
+
+IN_WORDS = {
+    State.FOUND: "found, may pass by itself",
+    State.SUPPRESSED: "Kedge's own doing",
+    State.HEALING: "being healed",
+    State.WAITING: "waits",
+    State.OVER: "over",
+}
+OPEN = "open"
+"""The filter for all states but `over`."""
+
+
+def chosen_anomalies(book: AnomalyBook, *, text: str = "", kind: str = "", state: str = "") -> list[Anomaly]:
+    """Those with the text in subject, reason or words, of that kind and in that state, open ones first."""
+    wanted = text.casefold()
+    return [
+        a
+        for a in book.every()
+        if (not kind or a.kind == kind)
+        and (not state or a.state == state or (state == OPEN and not a.is_over))
+        and wanted in f"{a.id} {a.subject} {a.reason} {a.words}".casefold()
+    ]
+
+
+def anomalies_out(
+    view: ClusterView, book: AnomalyBook, chosen: Sequence[Anomaly], *, limit: int, now: datetime
+) -> anomaly_api.AnomaliesOut:
+    """The first of those chosen, and how each kind is healed."""
+    return anomaly_api.AnomaliesOut(
+        cluster=view.name,
+        anomalies=[anomaly_out(view.name, a) for a in chosen[:limit]],
+        total=len(chosen),
+        open=len(book.open_),
+        found=book.found,
+        healing=healing_out(view, now),
+    )
+
+
+def anomaly_out(cluster: str, anomaly: Anomaly) -> anomaly_api.AnomalyOut:
+    """One anomaly."""
+    return anomaly_api.AnomalyOut(
+        id=anomaly.id,
+        cluster=cluster,
+        kind=anomaly.kind.value,
+        subject=anomaly.subject,
+        state=anomaly.state.value,
+        reason=anomaly.reason,
+        words=anomaly.words,
+        found_at=anomaly.found_at,
+        changed_at=anomaly.changed_at,
+        told=anomaly.told,
+    )
+
+
+def healing_out(view: ClusterView, now: datetime) -> list[anomaly_api.HealingOut]:
+    """Each kind with its switch and its grace."""
+    found = []
+    for kind in Kind:
+        switch, reason = in_force(view, kind, now), why_not(view, kind, now)
+        until = switch.until if switch else None
+        grace_s = grace_of(view, kind).total_seconds()
+        found.append(
+            anomaly_api.HealingOut(kind=kind.value, heals=not reason, why_not=reason, until=until, grace_s=grace_s)
+        )
+    return found
+
+
+def notifier_out(told: NotifierTold) -> anomaly_api.NotifierOut:
+    """One notifier; one that has not looked yet has nothing to tell."""
+    binding, standing = told.binding, told.standing or Standing(0)
+    return anomaly_api.NotifierOut(
+        name=binding.name,
+        kind=binding.kind,
+        where=binding.where,
+        kinds=list(binding.kinds),
+        clusters=list(binding.clusters),
+        waiting=standing.waiting,
+        delivered=standing.delivered,
+        dropped=standing.dropped,
+        error=standing.error,
+        failing_since=standing.failing_since,
+        told_at=standing.told_at,
+    )

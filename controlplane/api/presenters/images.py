@@ -1,0 +1,49 @@
+"""The image catalogue as the API and the pages tell it."""
+
+from collections.abc import Iterable
+
+from controlplane.api.problems import ApiError
+from controlplane.api.schemas import images as api
+from controlplane.fleet.images.adoption import ClusterAt, RevisionStanding
+
+
+def images_out(standings: Iterable[RevisionStanding]) -> api.ImagesOut:
+    """All of them."""
+    return api.ImagesOut(items=[image_out(s) for s in standings])
+
+
+def image_named(name: str, standings: Iterable[RevisionStanding]) -> api.ImageOut:
+    """The revision of that name. Raises ApiError 404."""
+    found = next((s for s in standings if s.revision.name == name), None)
+    if found is None:
+        raise ApiError(404, "image-not-found", f"there is no image {name!r}", next_step="`kedge images` lists them.")
+    return image_out(found)
+
+
+def image_out(standing: RevisionStanding) -> api.ImageOut:
+    """One revision."""
+    revision, fact = standing.revision, standing.revision.fact
+    images: dict[str, dict[str, str]] = {}
+    for image in fact.images:
+        images.setdefault(f"{image.cloud}/{image.region}", {})[image.architecture] = image.id
+    return api.ImageOut(
+        name=revision.name,
+        kafka=revision.version,
+        number=revision.number,
+        security=fact.security,
+        reason=fact.reason,
+        notes=fact.notes,
+        withdrawn=revision.withdrawn,
+        published_at=revision.at,
+        published_by=revision.by,
+        images=images,
+        archive=fact.url,
+        sha256=fact.sha256,
+        on=_clusters(standing.on),
+        due=_clusters(standing.due),
+        left=_clusters(standing.left),
+    )
+
+
+def _clusters(found: Iterable[ClusterAt]) -> list[api.ClusterAtOut]:
+    return [api.ClusterAtOut(name=c.name, stage=c.stage, vms=c.vms, of=c.of, why=c.why) for c in found]

@@ -1,0 +1,171 @@
+"""From what the loop's desk and the log hold to what the API and the pages say. Pure."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from controlplane.api.eventlog import Found, uid_of
+from controlplane.api.presenters.clusters import event_out
+from controlplane.api.schemas import loop as api
+from controlplane.api.serverload import LoadFigures
+from controlplane.api.services import Leadership
+from controlplane.cluster.view import ClusterView
+from controlplane.converger.beats import Beat
+from controlplane.converger.failingticks import Poisoned
+from controlplane.converger.status import JobTold, LoopStanding
+from controlplane.runtime.polling import Looked
+from events.envelope import Recorded
+from events.ids import ClusterUid
+
+UNREADABLE = "its history cannot be read: "
+NAMED = 5
+"""Ids of VMs that are told; of others only how many."""
+
+LATE_BEATS = 3
+"""So many intervals without a beat of all clusters are late: a beat waits for the one before it."""
+
+
+def loop_out(
+    standing: LoopStanding, leadership: Leadership, views: Sequence[ClusterView], load: LoadFigures, *, now: datetime
+) -> api.LoopOut:
+    """Everything, with clusters by their names."""
+    names = {view.uid: view.name for view in views}
+    return api.LoopOut(
+        server=standing.server,
+        leader=leadership.may_act,
+        epoch=leadership.held_epoch() or 0,
+        interval_s=standing.interval_s,
+        late=_is_late(standing, now),
+        head=standing.head,
+        position=standing.position,
+        lag=standing.lag,
+        beats_ever=standing.count,
+        beats=[_beat_out(b) for b in standing.beats],
+        timers=[_timer_out(of, looked) for of, looks in standing.timers.items() for looked in looks],
+        jobs=[_job_out(told, names) for told in standing.jobs],
+        poisoned=[*_unreadable(views), *(_poison_out(p, names) for p in standing.poisoned)],
+        unclaimed=_unclaimed(standing, views),
+        load=load_out(load),
+    )
+
+
+def load_out(load: LoadFigures) -> api.LoadOut:
+    """What a process has in hand."""
+    trouble = load.database
+    return api.LoadOut(
+        agents=load.agents,
+        agents_fit=load.budget.agents,
+        nearly_full=load.is_nearly_full,
+        connections=dict(load.connections),
+        connections_fit=load.budget.connections,
+        descriptors=load.descriptors,
+        descriptors_limit=load.budget.limit,
+        threads=load.threads,
+        threads_busy=load.threads_busy,
+        shed=[api.ShedOut(who=who, why=why, count=count) for (who, why), count in sorted(load.shed.items())],
+        closed=dict(load.closed),
+        database_problem=trouble.why if trouble is not None else "",
+        database_since=trouble.since if trouble is not None else None,
+        troubles=[
+            api.TroubleOut(task=t.task, count=t.count, error=t.error, at=t.at, since=t.since) for t in load.troubles
+        ],
+    )
+
+
+def log_out(found: Found, names: Mapping[ClusterUid, str]) -> api.LogOut:
+    """A page of the log."""
+    return api.LogOut(
+        events=[log_event_out(e, names) for e in found.events],
+        head=found.head,
+        looked_to=found.looked_to,
+        is_all=found.is_all,
+    )
+
+
+def log_event_out(event: Recorded, names: Mapping[ClusterUid, str]) -> api.LogEventOut:
+    """One event with the name of its cluster."""
+    uid = uid_of(event.stream)
+    cluster = names.get(uid, "") if uid is not None else ""
+    return api.LogEventOut(**event_out(event).model_dump(), stream=event.stream, cluster=cluster)
+
+
+def _is_late(standing: LoopStanding, now: datetime) -> bool:
+    last = standing.last_at
+    return last is not None and (now - last).total_seconds() > LATE_BEATS * standing.interval_s
+
+
+def _beat_out(beat: Beat) -> api.BeatOut:
+    return api.BeatOut(
+        at=beat.at,
+        seconds=round(beat.seconds, 4),
+        rung=beat.rung,
+        led=beat.led,
+        clusters=beat.report.clusters,
+        events=beat.report.events,
+        effects=beat.report.effects,
+        failures=beat.report.failures,
+        problem=beat.problem,
+    )
+
+
+def _timer_out(of: str, looked: Looked) -> api.TimerOut:
+    return api.TimerOut(
+        of=of,
+        name=looked.name,
+        every_s=looked.every_s,
+        last_at=looked.at,
+        seconds=round(looked.seconds, 4),
+        problem=looked.problem,
+        note=looked.note,
+        next_at=looked.next_at,
+    )
+
+
+def _job_out(told: JobTold, names: Mapping[ClusterUid, str]) -> api.JobOut:
+    job = told.job
+    error = ": ".join(part for part in (job.error_class, job.error_message) if part)
+    return api.JobOut(
+        id=job.intent_id,
+        kind=job.kind,
+        cluster=names.get(job.cluster_uid, job.cluster_uid),
+        state=job.state.value,
+        owner=job.owner,
+        epoch=job.epoch,
+        created_at=job.created_at,
+        started_at=job.started_at,
+        ended_at=job.ended_at,
+        heartbeat_at=job.heartbeat_at,
+        progress=told.progress,
+        error=error,
+    )
+
+
+def _poison_out(found: Poisoned, names: Mapping[ClusterUid, str]) -> api.PoisonOut:
+    return api.PoisonOut(
+        cluster=names.get(found.uid, found.uid),
+        uid=found.uid,
+        error=found.error,
+        failures=found.failures,
+        since=found.since,
+        next_at=found.until,
+    )
+
+
+def _unclaimed(standing: LoopStanding, views: Sequence[ClusterView]) -> list[api.UnclaimedOut]:
+    """Nobody touches those. While this server is behind the log it may only not have read of their cluster yet."""
+    known = {view.uid for view in views if not view.deleted}
+    return [
+        api.UnclaimedOut(place=t.place, uid=t.uid, name=t.name, vms=len(t.ids), ids=list(t.ids[:NAMED]), at=t.at)
+        for t in standing.tagged
+        if t.uid not in known and not standing.lag
+    ]
+
+
+def _unreadable(views: Sequence[ClusterView]) -> list[api.PoisonOut]:
+    """Nothing is done to those until a person has looked: they are never tried again by themselves."""
+    return [
+        api.PoisonOut(
+            cluster=v.name or v.uid, uid=v.uid, error=UNREADABLE + v.unreadable, failures=0, since=None, next_at=None
+        )
+        for v in views
+        if v.unreadable and not v.deleted
+    ]

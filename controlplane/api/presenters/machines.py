@@ -1,0 +1,112 @@
+"""What clouds sell, from the price book to what the API and the command line say. Pure."""
+
+from collections.abc import Iterable
+from datetime import date
+
+from controlplane.api.schemas import machines as api
+from providers.figures import Figure, Price, is_old
+from providers.offers import DiskOffer, MachineOffer, Offers, RootDiskOffer
+from providers.racks import Racks
+
+
+def regions_out(found: Iterable[Offers], today: date) -> list[api.MachinesOfRegionOut]:
+    """All of them, with ages as of today."""
+    return [_of_region(offers, today) for offers in found]
+
+
+def place_of(item: api.MachinesOfRegionOut) -> str:
+    """How a page of the list names one: `aws/eu-west-1`, or `aws` where there is no region."""
+    return f"{item.cloud}/{item.region}" if item.region else item.cloud
+
+
+def _of_region(offers: Offers, today: date) -> api.MachinesOfRegionOut:
+    return api.MachinesOfRegionOut(
+        cloud=offers.cloud,
+        region=offers.region or None,
+        machines=[_machine(one, today) for one in offers.machines.values()],
+        disks=[_disk(one, today) for one in offers.disks.values()],
+        root_disk=_root_disk(offers.root_disk, today),
+        racks=[_racks(one, today) for one in offers.racks],
+        cross_zone_per_gib=_price(offers.cross_zone_per_gib, today),
+        egress_per_gib=_price(offers.egress_per_gib, today),
+        ipv6_per_month=_price(offers.ipv6_per_month, today),
+        old=list(offers.old_figures(today)),
+        unmatched=list(offers.unmatched),
+    )
+
+
+def _machine(one: MachineOffer, today: date) -> api.MachineOut:
+    return api.MachineOut(
+        type=one.type,
+        size=one.size or None,
+        architecture=one.architecture,
+        vcpus=_figure(one.vcpus, today),
+        memory_mib=_figure(one.memory_mib, today),
+        nic_baseline_gbps=_figure(one.nic_baseline_gbps, today),
+        nic_burst_gbps=_figure(one.nic_burst_gbps, today),
+        own_disk_gb=_figure(one.own_disk_gb, today),
+        own_disk_mb_per_s=_figure(one.own_disk_mb_per_s, today),
+        volumes_mb_per_s=_figure(one.volumes_mb_per_s, today),
+        price_per_hour=_price(one.price_per_hour, today),
+        price_per_month=_price(one.price_per_month, today),
+    )
+
+
+def _disk(one: DiskOffer, today: date) -> api.DiskOut:
+    return api.DiskOut(
+        kind=one.kind,
+        type=one.type,
+        outlives_vm=one.outlives_vm,
+        iops=_figure(one.iops, today),
+        bytes_per_s=_figure(one.bytes_per_s, today),
+        price_per_gib_month=_price(one.price_per_gib_month, today),
+        price_per_month_up_to={
+            gib: told for gib, price in sorted(one.price_per_month_up_to.items()) if (told := _price(price, today))
+        },
+    )
+
+
+def _root_disk(one: RootDiskOffer, today: date) -> api.RootDiskOut:
+    price = None if one.in_machine else _price(one.monthly, today)
+    return api.RootDiskOut(type=one.type, in_machine=one.in_machine, gib=_figure(one.gib, today), price_per_month=price)
+
+
+def _racks(one: Racks, today: date) -> api.RacksOut:
+    return api.RacksOut(
+        kind=str(one.kind),
+        zones=one.zones or None,
+        apart=one.apart,
+        source=one.source,
+        read=one.read,
+        age_days=(today - one.read).days,
+        old=is_old(one.read, today),
+    )
+
+
+def _figure(figure: Figure | None, today: date) -> api.FigureOut | None:
+    if figure is None:
+        return None
+    return api.FigureOut(
+        value=_plain(figure),
+        source=figure.source,
+        read=figure.read,
+        age_days=(today - figure.read).days,
+        old=is_old(figure.read, today),
+    )
+
+
+def _price(price: Price | None, today: date) -> api.PriceOut | None:
+    if price is None:
+        return None
+    return api.PriceOut(
+        value=_plain(price),
+        currency=price.currency,
+        source=price.source,
+        read=price.read,
+        age_days=(today - price.read).days,
+        old=is_old(price.read, today),
+    )
+
+
+def _plain(figure: Figure) -> str:
+    return f"{figure.value.normalize():f}"

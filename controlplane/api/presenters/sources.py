@@ -1,0 +1,83 @@
+"""From sources to what the API says of them, and of each cluster's own."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+
+from controlplane.api.presenters.clusters import problem_out
+from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas.sources import ForgeOut
+from controlplane.background.forges.link import ForgeLink
+from controlplane.background.gitsync.board import NOT_POLLED, OUT_OF_SYNC, REFUSED, SYNCED, UNKNOWN, Standing
+from controlplane.cluster.spec_source import SPEC_REFUSED, SYNCED as CONDITION, git_source
+from controlplane.cluster.view import ClusterView
+
+
+def source_out(standing: Standing, link: ForgeLink | None = None) -> api.SourceOut:
+    """One source, with its forge where it has one."""
+    binding = standing.binding
+    return api.SourceOut(
+        name=binding.name,
+        source=git_source(binding.name),
+        repository=binding.repository,
+        branch=binding.branch,
+        path=binding.path,
+        team=binding.team,
+        verbs=list(binding.verbs),
+        poll_s=binding.poll_s,
+        sync=standing.state,
+        reason=standing.reason,
+        message=standing.message,
+        next=standing.next_step,
+        since=standing.since,
+        last_poll=standing.polled_at,
+        last_reached=standing.reached_at,
+        commit=standing.applied,
+        tip=standing.tip,
+        author=standing.author,
+        signed_by=standing.signature.by,
+        claimed_because=standing.signature.why_not,
+        clusters=list(standing.clusters),
+        missing=list(standing.missing),
+        problems=[problem_out(problem) for problem in standing.problems],
+        forge=None if link is None else ForgeOut(**asdict(link.keeper.told())),
+    )
+
+
+def spec_source_out(view: ClusterView, standing_of: Callable[[str], Standing | None]) -> api.SpecSourceOut:
+    """Where a cluster's spec comes from, and whether its file is what is in force.
+
+    The condition in the history is the word that counts; a source that cannot be reached makes it stale.
+    """
+    if view.source is None or not view.source.is_git:
+        return api.SpecSourceOut(since=view.source.since if view.source else None)
+    origin, standing = view.source.origin, standing_of(view.source.name)
+    told = view.conditions.get(CONDITION)
+    sync, reason, message, since = SYNCED, SYNCED, "", view.source.since
+    if told is not None:
+        sync, reason, message, since = _word(told.reason), told.reason, told.message, told.since
+    elif not origin.path:
+        sync, reason, message = UNKNOWN, NOT_POLLED, "its file was not looked for yet"
+    if standing is None:
+        sync, reason, message = OUT_OF_SYNC, "NoBinding", f"no binding {origin.source} is set on this server"
+    elif not standing.is_reached:
+        sync, reason, message = OUT_OF_SYNC, standing.reason, standing.message
+        since = standing.since or since
+    return api.SpecSourceOut(
+        source=origin.source,
+        repository=origin.repository,
+        branch=origin.branch,
+        path=origin.path,
+        commit=origin.commit,
+        author=origin.author,
+        signed_by=origin.signed_by,
+        sync=sync,
+        reason=reason,
+        message=message,
+        since=since,
+    )
+
+
+def _word(reason: str) -> str:
+    if reason == CONDITION:
+        return SYNCED
+    return REFUSED if reason == SPEC_REFUSED else OUT_OF_SYNC

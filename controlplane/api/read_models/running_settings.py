@@ -1,0 +1,88 @@
+"""The settings people declared, beside what they were told as, and what each broker says it runs with. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from events.spec.setting_table import newest_known
+from events.spec.setting_values import reads_alike
+from planner.observed import SettingSeen, SettingsSeen
+
+HIDDEN = "hidden by Kafka"
+NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """One setting. `told` and `runs` name the brokers by value; `silent` are those that did not answer.
+
+    `word` is same, differs (a broker runs with another value than it was told), or unknown.
+    """
+
+    name: str
+    declared: str | None
+    told: Mapping[str, tuple[int, ...]]
+    runs: Mapping[str, tuple[int, ...]]
+    silent: tuple[int, ...]
+    word: str
+
+
+def asked_names(view: ClusterView) -> frozenset[str]:
+    """What is declared of brokers, and what was ever set live."""
+    declared = view.document.spec.kafka.config if view.document else {}
+    return frozenset({*declared, *view.live})
+
+
+def reported_rows(view: ClusterView, seen: SettingsSeen) -> list[Reported]:
+    """Each of those by name, over the brokers that have joined."""
+    declared = view.document.spec.kafka.config if view.document else {}
+    brokers = [i for i in view.brokers() if i.phase is Phase.JOINED and not i.lost]
+    return [_row(view, name, declared.get(name), brokers, seen) for name in sorted(asked_names(view))]
+
+
+def told_settings(instance: InstanceView) -> Mapping[str, str] | None:
+    """The spec's Kafka settings that are in its file, by what it was told; None where nobody knows."""
+    return instance.config if instance.config is not None else instance.born_with
+
+
+def _row(
+    view: ClusterView, name: str, declared: str | None, brokers: list[InstanceView], seen: SettingsSeen
+) -> Reported:
+    told: dict[str, tuple[int, ...]] = {}
+    runs: dict[str, tuple[int, ...]] = {}
+    silent: list[int] = []
+    words: set[str] = set()
+    for broker in brokers:
+        wanted = _told(view, broker, name)
+        told[wanted or NONE] = (*told.get(wanted or NONE, ()), broker.service_id)
+        found = seen.brokers.get(broker.service_id)
+        if found is None:
+            silent.append(broker.service_id)
+            words.add("unknown")
+            continue
+        value = _value(name, found.get(name))
+        runs[value] = (*runs.get(value, ()), broker.service_id)
+        words.add(_word(name, wanted, value))
+    word = "differs" if "differs" in words else "unknown" if "unknown" in words or not words else "same"
+    return Reported(name, declared, told, runs, tuple(silent), word)
+
+
+def _told(view: ClusterView, broker: InstanceView, name: str) -> str | None:
+    """A live value wins over the file it was started with."""
+    return view.live.get(name, (told_settings(broker) or {}).get(name))
+
+
+def _value(name: str, seen: SettingSeen | None) -> str:
+    setting = newest_known(name)
+    if seen is not None and seen.value is not None:
+        return seen.value
+    return HIDDEN if setting is not None and setting.is_sensitive else NONE
+
+
+def _word(name: str, wanted: str | None, value: str) -> str:
+    """Of one that was told nothing, whatever it runs with is its own affair: a default, mostly."""
+    if wanted is None or value == HIDDEN:
+        return "unknown" if value == HIDDEN else "same"
+    return "same" if reads_alike(newest_known(name), wanted, value) else "differs"

@@ -1,0 +1,309 @@
+"""/agent/v1: how the agent of one VM enrols, rotates, hears what its VM should be, and reports what it is."""
+
+import time
+import zlib
+from datetime import datetime, timedelta
+from functools import partial
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from agent.wire import (
+    WIRE_VERSION,
+    CertificateAnswer,
+    CertificateRequest,
+    Document,
+    EnrolAnswer,
+    EnrolRequest,
+    Report,
+    ReportAnswer,
+    RotateRequest,
+)
+from controlplane.api.agentadmission import Turn
+from controlplane.api.auth import (
+    Agent,
+    AgentAtRenewal,
+    ShownCredential,
+    enrolment_token,
+    refuse_other_certificate,
+    same_secret,
+)
+from controlplane.api.documents import Offer, kept_back, offer
+from controlplane.api.feed import MAX_WAIT_S, Feed
+from controlplane.api.peers import certificate_of, may_show_one
+from controlplane.api.problems import ApiError
+from controlplane.api.schemas.clusters import AcceptedOut
+from controlplane.api.services import PortalServices, Services
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import keep_report, last_report
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.work_in_hand import has_work
+from controlplane.converger.rolls.keptback import is_kept_back, may_be_kept_back
+from controlplane.kafka.zookeeper.superuser import super_digest, super_password
+from controlplane.storage.agent_credentials import CredentialRefused, Vm
+from controlplane.storage.certificates.agents import identity_uri
+from controlplane.storage.certificates.authority import Authority, RequestRefused
+from events.ids import ClusterUid, IntentId, NodeName
+
+router = APIRouter(prefix="/agent/v1", tags=["agents"])
+
+
+class PemResponse(Response):
+    """A certificate as text."""
+
+    media_type = "application/x-pem-file"
+
+
+TOKEN_LIFE = timedelta(hours=1)
+"""From the recorded intent on. A VM that enrols later than that is replaced instead."""
+
+
+@router.post("/enrol", responses={410: {"description": "the instance is retired"}})
+def enrol(body: EnrolRequest, request: Request, services: Services) -> EnrolAnswer:
+    """Swaps the one-time token for the credential the VM made, and for a certificate of the key it made.
+
+    The same credential again is answered again, with a certificate unless the VM has shown one that does not come now.
+    """
+    _refuse_wire(body.wire)
+    vm = Vm(ClusterUid(body.cluster_uid), NodeName(body.node), body.generation)
+    certificate = certificate_of(request.scope)
+    refuse_other_certificate(certificate, vm)
+    view = services.fleet.view(vm.cluster_uid)
+    instance = view.instances.get(_key(vm)) if view is not None else None
+    right = enrolment_token(services.installation.server_key, IntentId(body.intent_id))
+    if (
+        not same_secret(body.token.get_secret_value(), right)
+        or view is None
+        or instance is None
+        or instance.intent != body.intent_id
+    ):
+        raise _enrolment_refused("the token is not the one of this instance")
+    _refuse_no_digest(body.credential_sha256)
+    known = services.credentials.get(vm)
+    if known is None and services.clock() - instance.requested_at > TOKEN_LIFE:
+        raise _enrolment_refused("the token was valid for an hour and is over")
+    if known is None and instance.phase is Phase.RETIRED:
+        raise _gone(vm)
+    try:
+        enrolled = services.credentials.enroll(
+            vm, credential_sha256=body.credential_sha256, intent_id=IntentId(body.intent_id)
+        )
+    except CredentialRefused as refused:
+        raise _enrolment_refused(str(refused)) from refused
+    is_proved = certificate is not None or enrolled.certified_at is None
+    if not body.csr or services.authority is None or not is_proved or _is_over(view, instance):
+        return EnrolAnswer()
+    return EnrolAnswer(certificate=_signed(services.authority, vm, body.csr, services.clock()))
+
+
+@router.get(
+    "/ca",
+    response_class=PemResponse,
+    responses={404: {"description": "it serves agents on loopback, without TLS"}},
+)
+def get_ca(services: Services) -> Response:
+    """The certificate agents are to believe. Public: they take it only if its hash is the one they were born with."""
+    if not services.ca_pem:
+        raise _no_ca()
+    return PemResponse(services.ca_pem)
+
+
+@router.post("/rotate")
+def rotate(body: RotateRequest, vm: Agent, shown: ShownCredential, services: Services) -> AcceptedOut:
+    """Records the agent's next credential. The one it shows counts until the next one is shown."""
+    _refuse_wire(body.wire)
+    _refuse_other(vm, body.cluster_uid, body.node, body.generation)
+    _refuse_no_digest(body.credential_sha256)
+    try:
+        services.credentials.rotate(vm, shown_sha256=shown.credential_sha256, next_sha256=body.credential_sha256)
+    except CredentialRefused as refused:
+        then = "Go on with the credential in force; the next report asks again."
+        raise ApiError(409, "rotation-refused", "rotation refused", detail=str(refused), next_step=then) from refused
+    return AcceptedOut(accepted=True)
+
+
+@router.post(
+    "/certificate",
+    responses={
+        404: {"description": "nothing is known of the instance, or the server has no CA"},
+        410: {"description": "the instance is retired"},
+    },
+)
+def certify(body: CertificateRequest, shown: AgentAtRenewal, services: Services) -> CertificateAnswer:
+    """Signs the key the VM made: the first time by its credential alone, then only with the certificate before."""
+    vm = shown.vm
+    _refuse_wire(body.wire)
+    _refuse_other(vm, body.cluster_uid, body.node, body.generation)
+    if services.authority is None:
+        raise _no_ca()
+    view = services.fleet.view(vm.cluster_uid)
+    instance = view.instances.get(_key(vm)) if view is not None else None
+    if view is None or instance is None:
+        raise _no_document()
+    if _is_over(view, instance):
+        raise _gone(vm)
+    return CertificateAnswer(certificate=_signed(services.authority, vm, body.csr, services.clock()))
+
+
+@router.get(
+    "/document",
+    response_model=Document,
+    responses={
+        304: {"description": "what `etag` names is in force"},
+        404: {"description": "nothing is known of the instance: keep running what runs"},
+        410: {"description": "the instance is retired: stop the services and stay down"},
+    },
+)
+async def get_document(
+    request: Request,
+    vm: Agent,
+    services: Services,
+    cluster: str,
+    node: str,
+    generation: int,
+    etag: str = "",
+    wait_s: Annotated[float, Query(ge=0)] = 0.0,
+) -> Response:
+    """What the VM should be. Held for up to `wait_s` while it is what `etag` names: then 304.
+
+    So it is, too, while it asks for what was found safe too long ago and is to be found safe again.
+    """
+    _refuse_other(vm, cluster, node, generation)
+    feed: Feed = request.app.state.feed
+    turn: Turn = request.state.turn
+    deadline = time.monotonic() + hold_s(vm, wait_s)
+    while True:
+        # On a thread: the fold's lock may be held while the database is slow.
+        offered = await run_in_threadpool(_offer, services, vm)
+        if offered.etag not in ("", etag):
+            return Response(offered.body, headers={"ETag": f'"{offered.etag}"'}, media_type="application/json")
+        left_s = deadline - time.monotonic()
+        turn.give_back()  # who waits for news keeps nobody from being heard
+        if left_s <= 0 or not await feed.wait(vm.cluster_uid, offered.version, left_s):
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": f'"{etag}"'})
+        await turn.take_again()
+
+
+@router.post("/report", responses={410: {"description": "the instance is retired"}})
+def put_report(report: Report, request: Request, vm: Agent, shown: ShownCredential, services: Services) -> ReportAnswer:
+    """Keeps the VM's latest report and has its cluster looked at. A repeated or older one is taken and ignored.
+
+    The answer asks for a rotation when the credential is old, and for a new certificate when that is old or missing: by
+    our clock, which alone counts.
+    """
+    _refuse_wire(report.wire)
+    _refuse_other(vm, report.cluster_uid, report.node, report.generation)
+    view = services.fleet.view(vm.cluster_uid)
+    instance = view.instances.get(_key(vm)) if view is not None else None
+    if view is not None and instance is not None and _is_over(view, instance):
+        raise _gone(vm)
+    is_news = keep_report(services.latest, vm.cluster_uid, _key(vm), report, services.clock())
+    if is_news and view is not None and (has_work(view) or report.preemption is not None):
+        services.wake(vm.cluster_uid)
+    now, certificate = services.clock(), certificate_of(request.scope)
+    if certificate is not None:
+        request.app.state.shown_certificates.note(vm.cluster_uid, _key(vm), certificate)
+    is_asked_for = services.authority is not None and instance is not None and may_show_one(request.scope)
+    return ReportAnswer(
+        accepted=is_news,
+        rotate=shown.is_older_than(services.credential_life, now),
+        certify=is_asked_for and (certificate is None or certificate.is_old(now)),
+    )
+
+
+def hold_s(vm: Vm, wait_s: float) -> float:
+    """How long an agent's question is held: up to a fifth less than it may be, by its VM.
+
+    After a start of the server all agents ask within a second; held alike, they would come back together each time, in
+    front of everybody else.
+    """
+    share = zlib.crc32(f"{vm.cluster_uid}/{_key(vm)}".encode()) / 2**32
+    return min(wait_s, MAX_WAIT_S) * (1 - share / 5)
+
+
+def _offer(services: PortalServices, vm: Vm) -> Offer:
+    epoch = services.leadership.held_epoch()
+    if epoch is None:
+        title, then = "this server does not lead", "Ask again: the leader answers, or this one leads soon."
+        raise ApiError(503, "not-leading", title, next_step=then, retry_after_s=1)
+    view = services.fleet.view(vm.cluster_uid)
+    instance = view.instances.get(_key(vm)) if view is not None else None
+    if view is None or instance is None or view.held or _is_let_go(view):
+        # Not 410: an agent that hears "over" stops its brokers. What we do not know may well be alive.
+        raise _no_document()
+    if _is_over(view, instance):
+        raise _gone(vm)
+    key, now = instance.key, services.clock()
+    last = partial(last_report, services.latest, view.uid)
+    if may_be_kept_back(view, key) and is_kept_back(view, key, last, now):
+        return kept_back(view)
+    is_server = instance.planned.service == "zookeeper" or instance.planned.member is not None
+    secret = services.installation.server_key.get_secret_value()
+    digest = super_digest(super_password(secret, view.uid)) if is_server else ""
+    return offer(
+        view,
+        instance.key,
+        epoch=epoch,
+        metrics=services.metrics,
+        logs=services.logs,
+        super_digest=digest,
+        packet_filter=services.packet_filter(view, instance),
+    )
+
+
+def _is_over(view: ClusterView, instance: InstanceView) -> bool:
+    return instance.phase is Phase.RETIRED or (view.deleted and not _is_let_go(view))
+
+
+def _is_let_go(view: ClusterView) -> bool:
+    """Deleted with the policy to retain: its VMs stay and go on with what they last heard."""
+    return view.deleted and view.document is not None and view.document.spec.deletion_policy == "retain"
+
+
+def _refuse_wire(wire: int) -> None:
+    if not WIRE_VERSION - 1 <= wire <= WIRE_VERSION:
+        detail = f"the agent speaks wire version {wire}, this server {WIRE_VERSION} and the one before"
+        raise ApiError(422, "wire-version", "agent and server do not understand each other", detail=detail)
+
+
+def _refuse_other(vm: Vm, cluster: str, node: str, generation: int) -> None:
+    if (vm.cluster_uid, vm.node, vm.generation) != (cluster, node, generation):
+        raise ApiError(403, "not-yours", "an agent speaks for its own instance only")
+
+
+def _signed(authority: Authority, vm: Vm, csr: str, now: datetime) -> str:
+    try:
+        return authority.certify(csr, identity_uri(f"{vm.cluster_uid}/{_key(vm)}"), now=now)
+    except RequestRefused as refused:
+        raise ApiError(422, "csr-refused", "the signing request is refused", detail=str(refused)) from refused
+
+
+def _no_ca() -> ApiError:
+    then = "Agents call this server on loopback, without TLS; `agent_host` lets it serve them over TLS."
+    return ApiError(404, "no-ca", "this server has no CA for agents", next_step=then)
+
+
+def _no_document() -> ApiError:
+    then = "Keep running what runs."
+    return ApiError(404, "no-document", "there is no document for this instance here", next_step=then)
+
+
+def _gone(vm: Vm) -> ApiError:
+    return ApiError(410, "retired", f"{_key(vm)} is retired", next_step="Stop the services and stay down.")
+
+
+def _enrolment_refused(why: str) -> ApiError:
+    return ApiError(403, "enrolment-refused", "enrolment refused", detail=why, next_step="Replace the node.")
+
+
+def _refuse_no_digest(text: str) -> None:
+    if len(text) != 64 or any(c not in "0123456789abcdef" for c in text):
+        raise ApiError(422, "request-invalid", "credential_sha256 is no SHA-256 in hex")
+
+
+def _key(vm: Vm) -> str:
+    return f"{vm.node}.g{vm.generation}"

@@ -1,0 +1,170 @@
+"""/v1/clusters/NAME/brokers: the table of brokers, what each holds, and the matrix of leaders and followers."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+
+from controlplane.api.paging import MOST_ON_A_PAGE, AfterId, AfterNumber, Most, Turning, following
+from controlplane.api.problems import ApiError
+from controlplane.api.read_models.brokers import BrokerRow, broker_rows, chosen, hosted_like, role_on
+from controlplane.api.read_models.leader_matrix import LeaderMatrix, leader_matrix
+from controlplane.api.read_models.uptimes import UptimeLooks
+from controlplane.api.routes.clusters import living
+from controlplane.api.routes.topics import is_recorded, topics_seen
+from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas.brokers import (
+    BrokerOut,
+    BrokersOut,
+    HostedOut,
+    HostedPartitionsOut,
+    MatrixOut,
+    MatrixRowOut,
+)
+from controlplane.api.services import PortalServices, Services
+from controlplane.cluster.view import ClusterView
+from planner.observed import KafkaSnapshot, PartitionSeen
+
+router = APIRouter(prefix=api.API_PREFIX, tags=["brokers"])
+
+Text = Annotated[str, Query(max_length=100, description="a part of its id, VM, address, zone, version or image")]
+Topic = Annotated[str, Query(max_length=250, description="a part of the partition's name, as in `payments-1`")]
+
+
+@router.get("/clusters/{name}/brokers")
+def list_brokers(
+    request: Request,
+    name: str,
+    services: Services,
+    turn: Turning,
+    q: Text = "",
+    after: AfterNumber = -1,
+    limit: Most = MOST_ON_A_PAGE,
+) -> BrokersOut:
+    """Every broker whose VM may exist, and those that others run: what it holds and leads, how full and busy it is."""
+    view = living(services, name)
+    found = chosen(brokers_of(request, services, view), text=q, sort="id", down=False)
+    return BrokersOut(
+        cluster=view.name,
+        **_seen(services, view, topics_seen(services, view.uid)),
+        brokers=[_broker(row) for row in turn.page([r for r in found if r.id > after], lambda r: r.id, limit)],
+        total=len(found),
+    )
+
+
+@router.get("/clusters/{name}/brokers/{broker}/partitions")
+def list_hosted(
+    name: str,
+    broker: int,
+    services: Services,
+    turn: Turning,
+    q: Topic = "",
+    after: AfterId = "",
+    limit: Most = MOST_ON_A_PAGE,
+) -> HostedPartitionsOut:
+    """The partitions a broker has a replica of, and what it is to each. `after` is the last as TOPIC-PARTITION."""
+    view = living(services, name)
+    snapshot = topics_seen(services, view.uid)
+    ours = {i.service_id for i in view.brokers()}
+    if broker not in ours and (snapshot is None or broker not in snapshot.brokers):
+        then = f"GET /v1/clusters/{name}/brokers lists them."
+        raise ApiError(404, "broker-not-found", f"{name} has no broker {broker}", next_step=then)
+    found = hosted_like(snapshot.hosted_by(broker) if snapshot else (), q)
+    page = turn.page(following(found, lambda p: str(p.name), after), lambda p: p.name, limit)
+    return HostedPartitionsOut(
+        cluster=view.name,
+        broker=broker,
+        **_seen(services, view, snapshot),
+        partitions=[_hosted(broker, p, snapshot) for p in page],
+        total=len(found),
+    )
+
+
+@router.get("/clusters/{name}/matrix")
+def get_matrix(
+    name: str, services: Services, turn: Turning, after: AfterNumber = -1, limit: Most = MOST_ON_A_PAGE
+) -> MatrixOut:
+    """For each pair of brokers, how many partitions the one leads have a replica on the other."""
+    view = living(services, name)
+    snapshot = topics_seen(services, view.uid)
+    matrix = leader_matrix(snapshot) if snapshot else LeaderMatrix((), (), (), 0, 0)
+    behind = [pair for pair in zip(matrix.rows, matrix.follows, strict=True) if pair[0].broker > after]
+    return MatrixOut(
+        cluster=view.name,
+        **_seen(services, view, snapshot),
+        rows=[
+            MatrixRowOut(
+                broker=row.broker,
+                rack=row.rack,
+                leads=row.leads,
+                alone=row.alone,
+                followed_by={b: cell.count for b, cell in zip(matrix.brokers, row.cells, strict=True) if cell.count},
+                follows=follows,
+            )
+            for row, follows in turn.page(behind, lambda pair: pair[0].broker, limit)
+        ],
+        total=len(matrix.rows),
+        leaderless=matrix.leaderless,
+    )
+
+
+def brokers_of(request: Request, services: PortalServices, view: ClusterView) -> list[BrokerRow]:
+    """The table of brokers, for the API and the pages. Raises StoreUnavailable."""
+    uptimes: UptimeLooks = request.app.state.uptimes
+    return broker_rows(
+        view,
+        topics_seen(services, view.uid),
+        services.fleet.traffic(view.uid),
+        uptimes.of(view.uid),
+        recorded=is_recorded(services, view.uid),
+        console_page=services.console_page,
+    )
+
+
+def _seen(services: PortalServices, view: ClusterView, snapshot: KafkaSnapshot | None) -> dict[str, Any]:
+    age_s = max(0.0, (services.clock() - snapshot.at).total_seconds()) if snapshot else None
+    return {"metadata_age_s": age_s, "recorded": snapshot is not None and is_recorded(services, view.uid)}
+
+
+def _broker(row: BrokerRow) -> BrokerOut:
+    return BrokerOut(
+        id=row.id,
+        key=row.key,
+        cloud_id=row.cloud_id,
+        console=row.console,
+        address=row.address,
+        zone=row.zone,
+        machine=row.machine,
+        kafka_version=row.version,
+        image=row.image,
+        phase=row.phase,
+        lost=row.lost,
+        state=row.state,
+        is_controller=row.is_controller,
+        up_since=row.up_since,
+        leaders=row.leaders,
+        replicas=row.replicas,
+        in_sync=row.in_sync,
+        disk_used_bytes=row.disk_used_bytes,
+        disk_total_bytes=row.disk_total_bytes,
+        write_bytes_per_s=row.write_bytes_per_s,
+        read_bytes_per_s=row.read_bytes_per_s,
+        leader_skew=row.leader_skew,
+        leader_skew_level=row.leader_level,
+        replica_skew=row.replica_skew,
+        replica_skew_level=row.replica_level,
+        disk_level=row.disk_level,
+        external=row.external,
+    )
+
+
+def _hosted(broker: int, seen: PartitionSeen, snapshot: KafkaSnapshot | None) -> HostedOut:
+    return HostedOut(
+        topic=seen.name.topic,
+        partition=seen.name.partition,
+        role=role_on(broker, seen),
+        leader=seen.leader,
+        replicas=list(seen.replicas),
+        isr=list(seen.isr),
+        min_isr=seen.min_isr,
+        size_bytes=snapshot.bytes_of(seen) if snapshot is not None else None,
+    )

@@ -1,0 +1,175 @@
+"""/v1/clusters/NAME: the moves that run, and faults brought about on purpose."""
+
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from controlplane.api.auth import Actor
+from controlplane.api.paging import MOST_ON_A_PAGE, Most, Turning
+from controlplane.api.problems import ApiError
+from controlplane.api.routes.clusters import CommandId, carry_out, living
+from controlplane.api.schemas import chaos as chaos_api, clusters as api
+from controlplane.api.services import PortalServices, Services
+from controlplane.background.game_days.full_health import full_health
+from controlplane.cluster.commands import AdoptMoves, InjectChaos, TakeBackMoves
+from controlplane.cluster.view import ChaosView, ClusterView
+from controlplane.commands.chaos_injection import recorded_and_done
+from planner.hungmoves import Surroundings, hung_moves
+from planner.observed import KafkaSnapshot, PartitionSeen
+from planner.pulse import Pulse
+from providers.errors import ProviderError
+from providers.harm import CannotHarm
+
+router = APIRouter(prefix=api.API_PREFIX, tags=["chaos"])
+
+AfterMove = Annotated[
+    str,
+    Query(max_length=260, pattern=r"^(.+-[0-9]{1,9})?$", description="the last of the page before as TOPIC-PARTITION"),
+]
+
+
+@router.get("/clusters/{name}/moves", responses={409: {"description": "its Kafka was not read yet by this server"}})
+def moves(
+    name: str, services: Services, turn: Turning, after: AfterMove = "", limit: Most = MOST_ON_A_PAGE
+) -> chaos_api.MovesOut:
+    """The reassignments that run, by topic and partition: whose they are, how old, and why one hangs.
+
+    `after` need not run any more: moves end between two pages.
+    """
+    view = living(services, name)
+    kafka = services.fleet.last_snapshot(view.uid)
+    if kafka is None or view.document is None:
+        then = "Try again when its brokers are up: `kedge describe` says what it waits for."
+        raise ApiError(409, "kafka-unknown", f"Kafka of {name} was not read yet by this server", next_step=then)
+    pulses = services.fleet.last_moves(view.uid).pulses
+    around = Surroundings(services.fleet.traffic(view.uid).write_bytes_per_s)
+    patience = timedelta(seconds=view.document.spec.healing.hung_after_s)
+    hung = {h.name: h.sentence for h in hung_moves(kafka, pulses, around, patience)}
+    running = {(p.name.topic, p.name.partition): p for p in kafka.moving()}
+    left = [running[place] for place in sorted(running) if place > _place_of(after)]
+    page = turn.page(left, lambda p: p.name, limit)
+    return chaos_api.MovesOut(
+        cluster=name,
+        metadata_age_s=_age_s(services, kafka),
+        moves=[_move_out(view, kafka, p, pulses.get(p.name), hung.get(p.name, "")) for p in page],
+    )
+
+
+def _place_of(after: str) -> tuple[str, int]:
+    topic, _, number = after.rpartition("-")
+    return topic, int(number or -1)
+
+
+@router.post("/clusters/{name}/moves/take-back")
+def take_back(name: str, body: chaos_api.MovesIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """Have moves that no plan of Kedge names go back to the replicas before."""
+    partitions = tuple(body.partitions)
+    command = TakeBackMoves(name=name, actor=actor, command_id=key, reason=body.reason, partitions=partitions)
+    return carry_out(services, command)
+
+
+@router.post("/clusters/{name}/moves/adopt")
+def adopt(name: str, body: chaos_api.MovesIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """Moves of others are known: waited for, and not told any more."""
+    partitions = tuple(body.partitions)
+    command = AdoptMoves(name=name, actor=actor, command_id=key, reason=body.reason, partitions=partitions)
+    return carry_out(services, command)
+
+
+@router.post("/clusters/{name}/chaos")
+def inject(name: str, body: chaos_api.ChaosIn, services: Services, actor: Actor, key: CommandId) -> chaos_api.ChaosOut:
+    """Bring about a fault. It is recorded first, then done."""
+    living(services, name)
+    return brought_about(services, injection(name, actor, key, body))
+
+
+@router.get("/clusters/{name}/health")
+def health(name: str, services: Services) -> chaos_api.HealthOut:
+    """Whether the cluster is in full health, by the last look of this server and its agents' last words."""
+    view = living(services, name)
+    kafka = services.fleet.last_snapshot(view.uid)
+    seen = full_health(view, kafka, services.latest)
+    return chaos_api.HealthOut(
+        cluster=name,
+        healthy=seen.is_full,
+        why=seen.why,
+        metadata_age_s=_age_s(services, kafka) if kafka else None,
+        under_min_isr=seen.under_min_isr,
+        under_replicated=seen.under_replicated,
+        open=[_chaos_out(c, "") for c in view.chaos.values()],
+        findings=list(seen.findings),
+        brokers=list(seen.brokers),
+        controllers=list(seen.controllers),
+        zookeepers=list(seen.zookeepers),
+        racks=list(seen.racks),
+        head=view.version,
+    )
+
+
+def injection(name: str, actor: str, command_id: str, asked: chaos_api.ChaosIn) -> InjectChaos:
+    """The command for what somebody asked for, on a page or as a program."""
+    return InjectChaos(
+        name=name,
+        actor=actor,
+        command_id=command_id,
+        reason=asked.reason,
+        fault=asked.fault,
+        for_s=asked.for_s,
+        keys=tuple(asked.vms),
+        rack=asked.rack,
+        several_racks=asked.several_racks,
+        force=asked.force,
+        confirm=asked.confirm,
+        cut_from=asked.cut_from,
+        way=asked.way,
+        loss_percent=asked.loss_percent,
+        mib_per_s=asked.mib_per_s,
+    )
+
+
+def brought_about(services: PortalServices, command: InjectChaos) -> chaos_api.ChaosOut:
+    """A fault: recorded, then done, once however often the command is sent. Raises CommandRefused, ApiError."""
+    try:
+        done = recorded_and_done(services.commands, services.harm, command)
+    except (CannotHarm, ProviderError) as error:
+        raise ApiError(409, "cannot-harm", str(error), next_step="Choose another fault.") from error
+    if done.chaos is None:
+        title = f"{command.fault} of {command.name} is over"
+        raise ApiError(409, "chaos-over", title, next_step=f"kedge events {command.name}")
+    services.wake(done.view.uid)
+    return _chaos_out(done.chaos, done.sentence)
+
+
+def _move_out(
+    view: ClusterView, kafka: KafkaSnapshot, partition: PartitionSeen, pulse: Pulse | None, hung: str
+) -> chaos_api.MoveOut:
+    name = str(partition.name)
+    leaving = view.drain.outgoing if view.drain else ()
+    return chaos_api.MoveOut(
+        topic=partition.name.topic,
+        partition=partition.name.partition,
+        replicas=list(partition.replicas),
+        target=list(partition.target),
+        isr=list(partition.isr),
+        of_kedge=view.rebalance is not None or bool(set(leaving) & set(partition.replicas)),
+        age_s=(kafka.at - pulse.began).total_seconds() if pulse else None,
+        still_s=(kafka.at - pulse.grew_at).total_seconds() if pulse else None,
+        asked=view.moves.cancelling.get(name, "") or view.moves.adopted.get(name, ""),
+        hung=hung,
+    )
+
+
+def _chaos_out(chaos: ChaosView, sentence: str) -> chaos_api.ChaosOut:
+    return chaos_api.ChaosOut(
+        chaos=chaos.id,
+        fault=chaos.fault,
+        vms=list(chaos.keys),
+        since=chaos.since,
+        for_s=chaos.for_s,
+        sentence=sentence or f"{chaos.fault} of {', '.join(chaos.keys)}, {chaos.reason}",
+    )
+
+
+def _age_s(services: PortalServices, kafka: KafkaSnapshot) -> float:
+    return max(0.0, (services.clock() - kafka.at).total_seconds())

@@ -1,0 +1,362 @@
+"""/v1/clusters and the three verbs of a spec file."""
+
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Query, Request
+from starlette.concurrency import run_in_threadpool
+
+from controlplane.api.access.bindings import traits_of
+from controlplane.api.access.caller import Caller
+from controlplane.api.access.rights import Rights
+from controlplane.api.access.roles import Verb
+from controlplane.api.approvals import in_force_digest, propose
+from controlplane.api.asked import MOST_KEY, asked_id, refuse_repeated
+from controlplane.api.auth import Actor
+from controlplane.api.eventlog import told_of
+from controlplane.api.feed import MAX_WAIT_S, RECHECK_EVERY_S, Feed
+from controlplane.api.history import History, page_of
+from controlplane.api.moveproposals import propose_rebalance
+from controlplane.api.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
+from controlplane.api.past import At, past_detail, past_of
+from controlplane.api.presenters import clusters as answers
+from controlplane.api.presenters.sources import spec_source_out
+from controlplane.api.problems import ApiError
+from controlplane.api.schemas import clusters as api
+from controlplane.api.services import PortalServices, Proposed, Services
+from controlplane.api.specs import Declared, Order, declare, judge
+from controlplane.background.dns.keeper import DNS_NAME
+from controlplane.cluster.commands import (
+    AbortRecycle,
+    ClusterNotFound,
+    Command,
+    ConfirmLoss,
+    DeleteCluster,
+    DeleteTopic,
+    NeedsApproval,
+    PauseCluster,
+    RebalanceCluster,
+    ResumeCluster,
+    WaiveWindow,
+)
+from controlplane.cluster.observed.agent_reports import AGENT_REPORT
+from controlplane.cluster.view import ClusterView
+from controlplane.commands.handler import Outcome
+from controlplane.converger.clouds.consoles import CONSOLE
+from controlplane.storage.certificates.shown import certificate_ends
+from controlplane.storage.latest_values import Subject
+from events.envelope import Recorded
+from events.ids import ClusterUid
+
+router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
+
+
+def command_id(rights: Caller, idempotency_key: Annotated[str, Header(max_length=MOST_KEY)] = "") -> str:
+    """The id of a command: it follows from the caller's key, so that a retry is recognised, else a fresh one."""
+    return asked_id(rights, idempotency_key) or uuid.uuid4().hex
+
+
+CommandId = Annotated[str, Depends(command_id)]
+Keyed = Depends(command_id)
+"""For a write that is no command: it takes a key like any other."""
+Once = Depends(refuse_repeated)
+"""For a write whose answer holds a secret."""
+
+
+@router.get("/clusters")
+def list_clusters(
+    services: Services,
+    turn: Turning,
+    q: PartOf = "",
+    team: Annotated[str, Query(max_length=250, description="`metadata.owner`; empty: any")] = "",
+    after: After = "",
+    limit: Most = MOST_ON_A_PAGE,
+) -> list[api.ClusterOut]:
+    """The living clusters, by name."""
+    living_ones = (v for v in services.fleet.views() if not v.deleted and q in v.name)
+    of_team = (v for v in living_ones if not team or (v.document is not None and v.document.metadata.owner == team))
+    views = turn.page(by_name(of_team, lambda view: view.name, after=after), lambda view: view.name, limit)
+    now = services.clock()
+    return [
+        answers.cluster_out(
+            v, services.fleet, now=now, progress=services.progress(v), source=source_of_cluster(services, v)
+        )
+        for v in views
+    ]
+
+
+@router.get("/clusters/{name}")
+def get_cluster(name: str, services: Services, at: At = "") -> api.ClusterDetailOut:
+    """One living cluster with all that is known of it.
+
+    With `at`, a position of the log or a time, one as it was then: what is declared and decided, nothing observed.
+    """
+    if at:
+        return past_detail(past_of(services, name, at), services.past_placements.hint)
+    view = living(services, name)
+    now = services.clock()
+    agents = agents_of_cluster(services, view, now)
+    progress, source = services.progress(view), source_of_cluster(services, view)
+    consoles = services.latest.of_cluster(view.uid, CONSOLE)
+    return answers.cluster_detail(
+        view,
+        services.fleet,
+        agents=agents,
+        now=now,
+        progress=progress,
+        source=source,
+        consoles=consoles,
+        window=services.window(view),
+    )
+
+
+def agents_of_cluster(services: PortalServices, view: ClusterView, now: datetime) -> dict[str, answers.AgentSeen]:
+    """What is known of its agents, by instance key."""
+    return answers.agents_seen(
+        services.latest.of_cluster(view.uid, AGENT_REPORT),
+        services.credentials.of_cluster(view.uid).values(),
+        credential_life=services.credential_life,
+        asks_certificates=bool(services.ca_pem),
+        now=now,
+        certificates=certificate_ends(services.latest, view.uid),
+    )
+
+
+@router.get("/clusters/{name}/console/{node}")
+def get_console(name: str, node: str, services: Services) -> api.ConsoleOut:
+    """What the last VM of a node that never joined wrote to its console, secrets cut out."""
+    view = living(services, name)
+    kept = services.latest.get(Subject(CONSOLE, ClusterUid(view.uid), node))
+    if kept is None:
+        raise ApiError(
+            404, "no-console", f"no VM of node {node!r} of cluster {name!r} failed to join, as far as is known"
+        )
+    return answers.console_out(kept)
+
+
+@router.get("/clusters/{name}/endpoints")
+def get_endpoints(name: str, services: Services) -> api.EndpointsOut:
+    """How clients find the cluster."""
+    view = living(services, name)
+    return answers.endpoints_out(view, services.latest.of_cluster(view.uid, DNS_NAME))
+
+
+@router.get("/clusters/{name}/events")
+async def get_events(
+    name: str,
+    request: Request,
+    services: Services,
+    after: Annotated[int, Query(ge=0)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    tail: Annotated[int, Query(ge=0, le=1000)] = 0,
+    wait_s: Annotated[float, Query(ge=0, le=MAX_WAIT_S)] = 0.0,
+) -> api.EventsOut:
+    """Recorded events after a global position, oldest first; with `tail` the newest ones instead.
+
+    With `wait_s` the answer is held until there is one. A deleted cluster's history stays readable while its name is
+    not used again.
+    """
+    feed: Feed = request.app.state.feed
+    history: History = request.app.state.history
+    view = await run_in_threadpool(known, services, name)
+    deadline = time.monotonic() + wait_s
+    while True:
+        page = await run_in_threadpool(page_of, services.store, history, view.uid, after=after, limit=limit, tail=tail)
+        left_s = deadline - time.monotonic()
+        if page.events or left_s <= 0 or feed.is_closing:
+            told = await run_in_threadpool(_told, services, page.events)
+            return api.EventsOut(events=told, head=page.head)
+        if not await feed.wait(view.uid, page.version, min(left_s, RECHECK_EVERY_S)):
+            await _refuse_who_left(request, view)
+
+
+def _told(services: PortalServices, events: Sequence[Recorded]) -> list[api.EventOut]:
+    without_others = services.without_others()
+    return [answers.event_out(told_of(event, without_others)) for event in events]
+
+
+async def _refuse_who_left(request: Request, view: ClusterView) -> None:
+    """An answer is held no longer than its caller may have it."""
+    recheck: Callable[[], Awaitable[Rights | None]] = request.state.recheck
+    rights = await recheck()
+    if rights is None:
+        raise ApiError(401, "token-over", "the token is over, or its owner may not come in any more")
+    rights.require(Verb.READ, traits_of(view.document), view.name)
+
+
+@router.post("/validate")
+def validate(spec: api.SpecIn, services: Services) -> api.ValidateOut:
+    """Every problem of a file at once, also against what is in force."""
+    judged = judge(services, spec.text, file=spec.file)
+    return api.ValidateOut(
+        ok=judged.ok,
+        clusters=[d.document.metadata.name for d in judged.documents],
+        problems=[answers.problem_out(p) for p in judged.problems],
+        topics=[f"{t.document.spec.cluster}/{t.document.topic}" for t in judged.topics],
+    )
+
+
+@router.post("/plan")
+def plan(spec: api.SpecIn, services: Services) -> api.PlansOut:
+    """What applying a file would do."""
+    judged = judge(services, spec.text, file=spec.file)
+    return api.PlansOut(
+        ok=judged.ok,
+        problems=[answers.problem_out(p) for p in judged.problems],
+        plans=[answers.plan_out(p) for p in judged.plans],
+        digest=judged.digest,
+        topics=list(judged.topic_plan),
+        reserved=list(judged.reserved),
+    )
+
+
+@router.post("/apply")
+def apply(order: api.ApplyIn, services: Services, rights: Caller, actor: Actor, key: CommandId) -> api.ApplyOut:
+    """Declares what a file says. Problems of the file are an answer (`ok` is False), a plan that moved is a refusal.
+
+    What a policy leaves to a second person becomes a proposal, the whole file: nothing of it is declared yet.
+    """
+    judged = judge(services, order.text, file=order.file)
+    rights.trail.refused = judged.refusal
+    done = Declared()
+    proposal = ""
+    if judged.ok and judged.reserved:
+        if order.plan_digest is not None and order.plan_digest != judged.digest:
+            message = "the plan is not what it was when it was agreed to"
+            raise ApiError(409, "plan-moved", message, next_step="Plan again, and look at what it says now.")
+        if not order.dry_run:
+            proposal = propose(services, judged, order.text, actor=actor, key=key, message=order.message).id
+    elif judged.ok:
+        how = Order(
+            actor=actor,
+            command_id=key,
+            message=order.message,
+            plan_digest=order.plan_digest,
+            dry_run=order.dry_run,
+        )
+        done = declare(services, judged, how)
+        spread(services, done.all)
+    return api.ApplyOut(
+        ok=judged.ok,
+        problems=[answers.problem_out(p) for p in judged.problems],
+        applied=[answers.applied_out(o) for o in done.clusters],
+        plans=[answers.plan_out(p) for p in judged.plans],
+        topics=[api.TopicsAppliedOut(cluster=o.name, changed=o.changed, sentence=o.sentence) for o in done.topics],
+        proposal=proposal,
+        reserved=list(judged.reserved),
+    )
+
+
+@router.post("/clusters/{name}/pause")
+def pause(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """Begin no new step."""
+    command = PauseCluster(name=name, actor=actor, command_id=key, reason=body.reason, until=answers.in_utc(body.until))
+    return carry_out(services, command)
+
+
+@router.post("/clusters/{name}/resume")
+def resume(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """Go on, and forgive the attempts that failed."""
+    return carry_out(services, ResumeCluster(name=name, actor=actor, command_id=key, reason=body.reason))
+
+
+@router.post("/clusters/{name}/roll-now")
+def roll_now(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """Begin what is left of the generation in force at once, whatever windows and earlier stages say."""
+    return carry_out(services, WaiveWindow(name=name, actor=actor, command_id=key, reason=body.reason))
+
+
+@router.post("/clusters/{name}/abort")
+def abort(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """Stop the roll after the replacement in hand."""
+    return carry_out(services, AbortRecycle(name=name, actor=actor, command_id=key, reason=body.reason))
+
+
+@router.post("/clusters/{name}/delete")
+def delete(name: str, body: api.DeleteIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """The tombstone; the name must be typed out."""
+    command = DeleteCluster(
+        name=name,
+        actor=actor,
+        command_id=key,
+        confirm=body.confirm,
+        reason=body.reason,
+        despite_freeze=body.despite_freeze,
+    )
+    return carry_out(services, command)
+
+
+@router.post("/clusters/{name}/losses")
+def confirm_loss(name: str, body: api.LossIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """Say that VMs are gone which a listing calls gone and Kedge does not believe to be; the name must be typed out."""
+    command = ConfirmLoss(
+        name=name, actor=actor, command_id=key, racks=tuple(body.racks), confirm=body.confirm, reason=body.reason
+    )
+    return carry_out(services, command)
+
+
+def living(services: PortalServices, name: str) -> ClusterView:
+    """The living cluster of that name. Raises ClusterNotFound."""
+    found = next((v for v in services.fleet.views() if v.name == name and not v.deleted), None)
+    if found is None:
+        raise ClusterNotFound(name)
+    return found
+
+
+def known(services: PortalServices, name: str) -> ClusterView:
+    """The living cluster of that name, else the last that had it. Raises ClusterNotFound."""
+    named = [v for v in services.fleet.views() if v.name == name]
+    if not named:
+        raise ClusterNotFound(name)
+    return max(named, key=lambda v: (not v.deleted, v.declared_at is not None and v.declared_at.timestamp()))
+
+
+def spread(services: PortalServices, outcomes: list[Outcome]) -> None:
+    """Whoever was answered sees it in the next answer, and the converger looks at once."""
+    if any(o.changed for o in outcomes):
+        services.fleet.catch_up()
+    for outcome in outcomes:
+        if outcome.changed:
+            services.wake(outcome.uid)
+
+
+def carry_out(services: PortalServices, command: Command) -> api.CommandOut:
+    """Records a command, and has the converger look at once. Raises what the handler raises.
+
+    A deletion or a rebalance that a policy leaves to a second person becomes a proposal.
+    """
+    try:
+        outcome = services.commands.handle(command)
+    except NeedsApproval as reserved:
+        if isinstance(command, RebalanceCluster):
+            return _proposed_rebalance(services, command, reserved)
+        if not isinstance(command, DeleteCluster | DeleteTopic) or services.proposals is None:
+            raise
+        topic = command.topic if isinstance(command, DeleteTopic) else ""
+        wanted = Proposed(
+            change="delete-topic" if topic else "delete",
+            clusters=(command.name,),
+            digest=in_force_digest(services.commands.current(command.name), topic),
+            reasons=reserved.reasons,
+            topic=topic,
+            message=command.reason,
+        )
+        made = services.proposals.propose(wanted, actor=command.actor, key=command.command_id)
+        sentence = f"a second person has to agree: proposal {made.id} is recorded, nothing is deleted"
+        return api.CommandOut(cluster=command.name, changed=False, sentence=sentence, proposal=made.id)
+    spread(services, [outcome])
+    return answers.command_out(outcome)
+
+
+def _proposed_rebalance(services: PortalServices, command: RebalanceCluster, reserved: NeedsApproval) -> api.CommandOut:
+    made = propose_rebalance(services, command, reserved.reasons)
+    sentence = f"a second person has to agree: proposal {made.id} is recorded, nothing is moved"
+    return api.CommandOut(cluster=command.name, changed=False, sentence=sentence, proposal=made.id)
+
+
+def source_of_cluster(services: PortalServices, view: ClusterView) -> api.SpecSourceOut:
+    desk = services.sources
+    return spec_source_out(view, desk.board.of_source if desk is not None else lambda _: None)

@@ -1,0 +1,40 @@
+"""/v1/metrics for Prometheus: as much of the fleet as the caller may see, and the server's own process."""
+
+from collections.abc import Iterator
+
+from fastapi import APIRouter
+from prometheus_client import ProcessCollector
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import CollectorRegistry
+from starlette.responses import PlainTextResponse, Response
+
+from controlplane.api.access.caller import Caller
+from controlplane.api.access.roles import Verb
+from controlplane.api.metrics.families import families
+from controlplane.api.metrics.gather import sight_of
+from controlplane.api.metrics.sight import Sight
+from controlplane.api.schemas import clusters as api
+from controlplane.api.services import Services
+
+router = APIRouter(prefix=api.API_PREFIX, tags=["system"])
+
+
+class _Collected:
+    """One sight as a collector of `prometheus_client`."""
+
+    def __init__(self, sight: Sight) -> None:
+        self._sight = sight
+
+    def collect(self) -> Iterator[Metric]:
+        return families(self._sight)
+
+
+@router.get("/metrics", response_class=PlainTextResponse)
+def metrics(services: Services, rights: Caller) -> Response:
+    """Prometheus text. Scrape it with the installation's token as bearer, every 15 s or slower."""
+    rights.require_somewhere(Verb.READ, "metrics")
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    registry.register(_Collected(sight_of(services)))
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

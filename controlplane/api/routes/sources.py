@@ -1,0 +1,72 @@
+"""/v1/sources: git repositories that declare clusters; and the hand-over of a cluster from one source to another."""
+
+from fastapi import APIRouter
+
+from controlplane.api.auth import Actor
+from controlplane.api.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
+from controlplane.api.presenters import clusters as answers
+from controlplane.api.presenters.sources import source_out
+from controlplane.api.routes.clusters import CommandId, Keyed, spread
+from controlplane.api.schemas import clusters as api
+from controlplane.api.services import PortalServices, Services
+from controlplane.background.gitsync.desk import SourceDesk, SourceNotFound
+from controlplane.cluster.commands import TakeOverSource
+from controlplane.cluster.spec_source import binding_of, git_source
+from controlplane.cluster.views.source import API
+
+router = APIRouter(prefix=api.API_PREFIX, tags=["sources"])
+
+
+@router.get("/sources")
+def list_sources(
+    services: Services, turn: Turning, q: PartOf = "", after: After = "", limit: Most = MOST_ON_A_PAGE
+) -> list[api.SourceOut]:
+    """All git sources, by name."""
+    if services.sources is None:
+        return []
+    desk = services.sources
+    every = [s for s in desk.standings(leads=services.leadership.may_act) if q in s.binding.name]
+    left = by_name(every, lambda standing: standing.binding.name, after=after)
+    page = turn.page(left, lambda standing: standing.binding.name, limit)
+    return [source_out(s, desk.forges.get(s.binding.name)) for s in page]
+
+
+@router.post("/sources/{name}/poll", dependencies=[Keyed])
+def poll(name: str, services: Services) -> api.SourcePolledOut:
+    """Look at the repository soon. This is what a webhook calls: it wakes the poll and says nothing else."""
+    desk = _desk(services, name)
+    desk.standing(name)
+    asked = (services.leadership.may_act or desk.reaches_leader) and desk.ring(name)
+    sentence = "it is looked at now" if asked else "another server leads: it looks at its next poll"
+    return api.SourcePolledOut(source=git_source(name), asked=asked, sentence=sentence)
+
+
+@router.post("/sources/{name}/accept", dependencies=[Keyed])
+def accept(name: str, body: api.AcceptIn, services: Services, actor: Actor) -> api.SourcePolledOut:
+    """A person says that a rewritten history is meant."""
+    sentence = _desk(services, name).accept(name, body.commit, reason=body.reason, actor=actor)
+    return api.SourcePolledOut(source=git_source(name), asked=True, sentence=sentence)
+
+
+@router.post("/clusters/{name}/source")
+def take_over(name: str, body: api.SourceIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+    """From here on the spec comes from `source`; the one in force stays until that source declares another."""
+    command = TakeOverSource(name=name, actor=actor, command_id=key, source=body.source, reason=body.reason)
+    return handed_over(services, command)
+
+
+def handed_over(services: PortalServices, command: TakeOverSource) -> api.CommandOut:
+    """The command, and a look at the repository that has the say now. Raises SourceNotFound, CommandRefused."""
+    if command.source != API:
+        _desk(services, command.source).refuse_unknown(command.source)
+    outcome = services.commands.handle(command)
+    spread(services, [outcome])
+    if services.sources is not None and outcome.changed and command.source != API:
+        services.sources.ring(binding_of(command.source))
+    return answers.command_out(outcome)
+
+
+def _desk(services: PortalServices, name: str) -> SourceDesk:
+    if services.sources is None:
+        raise SourceNotFound(name)
+    return services.sources

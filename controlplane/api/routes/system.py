@@ -1,0 +1,80 @@
+"""What concerns the installation and no single cluster."""
+
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import PlainTextResponse
+
+from controlplane.api.access.caller import Caller
+from controlplane.api.access.roles import Verb
+from controlplane.api.apidocument import api_document
+from controlplane.api.problems import ApiError
+from controlplane.api.routes.clusters import Keyed
+from controlplane.api.schemas import clusters as api
+from controlplane.api.services import Services
+from controlplane.storage.backup import BackupCorrupt
+
+router = APIRouter(tags=["system"])
+
+
+@router.get("/healthz", include_in_schema=False)
+async def health(services: Services) -> PlainTextResponse:
+    """The process answers, by itself: no thread, no database. Nothing more is told to whom we do not know than that its
+    database does not: to start the process again would not mend that, so the answer is still 200.
+    """
+    trouble = services.database_trouble()
+    since = f"{trouble.since:%Y-%m-%dT%H:%M:%SZ}" if trouble is not None else ""
+    return PlainTextResponse(f"ok, but its database takes no writes since {since}\n" if since else "ok\n")
+
+
+@router.get(f"{api.API_PREFIX}/version")
+def version(services: Services) -> api.VersionOut:
+    """Who answers, and whether it leads."""
+    leadership = services.leadership
+    return api.VersionOut(
+        version=services.version,
+        api=api.API_PREFIX.strip("/"),
+        installation_id=services.installation.id,
+        epoch=leadership.held_epoch() or 0,
+        leader=leadership.may_act,
+        planner=services.planner_state(),
+        part=services.part,
+    )
+
+
+@router.post(
+    f"{api.API_PREFIX}/backup",
+    responses={500: {"description": "the backup failed its own check"}},
+    dependencies=[Keyed],
+)
+def backup(body: api.BackupIn, services: Services, rights: Caller) -> api.BackupOut:
+    """Writes a backup to a new file on the server's machine, while it goes on working."""
+    # Before the path is looked at: which files are there is nobody's to ask for.
+    rights.require_everywhere(Verb.ADMINISTER, "the installation")
+    path = Path(body.path)
+    if not path.is_absolute():
+        raise ApiError(422, "path-not-absolute", "the path must be absolute: the server has a directory of its own")
+    if _is_there(path):
+        raise ApiError(409, "file-exists", f"{path} exists and is not overwritten", next_step="Name another file.")
+    try:
+        summary = services.backup(path)
+    except OSError as error:
+        raise ApiError(422, "not-writable", f"{path} cannot be written", detail=error.strerror or "") from error
+    except BackupCorrupt as error:
+        raise ApiError(500, "backup-corrupt", "the backup failed its own check", detail=str(error)) from error
+    return api.BackupOut(path=str(path), events=summary.head, sha256=summary.sha256)
+
+
+def _is_there(path: Path) -> bool:
+    """Of a folder this process may not look into it is unknown: the write says so."""
+    try:
+        return path.exists()
+    except PermissionError:
+        return False
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request) -> dict[str, Any]:
+    """The API in its own words, behind the token like everything else."""
+    return api_document(request.app)

@@ -1,0 +1,280 @@
+"""What the HTTP API is made of, handed to it whole: it builds nothing and knows no driver."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Literal, Protocol
+
+from fastapi import Depends, Request
+
+from controlplane.api.access.people import People
+from controlplane.api.access.rights import Rights
+from controlplane.api.audit.standing import TopicTold
+from controlplane.api.audit.store import AuditStore, MemoryAuditStore
+from controlplane.api.callkeys import CallKeys, MemoryCallKeys
+from controlplane.api.cloud_readiness import Examinations, NoExaminations
+from controlplane.api.oidc.signin import OidcSignIn
+from controlplane.api.placeoffers import NO_PLACES, PlacesOffered
+from controlplane.api.requestids import new_request_id
+from controlplane.api.serverload import ServerLoad
+from controlplane.background.agent_upgrades.desk import Agents, NoAgents
+from controlplane.background.anomalies.windows import NoWindows, Windows
+from controlplane.background.broker_queries import KafkaLooks, NoKafkaLooks
+from controlplane.background.consumer_groups.desk import Groups, NoGroups
+from controlplane.background.consumer_groups.resets import GroupOffsets, NoGroupOffsets
+from controlplane.background.gitsync.desk import SourceDesk
+from controlplane.background.log_reader.reading import Journals, NoJournals
+from controlplane.background.notifications.desk import NoNotifiers, Notifiers
+from controlplane.background.topic_names.index import TopicIndex
+from controlplane.background.topic_placement.history import NoPastPlacements, PastPlacements
+from controlplane.background.topic_placement.sight import NoPlacements, Placements
+from controlplane.cluster.commands import Command, DeclareCluster, DeclareTopics
+from controlplane.cluster.observed.moves import Known
+from controlplane.cluster.observed.replica_lag import Replica
+from controlplane.cluster.observed.traffic import Traffic
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.commands.admission.spec import Unbootable, nothing_unbootable
+from controlplane.commands.chaos_injection import Harmer, nothing_to_harm
+from controlplane.commands.handler import Outcome
+from controlplane.commands.policies.gate import PolicyGate
+from controlplane.converger.loop import Said
+from controlplane.converger.status import LoopDesk, NoLoop
+from controlplane.fleet.freezes.commands import Freezes, NoFreezes
+from controlplane.fleet.images.commands import Images, NoImages
+from controlplane.fleet.networks.commands import Networks, NoNetworks
+from controlplane.fleet.proposals.fold import ProposalView
+from controlplane.storage.agent_credentials import CredentialStore
+from controlplane.storage.backup import BackupSummary
+from controlplane.storage.certificates.authority import Authority
+from controlplane.storage.home import Installation
+from controlplane.storage.latest_values import LatestStore
+from controlplane.storage.terraform_states.storage import ServedStates
+from events.clock import Clock
+from events.engine import DatabaseTrouble
+from events.ids import ClusterUid, Epoch
+from events.spec.model import KafkaClusterDocument
+from events.store import EventStore
+from planner.observed import KafkaSnapshot
+from providers.doctor import Finding
+from providers.pricebook import PriceBook
+
+ConsolePage = Callable[[ClusterView, InstanceView], str]
+
+
+def no_console_page(view: ClusterView, instance: InstanceView) -> str:
+    """Where no cloud's console is known."""
+    return ""
+
+
+class Fleet(Protocol):
+    """All clusters as they are folded here; `Converger` is one. Only `catch_up` talks to the database."""
+
+    def views(self) -> list[ClusterView]: ...
+
+    def view(self, uid: ClusterUid) -> ClusterView | None: ...
+
+    def said(self, uid: ClusterUid) -> Said | None: ...
+
+    def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None: ...
+
+    def last_moves(self, uid: ClusterUid) -> Known: ...
+
+    def traffic(self, uid: ClusterUid) -> Traffic: ...
+
+    def behind(self, uid: ClusterUid) -> Mapping[Replica, datetime]: ...
+
+    def catch_up(self) -> None: ...
+
+    @property
+    def position(self) -> int: ...
+
+
+class Commands(Protocol):
+    """What people ask for; `CommandHandler` is one."""
+
+    def handle(self, command: Command) -> Outcome: ...
+
+    def check(self, command: DeclareCluster | DeclareTopics, *, beside: KafkaClusterDocument | None = None) -> None: ...
+
+    def current(self, name: str) -> ClusterView: ...
+
+    def visible(self, name: str) -> ClusterView:
+        """The living cluster of that name as far as who asks may know: an empty view for one they may not read, as for
+        a name that is free. Whoever declares needs `current`."""
+        ...
+
+
+class Leadership(Protocol):
+    """Whether this server leads; `Candidate` is one. Neither asks the database."""
+
+    def held_epoch(self) -> Epoch | None: ...
+
+    @property
+    def may_act(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposed:
+    """A change somebody asks for: `change` is `apply` with its file, `delete`, `delete-topic` with its topic, or
+    `rebalance` with its order as JSON.
+    """
+
+    change: str
+    clusters: tuple[str, ...]
+    digest: str
+    reasons: tuple[str, ...]
+    topic: str = ""
+    text: str = ""
+    file: str = ""
+    message: str = ""
+
+
+class Proposals(Protocol):
+    """Changes that wait for a second person, as one caller may use them; `ProposalDesk` is one."""
+
+    def all(self) -> list[ProposalView]: ...
+
+    def get(self, number: str) -> ProposalView: ...
+
+    def may_approve(self, proposal: ProposalView) -> bool: ...
+
+    def is_author(self, proposal: ProposalView) -> bool: ...
+
+    def propose(self, change: Proposed, *, actor: str, key: str) -> ProposalView: ...
+
+    def approve(self, number: str, note: str) -> ProposalView: ...
+
+    def reject(self, number: str, note: str) -> ProposalView: ...
+
+    def scoped(self, rights: Rights) -> "Proposals": ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortalServices:
+    """Everything behind the API. `hosts` are the `Host` values it answers to, `wake` rings for a tick of a cluster.
+
+    `progress` says what the long act in hand of a cluster is at, "" when this server carries out none.
+    `brake` is what the fleet's brake says to a roll of it. `metrics`: brokers are told to send metrics.
+    `states` are Terraform's where this server serves them, None where they are files.
+    Agents are asked to rotate a credential older than `credential_life`. `ca_pem` is the certificate of the CA that
+    agents reach this server by, "" when it serves none over TLS; `authority` signs what they show to it.
+    """
+
+    version: str
+    installation: Installation
+    hosts: frozenset[str]
+    store: EventStore
+    latest: LatestStore
+    credentials: CredentialStore
+    fleet: Fleet
+    leadership: Leadership
+    commands: Commands
+    planner_state: Callable[[], str]
+    progress: Callable[[ClusterView], str]
+    brake: Callable[[ClusterView], str]
+    without_others: Callable[[], Callable[[str], str]] = lambda: str
+    """What takes the names of clusters the caller may not read out of a text; of whoever may read all, nothing."""
+    window: Callable[[ClusterView], str] = lambda _: ""
+    """Whether anything voluntary may begin on a cluster now, in words; "" where nothing ever waits."""
+    wake: Callable[[str], None]
+    backup: Callable[[Path], BackupSummary]
+    clock: Clock
+    metrics: bool = False
+    logs: bool = False
+    """VMs are told to send lines of their logs."""
+    journals: Journals = field(default_factory=NoJournals)
+    """Those lines, read when a person asks."""
+    states: ServedStates | None = None
+    credential_life: timedelta = timedelta(days=7)
+    ca_pem: str = ""
+    authority: Authority | None = None
+    networks: Networks = field(default_factory=NoNetworks)
+    """The networks Kedge makes."""
+    images: Images = field(default_factory=NoImages)
+    """The image catalogue."""
+    freezes: Freezes = field(default_factory=NoFreezes)
+    """The freezes, and who may declare and end them."""
+    agents: Agents = field(default_factory=NoAgents)
+    """What agents VMs are to run."""
+    sources: SourceDesk | None = None
+    """The git sources, None where git sync is no part of this server."""
+    people: People = field(default_factory=People)
+    """Users, their roles and sessions."""
+    prices: Callable[[], PriceBook] = PriceBook
+    """What clouds sell, as it is now. Raises `PlaceUnknown` when the home's `catalog.yaml` makes no sense."""
+    unbootable: Unbootable = nothing_unbootable
+    """Why no VM of a machine could serve in a place, by the settings of its cloud."""
+    cost_tags: tuple[str, ...] = ()
+    """Labels, by key, that are put as tags on what is made in clouds."""
+    packet_filter: Callable[[ClusterView, InstanceView], str] = lambda view, instance: ""
+    """The rules of a VM that filters packets itself, "" of any other."""
+    console_page: ConsolePage = no_console_page
+    """The page of a VM in its cloud's console, "" where it has none."""
+    places_offered: Callable[[], PlacesOffered] = lambda: NO_PLACES
+    """Where clusters can be made."""
+    harm: Harmer = nothing_to_harm
+    """Brings about a fault that a person asked for and that is recorded."""
+    audit: AuditStore = field(default_factory=MemoryAuditStore)
+    """Who did what, and who was refused."""
+    call_keys: CallKeys = field(default_factory=MemoryCallKeys)
+    """Keys that callers gave their writes."""
+    oidc: OidcSignIn | None = None
+    """The provider people may sign in by, None where there is none."""
+    groups: Groups = field(default_factory=NoGroups)
+    """Consumer groups, asked of the brokers when a person asks."""
+    group_offsets: GroupOffsets = field(default_factory=NoGroupOffsets)
+    """Their offsets, read and put elsewhere when a person asks."""
+    kafka_looks: KafkaLooks = field(default_factory=NoKafkaLooks)
+    """Settings and logs, asked of the brokers when a person asks."""
+    notifiers: Notifiers = field(default_factory=NoNotifiers)
+    """Where anomalies are told to."""
+    windows: Windows = field(default_factory=NoWindows)
+    """Latencies of brokers as the metric lake has them."""
+    topic_names: TopicIndex | None = None
+    """The names of all topics, for the search; the app makes one where none is given."""
+    placements: Placements = field(default_factory=NoPlacements)
+    """Where topics are by what was recorded: for clusters whose Kafka this server has not read itself."""
+    past_placements: PastPlacements = field(default_factory=NoPastPlacements)
+    """Where partitions were, as the metric lake has it."""
+    examinations: Examinations = field(default_factory=NoExaminations)
+    """Whether the clouds are ready, as this server reaches them."""
+    database: Callable[[], Sequence[Finding]] = lambda: ()
+    """Whether its role in the database may do what it should, and no more."""
+    audit_topic: Callable[[], TopicTold | None] = lambda: None
+    """How the audit's topic stood at the last look; None where there is none, and of a server that does not lead."""
+    loop: LoopDesk = field(default_factory=NoLoop)
+    """How the loop of this server does."""
+    gate: PolicyGate = field(default_factory=PolicyGate)
+    """The policies in force."""
+    proposals: Proposals | None = None
+    """Changes that wait for a second person; the app sets it."""
+    public_hosts: frozenset[str] = frozenset()
+    """The `Host` values that are answered to over TLS, off this machine; empty where it is not served there."""
+    request_id: Callable[[], str] = new_request_id
+    """Makes the id of a request."""
+    query_limit_s: float = 10.0
+    """The longest the database may take for what a caller waits for."""
+    load: ServerLoad = field(default_factory=ServerLoad)
+    """What this process has in hand, and what it sends away."""
+    database_trouble: Callable[[], DatabaseTrouble | None] = lambda: None
+    """Why the last write of this process was not kept; None where it was."""
+    part: Literal["", "loop", "portal"] = ""
+    """Which part of a server this is, "" for a whole one. At a loop nobody but its operator is served."""
+    loop_notice: Callable[[], str] = lambda: ""
+    """Where the loop is another process and is not heard: that, in words; "" else."""
+
+
+def services_of(request: Request) -> PortalServices:
+    """The services as far as the rights of the caller go. The gate has found those; without them nothing is served."""
+    services: PortalServices = request.state.services
+    return services
+
+
+async def _services(request: Request) -> PortalServices:
+    """No coroutine for its own sake: FastAPI would hop to a thread for it, at each request."""
+    return services_of(request)
+
+
+Services = Annotated[PortalServices, Depends(_services)]

@@ -1,0 +1,299 @@
+"""Validate, plan, apply: a spec file on its way into force. All documents of a file, or none."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Final
+
+from agent.wire import Report
+from controlplane.api.costs import priced
+from controlplane.api.services import PortalServices
+from controlplane.cluster.commands import DeclareCluster, DeclareTopics, TopicDeclared
+from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_by_key
+from controlplane.cluster.observed.disks import with_volume_sizes
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.source import API
+from controlplane.commands.admission.spec import admission_problems
+from controlplane.commands.deciders.topics import by_cluster, topic_problems
+from controlplane.commands.handler import CommandRefused, Outcome
+from controlplane.commands.policies.verdict import Refusal
+from controlplane.commands.previews.oldclients import old_clients_told
+from controlplane.commands.previews.plan import Preview, combined_digest, preview
+from controlplane.commands.previews.topics import topic_lines, topics_digest
+from controlplane.runtime.call_errors import CallFault
+from events.ids import derived_id
+from events.spec.document import LoadResult, load_documents
+from events.spec.model import KafkaClusterDocument
+from events.spec.network_rules import pool_problems
+from events.spec.positions import Positions
+from events.spec.problems import Problem, counted, has_errors
+from planner.observed import KafkaSnapshot
+from planner.rollout.fleetorder import stage_of
+
+_JUST_NOW_S: Final = 2.0
+"""Brokers would hardly tell anything else than what was read as lately as this."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedDocument:
+    """One document with the warnings that stand in it, and what it would do."""
+
+    document: KafkaClusterDocument
+    positions: Positions
+    warnings: tuple[str, ...]
+    plan: Preview
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A file as this installation sees it. `documents` is empty when a problem is an error."""
+
+    file: str
+    problems: tuple[Problem, ...]
+    documents: tuple[JudgedDocument, ...]
+    topics: tuple[TopicDeclared, ...] = ()
+    topic_plan: tuple[str, ...] = ()
+    """What would be declared of them, in words."""
+    topic_digests: Mapping[str, str] = field(default_factory=dict)
+    """What pins that, by the cluster they are to live in, in the order of the file."""
+    reserved: tuple[str, ...] = ()
+    """Why a second person has to agree, in words."""
+
+    @property
+    def ok(self) -> bool:
+        return not has_errors(self.problems)
+
+    @property
+    def refusal(self) -> str:
+        """Why nothing of it may be declared, in short and without a word of the file, which may hold a secret; "" where
+        it may."""
+        errors = [problem for problem in self.problems if problem.is_error]
+        if not errors:
+            return ""
+        first = errors[0].code + f" in line {errors[0].line}" * bool(errors[0].line)
+        return f"the spec is refused: {counted(len(errors), 'problem')}, the first {first}"
+
+    @property
+    def plans(self) -> tuple[Preview, ...]:
+        return tuple(d.plan for d in self.documents)
+
+    @property
+    def digest(self) -> str:
+        """Pins what a person agrees to: the plans, and what would become of topics."""
+        return combined_digest([*(plan.digest for plan in self.plans), *self.topic_digests.values()])
+
+    @property
+    def rolling(self) -> int:
+        """Living clusters that have steps to do for it."""
+        return sum(plan.exists and bool(plan.rollout.phases) for plan in self.plans)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """How a file is applied: by whom, under which id, and whether only if its plans are still those."""
+
+    actor: str
+    command_id: str
+    message: str = ""
+    plan_digest: str | None = None
+    dry_run: bool = False
+    approval: str = ""
+    """The proposal a second person agreed to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What came of it, cluster by cluster; of a dry run nothing."""
+
+    clusters: Sequence[Outcome] = ()
+    topics: Sequence[Outcome] = ()
+
+    @property
+    def all(self) -> list[Outcome]:
+        return [*self.clusters, *self.topics]
+
+
+def judge(services: PortalServices, text: str, *, file: str) -> Judged:
+    """Reads a file, judges it against what is in force as far as the caller may know, and plans each document.
+
+    A name of a cluster they may not read is judged as one that is free; `declare` refuses it. Raises StoreUnavailable.
+    """
+    loaded = load_documents(text, file=file)
+    problems, documents = list(loaded.problems), []
+    for index, document in enumerate(loaded.documents if loaded.ok else ()):
+        positions, warnings = loaded.positions[index], _warnings(loaded, index)
+        view = services.commands.visible(document.metadata.name)
+        wanted = replace(view, document=document, generation=view.generation + (view.document != document))
+        plan, snapshot = _planned(services, view, document, warnings=warnings, brake=services.brake(wanted))
+        problems += admission_problems(
+            view,
+            document,
+            positions=positions,
+            snapshot=snapshot,
+            unbootable=services.unbootable,
+            cost_tags=services.cost_tags,
+        )
+        problems += pool_problems(document, services.networks.pool().cidr, positions)
+        plan = replace(plan, networks=services.networks.planned(replace(view, document=document)))
+        plan = replace(plan, clients=_old_clients(services, view, document))
+        plan = replace(plan, window=services.window(wanted) if plan.rollout.phases else "")
+        plan = replace(plan, cost=priced(services, view, document, plan.rollout, snapshot))
+        documents.append(JudgedDocument(document, positions, warnings, plan))
+    reserved: list[str] = []
+    judged = _judge_topics(services, loaded, Judged(file, (), tuple(documents)), problems, reserved)
+    for one in documents:
+        view = services.commands.visible(one.document.metadata.name)
+        verdict = services.gate.cluster(view, one.document, judged.rolling, [other.document for other in documents])
+        problems += [refusal.problem(one.positions) for refusal in verdict.refusals]
+        reserved += [f"{one.document.metadata.name}: {reason}" for reason in verdict.reasons]
+    if has_errors(problems):
+        return Judged(file, tuple(problems), ())
+    return replace(judged, problems=tuple(problems), reserved=tuple(dict.fromkeys(reserved)))
+
+
+def _planned(
+    services: PortalServices, view: ClusterView, document: KafkaClusterDocument, *, warnings: Sequence[str], brake: str
+) -> tuple[Preview, KafkaSnapshot | None]:
+    """The plan, and the metadata that its bytes are from: a converged cluster is looked at once a minute only, and a
+    person is not to be told that nothing moves because nothing was there a minute, or ten seconds, ago."""
+
+    def plan_by(snapshot: KafkaSnapshot | None) -> Preview:
+        plan = preview(view, document, snapshot=snapshot, warnings=warnings, brake=brake, cost_tags=services.cost_tags)
+        age = max(timedelta(), services.clock() - snapshot.at).total_seconds() if snapshot else None
+        return replace(plan, sizes_age_s=age)
+
+    known = services.fleet.last_snapshot(view.uid)
+    plan = plan_by(known)
+    if not plan.copies or (plan.sizes_age_s is not None and plan.sizes_age_s <= _JUST_NOW_S):
+        return plan, known
+    try:
+        reports = reports_by_key(services.latest.of_cluster(view.uid, AGENT_REPORT))
+        now = with_volume_sizes(services.kafka_looks.snapshot(view), view, reports)
+    except CallFault:
+        return plan, known  # the answer says how old its sizes are
+    anew = plan_by(now)
+    # An apply is held to the plan by what the server itself has read last.
+    return (anew, now) if anew.digest == plan.digest else (plan, known)
+
+
+def _old_clients(services: PortalServices, view: ClusterView, document: KafkaClusterDocument) -> tuple[str, ...]:
+    """Nothing is read where the plan brings no other version."""
+    if view.document is None or view.document.spec.kafka.version == document.spec.kafka.version:
+        return ()
+    rows = services.latest.of_cluster(view.uid, AGENT_REPORT)
+    return old_clients_told(view, document, [Report.model_validate(dict(r.value)) for r in rows])
+
+
+def _judge_topics(
+    services: PortalServices, loaded: LoadResult, judged: Judged, problems: list[Problem], reserved: list[str]
+) -> Judged:
+    """The same with the topics of the file, what would be declared of them, and what pins that.
+
+    Adds what is wrong with them to `problems`, and why somebody has to agree to `reserved`.
+    """
+    topics = [TopicDeclared(t, at) for t, at in zip(loaded.topics, loaded.topic_positions, strict=True)]
+    beside = {document.metadata.name: document for document in loaded.documents}
+    lines: list[str] = []
+    digests: dict[str, str] = {}
+    for name, own in by_cluster(topics).items() if loaded.ok else ():
+        view = services.commands.visible(name)
+        cluster = beside.get(name, view.document)
+        placed = [(one.document, one.positions) for one in own]
+        snapshot = services.fleet.last_snapshot(view.uid)
+        found = topic_problems(view, cluster, placed, snapshot)
+        # What the file alone tells of topics beside their cluster was told when it was read.
+        problems += [problem for problem in found if problem not in problems]
+        if cluster is not None:
+            wanted = [one.document for one in own]
+            news = topic_lines(view, cluster, wanted)
+            lines += news
+            digests[name] = topics_digest(view, cluster, wanted)
+            verdict = services.gate.topics(view, cluster, wanted, snapshot)
+            if news:
+                problems += _refused_topics(verdict.refusals, own)
+                reserved += [f"{name}: {reason}" for reason in verdict.reasons]
+    return replace(judged, topics=tuple(topics), topic_plan=tuple(lines), topic_digests=digests)
+
+
+def _refused_topics(refusals: Iterable[Refusal], topics: Iterable[TopicDeclared]) -> list[Problem]:
+    """Each at the topic it is about; one about none of them at the first."""
+    where = {topic.document.topic: topic.positions for topic in topics}
+    first = next(iter(where.values()))
+    return [refusal.problem(where.get(refusal.subject, first)) for refusal in refusals]
+
+
+def declare(services: PortalServices, judged: Judged, order: Order) -> Declared:
+    """Brings a judged file into force, clusters first, then their topics: all is checked before anything is recorded.
+
+    A crash in between leaves some declared; the same order again declares the rest. Raises what
+    `CommandHandler.handle` does.
+    """
+    pins = _pins(judged, order)
+    beside = {one.document.metadata.name: one.document for one in judged.documents}
+    clusters = [_command(judged, one, pin, order) for one, pin in zip(judged.documents, pins, strict=False)]
+    topics = _topic_commands(judged, pins[len(clusters) :], order)
+    for command in clusters:
+        services.commands.check(command)
+    for of_topics in topics:
+        services.commands.check(of_topics, beside=beside.get(of_topics.name))
+    if order.dry_run:
+        return Declared()
+    handle = services.commands.handle
+    # Later stages look at what earlier ones have in hand: those are recorded first.
+    early_first = sorted(clusters, key=lambda c: stage_of(c.document.metadata.labels))
+    done = {command.name: handle(command) for command in early_first}
+    return Declared([done[command.name] for command in clusters], [handle(command) for command in topics])
+
+
+def _command(whole: Judged, judged: JudgedDocument, pin: str | None, order: Order) -> DeclareCluster:
+    name = judged.document.metadata.name
+    return DeclareCluster(
+        name=name,
+        actor=order.actor,
+        command_id=derived_id("apply", order.command_id, name),
+        document=judged.document,
+        source=": ".join(part for part in (whole.file, order.message) if part),
+        positions=judged.positions,
+        warnings=judged.warnings,
+        plan_digest=pin,
+        rolling=whole.rolling,
+        beside=tuple(one.document for one in whole.documents),
+        approval=order.approval,
+    )
+
+
+def _topic_commands(judged: Judged, pins: Iterable[str | None], order: Order) -> list[DeclareTopics]:
+    return [
+        DeclareTopics(
+            name=name,
+            actor=order.actor,
+            command_id=derived_id("apply topics", order.command_id, name),
+            topics=tuple(own),
+            source=API,
+            path=judged.file,
+            approval=order.approval,
+            plan_digest=pin,
+        )
+        for (name, own), pin in zip(by_cluster(judged.topics).items(), pins, strict=True)
+    ]
+
+
+def _pins(judged: Judged, order: Order) -> list[str | None]:
+    """One for each cluster of the file, then one for the topics of each."""
+    expected = len(judged.documents) + len(judged.topic_digests)
+    if order.plan_digest is None:
+        return [None] * expected
+    pins = order.plan_digest.split("+")
+    if len(pins) != expected:
+        message = f"the plan has {counted(len(pins), 'part')}, the file {expected}: one a cluster, one for its topics"
+        raise CommandRefused("plan-moved", message, "Plan again, and look at what it says now.")
+    return list(pins)
+
+
+def _warnings(loaded: LoadResult, index: int) -> tuple[str, ...]:
+    """Warnings that stand in the document of that index, as a plan shows them."""
+    starts = [where.at(()).line for where in loaded.positions]
+    end = starts[index + 1] if index + 1 < len(starts) else None
+    return tuple(
+        f"{w.code}: {w.message}" for w in loaded.warnings if w.line >= starts[index] and (end is None or w.line < end)
+    )

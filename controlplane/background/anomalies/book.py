@@ -1,0 +1,89 @@
+"""What is recorded of a cluster's anomalies: the fold of its stream. Pure, and total: what it cannot place is told."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from controlplane.storage.streams import anomalies_stream
+from events import facts
+from events.codec import decode
+from events.envelope import Recorded
+from events.errors import EventsError
+from events.ids import ClusterUid
+from events.store import EventStore
+from planner.anomalies.judge import Anomaly
+from planner.anomalies.kinds import ALARMS, Kind, State
+
+REMEMBERED = 500
+"""Anomalies that are over and still shown, the newest ones; the stream has them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnomalyBook:
+    """`open_` by id, and `past` with the newest end first. `unreadable`: why the stream cannot be read."""
+
+    version: int = 0
+    found: int = 0
+    """Anomalies found, ever."""
+    open_: Mapping[str, Anomaly] = field(default_factory=lambda: MappingProxyType({}))
+    past: tuple[Anomaly, ...] = ()
+    unreadable: str = ""
+
+    def every(self) -> tuple[Anomaly, ...]:
+        """Open ones first, each part newest first."""
+        return (*sorted(self.open_.values(), key=lambda a: (a.found_at, a.id), reverse=True), *self.past)
+
+
+EMPTY = AnomalyBook()
+
+
+def read_book(store: EventStore, uid: ClusterUid, known: AnomalyBook = EMPTY) -> AnomalyBook:
+    """The book as it is recorded now, read on from what is known. Raises StoreUnavailable."""
+    return folded(known, store.read_stream(anomalies_stream(uid), known.version))
+
+
+def folded(book: AnomalyBook, history: Iterable[Recorded]) -> AnomalyBook:
+    """The book after all these events."""
+    for recorded in history:
+        book = _evolve(book, recorded)
+    return book
+
+
+def _evolve(book: AnomalyBook, recorded: Recorded) -> AnomalyBook:
+    if book.unreadable:
+        return replace(book, version=recorded.version)
+    try:
+        after = _applied(book, decode(recorded), recorded)
+    except (EventsError, LookupError, ValueError) as error:
+        reason = f"event {recorded.version} ({recorded.type}): {error}"
+        return replace(book, version=recorded.version, unreadable=reason)
+    return replace(after, version=recorded.version)
+
+
+def _applied(book: AnomalyBook, event: object, recorded: Recorded) -> AnomalyBook:
+    at = recorded.recorded_at
+    match event:
+        case facts.AnomalyFound():
+            state = State(event.state)
+            anomaly = Anomaly(
+                id=event.anomaly,
+                kind=Kind(event.kind),
+                subject=event.subject,
+                reason=event.reason,
+                state=state,
+                words=event.words,
+                found_at=at,
+                changed_at=at,
+                told=state in ALARMS,
+            )
+            opened = MappingProxyType({**book.open_, event.anomaly: anomaly})
+            return replace(book, open_=opened, found=book.found + 1)
+        case facts.AnomalyChanged():
+            before, state = book.open_[event.anomaly], State(event.state)
+            after = replace(before, state=state, words=event.words, changed_at=at, told=before.told or state in ALARMS)
+            if not after.is_over:
+                return replace(book, open_=MappingProxyType({**book.open_, after.id: after}))
+            left = MappingProxyType({k: a for k, a in book.open_.items() if k != after.id})
+            return replace(book, open_=left, past=(after, *book.past)[:REMEMBERED])
+        case _:
+            raise LookupError(f"no rule for {type(event).__name__} in a stream of anomalies")

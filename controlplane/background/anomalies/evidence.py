@@ -1,0 +1,204 @@
+"""What is wrong in a cluster now, from what is recorded and what was last seen of it. Pure.
+
+A kind that cannot be looked at now is not in `looked_at`: unknown is not over, and not found either.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from controlplane.background.anomalies.rates import NO_RATES, Rates, bands
+from controlplane.background.anomalies.standing import ZONES
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.converger.clouds.maintenance import MAINTENANCE
+from controlplane.converger.moves.placementwork import ground_of, topic_policy
+from planner.anomalies.hot import HotBroker
+from planner.anomalies.judge import Finding
+from planner.anomalies.kinds import Kind
+from planner.anomalies.slow import SlowBroker
+from planner.anomalies.topicrates import Side, rate_subject, reason_of, side_of
+from planner.observed import KafkaSnapshot
+from planner.placement.deviations import Rule, misplaced
+from planner.rebalancing.imbalance import deviations
+
+YOUNG = timedelta(minutes=3)
+"""Older metadata says nothing about now: clusters at rest are looked at every minute."""
+REPORTS_YOUNG = timedelta(seconds=60)
+
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DiskFailure:
+    """A log directory of a service that its agent found failed."""
+
+    node: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of a cluster beside what is recorded. `slow` is None where no window says anything, and `disks`
+    None where no agent was heard lately though one had told of a failure."""
+
+    kafka: KafkaSnapshot | None = None
+    slow: tuple[SlowBroker, ...] | None = None
+    hot: tuple[HotBroker, ...] | None = None
+    """As `slow`."""
+    holds: Mapping[str, datetime] = field(default_factory=dict)
+    """By node, until when a demoted broker is kept so: what leads nothing cannot be measured."""
+    goals: bool = True
+    """Whether goals are looked at this time: that takes a walk over all partitions."""
+    disks: tuple[DiskFailure, ...] | None = ()
+    rates: Rates = field(default_factory=lambda: NO_RATES)
+    """What is written to topics with a declared band."""
+    odd_rates: Mapping[str, str] = field(default_factory=dict)
+    """By topic, the reason of an anomaly of its rate that is open."""
+    now: datetime = field(default_factory=lambda: datetime.min)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was found, and the kinds that could be looked at."""
+
+    findings: tuple[Finding, ...]
+    looked_at: frozenset[Kind]
+
+
+NOTHING = Evidence((), frozenset(Kind))
+
+
+def evidence(view: ClusterView, seen: Seen) -> Evidence:
+    """A cluster that was never converged serves nobody yet: nothing of it is an anomaly; nor of a deleted one."""
+    if not view.converged or view.deleted or view.tombstone or view.document is None:
+        return NOTHING
+    kafka = seen.kafka if seen.kafka is not None and seen.now - seen.kafka.at <= YOUNG else None
+    found = [*_failed_brokers(view, kafka), *_failed_disks(view, seen), *_topics(view), *_maintenance(view)]
+    found += _odd_rates(view, seen)
+    looked_at = {Kind.TOPIC_ANOMALY, Kind.MAINTENANCE_EVENT}
+    if kafka is not None:
+        looked_at.add(Kind.BROKER_FAILURE)
+    if kafka is not None and seen.goals:
+        found += _goals(view, kafka)
+        looked_at.add(Kind.GOAL_VIOLATION)
+    if seen.disks is not None:
+        looked_at.add(Kind.DISK_FAILURE)
+    found += _held_down(seen)
+    if seen.slow is not None:
+        found += _slow(view, seen.slow)
+        looked_at.add(Kind.SLOW_BROKER)
+    if seen.hot is not None:
+        found += _hot(view, seen.hot)
+        looked_at.add(Kind.HOT_BROKER)
+    return Evidence(_once(found), frozenset(looked_at))
+
+
+def _once(found: Collection[Finding]) -> tuple[Finding, ...]:
+    """One finding for each kind and subject: the first reason, which is the gravest."""
+    by_what: dict[tuple[Kind, str], Finding] = {}
+    for finding in found:
+        by_what.setdefault(finding.what, finding)
+    return tuple(by_what[what] for what in sorted(by_what))
+
+
+def _failed_brokers(view: ClusterView, kafka: KafkaSnapshot | None) -> Iterator[Finding]:
+    for instance in view.alive():
+        if instance.lost:
+            at = f" since {instance.lost_at:%H:%M:%S} UTC" if instance.lost_at else ""
+            reason = f"the cloud says that the VM of {instance.key} is gone{at}"
+            yield Finding(Kind.BROKER_FAILURE, instance.node, reason)
+    if kafka is None:
+        return
+    live = kafka.live_brokers()
+    for instance in serving_brokers(view):
+        if instance.service_id not in live and not instance.lost:
+            hosted = len(kafka.hosted_by(instance.service_id))
+            known = kafka.brokers.get(instance.service_id)
+            how = "is fenced" if known is not None else "is not registered"
+            reason = f"broker {instance.service_id} ({instance.key}) {how}: {hosted} partitions lack a replica"
+            yield Finding(Kind.BROKER_FAILURE, instance.node, reason)
+
+
+def serving_brokers(view: ClusterView) -> tuple[InstanceView, ...]:
+    """Brokers that should serve: joined, and the newest of their node."""
+    return tuple(i for i in view.brokers() if i.phase is Phase.JOINED)
+
+
+def _failed_disks(view: ClusterView, seen: Seen) -> Iterator[Finding]:
+    for failure in seen.disks or ():
+        yield Finding(Kind.DISK_FAILURE, failure.node, failure.reason)
+    for instance in view.alive():
+        broken = view.is_broken(instance)
+        if broken:
+            what = "the directory of the ZooKeeper server on" if instance.is_broker else "the disk of"
+            yield Finding(Kind.DISK_FAILURE, instance.node, f"{what} {instance.key} holds nothing: {broken}")
+
+
+def _topics(view: ClusterView) -> Iterator[Finding]:
+    for name, trouble in sorted(view.topics.troubles.items()):
+        yield Finding(Kind.TOPIC_ANOMALY, name, f"{trouble.reason}: {trouble.message}")
+
+
+def _odd_rates(view: ClusterView, seen: Seen) -> Iterator[Finding]:
+    """What cannot be judged now stays as it is."""
+    for name, band in sorted(bands(view).items()):
+        rates, open_ = seen.rates.get(name, ()), seen.odd_rates.get(name)
+        side = side_of(rates, band, seen.now, was_outside=open_ is not None)
+        if side in (Side.BELOW, Side.ABOVE):
+            yield Finding(Kind.TOPIC_ANOMALY, rate_subject(name), reason_of(name, side, rates, band))
+        elif side is None and open_ is not None:
+            yield Finding(Kind.TOPIC_ANOMALY, rate_subject(name), open_)
+
+
+def _maintenance(view: ClusterView) -> Iterator[Finding]:
+    condition = view.conditions.get(MAINTENANCE)
+    if condition is not None and condition.status:
+        yield Finding(Kind.MAINTENANCE_EVENT, "hosts", condition.message)
+
+
+def _slow(view: ClusterView, slow: Collection[SlowBroker]) -> Iterator[Finding]:
+    nodes: Mapping[int, str] = {i.service_id: i.node for i in serving_brokers(view)}
+    for one in slow:
+        if one.broker in nodes:
+            yield Finding(Kind.SLOW_BROKER, nodes[one.broker], one.sentence)
+
+
+def _hot(view: ClusterView, hot: Collection[HotBroker]) -> Iterator[Finding]:
+    nodes: Mapping[int, str] = {i.service_id: i.node for i in serving_brokers(view)}
+    for one in hot:
+        if one.broker in nodes:
+            yield Finding(Kind.HOT_BROKER, nodes[one.broker], one.sentence)
+
+
+def _held_down(seen: Seen) -> Iterator[Finding]:
+    for node, until in seen.holds.items():
+        if seen.now < until:
+            reason = f"it leads nothing, so it cannot be measured: it is tried again at {until:%Y-%m-%d %H:%M} UTC"
+            yield Finding(Kind.SLOW_BROKER, node, reason)
+
+
+def _goals(view: ClusterView, kafka: KafkaSnapshot) -> Iterator[Finding]:
+    """Zones first, the hard one; then the shares, where the spec says how far from even is too far."""
+    found = misplaced(kafka, ground_of(view, kafka), lambda topic: topic_policy(view, topic))
+    shared = [d for d in found if d.rule is Rule.ZONES]
+    if shared:
+        told = ", ".join(f"{d.name} on {list(d.replicas)}" for d in shared[:_NAMED])
+        reason = f"{len(shared)} partitions have replicas in one zone though another has room: {told}"
+        yield Finding(Kind.GOAL_VIOLATION, ZONES, reason)
+    policy = view.document.spec.balance if view.document else None
+    receivers = [i.service_id for i in view.receivers()]
+    if policy is None or not policy.continuous or not set(receivers) <= kafka.live_brokers():
+        return
+    threshold = max(float(policy.threshold_percent), _unmendable(view, float(policy.threshold_percent)))
+    for figure, percent in deviations(kafka, receivers).items():
+        if percent > threshold:
+            reason = f"{figure} are {percent:.0f} % from their even share at worst, {threshold:.0f} % are allowed"
+            yield Finding(Kind.GOAL_VIOLATION, figure, reason)
+
+
+def _unmendable(view: ClusterView, threshold: float) -> float:
+    """What the last rebalance left is no news: it found nothing better."""
+    last = view.last_rebalance
+    return last.imbalance + threshold / 2 if last else 0.0

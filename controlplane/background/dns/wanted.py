@@ -1,0 +1,54 @@
+"""What DNS should say of one cluster. Pure: from the folded view to addresses by name.
+
+A name is in one of three states: addresses it must have, none (its node or cluster is gone), or not in the answer:
+then nobody serves under it at the moment, and whatever it says stays until its replacement serves.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from controlplane.cluster.endpoints import listed_brokers
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+
+Names = Mapping[str, frozenset[str]]
+"""Name -> its addresses; empty: the name is to go."""
+
+
+def wanted_names(view: ClusterView) -> Names:
+    """The bootstrap name of a cluster and `<node>.<bootstrap name>` for each of its nodes; nothing without a name."""
+    bootstrap = bootstrap_name(view)
+    if bootstrap is None:
+        return MappingProxyType({})
+    nodes = {i.node for i in view.instances.values()}
+    if view.deleted:
+        return MappingProxyType(dict.fromkeys([bootstrap, *(f"{n}.{bootstrap}" for n in sorted(nodes))], frozenset()))
+    found: dict[str, frozenset[str]] = {}
+    if listed := listed_brokers(view):
+        found[bootstrap] = frozenset(view.address_of(i) for i in listed)
+    for node in sorted(nodes):
+        here = _of_node(view, node)
+        if here is not None:
+            found[f"{node}.{bootstrap}"] = here
+    return MappingProxyType(found)
+
+
+def bootstrap_name(view: ClusterView) -> str | None:
+    """The DNS name a spec gives its cluster, lower case, None without one."""
+    if view.document is None or view.document.spec.bootstrap.dns is None:
+        return None
+    return str(view.document.spec.bootstrap.dns).lower().rstrip(".")
+
+
+def _of_node(view: ClusterView, node: str) -> frozenset[str] | None:
+    alive = view.of_node(node)
+    if not alive:
+        return frozenset()
+    serving = [i for i in alive if _serves(i)]
+    # The newest: while an old broker is emptied its successor is already the node.
+    return frozenset({view.address_of(serving[-1])}) if serving else None
+
+
+def _serves(instance: InstanceView) -> bool:
+    return instance.phase is Phase.JOINED and bool(instance.address) and not instance.lost

@@ -1,0 +1,72 @@
+"""Notifiers for those who ask: how they do, and whether one can be reached."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from controlplane.background.notifications.binding import NotifierBinding
+from controlplane.background.notifications.notifier import Notifier
+from controlplane.background.notifications.outbox import Outbox, Standing
+from controlplane.background.notifications.post import a_test_notice
+from events.clock import Clock
+
+
+class NotifierNotFound(LookupError):
+    """No notifier of the settings has that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotifierTold:
+    """One notifier: what it is set to, and how it does; None before its first look at the events."""
+
+    binding: NotifierBinding
+    standing: Standing | None
+
+
+class Notifiers(Protocol):
+    """`NotifierDesk` is one."""
+
+    def all(self) -> Sequence[NotifierTold]:
+        """By name. Raises StoreUnavailable."""
+        ...
+
+    def test(self, name: str) -> None:
+        """Tells it a notice that says it is a test, now and past the outbox. Raises NotifierNotFound, NotTold."""
+        ...
+
+
+class NoNotifiers:
+    """Where none is set."""
+
+    def all(self) -> Sequence[NotifierTold]:
+        """See Notifiers."""
+        return ()
+
+    def test(self, name: str) -> None:
+        """See Notifiers."""
+        raise NotifierNotFound(name)
+
+
+class NotifierDesk:
+    """Those of the settings, by name."""
+
+    def __init__(
+        self,
+        bindings: Sequence[NotifierBinding],
+        notifiers: Mapping[str, Notifier],
+        outbox: Outbox,
+        clock: Clock,
+    ) -> None:
+        self._bindings, self._notifiers, self._outbox, self._clock = bindings, notifiers, outbox, clock
+
+    def all(self) -> Sequence[NotifierTold]:
+        """See Notifiers."""
+        standings = self._outbox.standings()
+        return [NotifierTold(b, standings.get(b.name)) for b in sorted(self._bindings, key=lambda b: b.name)]
+
+    def test(self, name: str) -> None:
+        """See Notifiers."""
+        notifier = self._notifiers.get(name)
+        if notifier is None:
+            raise NotifierNotFound(name)
+        notifier.tell(a_test_notice(name, self._clock()))

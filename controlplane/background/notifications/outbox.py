@@ -1,0 +1,226 @@
+"""Notices that wait to be told, by notifier, in order: on memory, SQLite and PostgreSQL.
+
+Bounded: beyond `MOST` the oldest go, and are counted. Where a notifier has read the events up to is kept in the same
+transaction as what it found there, so a server that dies loses and doubles nothing.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Protocol
+
+from pydantic import TypeAdapter
+from sqlalchemy import Connection, Engine, Row, delete, func, insert, select, update
+
+from controlplane.background.notifications.notice import Notice
+from controlplane.storage.tables import NOTICE_OUTBOX, NOTIFIER_STATE
+from events.engine import reading, writing
+
+MOST = 1000
+"""Notices that wait for one notifier."""
+
+_NOTICE: TypeAdapter[Notice] = TypeAdapter(Notice)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A notice that waits. `position` is that of the event behind it."""
+
+    position: int
+    notice: Notice
+    attempts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a notifier does. `position`: events up to there were looked at for it."""
+
+    position: int
+    waiting: int = 0
+    delivered: int = 0
+    dropped: int = 0
+    error: str = ""
+    failing_since: datetime | None = None
+    told_at: datetime | None = None
+
+
+class Outbox(Protocol):
+    """Contract: tests/contract/test_notice_outbox.py. All raise StoreUnavailable."""
+
+    def begin(self, notifier: str, position: int) -> Standing:
+        """Its standing; one that is new begins behind `position`: nobody is told of what was before it."""
+        ...
+
+    def keep(self, notifier: str, upto: int, notices: Sequence[Waiting]) -> None:
+        """Notes that events up to `upto` were looked at, with the notices they gave. Twice is once."""
+        ...
+
+    def next(self, notifier: str, now: datetime) -> Waiting | None:
+        """The oldest, None where none waits or it is not yet time to try it again: the order is kept."""
+        ...
+
+    def told(self, notifier: str, position: int, now: datetime) -> None:
+        """It got there."""
+        ...
+
+    def failed(self, notifier: str, position: int, error: str, *, now: datetime, again_at: datetime) -> None:
+        """It did not: to be tried again then."""
+        ...
+
+    def standings(self) -> Mapping[str, Standing]:
+        """All that ever began, by name."""
+        ...
+
+
+@dataclass(slots=True)
+class _Box:
+    standing: Standing
+    waiting: dict[int, Waiting] = field(default_factory=dict)
+    again_at: dict[int, datetime] = field(default_factory=dict)
+
+
+class MemoryOutbox:
+    """The outbox of one process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._boxes: dict[str, _Box] = {}
+
+    def begin(self, notifier: str, position: int) -> Standing:
+        """See Outbox."""
+        with self._lock:
+            return self._boxes.setdefault(notifier, _Box(Standing(position))).standing
+
+    def keep(self, notifier: str, upto: int, notices: Sequence[Waiting]) -> None:
+        """See Outbox."""
+        with self._lock:
+            box = self._boxes[notifier]
+            for one in notices:
+                if one.position > box.standing.position:
+                    box.waiting[one.position] = one
+            over = sorted(box.waiting)[: max(0, len(box.waiting) - MOST)]
+            for position in over:
+                del box.waiting[position]
+            dropped = box.standing.dropped + len(over)
+            box.standing = replace(box.standing, position=max(upto, box.standing.position), dropped=dropped)
+
+    def next(self, notifier: str, now: datetime) -> Waiting | None:
+        """See Outbox."""
+        with self._lock:
+            box = self._boxes.get(notifier)
+            if box is None or not box.waiting:
+                return None
+            first = min(box.waiting)
+            return box.waiting[first] if box.again_at.get(first, now) <= now else None
+
+    def told(self, notifier: str, position: int, now: datetime) -> None:
+        """See Outbox."""
+        with self._lock:
+            box = self._boxes[notifier]
+            if box.waiting.pop(position, None) is None:
+                return
+            delivered = box.standing.delivered + 1
+            box.standing = replace(box.standing, delivered=delivered, error="", failing_since=None, told_at=now)
+
+    def failed(self, notifier: str, position: int, error: str, *, now: datetime, again_at: datetime) -> None:
+        """See Outbox."""
+        with self._lock:
+            box = self._boxes[notifier]
+            if position in box.waiting:
+                box.waiting[position] = replace(box.waiting[position], attempts=box.waiting[position].attempts + 1)
+                box.again_at[position] = again_at
+            since = box.standing.failing_since or now
+            box.standing = replace(box.standing, error=error, failing_since=since)
+
+    def standings(self) -> Mapping[str, Standing]:
+        """See Outbox."""
+        with self._lock:
+            return {name: replace(box.standing, waiting=len(box.waiting)) for name, box in self._boxes.items()}
+
+
+class SqlOutbox:
+    """The outbox as rows."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def begin(self, notifier: str, position: int) -> Standing:
+        """See Outbox."""
+        with writing(self._engine) as transaction:
+            found = transaction.execute(select(NOTIFIER_STATE).where(NOTIFIER_STATE.c.name == notifier)).one_or_none()
+            if found is not None:
+                return _standing(found, _count(transaction, notifier))
+            new = {"name": notifier, "position": position, "delivered": 0, "dropped": 0, "error": ""}
+            transaction.execute(insert(NOTIFIER_STATE).values(**new, failing_since=None, told_at=None))
+        return Standing(position)
+
+    def keep(self, notifier: str, upto: int, notices: Sequence[Waiting]) -> None:
+        """See Outbox."""
+        box, state = NOTICE_OUTBOX.c, NOTIFIER_STATE.c
+        with writing(self._engine) as transaction:
+            standing = transaction.execute(select(NOTIFIER_STATE).where(state.name == notifier).with_for_update()).one()
+            rows = [_row(notifier, one) for one in notices if one.position > standing.position]
+            if rows:
+                transaction.execute(insert(NOTICE_OUTBOX), rows)
+            over = max(0, _count(transaction, notifier) - MOST) if rows else 0
+            if over:
+                oldest = select(box.position).where(box.notifier == notifier).order_by(box.position).limit(over)
+                gone = [row.position for row in transaction.execute(oldest)]
+                transaction.execute(delete(NOTICE_OUTBOX).where(box.notifier == notifier, box.position.in_(gone)))
+            values = {"position": max(upto, standing.position), "dropped": standing.dropped + over}
+            transaction.execute(update(NOTIFIER_STATE).where(state.name == notifier).values(**values))
+
+    def next(self, notifier: str, now: datetime) -> Waiting | None:
+        """See Outbox."""
+        box = NOTICE_OUTBOX.c
+        oldest = select(NOTICE_OUTBOX).where(box.notifier == notifier).order_by(box.position).limit(1)
+        with reading(self._engine) as connection:
+            row = connection.execute(oldest).one_or_none()
+        if row is None or (row.again_at is not None and row.again_at > now):
+            return None
+        return Waiting(row.position, _NOTICE.validate_python(row.notice), row.attempts)
+
+    def told(self, notifier: str, position: int, now: datetime) -> None:
+        """See Outbox."""
+        box, state = NOTICE_OUTBOX.c, NOTIFIER_STATE.c
+        with writing(self._engine) as transaction:
+            gone = delete(NOTICE_OUTBOX).where(box.notifier == notifier, box.position == position)
+            if not transaction.execute(gone).rowcount:
+                return
+            values = {"delivered": state.delivered + 1, "error": "", "failing_since": None, "told_at": now}
+            transaction.execute(update(NOTIFIER_STATE).where(state.name == notifier).values(**values))
+
+    def failed(self, notifier: str, position: int, error: str, *, now: datetime, again_at: datetime) -> None:
+        """See Outbox."""
+        box, state = NOTICE_OUTBOX.c, NOTIFIER_STATE.c
+        with writing(self._engine) as transaction:
+            tried = {"attempts": box.attempts + 1, "again_at": again_at}
+            mine = (box.notifier == notifier) & (box.position == position)
+            transaction.execute(update(NOTICE_OUTBOX).where(mine).values(**tried))
+            values = {"error": error, "failing_since": func.coalesce(state.failing_since, now)}
+            transaction.execute(update(NOTIFIER_STATE).where(state.name == notifier).values(**values))
+
+    def standings(self) -> Mapping[str, Standing]:
+        """See Outbox."""
+        box = NOTICE_OUTBOX.c
+        with reading(self._engine) as connection:
+            counts = select(box.notifier, func.count().label("waiting")).group_by(box.notifier)
+            waiting = {row.notifier: row.waiting for row in connection.execute(counts)}
+            found = connection.execute(select(NOTIFIER_STATE)).all()
+        return {row.name: _standing(row, waiting.get(row.name, 0)) for row in found}
+
+
+def _count(connection: Connection, notifier: str) -> int:
+    counted = select(func.count()).select_from(NOTICE_OUTBOX).where(NOTICE_OUTBOX.c.notifier == notifier)
+    return int(connection.execute(counted).scalar_one())
+
+
+def _row(notifier: str, one: Waiting) -> dict[str, object]:
+    notice = _NOTICE.dump_python(one.notice, mode="json")
+    return {"notifier": notifier, "position": one.position, "notice": notice, "attempts": 0, "again_at": None}
+
+
+def _standing(row: Row[tuple[object, ...]], waiting: int) -> Standing:
+    told = {name: getattr(row, name) for name in ("delivered", "dropped", "error", "failing_since", "told_at")}
+    return Standing(row.position, waiting, **told)

@@ -1,0 +1,167 @@
+"""From recorded anomalies to notices in the outbox, and from there to notifiers. Each is polled by the leader alone.
+
+Events are the truth: whoever dies between them and the outbox reads on from where the outbox says.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from controlplane.background.anomalies.book import EMPTY, AnomalyBook, folded
+from controlplane.background.notifications.binding import NotifierBinding
+from controlplane.background.notifications.notice import Notice
+from controlplane.background.notifications.notifier import Notifier, NotTold
+from controlplane.background.notifications.outbox import Outbox, Waiting
+from controlplane.background.rounds import Round
+from controlplane.runtime.backoff import delay_s
+from controlplane.storage.streams import anomalies_stream, anomalies_uid_of
+from events import facts
+from events.clock import Clock
+from events.codec import decode
+from events.envelope import Recorded
+from events.ids import ClusterUid
+from events.store import EventStore
+from planner.anomalies.judge import Anomaly, is_told
+
+_log = logging.getLogger(__name__)
+
+PAGE = 1000
+IN_A_ROW = 50
+"""Notices told in one poll: a notifier with a backlog leaves the thread to others in between."""
+
+
+class NoticeSpreader:
+    """Reads the events behind the last look and puts what is told into the outbox of each notifier."""
+
+    def __init__(
+        self,
+        bindings: Sequence[NotifierBinding],
+        store: EventStore,
+        outbox: Outbox,
+        rings: Mapping[str, Callable[[], object]],
+    ) -> None:
+        self._bindings, self._store, self._outbox, self._rings = bindings, store, outbox, rings
+        self._books: dict[ClusterUid, AnomalyBook] = {}
+        self._names: dict[ClusterUid, str] = {}
+        self._read: dict[str, int] = {}
+
+    def poll(self) -> None:
+        """Raises StoreUnavailable; the next poll goes on where this one was. RoundIncomplete where events of a cluster
+        cannot be read: what they would have told is left out, and nobody else's."""
+        head, this_round = self._store.head(), Round("notices")
+        for binding in self._bindings:
+            self._read[binding.name] = self._outbox.begin(binding.name, head).position
+        position = min(self._read.values(), default=head)
+        while position < head:
+            page = self._store.read_all(position, limit=PAGE)
+            if not page:
+                break
+            position = page[-1].position
+            self._spread(self._told(page, this_round), position)
+        this_round.close()
+
+    def _spread(self, told: Sequence[Waiting], upto: int) -> None:
+        for binding in self._bindings:
+            if self._read[binding.name] >= upto:
+                continue
+            mine = [w for w in told if binding.wants(w.notice.kind, w.notice.cluster)]
+            self._outbox.keep(binding.name, upto, mine)
+            self._read[binding.name] = upto
+            if mine and binding.name in self._rings:
+                self._rings[binding.name]()
+
+    def _told(self, page: Sequence[Recorded], this_round: Round) -> list[Waiting]:
+        found = []
+        for recorded in page:
+            uid = anomalies_uid_of(recorded.stream)
+            if uid is None:
+                continue
+            with this_round.apart(self._names.get(uid) or uid):
+                notice = self._notice(uid, recorded)
+                if notice is not None:
+                    found.append(Waiting(recorded.position, notice))
+        return found
+
+    def _notice(self, uid: ClusterUid, recorded: Recorded) -> Notice | None:
+        book = self._book_before(uid, recorded)
+        event = decode(recorded)
+        after = self._books[uid] = folded(book, [recorded])
+        if isinstance(event, facts.AnomalyFound):
+            self._names[uid] = event.cluster
+            anomaly, before = after.open_.get(event.anomaly), None
+        elif isinstance(event, facts.AnomalyChanged):
+            before = book.open_.get(event.anomaly)
+            anomaly = after.open_.get(event.anomaly) or next((a for a in after.past if a.id == event.anomaly), None)
+        else:
+            return None
+        if anomaly is None or not is_told(anomaly.state, before):
+            return None
+        return _notice_of(anomaly, self._names.get(uid, ""), recorded)
+
+    def _book_before(self, uid: ClusterUid, recorded: Recorded) -> AnomalyBook:
+        """The book as it was right before the event, read once and then carried along."""
+        book = self._books.get(uid)
+        if book is not None and book.version == recorded.version - 1:
+            return book
+        history = [r for r in self._store.read_stream(anomalies_stream(uid)) if r.version < recorded.version]
+        named = (decode(r) for r in history)
+        self._names[uid] = next((e.cluster for e in named if isinstance(e, facts.AnomalyFound)), "")
+        return folded(EMPTY, history)
+
+
+class NoticeSender:
+    """Tells what waits for one notifier, in order; after a failure it is tried again, less and less often."""
+
+    def __init__(self, name: str, notifier: Notifier, outbox: Outbox, clock: Clock) -> None:
+        self._name, self._notifier, self._outbox, self._clock = name, notifier, outbox, clock
+
+    def poll(self) -> None:
+        """Raises StoreUnavailable."""
+        for _ in range(IN_A_ROW):
+            waiting = self._outbox.next(self._name, self._clock())
+            if waiting is None:
+                return
+            try:
+                self._notifier.tell(waiting.notice)
+            except NotTold as error:
+                self._put_off(waiting, str(error))
+                return
+            self._outbox.told(self._name, waiting.position, self._clock())
+
+    def _put_off(self, waiting: Waiting, error: str) -> None:
+        now = self._clock()
+        pause_s = delay_s(waiting.attempts + 1)
+        _log.warning("notifier %s: %s; again in %.0f s", self._name, error, pause_s)
+        again_at = now + timedelta(seconds=pause_s)
+        self._outbox.failed(self._name, waiting.position, error, now=now, again_at=again_at)
+
+
+def _notice_of(anomaly: Anomaly, cluster: str, recorded: Recorded) -> Notice:
+    return Notice(
+        id=recorded.event_id,
+        cluster=cluster,
+        anomaly=anomaly.id,
+        kind=anomaly.kind.value,
+        subject=anomaly.subject,
+        state=anomaly.state.value,
+        reason=anomaly.reason,
+        words=anomaly.words,
+        found_at=anomaly.found_at,
+        at=recorded.recorded_at,
+    )
+
+
+def a_test_notice(name: str, now: datetime) -> Notice:
+    """What `kedge notifiers test` sends: nothing is wrong."""
+    return Notice(
+        id=f"test-{int(now.timestamp())}",
+        cluster="(none)",
+        anomaly="test",
+        kind="test",
+        subject=name,
+        state="waiting",
+        reason="somebody tests this notifier",
+        words="nothing is wrong",
+        found_at=now,
+        at=now,
+    )

@@ -1,0 +1,55 @@
+"""Whom a Kafka process is told of as controllers when it starts (`controller.quorum.bootstrap.servers`). Pure.
+
+A broker that has lost the leader asks only whom that list names (measured on 4.1.1). Voters need no list: their log
+names them. So only brokers are told, beside the voters, of those who are about to relieve one at another address.
+"""
+
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.controller_moves import is_waiting
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.members import member_of
+from events.facts import FoundingVoter
+
+
+def heirs_to_tell(view: ClusterView) -> tuple[InstanceView, ...]:
+    """Who is about to relieve a controller, and where, by key: its VM runs, and it does not."""
+    heirs = {i.key: i for i in view.relieved().values()}
+    return tuple(
+        heirs[k]
+        for k in sorted(heirs)
+        if heirs[k].phase is Phase.LAUNCHED and is_waiting(heirs[k]) and view.address_of(heirs[k])
+    )
+
+
+def known_to(view: ClusterView, broker: InstanceView) -> frozenset[int]:
+    """Ids of the controllers its last start was told of that it will still find once those on their way have taken
+    over; all of nobody before its first start."""
+    moved = {h.service_id for h in heirs_to_tell(view) if h.key not in broker.told_heirs}
+    listed = broker.listed or frozenset()
+    return listed - moved if moved else listed
+
+
+def own_member(instance: InstanceView) -> frozenset[int]:
+    """The id of the server on a broker's own VM, where there is one."""
+    member = instance.planned.member
+    return frozenset() if member is None or instance.member_gone else frozenset({member.service_id})
+
+
+def list_for(view: ClusterView, instance: InstanceView) -> tuple[FoundingVoter, ...]:
+    """The voters by id, and for a broker after them those on their way; the server on its own VM is among them before
+    it votes."""
+    voters = tuple(view.voters[i] for i in sorted(view.voters))
+    beside = member_of(instance) if instance.planned.member is not None else None
+    if beside is not None and beside.service_id not in view.voters:
+        port, directory = next((v.port for v in voters), 0), beside.planned.volumes[0].directory_id
+        own = FoundingVoter(beside.node, beside.service_id, view.address_of(beside), port, directory)
+        return (*voters, own)
+    heirs = heirs_to_tell(view) if instance.is_broker else ()
+    if not heirs:
+        return voters
+    port = next((v.port for v in voters), 0)
+    coming = (
+        FoundingVoter(h.node, h.service_id, view.address_of(h), port, h.planned.volumes[0].directory_id) for h in heirs
+    )
+    return (*voters, *coming)

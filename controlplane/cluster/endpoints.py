@@ -1,0 +1,12 @@
+"""How clients find a cluster: which of its brokers are named to them, and at what addresses. Pure."""
+
+from controlplane.cluster.lifecycle import SERVING, Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+
+
+def listed_brokers(view: ClusterView) -> tuple[InstanceView, ...]:
+    """The brokers that are to stay, by id; while there are none of those, all that serve."""
+    serving = [i for i in view.brokers() if i.phase in SERVING and i.launched_at and i.address and not i.lost]
+    listed = [i for i in serving if i.phase is Phase.JOINED] or [i for i in serving if i.phase is not Phase.LAUNCHED]
+    return tuple(sorted(listed, key=lambda i: i.service_id))

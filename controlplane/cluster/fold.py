@@ -1,0 +1,172 @@
+"""The fold of one cluster's stream: what was asked, what was decided, what came of it.
+
+`evolve(view, recorded) -> view` is pure and total. An event it cannot place marks the view unreadable, which freezes
+every effect on that cluster; it never raises and never guesses.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from controlplane.cluster import spec_source as specsource
+from controlplane.cluster.folds import (
+    agents as agentfold,
+    anomalies as anomalyfold,
+    chaos as chaosfold,
+    confirmed_losses as lossfold,
+    ensemble as ensemblefold,
+    external as externalfold,
+    game_days as gamefold,
+    growth as growthfold,
+    healing as healingfold,
+    images as imagefold,
+    instances as instancefold,
+    migration as migrationfold,
+    nodes as nodefold,
+    offset_resets as resetfold,
+    orders as orderfold,
+    postponed_drains as putofffold,
+    quorum as quorumfold,
+    rebalances as balancefold,
+    rolls as rollfold,
+    settings as settingfold,
+    spec_order as specorderfold,
+    stuck_moves as movefold,
+    tagging as taggingfold,
+    topics as topicfold,
+    windows as windowfold,
+)
+from controlplane.cluster.folds.steps import Rules, frozen
+from controlplane.cluster.lifecycle import IllegalTransition
+from controlplane.cluster.view import ClusterView, ConditionView
+from events import facts
+from events.codec import decode
+from events.envelope import Recorded
+from events.errors import EventsError
+from events.spec.conversion import UnknownApiVersion, from_data
+from providers.givenmachines import given_by, newest
+
+
+def fold(view: ClusterView, history: Iterable[Recorded]) -> ClusterView:
+    """The view after all these events."""
+    for recorded in history:
+        view = evolve(view, recorded)
+    return view
+
+
+def evolve(view: ClusterView, recorded: Recorded) -> ClusterView:
+    """The view after one event. Total: what cannot be placed sets `unreadable`."""
+    if view.unreadable:
+        return replace(_said_meanwhile(view, recorded), version=recorded.version)
+    try:
+        event = decode(recorded)
+        apply = _APPLY.get(type(event))
+        if apply is None:
+            raise LookupError(f"no rule for event type {recorded.type}")
+        after = quorumfold.with_lists(view, apply(view, event, recorded.recorded_at))
+        after = orderfold.dated(view, after, event, recorded.recorded_at)
+        after = putofffold.counted(after, event, recorded.recorded_at)
+    except (EventsError, IllegalTransition, UnknownApiVersion, LookupError, ValueError) as error:
+        reason = f"event {recorded.version} ({recorded.type}): {error}"
+        return replace(view, version=recorded.version, unreadable=reason)
+    except Exception as error:  # noqa: BLE001 - one cluster's history must not keep the whole fleet from being folded
+        reason = f"event {recorded.version} ({recorded.type}): {type(error).__name__}: {error}"
+        return replace(view, version=recorded.version, unreadable=reason)
+    moved_on = view.progressed_at if isinstance(event, facts.ConditionChanged) else recorded.recorded_at
+    return replace(after, version=recorded.version, progressed_at=moved_on)
+
+
+def _said_meanwhile(view: ClusterView, recorded: Recorded) -> ClusterView:
+    """Conditions say what Kedge finds, of a history that cannot be read too: not known, they would be recorded at every
+    tick anew."""
+    try:
+        event = decode(recorded)
+    except (EventsError, LookupError, ValueError):
+        return view
+    if not isinstance(event, facts.ConditionChanged):
+        return view
+    told = ConditionView(event.status, event.reason, event.message, recorded.recorded_at)
+    return replace(view, conditions=frozen({**view.conditions, event.type: told}))
+
+
+def _declared(view: ClusterView, e: facts.ClusterDeclared, at: datetime) -> ClusterView:
+    document = from_data(e.document)
+    view = windowfold.over(settingfold.forgiven(view))
+    ensemble, order = migrationfold.declared(view, document), specorderfold.declared(view, document, at)
+    view = replace(view, name=e.name, generation=e.generation, document=document, declared_at=at)
+    machines = newest((*view.machines, *given_by(document)))
+    return replace(view, ensemble_spec=ensemble, spec_order=order, machines=machines)
+
+
+def _deletion(view: ClusterView, e: facts.ClusterDeletionRequested, at: datetime) -> ClusterView:
+    return replace(view, tombstone=e.reason or "asked for", tombstone_at=at)
+
+
+def _paused(view: ClusterView, e: facts.ClusterPaused, at: datetime) -> ClusterView:
+    return replace(view, paused=e.reason or "paused", paused_until=e.until)
+
+
+def _resumed(view: ClusterView, e: facts.ClusterResumed, at: datetime) -> ClusterView:
+    view = topicfold.forgiven(balancefold.forgiven(settingfold.forgiven(view)))
+    # When the last try failed stays known: what it made may still be missing in listings.
+    forgiven = {k: replace(i, failures=0, refusals=0, retryable=True) for k, i in view.intents.items()}
+    drain = replace(view.drain, round=1, failures=0, failed="", failed_at=None) if view.drain else None
+    return replace(
+        view,
+        paused="",
+        paused_until=None,
+        aborting="",
+        held="",
+        join_failures=0,
+        intents=frozen(forgiven),
+        drain=drain,
+    )
+
+
+def _aborted(view: ClusterView, e: facts.RecycleAborted, at: datetime) -> ClusterView:
+    view = windowfold.over(balancefold.given_up(nodefold.given_up(view), e.reason or "aborted"))
+    return replace(view, aborting=e.reason or "aborted", paused=e.reason or "aborted", paused_until=None)
+
+
+def _condition(view: ClusterView, e: facts.ConditionChanged, at: datetime) -> ClusterView:
+    condition = ConditionView(e.status, e.reason, e.message, at)
+    order = view.spec_order if e.status else specorderfold.ended(view, e.type, at)
+    return replace(view, conditions=frozen({**view.conditions, e.type: condition}), spec_order=order)
+
+
+_OWN: Rules = {
+    facts.ClusterDeclared: _declared,
+    facts.SourceChanged: specsource.changed,
+    facts.ClusterDeletionRequested: _deletion,
+    facts.ClusterPaused: _paused,
+    facts.ClusterResumed: _resumed,
+    facts.RecycleAborted: _aborted,
+    facts.ConditionChanged: _condition,
+}
+
+_APPLY: Rules = {
+    **_OWN,
+    **instancefold.RULES,
+    **rollfold.RULES,
+    **settingfold.RULES,
+    **nodefold.RULES,
+    **orderfold.RULES,
+    **growthfold.RULES,
+    **taggingfold.RULES,
+    **healingfold.RULES,
+    **anomalyfold.RULES,
+    **quorumfold.RULES,
+    **ensemblefold.RULES,
+    **migrationfold.RULES,
+    **externalfold.RULES,
+    **movefold.RULES,
+    **chaosfold.RULES,
+    **gamefold.RULES,
+    **resetfold.RULES,
+    **balancefold.RULES,
+    **topicfold.RULES,
+    **lossfold.RULES,
+    **windowfold.RULES,
+    **imagefold.RULES,
+    **agentfold.RULES,
+}

@@ -1,0 +1,44 @@
+"""The fold of healing switches and demotions: part of `controlplane.cluster.fold.evolve`."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from controlplane.cluster.folds.steps import Rules, frozen
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.healing import DemotionView, SwitchView
+from events import facts
+
+
+def switched(view: ClusterView, e: facts.HealingSwitched, at: datetime) -> ClusterView:
+    """The switch of all kinds takes those of single kinds back."""
+    others = view.switches if e.kind else {}
+    return replace(view, switches=frozen({**others, e.kind: SwitchView(e.on, e.until, e.reason, at)}))
+
+
+def _asked(view: ClusterView, e: facts.DemoteRequested, at: datetime) -> ClusterView:
+    if e.key not in view.instances:
+        raise ValueError(f"instance {e.key} is not known")
+    return replace(view, demotions=frozen({**view.demotions, e.key: DemotionView(e.broker, e.reason, at)}))
+
+
+def _demoted(view: ClusterView, e: facts.BrokerDemoted, at: datetime) -> ClusterView:
+    done = replace(view.demotions[e.key], done_at=at, left=e.left)
+    return replace(view, demotions=frozen({**view.demotions, e.key: done}))
+
+
+def _ended(view: ClusterView, e: facts.DemotionEnded, at: datetime) -> ClusterView:
+    ended = replace(view.demotions[e.key], ended=e.reason or "ended")
+    return replace(view, demotions=frozen({**view.demotions, e.key: ended}))
+
+
+def _promoted(view: ClusterView, e: facts.BrokerPromoted, at: datetime) -> ClusterView:
+    return replace(view, demotions=frozen({k: d for k, d in view.demotions.items() if k != e.key}))
+
+
+RULES: Rules = {
+    facts.HealingSwitched: switched,
+    facts.DemoteRequested: _asked,
+    facts.BrokerDemoted: _demoted,
+    facts.DemotionEnded: _ended,
+    facts.BrokerPromoted: _promoted,
+}

@@ -1,0 +1,44 @@
+"""The fold of controllers that relieve others: part of the folds of VMs and of rolls
+(`controlplane.cluster.views.controller_moves`)."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from controlplane.cluster.folds.steps import change, frozen
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.controller_moves import elders, is_waiting, may_start
+from controlplane.cluster.views.instances import InstanceView
+from events import facts
+
+
+def begun(view: ClusterView, at: datetime) -> ClusterView:
+    """Whoever waited for others to stop takes over their id now. The addresses they had are over with them."""
+    there = tuple(view.instances.values())
+    for heir in there:
+        if is_waiting(heir) and heir.phase is Phase.LAUNCHED and may_start(there, heir):
+            view = _forgotten(change(view, heir.key, bound=True, since=at), heir)
+    return view
+
+
+def addressed(view: ClusterView, e: facts.SurgeCompleted) -> ClusterView:
+    """A node whose next VM is elsewhere has another address there; who serves it still keeps the one it has."""
+    there = tuple(view.instances.values())
+    for launched in e.instances:
+        heir = view.instances[launched.key]
+        if not is_waiting(heir) or heir.node not in e.node_addresses:
+            continue
+        for elder in elders(there, heir):
+            if elder.node == heir.node and not elder.own_address:
+                view = change(view, elder.key, own_address=view.seat_address(elder))
+    return view
+
+
+def _forgotten(view: ClusterView, heir: InstanceView) -> ClusterView:
+    """Who was not told of the new address does not know that controller any more."""
+    unaware = {
+        k: replace(i, listed=i.listed - {heir.service_id})
+        for k, i in view.instances.items()
+        if i.listed is not None and heir.service_id in i.listed and heir.key not in i.told_heirs
+    }
+    return replace(view, instances=frozen({**view.instances, **unaware})) if unaware else view

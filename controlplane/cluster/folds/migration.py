@@ -1,0 +1,119 @@
+"""The fold of a migration from ZooKeeper to KRaft: part of `controlplane.cluster.fold.evolve`."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from controlplane.cluster.folds.steps import Rules, frozen
+from controlplane.cluster.lifecycle import ALIVE, Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.migration import MigrationView
+from controlplane.kafka.zookeeper.migration import Goal, Knows
+from events import facts
+from events.spec.model import KafkaClusterDocument
+
+
+def declared(view: ClusterView, document: KafkaClusterDocument) -> KafkaClusterDocument | None:
+    """The spec of mode `zookeeper` to keep beside this one, which comes into force now."""
+    return document if document.spec.kafka.mode == "zookeeper" else view.ensemble_spec
+
+
+def _begun(view: ClusterView, e: facts.MigrationBegun, at: datetime) -> ClusterView:
+    if view.migration is not None or not view.in_zookeeper_mode:
+        raise ValueError("only a cluster in ZooKeeper mode migrates, and only once at a time")
+    if view.document is None or view.document.spec.kafka.mode != "kraft" or view.ensemble_spec is None:
+        raise ValueError("the spec does not ask for mode kraft")
+    return replace(view, left_voters=(), migration=MigrationView("kraft", e.generation, at, view.document))
+
+
+def _quorum_founded(view: ClusterView, e: facts.MigrationQuorumFounded, at: datetime) -> ClusterView:
+    migration = in_hand(view)
+    if migration.founding is not None or view.founding is None:
+        raise ValueError("the controllers of this migration are fixed already")
+    founding = facts.QuorumFounded(view.founding.kafka_cluster_id, e.metadata_level, e.voters)
+    return replace(view, migration=replace(migration, founding=founding, since=at))
+
+
+def _started(view: ClusterView, e: facts.MigrationServiceStarted, at: datetime) -> ClusterView:
+    """Another start of each; a controller's very first is the one it was made for, on a disk that is new."""
+    migration, knows = in_hand(view), Knows(e.knows)
+    instances = dict(view.instances)
+    for key, one in view.instances.items():
+        if one.phase not in ALIVE or one.planned.service != e.service or one.service_id not in e.ids:
+            continue
+        is_first = one.phase is Phase.LAUNCHED and one.service_id not in migration.knows
+        instances[key] = one if is_first else replace(one, starts=one.starts + 1)
+    told = {**migration.knows, **dict.fromkeys(e.ids, knows)}
+    after = replace(
+        migration,
+        knows=frozen(told),
+        last=e.ids,
+        since=at,
+        has_no_way_back=migration.has_no_way_back or e.ends_way_back,
+    )
+    view = replace(view, instances=frozen(instances))
+    return replace(view, migration=replace(after, krafts_since=_krafts_since(view, after, at)))
+
+
+def _krafts_since(view: ClusterView, migration: MigrationView, at: datetime) -> datetime | None:
+    told = {migration.told("broker", i.service_id) for i in view.brokers()}
+    return (migration.krafts_since or at) if told == {Knows.QUORUM} else None
+
+
+def _stopped(view: ClusterView, e: facts.MigrationServiceStopped, at: datetime) -> ClusterView:
+    migration = in_hand(view)
+    told = frozen({**migration.knows, **dict.fromkeys(e.ids, Knows.STOPPED)})
+    gone = migration.has_stopped_controllers or e.service == "controller"
+    after = replace(migration, knows=told, last=e.ids, since=at, krafts_since=None, has_stopped_controllers=gone)
+    return replace(view, migration=after)
+
+
+def _turned(view: ClusterView, e: facts.MigrationTurned, at: datetime) -> ClusterView:
+    migration = in_hand(view)
+    if e.goal == "zookeeper" and migration.has_no_way_back:
+        raise ValueError("there is no way back to ZooKeeper any more")
+    goal: Goal = "zookeeper" if e.goal == "zookeeper" else "kraft"
+    return replace(view, migration=replace(migration, goal=goal, generation=e.generation, since=at))
+
+
+def _ended(view: ClusterView, e: facts.MigrationEnded, at: datetime) -> ClusterView:
+    """In KRaft the controllers are the cluster's quorum from here on, and brokers know all of them; whoever has no
+    work any more is told its own quorum until it is retired."""
+    migration = in_hand(view)
+    if e.mode == "zookeeper":
+        return replace(view, migration=None, left_voters=migration.voters)
+    if migration.founding is None:
+        raise ValueError("nobody has taken the metadata over")
+    left = tuple(view.voters[i] for i in sorted(view.voters))
+    ids = frozenset(v.id for v in migration.voters)
+    instances = {
+        key: i if i.launched_at is None or i.planned.service == "zookeeper" else replace(i, listed=ids, protocol="")
+        for key, i in view.instances.items()
+    }
+    return replace(
+        view,
+        migration=None,
+        left_voters=left,
+        founding=migration.founding,
+        voters=frozen({v.id: v for v in migration.voters}),
+        protocol="",
+        cluster_id_fixed=False,
+        ensemble_spec=None,
+        instances=frozen(instances),
+    )
+
+
+def in_hand(view: ClusterView) -> MigrationView:
+    """Raises ValueError where none is."""
+    if view.migration is None:
+        raise ValueError("no migration is in hand")
+    return view.migration
+
+
+RULES: Rules = {
+    facts.MigrationBegun: _begun,
+    facts.MigrationQuorumFounded: _quorum_founded,
+    facts.MigrationServiceStarted: _started,
+    facts.MigrationServiceStopped: _stopped,
+    facts.MigrationTurned: _turned,
+    facts.MigrationEnded: _ended,
+}

@@ -1,0 +1,135 @@
+"""The fold of rebalances: part of `controlplane.cluster.fold.evolve`."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from controlplane.cluster.folds import windows as windowfold
+from controlplane.cluster.folds.steps import Rules, frozen
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.rebalances import LastRebalance, RebalanceView, with_spent
+from events import facts
+
+
+def newcomer(view: ClusterView, key: str) -> ClusterView:
+    """A broker joined that replaces nobody, in a cluster that was whole without it: it may be due a share."""
+    instance = view.instances[key]
+    if not view.converged or not instance.is_broker or instance.planned.replaces or key in view.newcomers:
+        return view
+    return replace(view, newcomers=(*view.newcomers, key))
+
+
+def forgiven(view: ClusterView) -> ClusterView:
+    """A person lets it go on: failed plans are tried again at once."""
+    if view.rebalance is None:
+        return view
+    return replace(view, rebalance=replace(view.rebalance, failures=0, failed="", failed_at=None, round=1))
+
+
+def given_up(view: ClusterView, reason: str) -> ClusterView:
+    """An abort ends a rebalance, too."""
+    if view.rebalance is None:
+        return view
+    return replace(view, rebalance=replace(view.rebalance, cancelled=view.rebalance.cancelled or reason))
+
+
+def _requested(view: ClusterView, e: facts.RebalanceRequested, at: datetime) -> ClusterView:
+    if view.rebalance is not None:
+        raise ValueError(f"the rebalance {view.rebalance.id} is not over")
+    asked = RebalanceView(
+        e.rebalance,
+        e.cause,
+        e.reason,
+        at,
+        new_brokers=e.new_brokers,
+        threshold_percent=e.threshold_percent,
+        per_day_bytes=e.per_day_bytes,
+        throttle_mib_per_s=e.throttle_mib_per_s,
+    )
+    return replace(view, rebalance=asked, rebalances=view.rebalances + 1)
+
+
+def _planned(view: ClusterView, e: facts.RebalancePlanned, at: datetime) -> ClusterView:
+    planned = replace(
+        _in_hand(view, e.rebalance),
+        plan_sha256=e.plan_sha256,
+        engine=e.engine,
+        moves=e.moves,
+        bytes=e.bytes,
+        batches=e.batches,
+        batch=-1,
+        moving_at=None,
+        begun_bytes=0,
+        imbalance_before=e.imbalance_before,
+        imbalance_after=e.imbalance_after,
+        goals=frozen(dict(e.goals)),
+        failures=0,
+        failed="",
+        failed_at=None,
+    )
+    return replace(view, rebalance=planned)
+
+
+def _plan_failed(view: ClusterView, e: facts.RebalancePlanFailed, at: datetime) -> ClusterView:
+    found = _in_hand(view, e.rebalance)
+    failed = replace(found, failures=found.failures + 1, tries=found.tries + 1, failed=e.reason, failed_at=at)
+    return replace(view, rebalance=failed)
+
+
+def _batch(view: ClusterView, e: facts.RebalanceBatchStarted, at: datetime) -> ClusterView:
+    found = _in_hand(view, e.rebalance)
+    begun = replace(found, batch=e.batch, moving_at=found.moving_at or at, begun_bytes=found.begun_bytes + e.bytes)
+    return replace(view, rebalance=begun, rebalance_spent=with_spent(view.rebalance_spent, at, e.bytes))
+
+
+def _put_off(view: ClusterView, e: facts.RebalancePutOff, at: datetime) -> ClusterView:
+    found = _in_hand(view, e.rebalance)
+    again = replace(
+        found,
+        round=found.round + 1,
+        tries=found.tries + 1,
+        plan_sha256="",
+        moves=0,
+        bytes=0,
+        batches=0,
+        batch=-1,
+        moving_at=None,
+        begun_bytes=0,
+        done_moves=found.done_moves + e.done_moves,
+        done_bytes=found.done_bytes + e.done_bytes,
+    )
+    return replace(view, rebalance=again)
+
+
+def _cancelled(view: ClusterView, e: facts.RebalanceCancelRequested, at: datetime) -> ClusterView:
+    return replace(view, rebalance=replace(_in_hand(view, e.rebalance), cancelled=e.reason or "cancelled"))
+
+
+def _completed(view: ClusterView, e: facts.RebalanceCompleted, at: datetime) -> ClusterView:
+    _in_hand(view, e.rebalance)
+    after = view if view.recycling else windowfold.over(view)
+    return replace(after, rebalance=None, last_rebalance=LastRebalance(at, e.imbalance))
+
+
+def _abandoned(view: ClusterView, e: facts.RebalanceAbandoned, at: datetime) -> ClusterView:
+    """What it left is not known: as much as it began with, so that nothing is tried again at once."""
+    found = _in_hand(view, e.rebalance)
+    after = view if view.recycling else windowfold.over(view)
+    return replace(after, rebalance=None, last_rebalance=LastRebalance(at, found.imbalance_before))
+
+
+def _in_hand(view: ClusterView, rebalance: str) -> RebalanceView:
+    if view.rebalance is None or view.rebalance.id != rebalance:
+        raise ValueError(f"rebalance {rebalance} is not the one in hand")
+    return view.rebalance
+
+
+RULES: Rules = {
+    facts.RebalanceRequested: _requested,
+    facts.RebalancePlanned: _planned,
+    facts.RebalancePlanFailed: _plan_failed,
+    facts.RebalanceBatchStarted: _batch,
+    facts.RebalancePutOff: _put_off,
+    facts.RebalanceCancelRequested: _cancelled,
+    facts.RebalanceCompleted: _completed,
+    facts.RebalanceAbandoned: _abandoned,
+}

@@ -1,0 +1,245 @@
+"""The fold of what happens to settings: part of `controlplane.cluster.fold.evolve`."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import datetime
+from types import MappingProxyType
+
+from controlplane.cluster.cohosted_zookeeper import named_service
+from controlplane.cluster.folds import nodes as nodefold
+from controlplane.cluster.folds.steps import Rules
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.members import with_told
+from controlplane.cluster.views.running_settings import (
+    Before,
+    CanaryView,
+    RestartView,
+    SettingChangeView,
+    SettingRefusal,
+    SettingStage,
+)
+from events import facts
+
+
+def requested(view: ClusterView, e: facts.SettingsChangeRequested, at: datetime) -> ClusterView:
+    """One change is in hand; another one that was begun before gives way to it."""
+    earlier = view.setting_change
+    before: dict[str, str | None] = {name: view.live.get(name) for name in e.live}
+    if earlier is not None and earlier.stage is not SettingStage.ALL:
+        before |= earlier.before
+    change = SettingChangeView(
+        e.change,
+        e.generation,
+        e.live,
+        e.config,
+        e.told,
+        at,
+        canary=e.canary,
+        behind=e.behind,
+        stage=SettingStage.ALL if e.canary is None else SettingStage.CANARY,
+        since=at,
+        tried=_tried(earlier, e.canary),
+        before=before,
+    )
+    return replace(
+        view,
+        live=MappingProxyType({**view.live, **e.live}),
+        setting_change=change,
+        setting_changes=view.setting_changes + 1,
+        setting_refusal=None,
+    )
+
+
+def changed(view: ClusterView, e: facts.SettingsChanged, at: datetime) -> ClusterView:
+    """Services are told the new values from here on; a VM that is on its way included."""
+    change = _in_hand(view, e.change)
+    instances = {i.key: _told(i, change) for i in view.alive()}
+    return replace(view, setting_change=None, instances=MappingProxyType({**view.instances, **instances}))
+
+
+def tried(view: ClusterView, e: facts.SettingsTried, at: datetime) -> ClusterView:
+    """The canary has the values; it is watched from here on."""
+    return _at_stage(view, e.change, SettingStage.CANARY, SettingStage.WATCH, at)
+
+
+def stood(view: ClusterView, e: facts.SettingsCanaryStood, at: datetime) -> ClusterView:
+    """All get them."""
+    return _at_stage(view, e.change, SettingStage.WATCH, SettingStage.ALL, at)
+
+
+def taken_back(view: ClusterView, e: facts.SettingsRevertRequested, at: datetime) -> ClusterView:
+    """The canary is to lose what it has of its own; nobody else had it."""
+    change = _in_hand(view, e.change)
+    if change.canary is None or change.stage not in (SettingStage.CANARY, SettingStage.WATCH):
+        raise ValueError(f"the change {e.change} of settings is not on its canary alone")
+    return replace(view, setting_change=replace(change, stage=SettingStage.REVERT, since=at, reverting=e.reason))
+
+
+def was_taken_back(view: ClusterView, e: facts.SettingsReverted, at: datetime) -> ClusterView:
+    """What was live before is so again. What an earlier spec asked for says nothing against the one in force."""
+    change = _in_hand(view, e.change)
+    if change.stage is not SettingStage.REVERT or change.canary is None:
+        raise ValueError(f"the change {e.change} of settings is not being taken back")
+    live = with_values(view.live, change.before)
+    refusal = SettingRefusal(change.canary, change.live, change.reverting, reverted=True, names=tuple(change.config))
+    is_for_this = change.generation == view.generation
+    return replace(
+        view, live=live, setting_change=None, setting_refusal=refusal if is_for_this else view.setting_refusal
+    )
+
+
+def refused(view: ClusterView, e: facts.SettingsRefused, at: datetime) -> ClusterView:
+    """A change that had begun stays in hand: what was set of it is known, and put right by the next one."""
+    if e.change:
+        _in_hand(view, e.change)
+    return replace(view, setting_refusal=SettingRefusal(e.broker, e.values, e.reason))
+
+
+def forgiven(view: ClusterView) -> ClusterView:
+    """Another spec, or a person, lets what was refused be tried again, with another canary."""
+    return replace(view, setting_refusal=None, restart_refusal=None)
+
+
+def restart(view: ClusterView, e: facts.RestartRequested, at: datetime) -> ClusterView:
+    """The service is told another start, with other settings."""
+    others = sorted(view.restarts.keys() - set(e.beside))
+    if others or e.key in view.restarts:
+        raise ValueError(f"{(others or [e.key])[0]} is being restarted already")
+    instance = named_service(view, e.key, e.service)
+    before = Before(instance.config, instance.told, instance.told_heap_mib)
+    config = None if instance.config is None else with_values(instance.config, e.config)
+    told = with_values(instance.settings, e.told) if e.told else instance.told
+    heap = e.heap_mib or instance.told_heap_mib
+    new = replace(instance, starts=e.start, config=config, told=told, told_heap_mib=heap)
+    is_new = bool(e.config or e.told or e.heap_mib)
+    in_hand = RestartView(e.key, e.generation, at, e.canary, before, new_settings=is_new, service=e.service)
+    return _told_by(_with(view, in_hand), e.key, new)
+
+
+def restarted(view: ClusterView, e: facts.RestartCompleted, at: datetime) -> ClusterView:
+    """It serves; the canary of its kind is watched from here on."""
+    done, canaries = _restarting(view, e.key), dict(view.canaries)
+    instance = named_service(view, e.key, done.service)
+    view = nodefold.started_anew(view, instance.service_key)
+    if done.canary:
+        canaries[instance.planned.service] = CanaryView(e.key, done.generation, at, done.before)
+    view = replace(_without(view, e.key), canaries=MappingProxyType(canaries))
+    return view if done.service else nodefold.served(view, e.key, at)
+
+
+def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> ClusterView:
+    """The service is told what it was told before, by yet another start. What an earlier spec asked of it says nothing
+    against the one in force, which gets a canary of its own; nor does a cure that did not help, of anybody else."""
+    instance = named_service(view, e.key, e.service)
+    before, generation = _before(view, instance, e.service)
+    had = Before(instance.config, instance.told, instance.told_heap_mib)
+    old = replace(instance, starts=e.start, config=before.config, told=before.told, told_heap_mib=before.told_heap_mib)
+    is_new = had != before
+    in_hand = RestartView(e.key, generation, at, False, before, e.reason, new_settings=is_new, service=e.service)
+    says_much = generation == view.generation and not _was_a_cure(view, instance, e)
+    refusal = (instance.service_key, e.reason) if says_much else view.restart_refusal
+    view = replace(_with(view, in_hand), canaries=MappingProxyType({}), restart_refusal=refusal)
+    return _told_by(view, e.key, old)
+
+
+def _was_a_cure(view: ClusterView, instance: InstanceView, e: facts.RestartRevertRequested) -> bool:
+    """Whether it was asked for in the same append as the cure of something that ails this very service."""
+    begun = view.restarts.get(e.key)
+    if begun is None:
+        return False
+    return any(c.node == instance.node and c.service == e.service and c.at == begun.since for c in view.cures)
+
+
+def reverted(view: ClusterView, e: facts.RestartReverted, at: datetime) -> ClusterView:
+    """What was refused stays so, unless the VM was what failed."""
+    done = _restarting(view, e.key)
+    instance = named_service(view, e.key, done.service)
+    of_its_vm = e.given_up and view.restart_refusal is not None and view.restart_refusal[0] == instance.service_key
+    view = replace(_without(view, e.key), restart_refusal=None if of_its_vm else view.restart_refusal)
+    return view if done.service or e.given_up else nodefold.served(view, e.key, at)
+
+
+def stopped(view: ClusterView, key: str) -> ClusterView:
+    """The VM is gone or to be stopped for good, and with it what was to be restarted on it."""
+    return _without(view, key) if key in view.restarts else view
+
+
+def left(view: ClusterView, keys: Collection[str]) -> ClusterView:
+    """The servers beside these brokers have left, and with them what was to be restarted there."""
+    gone = [k for k in keys if k in view.restarts and view.restarts[k].service]
+    return replace(view, restarts=MappingProxyType({k: r for k, r in view.restarts.items() if k not in gone}))
+
+
+def with_values(before: Mapping[str, str], values: Mapping[str, str | None]) -> Mapping[str, str]:
+    """The settings after these values; None takes one away."""
+    return MappingProxyType({k: v for k, v in sorted({**before, **values}.items()) if v is not None})
+
+
+def _tried(earlier: SettingChangeView | None, canary: int | None) -> tuple[int, ...]:
+    before = earlier.tried if earlier is not None else ()
+    return before if canary is None else tuple(sorted({*before, canary}))
+
+
+def _at_stage(view: ClusterView, change: str, stage: SettingStage, after: SettingStage, at: datetime) -> ClusterView:
+    found = _in_hand(view, change)
+    if found.stage is not stage:
+        raise ValueError(f"the change {change} of settings is at the stage {found.stage}, not {stage}")
+    return replace(view, setting_change=replace(found, stage=after, since=at))
+
+
+def _told(instance: InstanceView, change: SettingChangeView) -> InstanceView:
+    if not change.config or instance.config is None:
+        return instance
+    config = with_values(instance.config, change.config)
+    return replace(instance, config=config, told=with_values(instance.settings, change.told))
+
+
+def _told_by(view: ClusterView, key: str, service: InstanceView) -> ClusterView:
+    return replace(view, instances=MappingProxyType({**view.instances, key: with_told(view.instances[key], service)}))
+
+
+def _before(view: ClusterView, instance: InstanceView, service: str) -> tuple[Before, int]:
+    """What it had, and the generation it was restarted for: it is in hand, or it is the canary that is watched."""
+    in_hand = view.restarts.get(instance.key)
+    if in_hand is not None and in_hand.service == service:
+        return in_hand.before, in_hand.generation
+    canary = view.canaries.get(instance.planned.service)
+    if view.restarts or canary is None or canary.key != instance.key:
+        raise ValueError(f"{instance.service_key} was not restarted")
+    return canary.before, canary.generation
+
+
+def _restarting(view: ClusterView, key: str) -> RestartView:
+    if key not in view.restarts:
+        raise ValueError(f"{key} is not being restarted")
+    return view.restarts[key]
+
+
+def _with(view: ClusterView, restart: RestartView) -> ClusterView:
+    return replace(view, restarts=MappingProxyType({**view.restarts, restart.key: restart}))
+
+
+def _without(view: ClusterView, key: str) -> ClusterView:
+    return replace(view, restarts=MappingProxyType({k: r for k, r in view.restarts.items() if k != key}))
+
+
+def _in_hand(view: ClusterView, change: str) -> SettingChangeView:
+    if view.setting_change is None or view.setting_change.id != change:
+        raise ValueError(f"the change {change} of settings is not the one in hand")
+    return view.setting_change
+
+
+RULES: Rules = {
+    facts.SettingsChangeRequested: requested,
+    facts.SettingsChanged: changed,
+    facts.SettingsRefused: refused,
+    facts.SettingsTried: tried,
+    facts.SettingsCanaryStood: stood,
+    facts.SettingsRevertRequested: taken_back,
+    facts.SettingsReverted: was_taken_back,
+    facts.RestartRequested: restart,
+    facts.RestartCompleted: restarted,
+    facts.RestartRevertRequested: revert,
+    facts.RestartReverted: reverted,
+}

@@ -1,0 +1,174 @@
+"""The fold of what happens to topics: part of `controlplane.cluster.fold.evolve`."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from types import MappingProxyType
+from typing import TypeVar
+
+from controlplane.cluster.folds.steps import Rules
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.rebalances import with_spent
+from controlplane.cluster.views.topics import ReplicationView, TopicChangeView, TopicsView, TopicView
+from events import topic_facts as facts
+
+_V = TypeVar("_V")
+
+
+def declared(view: ClusterView, e: facts.TopicsDeclared, at: datetime) -> ClusterView:
+    """A tombstoned topic is declared anew only once it is gone. Trouble is judged anew."""
+    topics, by_name, pending = view.topics, dict(view.topics.by_name), set(view.topics.pending)
+    for one in e.topics:
+        known = by_name.get(one.name)
+        if known is not None and known.tombstone:
+            raise ValueError(f"the topic {one.name} is being deleted")
+        # What was found is as it was found: nothing of it can differ.
+        owned = one.config is None or (known is not None and known.owned)
+        by_name[one.name] = TopicView(one, e.source, e.path, e.commit, at, owned=owned)
+        if known is None or not _asks_the_same(known.declared, one) or one.name in topics.troubles:
+            pending.add(one.name)
+    troubles = _without(topics.troubles, (one.name for one in e.topics))
+    return _with(view, replace(topics, by_name=by_name, pending=frozenset(pending), troubles=troubles))
+
+
+def undeclared(view: ClusterView, e: facts.TopicsUndeclared, at: datetime) -> ClusterView:
+    """They stay as they are."""
+    gone = {name: replace(_known(view, name), undeclared=True) for name in e.names}
+    return _with(view, replace(view.topics, by_name={**view.topics.by_name, **gone}))
+
+
+def adopted(view: ClusterView, e: facts.TopicsAdopted, at: datetime) -> ClusterView:
+    """From here on they are Kedge's to keep."""
+    topics = view.topics
+    ours = {name: replace(_known(view, name), owned=True) for name in e.names}
+    troubles = _without(topics.troubles, e.names)
+    pending = topics.pending | frozenset(e.names)
+    return _with(view, replace(topics, by_name={**topics.by_name, **ours}, pending=pending, troubles=troubles))
+
+
+def change_requested(view: ClusterView, e: facts.TopicsChangeRequested, at: datetime) -> ClusterView:
+    """One change at a time."""
+    topics = view.topics
+    if topics.change is not None:
+        raise ValueError(f"the change {topics.change.id} of topics is still in hand")
+    change = TopicChangeView(e.change, e.create, e.grow, e.configure, e.delete, at)
+    for name in change.names:
+        _known(view, name)
+    return _with(view, replace(topics, change=change, changes=topics.changes + 1))
+
+
+def changed(view: ClusterView, e: facts.TopicsChanged, at: datetime) -> ClusterView:
+    """What was created is owned; what was deleted is forgotten, and its name is free."""
+    topics = view.topics
+    if e.change and (topics.change is None or topics.change.id != e.change):
+        raise ValueError(f"the change {e.change} of topics is not the one in hand")
+    by_name = dict(topics.by_name)
+    for name in (*e.created, *e.settled):
+        by_name[name] = replace(_known(view, name), owned=True)
+    for name in e.deleted:
+        by_name.pop(name, None)
+    over = frozenset((*e.settled, *e.deleted))
+    return _with(
+        view,
+        replace(
+            topics,
+            by_name=by_name,
+            pending=topics.pending - over,
+            change=None if e.change else topics.change,
+            troubles=_without(topics.troubles, over),
+        ),
+    )
+
+
+def troubled(view: ClusterView, e: facts.TopicsTroubled, at: datetime) -> ClusterView:
+    """Trouble takes a topic out of what is waited for; the end of it puts it back."""
+    topics, troubles, pending = view.topics, dict(view.topics.troubles), set(view.topics.pending)
+    for trouble in e.troubles:
+        if trouble.reason:
+            troubles[trouble.name] = trouble
+            pending.discard(trouble.name)
+        else:
+            troubles.pop(trouble.name, None)
+            pending.add(trouble.name)
+    return _with(view, replace(topics, troubles=troubles, pending=frozenset(pending & topics.by_name.keys())))
+
+
+def replication_requested(view: ClusterView, e: facts.ReplicationRequested, at: datetime) -> ClusterView:
+    """One batch at a time. What nobody asked for counts against the budget of the day."""
+    topics = view.topics
+    if topics.replication is not None:
+        raise ValueError(f"the batch {topics.replication.id} of replicas is still in hand")
+    batch = ReplicationView(e.batch, e.moves, at, e.cause)
+    handed = at if e.cause == "hot" else topics.handed_over_at
+    begun = _with(view, replace(topics, replication=batch, batches=topics.batches + 1, handed_over_at=handed))
+    return replace(begun, rebalance_spent=with_spent(view.rebalance_spent, at, e.bytes)) if e.bytes else begun
+
+
+def replication_ended(view: ClusterView, e: facts.ReplicationEnded, at: datetime) -> ClusterView:
+    """What is left of it is seen in Kafka."""
+    if view.topics.replication is None or view.topics.replication.id != e.batch:
+        raise ValueError(f"the batch {e.batch} of replicas is not the one in hand")
+    return _with(view, replace(view.topics, replication=None))
+
+
+def deletion_requested(view: ClusterView, e: facts.TopicDeletionRequested, at: datetime) -> ClusterView:
+    """The tombstone."""
+    topics = view.topics
+    dying = replace(_known(view, e.name), tombstone=e.reason or "asked for", policy=e.policy)
+    by_name = {**topics.by_name, e.name: dying}
+    troubles = _without(topics.troubles, (e.name,))
+    return _with(view, replace(topics, by_name=by_name, pending=topics.pending | {e.name}, troubles=troubles))
+
+
+def released(view: ClusterView, e: facts.TopicReleased, at: datetime) -> ClusterView:
+    """Forgotten; it stays in Kafka."""
+    _known(view, e.name)
+    topics = view.topics
+    by_name = _without(topics.by_name, (e.name,))
+    troubles = _without(topics.troubles, (e.name,))
+    return _with(view, replace(topics, by_name=by_name, pending=topics.pending - {e.name}, troubles=troubles))
+
+
+def forgiven(view: ClusterView) -> ClusterView:
+    """A person lets what was in trouble be tried again at once."""
+    topics = view.topics
+    return _with(view, replace(topics, pending=topics.pending | topics.troubles.keys())) if topics.troubles else view
+
+
+def _asks_the_same(one: facts.TopicDeclaration, other: facts.TopicDeclaration) -> bool:
+    return (one.partitions, one.replicas, one.config) == (other.partitions, other.replicas, other.config)
+
+
+def _known(view: ClusterView, name: str) -> TopicView:
+    found = view.topics.by_name.get(name)
+    if found is None:
+        raise ValueError(f"the topic {name} was never declared")
+    return found
+
+
+def _without(values: Mapping[str, _V], names: Iterable[str]) -> Mapping[str, _V]:
+    gone = values.keys() & set(names)
+    return {k: v for k, v in values.items() if k not in gone} if gone else values
+
+
+def _with(view: ClusterView, topics: TopicsView) -> ClusterView:
+    frozen = replace(topics, by_name=_frozen(topics.by_name), troubles=_frozen(topics.troubles))
+    return replace(view, topics=frozen)
+
+
+def _frozen(values: Mapping[str, _V]) -> Mapping[str, _V]:
+    return values if isinstance(values, MappingProxyType) else MappingProxyType(dict(values))
+
+
+RULES: Rules = {
+    facts.TopicsDeclared: declared,
+    facts.TopicsUndeclared: undeclared,
+    facts.TopicsAdopted: adopted,
+    facts.TopicsChangeRequested: change_requested,
+    facts.TopicsChanged: changed,
+    facts.TopicsTroubled: troubled,
+    facts.ReplicationRequested: replication_requested,
+    facts.ReplicationEnded: replication_ended,
+    facts.TopicDeletionRequested: deletion_requested,
+    facts.TopicReleased: released,
+}

@@ -1,0 +1,228 @@
+"""One Kafka gateway per cluster, found by the brokers the fold knows; dialled anew when those have changed."""
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import SecretBytes
+
+from controlplane.cluster.external_brokers import external_addresses, is_shared
+from controlplane.cluster.lifecycle import SERVING
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.kafka.admin import AdminGateway
+from controlplane.kafka.dialer import Dialer, DirectDialer
+from controlplane.kafka.egress import BrokerDoors
+from controlplane.kafka.gateway import KafkaGateway
+from controlplane.kafka.migrating_gateway import MigratingGateway
+from controlplane.kafka.zookeeper.ensemble import KazooEnsemble
+from controlplane.kafka.zookeeper.errors import ZooKeeperFault
+from controlplane.kafka.zookeeper.live_registry import KazooRegistry
+from controlplane.kafka.zookeeper.locks import RESTART, KazooLocks, Standing, Taken
+from controlplane.kafka.zookeeper.members import Member
+from controlplane.kafka.zookeeper.quorum import Roll
+from controlplane.kafka.zookeeper.registry import RegistrySeen
+from controlplane.kafka.zookeeper.superuser import super_password
+from controlplane.kafka.zookeeper_gateway import ZooKeeperGateway, as_kafka_fault
+from controlplane.runtime.egress import Allowed
+from events.ids import ClusterUid
+
+_Kind = Literal["zookeeper", "migrating", "kraft"]
+_CONNECT_S = 2.0
+"""A look at an ensemble comes on top of one at the brokers; both have to fit a call's limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    bootstrap: tuple[str, ...]
+    kind: _Kind
+    gateway: AdminGateway
+
+
+NO_KEY = SecretBytes(b"")
+"""Where no ZooKeeper asks for a password."""
+
+
+class Gateways:
+    """Gateways by cluster. Thread-safe; one cluster is asked by one thread at a time (the dialer sees to it)."""
+
+    def __init__(self, dialer: Dialer, server_key: SecretBytes = NO_KEY, *, doors: BrokerDoors | None = None) -> None:
+        """`server_key` is what the passwords of ZooKeeper's super users are made of. `doors`, where the dialer has
+        some, are told which addresses are a cluster's own."""
+        self._dialer = dialer
+        self._doors = doors
+        self._server_key = server_key
+        self._rolls: dict[ClusterUid, Roll] = {}
+        self._controllers: dict[ClusterUid, tuple[str, ...]] = {}
+        self._locks: dict[ClusterUid, KazooLocks] = {}
+        self._lock = threading.Lock()
+        self._known: dict[ClusterUid, _Known] = {}
+
+    def of(self, view: ClusterView) -> KafkaGateway:
+        """The gateway of a cluster. Its first call raises KafkaUnavailable when no broker has an address yet."""
+        bootstrap, kind = bootstrap_of(view), _kind_of(view)
+        if self._doors is not None:
+            self._doors.know(view.uid, own_addresses(view), is_outside=is_shared(view))
+        with self._lock:
+            if kind != "kraft":
+                self._rolls[view.uid] = roll_of(view)
+            if kind == "migrating":
+                self._controllers[view.uid] = controllers_of(view)
+            known = self._known.get(view.uid)
+            if known is not None and (known.bootstrap, known.kind) == (bootstrap, kind):
+                return known.gateway
+            self._known[view.uid] = fresh = _Known(bootstrap, kind, self._made(view, kind, bootstrap))
+        if known is not None:
+            # The connection may rest on brokers that are gone by now; their addresses may be somebody else's.
+            self._dialer.hang_up(view.uid)
+        return fresh.gateway
+
+    def registered_id(self, view: ClusterView) -> str:
+        """The cluster id the ensemble of a cluster in ZooKeeper mode holds, "" for none. Raises `KafkaFault`."""
+        return self.registry(view).cluster_id
+
+    def fix_cluster_id(self, view: ClusterView, cluster_id: str) -> None:
+        """Has the ensemble hold it. Raises `KafkaFault`, also where it holds another."""
+        try:
+            self._registry(view).found(cluster_id)
+        except ZooKeeperFault as fault:
+            raise as_kafka_fault(fault) from fault
+
+    def registry(self, view: ClusterView) -> RegistrySeen:
+        """Who is registered in ZooKeeper, and who leads by its word. Raises `KafkaFault`."""
+        try:
+            return self._registry(view).look()
+        except ZooKeeperFault as fault:
+            raise as_kafka_fault(fault) from fault
+
+    def forget_migration(self, view: ClusterView) -> None:
+        """Deletes what a quorum has left in ZooKeeper, all of whose controllers are proved stopped; again is fine.
+        Raises `KafkaFault`."""
+        try:
+            self._registry(view).forget_migration()
+        except ZooKeeperFault as fault:
+            raise as_kafka_fault(fault) from fault
+
+    def standing(self, view: ClusterView) -> Standing:
+        """Whether this server holds the restart lock of a cluster in ZooKeeper mode."""
+        with self._lock:
+            locks = self._locks.get(view.uid)
+        return locks.standing(RESTART) if locks else "lost"
+
+    def take(self, view: ClusterView, why: str) -> str:
+        """Takes that lock: "" where it is ours now, else who has it. Raises `KafkaFault`."""
+        uid, endpoints = view.uid, [m.endpoint for m in roll_of(view).members]
+        with self._lock:
+            fresh = KazooLocks(
+                uid,
+                lambda: endpoints,
+                holder="Kedge",
+                password=super_password(self._server_key.get_secret_value(), uid),
+            )
+            locks = self._locks.setdefault(uid, fresh)
+        try:
+            taken = locks.take(RESTART, why=why)
+        except ZooKeeperFault as fault:
+            self.release(view)  # the next try gets a session of its own, with the servers of then
+            raise as_kafka_fault(fault) from fault
+        return "" if isinstance(taken, Taken) else f"{taken.holder} holds it: {taken.why}"
+
+    def release(self, view: ClusterView) -> None:
+        """Gives it back by ending the session, which frees it at once."""
+        with self._lock:
+            locks = self._locks.pop(view.uid, None)
+        if locks is not None:
+            locks.close()
+
+    def _made(self, view: ClusterView, kind: _Kind, bootstrap: tuple[str, ...]) -> AdminGateway:
+        if kind == "kraft":
+            return AdminGateway(self._dialer, view.uid, bootstrap)
+        uid, registry = view.uid, self._registry(view)
+        password = super_password(self._server_key.get_secret_value(), uid)
+        ensemble = KazooEnsemble(uid, lambda: self._rolls[uid].members, password=password, connect_s=_CONNECT_S)
+
+        def roll() -> Roll:
+            return self._rolls[uid]
+
+        if kind == "zookeeper":
+            return ZooKeeperGateway(self._dialer, uid, bootstrap, ensemble=ensemble, registry=registry, roll=roll)
+        return MigratingGateway(
+            self._dialer,
+            uid,
+            bootstrap,
+            ensemble=ensemble,
+            registry=registry,
+            roll=roll,
+            controllers=lambda: self._controllers[uid],
+        )
+
+    def _registry(self, view: ClusterView) -> KazooRegistry:
+        uid = view.uid
+        self._rolls[uid] = roll_of(view)
+        return KazooRegistry(
+            uid,
+            lambda: [m.endpoint for m in self._rolls[uid].members],
+            password=super_password(self._server_key.get_secret_value(), uid),
+        )
+
+    def close(self) -> None:
+        """Closes all connections, and with them frees all locks."""
+        with self._lock:
+            held, self._locks = list(self._locks.values()), {}
+        for locks in held:
+            locks.close()
+        self._dialer.close()
+
+
+def _kind_of(view: ClusterView) -> _Kind:
+    if not view.in_zookeeper_mode:
+        return "kraft"
+    return "migrating" if view.migration is not None and view.migration.voters else "zookeeper"
+
+
+def controllers_of(view: ClusterView) -> tuple[str, ...]:
+    """`host:port` of the controllers a cluster migrates to, by id."""
+    voters = view.migration.voters if view.migration is not None else ()
+    return tuple(f"{v.address}:{v.port}" for v in sorted(voters, key=lambda v: v.id))
+
+
+def roll_of(view: ClusterView) -> Roll:
+    """The servers of a cluster in ZooKeeper mode: where each is, and whose disk votes."""
+    servers = [i for i in view.controllers() if _server_address(view, i)]
+    places = {i.service_id: Member(i.service_id, _server_address(view, i)) for i in servers}
+    voting = {v.id: v.directory_id for v in view.voters.values()}
+    change = view.voter_change
+    if change is not None and change.adds:
+        voting.setdefault(change.voter.id, change.voter.directory_id)
+    given = {
+        i.service_id: i.planned.volumes[0].directory_id
+        for i in sorted(servers, key=lambda i: i.planned.generation)
+        if i.bound
+    }
+    return Roll(tuple(places[i] for i in sorted(places)), voting, given)
+
+
+def _server_address(view: ClusterView, server: InstanceView) -> str:
+    return server.address if server.hosted else view.node_addresses.get(server.node, "")
+
+
+def own_addresses(view: ClusterView) -> frozenset[str]:
+    """Of all VMs of a cluster that may be there, and of its nodes that keep theirs."""
+    vms = {
+        address for i in view.alive() for address in (i.address, view.seat_address(i), view.address_of(i)) if address
+    }
+    return frozenset(vms | {address for address in view.node_addresses.values() if address})
+
+
+def judged(settings_allow: Iterable[Allowed], *, keep: int = 64, server_key: SecretBytes = NO_KEY) -> Gateways:
+    """Gateways of a server, whose connections are judged."""
+    doors = BrokerDoors(settings_allow)
+    return Gateways(DirectDialer(keep=keep, doors=doors), server_key, doors=doors)
+
+
+def bootstrap_of(view: ClusterView) -> tuple[str, ...]:
+    """`host:port` of every broker that should serve, by broker id; those of others last."""
+    serving = [i for i in view.brokers() if i.phase in SERVING and i.address and not i.lost]
+    ours = tuple(f"{view.address_of(i)}:{view.port_of(i)}" for i in sorted(serving, key=lambda i: i.service_id))
+    return (*ours, *external_addresses(view))

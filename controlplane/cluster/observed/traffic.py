@@ -1,0 +1,182 @@
+"""What a cluster writes and reads now, from looks at it some seconds apart: known without any metrics pipeline.
+
+A leader's log grows by exactly the bytes its followers fetch, compression and all, so two looks at log directories give
+the write rate of each partition. A log that shrank was cleaned by retention meanwhile, and one whose leader changed is
+another log: both tell nothing. What consumers read is counted by brokers and comes with their agents' reports.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+import numpy as np
+
+from agent.wire import Report
+from controlplane.cluster.view import ClusterView
+from planner.drain.arrays import Int32s, Int64s
+from planner.observed import KafkaSnapshot, TopicPartition
+
+APART = timedelta(seconds=5)
+"""Looks closer together than this count as one: a log grows in steps of a produce request."""
+
+WINDOW = timedelta(seconds=30)
+"""What rates are the mean over, where looks are that close; a cluster at rest is looked at once a minute."""
+
+OLDEST = timedelta(seconds=180)
+"""Looks, and rates, older than this are forgotten."""
+
+_SENT = "bytes_out_total"
+"""BrokerTopicMetrics BytesOutPerSec, the count: what clients fetched; replication is counted apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Bytes consumers have fetched from a broker since it started, as its agent said at `at` (the agent's clock)."""
+
+    at: datetime
+    total_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes per second as of `at`, the mean over `over_s` seconds before. What is missing is unknown, never idle.
+
+    `write_bytes_per_s`: produce traffic into the leader, as it stands in the log. `read_bytes_per_s`: what consumers
+    fetch, by broker.
+    """
+
+    write_bytes_per_s: Mapping[TopicPartition, float] = field(default_factory=dict)
+    read_bytes_per_s: Mapping[int, float] = field(default_factory=dict)
+    at: datetime | None = None
+    over_s: float = 0.0
+
+    def words(self, now: datetime) -> str:
+        """Where the rates come from and how old they are; "" when there are none."""
+        if self.at is None or not self.write_bytes_per_s:
+            return ""
+        age_s = max(0.0, (now - self.at).total_seconds())
+        return f"growth of the leaders' logs over {self.over_s:.0f} s, {age_s:.0f} s old"
+
+    def not_older(self, than: timedelta, now: datetime) -> "Traffic":
+        """These rates, or none if they are older."""
+        return self if self.at is not None and now - self.at <= than else UNKNOWN
+
+
+UNKNOWN = Traffic()
+
+
+class TrafficWatch:
+    """The last looks at one cluster. In memory alone: a new server knows no rates until its second look."""
+
+    def __init__(self) -> None:
+        self._looks: tuple[_Look, ...] = ()
+        self._known: tuple[datetime, Traffic] | None = None
+
+    def see(self, snapshot: KafkaSnapshot, sent: Mapping[int, Sent]) -> None:
+        """Takes in a look, `sent` by broker. One too soon after the last is passed over."""
+        if self._looks and snapshot.at - self._looks[-1].at < APART:
+            return
+        self._looks = _recent((*self._looks, _look(snapshot, sent, self._looks[-1].names if self._looks else ())))
+
+    def traffic(self, now: datetime) -> Traffic:
+        """What the looks so far say."""
+        looks = self._looks
+        if len(looks) < 2:
+            return UNKNOWN
+        latest = looks[-1].at
+        if self._known is None or self._known[0] != latest:
+            self._known = (latest, _between(looks))
+        return self._known[1].not_older(OLDEST, now)
+
+
+def sent_by(view: ClusterView, reports: Mapping[str, Report]) -> dict[int, Sent]:
+    """What brokers have sent to consumers so far, by broker; `reports` by instance key. A silent one is left out."""
+    found = {}
+    for instance in view.brokers():
+        report = reports.get(instance.key)
+        for service in report.services if report else ():
+            total = service.metrics.get(_SENT)
+            if service.name == "broker" and total is not None and report is not None:
+                found[instance.service_id] = Sent(report.at, total)
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Look:
+    """Arrays, since a cluster may have 100,000 partitions: of each of `names` its leader and the bytes of its log
+    there, -1 where that is not known.
+    """
+
+    at: datetime
+    names: tuple[TopicPartition, ...]
+    leader: Int32s
+    size: Int64s
+    sent: Mapping[int, Sent]
+
+    def of(self, names: tuple[TopicPartition, ...]) -> tuple[Int32s, Int64s]:
+        """(leader, size) of these partitions."""
+        if names is self.names:
+            return self.leader, self.size
+        row = {name: n for n, name in enumerate(self.names)}
+        place = np.array([row.get(name, -1) for name in names], dtype=np.int64)
+        leader, size = np.append(self.leader, np.int32(-1)), np.append(self.size, np.int64(-1))
+        return leader[place], size[place]
+
+
+def _look(snapshot: KafkaSnapshot, sent: Mapping[int, Sent], known: tuple[TopicPartition, ...]) -> _Look:
+    """`known`: the names of the look before; mostly they are the same, and then the very same tuple."""
+    names = tuple(p.name for p in snapshot.partitions)
+    return _Look(
+        at=snapshot.at,
+        names=known if names == known else names,
+        leader=np.array([p.leader for p in snapshot.partitions], dtype=np.int32),
+        size=np.array([p.leader_bytes for p in snapshot.partitions], dtype=np.int64),
+        sent=dict(sent),
+    )
+
+
+def _recent(looks: tuple[_Look, ...]) -> tuple[_Look, ...]:
+    """As few as span the window; none that is too old."""
+    latest = looks[-1].at
+    young = [look for look in looks if latest - look.at <= OLDEST]
+    while len(young) > 2 and latest - young[1].at >= WINDOW:
+        young.pop(0)
+    return tuple(young)
+
+
+def _between(looks: tuple[_Look, ...]) -> Traffic:
+    return Traffic(
+        write_bytes_per_s=_written(looks),
+        read_bytes_per_s=_read(looks),
+        at=looks[-1].at,
+        over_s=(looks[-1].at - looks[0].at).total_seconds(),
+    )
+
+
+def _written(looks: tuple[_Look, ...]) -> dict[TopicPartition, float]:
+    """Bytes of all spans in which one leader's log did not shrink / their seconds."""
+    names = looks[-1].names
+    grown, seconds = np.zeros(len(names), dtype=np.int64), np.zeros(len(names))
+    for before, after in pairwise(looks):
+        (led_before, old), (leads, new) = before.of(names), after.of(names)
+        told = (led_before == leads) & (old >= 0) & (new >= old)
+        grown += np.where(told, new - old, 0)
+        seconds += np.where(told, (after.at - before.at).total_seconds(), 0.0)
+    known = np.flatnonzero(seconds > 0)
+    rates = (grown[known] / seconds[known]).tolist()
+    return {names[n]: rate for n, rate in zip(known.tolist(), rates, strict=True)}
+
+
+def _read(looks: tuple[_Look, ...]) -> dict[int, float]:
+    """As `_written`, by broker and its agent's clock; a count that fell began anew with its broker."""
+    amounts: dict[int, float] = {}
+    seconds: dict[int, float] = {}
+    for before, after in pairwise(looks):
+        for broker, new in after.sent.items():
+            old = before.sent.get(broker)
+            if old is None or new.at <= old.at or new.total_bytes < old.total_bytes:
+                continue
+            amounts[broker] = amounts.get(broker, 0.0) + new.total_bytes - old.total_bytes
+            seconds[broker] = seconds.get(broker, 0.0) + (new.at - old.at).total_seconds()
+    return {broker: amount / seconds[broker] for broker, amount in amounts.items()}

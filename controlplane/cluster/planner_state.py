@@ -1,0 +1,70 @@
+"""A cluster of ours as a state file: the metadata last read, with what the machine catalogue says of its VMs."""
+
+from datetime import datetime
+from typing import Any
+
+from controlplane.cluster.bandwidth import CLIENTS_KEEP, MIB, nic_bytes_per_s
+from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
+from controlplane.cluster.view import ClusterView
+from planner.drain.model.capacity import Capacity, Origin, Source, resolve
+from planner.drain.model.observed import Policy, brokers_of, dead_brokers, measured_disks, observed_document
+from planner.observed import KafkaSnapshot
+
+GIB = 1024**3
+
+
+def cluster_document(
+    view: ClusterView, snapshot: KafkaSnapshot, *, traffic: Traffic = UNKNOWN, now: datetime | None = None
+) -> dict[str, Any]:
+    """The state file; figures of brokers that nobody knows, and write rates that `traffic` lacks, are left out of it.
+
+    Brokers of the drain in hand are outgoing, with their successors as destinations. Raises RacksMissing.
+    """
+    drain = view.drain
+    outgoing = drain.outgoing if drain else ()
+    successors = drain.successors if drain else {}
+    capacity = resolve(
+        brokers_of(snapshot) - dead_brokers(snapshot), [measured_disks(snapshot), catalogue_capacity(view)]
+    )
+    live = snapshot.live_brokers()
+    policy = Policy(
+        racks={i.service_id: i.planned.rack for i in view.brokers()},
+        outgoing=outgoing,
+        destinations={old: (new,) for old, new in successors.items() if new in live},
+        write_bytes_per_s=traffic.write_bytes_per_s,
+        write_rates_from=traffic.words(now or snapshot.at),
+    )
+    return observed_document(snapshot, capacity, policy)
+
+
+def catalogue_capacity(view: ClusterView) -> Source:
+    """The disk a pool asks for and what the clients leave of the NIC of its machines, under the spec's own throttle.
+
+    What the catalogue does not know of a machine stays unknown, but for the spec's own throttle.
+    """
+    spec = view.document.spec if view.document else None
+    pools = {pool.name: pool for pool in spec.pools} if spec else {}
+    cap = spec.rollout.throttle_mib_per_s if spec else None
+    found: dict[int, Capacity] = {}
+    for instance in view.brokers():
+        pool = pools.get(instance.planned.pool)
+        rate = _rate(nic_bytes_per_s(pool.place.cloud, instance.planned.shape, view.machines), cap) if pool else None
+        found[instance.service_id] = Capacity(
+            disk_bytes=pool.disk.total_gib * GIB if pool else None,
+            ingress_bytes_per_s=rate,
+            egress_bytes_per_s=rate,
+        )
+    return Source(origin=Origin.CATALOGUE, by_broker=found, by_broker_words=_words(cap))
+
+
+def _rate(known: int | None, cap_mib_per_s: int | None) -> float | None:
+    cap = cap_mib_per_s * MIB if cap_mib_per_s else None
+    if known is None:
+        return cap
+    rate = known * (1 - CLIENTS_KEEP)
+    return min(rate, cap) if cap else rate
+
+
+def _words(cap_mib_per_s: int | None) -> str:
+    words = f"as the machine catalogue and the spec say, {CLIENTS_KEEP:.0%} of the NIC left to clients"
+    return f"{words}, at most rollout.throttleMibPerS = {cap_mib_per_s} MiB/s" if cap_mib_per_s else words

@@ -1,0 +1,363 @@
+"""The folded state of one cluster, as values. Made by `controlplane.cluster.fold.evolve`, changed by nothing else."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+from controlplane.cluster.lifecycle import ALIVE, Phase
+from controlplane.cluster.views.agents import AgentOrderView
+from controlplane.cluster.views.chaos import ChaosView as ChaosView
+from controlplane.cluster.views.confirmed_losses import LossesView
+from controlplane.cluster.views.controller_moves import relieved_by
+from controlplane.cluster.views.costtags import CostTagsView
+from controlplane.cluster.views.evacuations import EvacuationView as EvacuationView
+from controlplane.cluster.views.external import ExternalView
+from controlplane.cluster.views.game_days import GameView as GameView
+from controlplane.cluster.views.healing import DemotionView, SwitchView
+from controlplane.cluster.views.images import ImageView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.intents import IntentView
+from controlplane.cluster.views.members import kept_for_vote, members_of
+from controlplane.cluster.views.migration import MigrationView, with_both_quorums
+from controlplane.cluster.views.offset_resets import ResetView
+from controlplane.cluster.views.postponed_drains import PutOffView
+from controlplane.cluster.views.rebalances import BatchSpent, LastRebalance, RebalanceView
+from controlplane.cluster.views.running_settings import (
+    CanaryView,
+    ReplaceView,
+    RestartView,
+    RollingRestartView,
+    SettingChangeView,
+    SettingRefusal,
+)
+from controlplane.cluster.views.source import SpecSource
+from controlplane.cluster.views.spec_order import SpecOrderView
+from controlplane.cluster.views.stuck_moves import MovesView as MovesView
+from controlplane.cluster.views.topics import TopicsView
+from controlplane.runtime.once import once
+from events import facts
+from events.ids import ClusterUid
+from events.spec.domains import Address, advertised, domain_of
+from events.spec.model import KafkaClusterDocument
+from planner.healing import PastCure
+from providers.givenmachines import GivenMachine
+
+FIRST_CONTROLLER_ID = 100
+FIRST_BROKER_ID = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class DrainView:
+    """The drain in hand, if any."""
+
+    id: str
+    keys: tuple[str, ...]
+    outgoing: tuple[int, ...]
+    successors: Mapping[int, int]
+    targets: tuple[int, ...]
+    round: int
+    requested_at: datetime
+    plan_sha256: str = ""
+    engine: str = ""
+    moves: int = 0
+    bytes: int = 0
+    batches: int = 0
+    """Stretches between the plan's checkpoints."""
+    batch: int = -1
+    """The last one begun, counted from 0."""
+    moving_at: datetime | None = None
+    """When the plan's first stretch began."""
+    failed: str = ""
+    failures: int = 0
+    """Since a person last let it go on."""
+    tries: int = 0
+    """Plans that failed, ever: each try is a job of its own, also after a person forgave the failures."""
+    failed_at: datetime | None = None
+    done_bytes: int = 0
+    done_moves: int = 0
+    stays: bool = False
+    """An evacuation: the brokers are emptied and stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class VoterChangeView:
+    """The change of the quorum's voters in hand. `adds`, else the voter leaves; `leaves`: and its node with it."""
+
+    id: str
+    adds: bool
+    voter: facts.FoundingVoter
+    leaves: bool
+    reason: str
+    requested_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionView:
+    """A condition as it was last recorded."""
+
+    status: bool
+    reason: str
+    message: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """Everything the events say of one cluster."""
+
+    uid: ClusterUid
+    name: str = ""
+    version: int = 0
+    """Stream version folded so far."""
+    generation: int = 0
+    document: KafkaClusterDocument | None = None
+    declared_at: datetime | None = None
+    machines: tuple[GivenMachine, ...] = ()
+    """Machine types its specs ever gave figures of, as they were last given: a VM outlives its spec's words."""
+    source: SpecSource | None = None
+    """Who may change the spec, None where nobody but the API ever declared it."""
+    instances: Mapping[str, InstanceView] = field(default_factory=lambda: MappingProxyType({}))
+    next_broker_id: int = FIRST_BROKER_ID
+    controller_ids: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    founding: facts.QuorumFounded | None = None
+    node_addresses: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    intents: Mapping[str, IntentView] = field(default_factory=lambda: MappingProxyType({}))
+    drain: DrainView | None = None
+    drains: int = 0
+    put_off: PutOffView | None = None
+    """Drains that were put off since anything else came of anything, None where none was."""
+    recycling: int = 0
+    """Generation being worked towards, 0 when none."""
+    converged: int = 0
+    """Last generation reached."""
+    replaced_at: datetime | None = None
+    join_failures: int = 0
+    finalising: tuple[str, int] | None = None
+    finalised: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    paused: str = ""
+    paused_until: datetime | None = None
+    aborting: str = ""
+    waived: tuple[int, str] | None = None
+    """The generation whose work may begin outside its windows, and who said so; None where nobody did."""
+    held: str = ""
+    """Why nothing at all is done, not even what is in hand: it was adopted and no person has resumed it yet."""
+    spent: Mapping[str, facts.SpentNode] = field(default_factory=lambda: MappingProxyType({}))
+    """By node, what was used up before the history that is known."""
+    tombstone: str = ""
+    tombstone_at: datetime | None = None
+    deleted: bool = False
+    live: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Settings that were ever set live, and what Kafka holds of them; a live value wins over every file."""
+    setting_change: SettingChangeView | None = None
+    setting_changes: int = 0
+    """Changes of settings begun, ever."""
+    setting_refusal: SettingRefusal | None = None
+    restarts: Mapping[str, RestartView] = field(default_factory=lambda: MappingProxyType({}))
+    """Those in hand, by instance key: one, or several brokers of one rack."""
+    canaries: Mapping[str, CanaryView] = field(default_factory=lambda: MappingProxyType({}))
+    """By service, of the last generation that restarted any."""
+    restart_refusal: tuple[str, str] | None = None
+    """Who did not stand its restart, and why: no other is restarted until another spec, or until a person resumes."""
+    orders: Mapping[str, datetime] = field(default_factory=lambda: MappingProxyType({}))
+    """When a stop or another start of a service was found safe last, by `InstanceView.service_key`: see `orderfold`."""
+    rolling_restart: RollingRestartView | None = None
+    to_replace: Mapping[str, ReplaceView] = field(default_factory=lambda: MappingProxyType({}))
+    """By instance key, until that VM is retired."""
+    evacuations: Mapping[str, EvacuationView] = field(default_factory=lambda: MappingProxyType({}))
+    """By instance key, until a person takes it back or that VM is retired."""
+    rebalance: RebalanceView | None = None
+    rebalances: int = 0
+    """Rebalances asked for, ever."""
+    rebalance_spent: tuple[BatchSpent, ...] = ()
+    """Batches begun in the 24 hours before the last one, oldest first."""
+    last_rebalance: LastRebalance | None = None
+    newcomers: tuple[str, ...] = ()
+    """Keys of brokers that joined beside the others since the last roll was over; they replace nobody."""
+    voters: Mapping[int, facts.FoundingVoter] = field(default_factory=lambda: MappingProxyType({}))
+    """Who votes in the quorum, by id, as far as is recorded: what new starts are told."""
+    protocol: str = ""
+    """ZooKeeper mode: the `inter.broker.protocol.version` of new starts, "" before the ensemble was founded."""
+    cluster_id_fixed: bool = False
+    """ZooKeeper mode: the ensemble holds the cluster's id, so brokers may start."""
+    ensemble_spec: KafkaClusterDocument | None = None
+    """The last spec of mode `zookeeper`, for as long as the metadata is in ZooKeeper."""
+    migration: MigrationView | None = None
+    """The way to KRaft, or back, that is in hand."""
+    left_voters: tuple[facts.FoundingVoter, ...] = ()
+    """Members of the quorum that the last migration left without work: what those that are not retired yet are told."""
+    voter_change: VoterChangeView | None = None
+    voter_changes: int = 0
+    """Changes of voters begun, ever."""
+    lost_volumes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Volumes of controllers that hold nothing any more, by key, and how that is known; of servers beside brokers their
+    directories, by id."""
+    volume_sizes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """GiB of the volumes that were asked to grow, by key: their planned size is that of their making."""
+    cost_tags: Mapping[str, CostTagsView] = field(default_factory=lambda: MappingProxyType({}))
+    """Of VMs that were given others than they were made with, by instance key: see `tags_on`."""
+    taggings: int = 0
+    """Tag runs asked for, ever."""
+    cures: tuple[PastCure, ...] = ()
+    """What was done about findings of agents, oldest first."""
+    switches: Mapping[str, SwitchView] = field(default_factory=lambda: MappingProxyType({}))
+    """What people said of healing, by kind of anomaly; "" is all kinds."""
+    demotions: Mapping[str, DemotionView] = field(default_factory=lambda: MappingProxyType({}))
+    """Brokers that are to lead nothing, or get their leaders back, by instance key."""
+    moves: MovesView = field(default_factory=MovesView)
+    losses: LossesView = field(default_factory=LossesView)
+    chaos: Mapping[str, ChaosView] = field(default_factory=lambda: MappingProxyType({}))
+    """Faults of `kedge chaos` that are not over, by id."""
+    game: GameView | None = None
+    """The game day in hand."""
+    games: tuple[GameView, ...] = ()
+    """Those that are over, oldest first: the newest ones."""
+    resets: Mapping[str, ResetView] = field(default_factory=lambda: MappingProxyType({}))
+    """Where people put the offsets of consumer groups last, by group, the last one last."""
+    topics: TopicsView = field(default_factory=TopicsView)
+    image: ImageView | None = None
+    spec_order: SpecOrderView | None = None
+    """What the order of the fleet asks about its spec, None before the first one was reached."""
+    agent_orders: Mapping[str, AgentOrderView] = field(default_factory=lambda: MappingProxyType({}))
+    """By instance key, of VMs whose agents were ever told to become others."""
+    external: ExternalView | None = None
+    """What others run of it, once Kafka has shown that it is there; None where all of it is Kedge's."""
+    conditions: Mapping[str, ConditionView] = field(default_factory=lambda: MappingProxyType({}))
+    progressed_at: datetime | None = None
+    """Time of the last event that is not a mere condition."""
+    unreadable: str = ""
+    """Why the history cannot be read, empty when it can."""
+    _answers: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
+    """What `once` keeps. A changed copy begins without."""
+
+    @property
+    def in_zookeeper_mode(self) -> bool:
+        """Whether its metadata is in a ZooKeeper ensemble, and its voters are that ensemble's servers: until a
+        migration has ended, whatever the spec says by then."""
+        if self.founding is not None:
+            return bool(self.protocol)
+        return self.document is not None and self.document.spec.kafka.mode == "zookeeper"
+
+    @property
+    def quorum_service(self) -> str:
+        """The service of who votes."""
+        return "zookeeper" if self.in_zookeeper_mode else "controller"
+
+    @once
+    def working_spec(self) -> KafkaClusterDocument | None:
+        """The spec whose nodes are wanted: the declared one, but for a cluster between ZooKeeper and KRaft, which needs
+        the nodes of both quorums until it has arrived."""
+        document, ensemble = self.document, self.ensemble_spec
+        if document is None or ensemble is None or not self.in_zookeeper_mode:
+            return document
+        if self.migration is None and document.spec.kafka.mode == "zookeeper":
+            return document
+        return with_both_quorums(document, ensemble, self.migration)
+
+    @once
+    def alive(self) -> tuple[InstanceView, ...]:
+        """Instances whose VM may exist, by key."""
+        return tuple(i for i in self.instances.values() if i.phase in ALIVE)
+
+    def of_node(self, node: str) -> tuple[InstanceView, ...]:
+        """Instances of a node that may exist, oldest generation first."""
+        return self.nodes().get(node, ())
+
+    @once
+    def nodes(self) -> Mapping[str, tuple[InstanceView, ...]]:
+        """The nodes that have an instance which may exist, each with those, oldest generation first."""
+        return _by_node(self.alive())
+
+    def hands_over(self, instance: InstanceView) -> bool:
+        """Whether its volumes and its id pass to a successor: controllers that stay, brokers of strategy `reattach`."""
+        if instance.drained or instance.key in self.relieved():
+            return False
+        if not instance.is_broker or instance.planned.handover or instance.phase is Phase.RELEASED:
+            return True  # what was let go waits for an heir, though the one it was let go for died and is gone
+        heirs = (i for i in self.of_node(instance.node) if i.planned.generation > instance.planned.generation)
+        return any(i.planned.handover and i.service_id == instance.service_id for i in heirs)
+
+    def in_phase(self, *phases: Phase) -> tuple[InstanceView, ...]:
+        return tuple(i for i in self.instances.values() if i.phase in phases)
+
+    @once
+    def brokers(self) -> tuple[InstanceView, ...]:
+        return tuple(i for i in self.alive() if i.is_broker)
+
+    def receivers(self) -> tuple[InstanceView, ...]:
+        """Brokers that replicas may be moved to."""
+        there = (i for i in self.brokers() if i.phase is Phase.JOINED and not i.lost)
+        return tuple(i for i in there if i.key not in self.evacuations)
+
+    def is_evacuating(self) -> bool:
+        """Whether a broker that is to be empty is not known to be yet."""
+        return any(e.empty_at is None for e in self.evacuations.values())
+
+    @once
+    def controllers(self) -> tuple[InstanceView, ...]:
+        """Those of the quorum that holds the metadata; see `beside_quorum`."""
+        service = self.quorum_service
+        own = tuple(i for i in self.alive() if i.planned.service == service)
+        return (*own, *members_of(self.alive())) if service == "zookeeper" else own
+
+    @once
+    def beside_quorum(self) -> tuple[InstanceView, ...]:
+        """Controllers that are to take over from ZooKeeper, and who a migration has left without work."""
+        service = self.quorum_service
+        return tuple(i for i in self.alive() if i.planned.service not in ("broker", service))
+
+    @once
+    def relieved(self) -> Mapping[str, InstanceView]:
+        """Controllers whose id and vote pass to another one, but neither their disk nor their address: by key, who
+        relieves them."""
+        return relieved_by(self.instances.values())
+
+    def is_broken(self, instance: InstanceView) -> str:
+        """How it is known that what a voter kept there is gone, "" where nobody said so."""
+        if not self.lost_volumes:
+            return ""
+        return next((words for one in kept_for_vote(instance) if (words := self.lost_volumes.get(one, ""))), "")
+
+    @property
+    def broker_port(self) -> int:
+        """TCP port of the brokers' listener, by the document in force: that of brokers that are still to be made."""
+        return self.document.spec.listeners[0].port if self.document else 9092
+
+    def port_of(self, broker: InstanceView) -> int:
+        """Where this broker serves clients. While another port of the spec is rolled in, the old ones keep theirs."""
+        return broker.port or self.broker_port
+
+    def seat_address(self, instance: InstanceView) -> str:
+        """The address that stays with its node, "" while it is not known, and for nodes that own none."""
+        if instance.planned.vm_address:
+            return instance.address
+        return instance.own_address or self.node_addresses.get(instance.node, "")
+
+    def address_of(self, instance: InstanceView) -> str:
+        """Where the instance's service listens, and others find it: its node's own address if the node has one."""
+        domains, home = _domains(self)
+        # Of a pool that is gone: it was within the same domain as the others, or it had never been accepted.
+        domain = domains.get(instance.planned.pool, home)
+        return advertised((Address(text, domain) for text in (self.seat_address(instance), instance.address)), home)
+
+
+@once
+def _domains(view: ClusterView) -> tuple[Mapping[str, str], str]:
+    """Network domain of each pool, and the cluster's."""
+    spec = view.working_spec()
+    pools = spec.spec.pools if spec else ()
+    home = next((domain_of(p.place) for p in pools if p.is_quorum or view.external is not None), "")
+    return {p.name: domain_of(p.place) for p in pools}, home
+
+
+def _by_node(instances: Iterable[InstanceView]) -> Mapping[str, tuple[InstanceView, ...]]:
+    found: dict[str, list[InstanceView]] = {}
+    for instance in sorted(instances, key=lambda i: i.planned.generation):
+        found.setdefault(instance.node, []).append(instance)
+    return MappingProxyType({node: tuple(there) for node, there in found.items()})
+
+
+def empty_view(uid: str) -> ClusterView:
+    """The view before the first event."""
+    return ClusterView(uid=ClusterUid(uid))

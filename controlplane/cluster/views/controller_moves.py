@@ -1,0 +1,48 @@
+"""Controllers that relieve others: same id, same vote, another disk and another address. Pure, over instances alone.
+
+A controller that changes its place leaves its disk and its address behind. Its id stays: Kafka keeps the registration
+of an id for ever, and one that nobody renews vetoes every later upgrade. So two VMs have the id for a while, and only
+one of them ever runs: the newcomer is *unbound*, and told nothing, until the others are proved stopped.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from controlplane.cluster.lifecycle import ALIVE, Phase
+from controlplane.cluster.views.instances import InstanceView
+
+_OUT = frozenset({Phase.FAILED, Phase.RETIRING, Phase.RETIRED})
+_STOPPED = frozenset({Phase.FENCED, Phase.RELEASED, Phase.RETIRING})
+
+
+def relieved_by(instances: Iterable[InstanceView]) -> Mapping[str, InstanceView]:
+    """Key -> who relieves it, for those whose VM may exist; `instances` are in the order of their intents."""
+    there = tuple(instances)
+    heirs = [i for i in there if i.planned.relieves and i.phase not in _OUT]
+    if not heirs:
+        return _NOBODY
+    return MappingProxyType({elder.key: heir for heir in heirs for elder in elders(there, heir)})
+
+
+def elders(instances: Sequence[InstanceView], heir: InstanceView) -> tuple[InstanceView, ...]:
+    """Who had the id before this one, and whose VM may exist still."""
+    before = instances[: next(n for n, i in enumerate(instances) if i.key == heir.key)]
+    return tuple(i for i in before if i.service_id == heir.service_id and i.phase in ALIVE and not i.is_broker)
+
+
+def may_start(instances: Sequence[InstanceView], heir: InstanceView) -> bool:
+    """Whether all who had the id are proved stopped, or never ran."""
+    return all(i.phase in _STOPPED or is_waiting(i) for i in elders(instances, heir))
+
+
+def is_waiting(instance: InstanceView) -> bool:
+    """Whether it is to relieve somebody, and was never told to run."""
+    return bool(instance.planned.relieves) and not instance.bound and instance.fenced_at is None
+
+
+def has_ties(instance: InstanceView) -> bool:
+    """Whether its volumes and its address are on its VM: those of one that relieves another are from its birth on."""
+    return instance.bound or is_waiting(instance)
+
+
+_NOBODY: Mapping[str, InstanceView] = MappingProxyType({})

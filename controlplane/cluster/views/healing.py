@@ -1,0 +1,32 @@
+"""What people said of healing, and which brokers are to lead nothing, as values. Part of
+`controlplane.cluster.view`."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchView:
+    """Whether anomalies of a kind are healed, by a person's word, until `until` or until it is said otherwise."""
+
+    on: bool
+    until: datetime | None
+    reason: str
+    at: datetime
+
+    def in_force(self, now: datetime) -> bool:
+        return self.until is None or now < self.until
+
+
+@dataclass(frozen=True, slots=True)
+class DemotionView:
+    """A broker that is to lead nothing, or is given its leaders back (`ended` says why)."""
+
+    broker: int
+    reason: str
+    requested_at: datetime
+    done_at: datetime | None = None
+    """Since when it heads no list."""
+    left: int = 0
+    """Partitions that nobody else could lead then."""
+    ended: str = ""

@@ -1,0 +1,131 @@
+"""One VM of a cluster, as facts tell of it. What follows from one alone; `controlplane.cluster.view` has all of a
+cluster."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from controlplane.cluster.lifecycle import Phase
+from events import facts
+from providers.base import Place
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceView:
+    """One VM, from its intent on. `planned` is what was fixed then; the rest is what has come of it."""
+
+    planned: facts.PlannedInstance
+    phase: Phase
+    since: datetime
+    intent: str
+    requested_at: datetime
+    place: Place | None = None
+    """Where it was made, for life; None where no document said it."""
+    cloud_id: str = ""
+    address: str = ""
+    bound: bool = True
+    """Whether its volumes and its node's address are on it; a controller's successor starts without."""
+    lost_at: datetime | None = None
+    """When the cloud first declared the VM gone, though nobody of us asked."""
+    starts: int = 1
+    reconfigured: int = 0
+    """Those of its starts that it was told since Kafka refused what it had been told before; it has not joined."""
+    launched_at: datetime | None = None
+    fenced_at: datetime | None = None
+    started: bool | None = None
+    """Once it is stopped for good: whether its service was ever started on its VM, None where nobody knows."""
+    served_at: datetime | None = None
+    """When its last start that was asked for was seen to serve; None before its first."""
+    unregistered: bool = False
+    drained: bool = False
+    """Emptied on purpose, or a controller without a vote: it goes for good, nothing of it is handed over."""
+    drained_bytes: int = 0
+    drained_moves: int = 0
+    deleted: bool = False
+    """Its VM went with its release; only its end is still to be recorded."""
+    unheard: bool = False
+    """Given up, and held for stopped, because nobody ever heard of it: what it may have done to its own disk is
+    unknown, and no release leaves the VM running."""
+    adopted: bool = False
+    """Found by its tags after the history was lost: Terraform's state may not know it yet."""
+    born_with: Mapping[str, str] | None = None
+    """The spec's Kafka settings its digest was made of, None where nobody knows."""
+    config: Mapping[str, str] | None = None
+    """The spec's Kafka settings it has been told by now: those it was born with, and what was changed since."""
+    told: Mapping[str, str] | None = None
+    """What its service is started with from now on, where that is not what was planned."""
+    told_heap_mib: int = 0
+    """Its Java heap from now on, 0 where that is as planned."""
+    listed: frozenset[int] | None = None
+    """Voters its last start was told of, by id; None before its first."""
+    told_heirs: frozenset[str] = frozenset()
+    """Keys of those on their way to relieve a controller that its last start was told of, too."""
+    own_address: str = ""
+    """Where it is, though its node's address is another one by now: that of who relieves it."""
+    protocol: str = ""
+    """ZooKeeper mode: the protocol version its last start was told."""
+    port: int = 0
+    """TCP port a broker serves clients on, whatever the spec has come to say; 0 where no document said it yet."""
+    member_starts: int = 1
+    """Of the ZooKeeper server beside a broker, as `starts` is of the broker."""
+    member_heap_mib: int = 0
+    """Of the same, as `told_heap_mib`."""
+    member_gone: bool = False
+    """That server has left the ensemble for good: it is stopped, whatever becomes of the broker."""
+    hosted: bool = False
+    """It is such a server, shown as an instance of its own (`views.members.member_of`)."""
+
+    @property
+    def key(self) -> str:
+        return self.planned.key
+
+    @property
+    def service_key(self) -> str:
+        """`brokers-a-0.g1`, and of the server beside that broker `brokers-a-0.g1/zookeeper`."""
+        return service_key(self.key, self.beside)
+
+    @property
+    def beside(self) -> str:
+        """Which service of its VM it is, as facts tell: "" for what the VM was made for."""
+        return self.planned.service if self.hosted else ""
+
+    @property
+    def node(self) -> str:
+        return self.planned.node
+
+    @property
+    def service_id(self) -> int:
+        return self.planned.service_id
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """The Kafka properties its service is started with."""
+        return self.planned.settings if self.told is None else self.told
+
+    @property
+    def heap_mib(self) -> int:
+        """The Java heap its service is started with."""
+        return self.told_heap_mib or self.planned.heap_mib
+
+    @property
+    def lost(self) -> bool:
+        return self.lost_at is not None
+
+    @property
+    def awaits_bind(self) -> bool:
+        """It has no VM until its node's volumes and address are free: its bind makes it."""
+        return self.planned.deferred and self.phase is Phase.REQUESTED
+
+    @property
+    def is_broker(self) -> bool:
+        return self.planned.service == "broker"
+
+
+def service_key(key: str, service: str) -> str:
+    """`brokers-a-0.g1`, and of the server beside that broker `brokers-a-0.g1/zookeeper`: of `InstanceView.beside`."""
+    return f"{key}/{service}" if service else key
+
+
+def vm_of(name: str) -> str:
+    """The key of the VM that a service of this `service_key` runs on."""
+    return name.partition("/")[0]

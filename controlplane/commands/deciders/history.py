@@ -1,0 +1,63 @@
+"""A cluster's history as commands ask for it: what it folds to, what was done before, and by which command. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from controlplane.cluster.commands import (
+    Command,
+    CommandRefused,
+    DeclareCluster,
+    DeclareTopics,
+    DeleteCluster,
+    DeleteTopic,
+    RebalanceCluster,
+)
+from controlplane.cluster.view import ClusterView
+from events.envelope import Recorded
+
+
+@dataclass(frozen=True, slots=True)
+class CommandHistory:
+    """A cluster's stream and what it folds to."""
+
+    events: Sequence[Recorded]
+    view: ClusterView
+
+    def of_command(self, command_id: str) -> bool:
+        """Whether anything was recorded for that command."""
+        return any(e.command_id == command_id for e in self.events)
+
+    def has(self, command: Command) -> bool:
+        """Whether it was done before. Raises CommandRefused where its id is that of something else."""
+        found = [e for e in self.events if e.command_id == command.command_id]
+        kinds = _RECORDED_AS.get(type(command))
+        if found and (found[-1].actor != command.actor or (kinds is not None and found[-1].type not in kinds)):
+            message = f"the id of this command is that of another one of {command.name}: {found[-1].type}, by "
+            message += f"{found[-1].actor}"
+            raise CommandRefused("command-id-taken", message, "Ask for it anew; from git, by another commit.")
+        return bool(found)
+
+    def needs_resume(self) -> bool:
+        """Whether something failed or stands still that a person's word sets going again."""
+        view = self.view
+        if view.held or view.paused or view.aborting or view.join_failures:
+            return True
+        if any(i.failures for i in view.intents.values()) or (view.drain and view.drain.failures):
+            return True
+        if view.rebalance is not None and view.rebalance.failures:
+            return True
+        # The fleet's brake counts failed joins and cures until a person resumes, also what a later attempt made good.
+        last = [e.type for e in self.events if e.type in _COUNTED or e.type == "cluster.resumed"]
+        return bool(last) and last[-1] in _COUNTED
+
+
+_COUNTED = frozenset({"instance.join_failed", "healing.requested", "election_cure.requested", "move_cure.requested"})
+
+_RECORDED_AS: dict[type[Command], frozenset[str]] = {
+    DeclareCluster: frozenset({"cluster.declared", "cluster.source_changed"}),
+    DeclareTopics: frozenset({"topics.declared"}),
+    DeleteCluster: frozenset({"cluster.deletion_requested"}),
+    DeleteTopic: frozenset({"topic.deletion_requested"}),
+    RebalanceCluster: frozenset({"rebalance.requested"}),
+}
+"""What commands record that are counted as done by somebody else: of a proposal, of a file in git."""

@@ -1,0 +1,100 @@
+"""What people may ask of a rebalance, and what is refused of it. Pure: the view and the last metadata in.
+
+What only has to wait (a roll in hand, a broker that is down) is not refused: the answer says what it waits for.
+"""
+
+from controlplane.cluster.commands import CancelRebalance, CommandRefused, RebalanceCluster
+from controlplane.cluster.external_brokers import is_shared
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.commands.deciders.nodes import Asked, asked_by
+from controlplane.commands.previews.moves import refuse_moved
+from controlplane.converger.moves.rebalanceasking import asked_by_person
+from controlplane.converger.questions.chosen_receivers import chosen_brokers
+from events import facts
+from planner.observed import KafkaSnapshot
+from planner.quantities import human_bytes
+from planner.rebalancing.imbalance import deviations
+
+
+def rebalance_asked(view: ClusterView, command: RebalanceCluster, kafka: KafkaSnapshot | None) -> Asked:
+    """Raises CommandRefused. One rebalance at a time."""
+    refuse_moved(view, kafka, command)
+    if view.rebalance is not None:
+        progress = rebalance_progress(view)
+        message = f"a rebalance of {view.name} is in hand: {progress} ({view.rebalance.reason})"
+        raise CommandRefused("rebalance-running", message, f"To end it: kedge rebalance {view.name} --cancel")
+    if is_shared(view):
+        message = f"others run a part of {view.name}: Kedge spreads nothing over brokers that are not its own"
+        raise CommandRefused("external", message, "To empty brokers of others, take them off spec.external.brokers.")
+    there = view.receivers()
+    if len(there) < 2:
+        kept = len([i for i in view.brokers() if i.key in view.evacuations])
+        names = ", ".join(str(i.service_id) for i in there) or "none"
+        message = f"{view.name} has no two brokers that may receive replicas: {names}, {kept} are kept empty"
+        raise CommandRefused("no-brokers", message, "Add brokers, or let evacuated ones receive again: kedge readmit")
+    dead = [i for i in view.brokers() if i.phase is Phase.JOINED and i.lost]
+    if dead and len(there) < 3:
+        message = f"{', '.join(i.key for i in dead)} is lost: its replicas are made anew first"
+        raise CommandRefused("broker-lost", message, f"Wait for that: kedge wait {view.name} --for=converged")
+    targets = chosen_brokers(view, command.targets, kafka)
+    fact = asked_by_person(
+        view,
+        asked_by(command, command.reason),
+        targets=targets,
+        per_day_bytes=command.per_day_bytes,
+        throttle_mib_per_s=command.throttle_mib_per_s,
+    )
+    waits = _waits_for(view, kafka)
+    after = f"; it begins after {waits}" if waits else ""
+    budget = f", at most {human_bytes(command.per_day_bytes)} a day" if command.per_day_bytes else ""
+    budget += f", at most {command.throttle_mib_per_s} MiB/s a broker" if command.throttle_mib_per_s else ""
+    how = f"be spread over {len(there)} brokers"
+    if targets:
+        how = f"move onto {', '.join(map(str, targets))} and no other broker"
+    return Asked(fact, f"replicas of {view.name} will {how}{budget}{_now(view, kafka)}{after}")
+
+
+def rebalance_cancelled(view: ClusterView, command: CancelRebalance) -> Asked:
+    """Raises CommandRefused where there is nothing to cancel."""
+    rebalance = view.rebalance
+    if rebalance is None:
+        raise CommandRefused("no-rebalance", f"no rebalance of {view.name} is in hand")
+    if rebalance.cancelled:
+        return Asked(None, f"the rebalance of {view.name} is cancelled already: {rebalance.cancelled}")
+    fact = facts.RebalanceCancelRequested(rebalance.id, asked_by(command, command.reason or "cancelled"))
+    return Asked(fact, f"the rebalance of {view.name} ends after the batch in hand: {rebalance_progress(view)}")
+
+
+def rebalance_progress(view: ClusterView) -> str:
+    """`batch 2 of 7, 1.2 GiB of 4.0 GiB begun`; what it does before that."""
+    rebalance = view.rebalance
+    if rebalance is None:
+        return ""
+    if not rebalance.plan_sha256:
+        return "no plan yet" if rebalance.round == 1 else f"planning round {rebalance.round}"
+    amounts = f"{human_bytes(rebalance.begun_bytes)} of {human_bytes(rebalance.bytes)} begun"
+    return f"batch {rebalance.batch + 1} of {rebalance.batches}, {amounts}"
+
+
+def _now(view: ClusterView, kafka: KafkaSnapshot | None) -> str:
+    if kafka is None:
+        return ""
+    found = deviations(kafka, [i.service_id for i in view.receivers()])
+    return f"; imbalance now: {', '.join(f'{name} {percent:.0f} %' for name, percent in found.items())}"
+
+
+def _waits_for(view: ClusterView, kafka: KafkaSnapshot | None) -> str:
+    """What goes first, in words; "" when it can begin at once."""
+    if view.held or view.aborting or view.paused:
+        return f"the cluster goes on: kedge resume {view.name}"
+    if view.recycling or view.converged != view.generation or view.intents or view.drain:
+        return "the roll in hand"
+    down = sorted({i.service_id for i in view.receivers()} - kafka.live_brokers()) if kafka is not None else []
+    if down:
+        return f"broker {down[0]} is back"
+    if view.is_evacuating():
+        return "the evacuation in hand"
+    if view.rolling_restart is not None or view.restarts:
+        return "the restart in hand"
+    return ""

@@ -1,0 +1,91 @@
+"""What declaring topics would do, in a line each, as `kedge plan` shows it, and the digest that pins it. Pure."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from controlplane.cluster.commands import CommandRefused, DeclareTopics
+from controlplane.cluster.view import ClusterView
+from controlplane.commands.deciders.topics import declaration_of
+from controlplane.commands.previews.plan import moved_parts, short_digest
+from events.spec.model import KafkaClusterDocument
+from events.spec.topic_model import KafkaTopicDocument
+from events.topic_facts import TopicDeclaration
+
+TOPIC_PARTS = ("the documents of its topics", "what is in force of these topics")
+"""What a digest of topics is made of, so that a refusal can say which one moved."""
+
+
+def topic_lines(
+    view: ClusterView, cluster: KafkaClusterDocument, documents: Sequence[KafkaTopicDocument]
+) -> tuple[str, ...]:
+    """`+ topic` for a new one, `~ topic: what changes`; nothing for one that stays as it is."""
+    lines = []
+    for document in documents:
+        wanted, known = declaration_of(document, cluster), view.topics.by_name.get(document.topic)
+        if known is None:
+            shape = f"{wanted.partitions} partitions, {wanted.replicas} replicas"
+            lines.append(f"+ topic {cluster.metadata.name}/{wanted.name}: {shape}")
+        elif changes := topic_changes(known.declared, wanted):
+            lines.append(f"~ topic {cluster.metadata.name}/{wanted.name}: {'; '.join(changes)}")
+    return tuple(lines)
+
+
+def topics_digest(view: ClusterView, cluster: KafkaClusterDocument, documents: Sequence[KafkaTopicDocument]) -> str:
+    """Pins what declaring them means, with the tier and the cluster's defaults, and what it goes on from.
+
+    `view` may be empty: `cluster` is declared in the same file then. What Kafka shows is no part of it: it moves by
+    itself, and what is declared does not.
+    """
+    wanted = [asdict(declaration_of(document, cluster)) for document in documents]
+    known = [view.topics.by_name.get(document.topic) for document in documents]
+    in_force = [t and [asdict(t.declared), t.source, t.owned, t.undeclared, t.tombstone] for t in known]
+    return "-".join(short_digest(json.dumps(part, sort_keys=True, default=dict)) for part in (wanted, in_force))
+
+
+def refuse_moved_topics(view: ClusterView, command: DeclareTopics) -> None:
+    """Raises CommandRefused where they are to be declared only as they were shown, and that has moved."""
+    if command.plan_digest is None or view.document is None:
+        return
+    now = topics_digest(view, view.document, [one.document for one in command.topics])
+    moved = moved_parts(command.plan_digest, now, TOPIC_PARTS)
+    if moved:
+        changed = f"{' and '.join(moved)} changed since it was made"
+        message = f"the plan of topics of {command.name} is not what it was: {changed}"
+        raise CommandRefused("plan-moved", message, "Plan again, and look at what it says now.")
+
+
+def topic_changes(before: TopicDeclaration, after: TopicDeclaration) -> list[str]:
+    """What differs, field by field: `partitions 3 -> 6`."""
+    told = [
+        f"{words} {old} -> {new}"
+        for words, old, new in (
+            ("partitions", before.partitions, after.partitions),
+            ("replicas", before.replicas, after.replicas),
+            ("tier", before.tier, after.tier),
+            ("owner", before.owner or "-", after.owner or "-"),
+            ("deletionPolicy", before.deletion_policy, after.deletion_policy),
+            ("onLoss", before.on_loss, after.on_loss),
+            ("rate.min", _rate(before.rate_min), _rate(after.rate_min)),
+            ("rate.max", _rate(before.rate_max), _rate(after.rate_max)),
+            ("rate.learn", str(before.rate_learn).lower(), str(after.rate_learn).lower()),
+        )
+        if old != new
+    ]
+    if dict(before.labels) != dict(after.labels):
+        told.append(f"labels {_pairs(before.labels)} -> {_pairs(after.labels)}")
+    old_config, new_config = before.config or {}, after.config or {}
+    told += [
+        f"{key} {old_config.get(key, 'unset')} -> {new_config.get(key, 'unset')}"
+        for key in sorted({*old_config, *new_config})
+        if old_config.get(key) != new_config.get(key)
+    ]
+    return told
+
+
+def _rate(per_s: int | None) -> str:
+    return "-" if per_s is None else f"{per_s}/s"
+
+
+def _pairs(labels: Mapping[str, str]) -> str:
+    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or "-"

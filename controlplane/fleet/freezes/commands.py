@@ -1,0 +1,196 @@
+"""What people ask of freezes: declare one, end one before its time, look which there are."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from controlplane.cluster.commands import ClusterNotFound, CommandRefused
+from controlplane.cluster.view import ClusterView
+from controlplane.fleet.freezes.fold import LONGEST, Declared, FreezeBook, person
+from controlplane.fleet.freezes.state import FreezeKeeper
+from controlplane.fleet.stream_command import recorded_once
+from controlplane.runtime.quantities import moment_to_minute
+from controlplane.storage.streams import FREEZES
+from events import facts
+from events.clock import Clock
+from events.envelope import Origin
+from events.ids import derived_id
+from events.store import EventStore
+from planner.rollout.windows import Freeze
+
+MOST = 100
+"""Freezes in force at a time: each is held against every cluster at every tick."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A freeze as somebody asks for it. `everything` says that the whole fleet is meant; else something is named."""
+
+    until: datetime
+    reason: str
+    clusters: tuple[str, ...] = ()
+    teams: tuple[str, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
+    everything: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of it: the freeze's id, and a sentence."""
+
+    id: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class FreezesStanding:
+    """All freezes: those of the settings, and those people declared, the newest first."""
+
+    of_settings: tuple[Freeze, ...] = ()
+    declared: tuple[Declared, ...] = ()
+
+
+class Freezes(Protocol):
+    """What people ask of freezes; `FreezeDesk` is one."""
+
+    def standing(self) -> FreezesStanding: ...
+
+    def declare(self, wanted: Wanted, *, actor: str, command_id: str) -> Answer: ...
+
+    def thaw(self, name: str, *, reason: str, actor: str, command_id: str) -> Answer: ...
+
+
+class NoFreezes:
+    """Of a server that keeps none."""
+
+    def standing(self) -> FreezesStanding:
+        """See Freezes."""
+        return FreezesStanding()
+
+    def declare(self, wanted: Wanted, *, actor: str, command_id: str) -> Answer:
+        """See Freezes. Raises CommandRefused."""
+        raise CommandRefused("no-freezes", "this server keeps no freezes")
+
+    def thaw(self, name: str, *, reason: str, actor: str, command_id: str) -> Answer:
+        """See Freezes. Raises CommandRefused."""
+        raise not_found(name)
+
+
+@dataclass(frozen=True, slots=True)
+class FreezeDesk:
+    """Safe to call from many threads and from several servers. `catch_up` folds what was recorded, by whomever."""
+
+    store: EventStore
+    keeper: FreezeKeeper
+    views: Callable[[], Sequence[ClusterView]]
+    catch_up: Callable[[], None]
+    clock: Clock
+
+    def standing(self) -> FreezesStanding:
+        """As of now."""
+        self.catch_up()
+        declared = tuple(self.keeper.book().by_id.values())
+        return FreezesStanding(self.keeper.of_settings, tuple(reversed(declared)))
+
+    def declare(self, wanted: Wanted, *, actor: str, command_id: str) -> Answer:
+        """Nothing voluntary begins on what is named from now on. Idempotent by `command_id`.
+
+        Raises `CommandRefused` without a sensible end or a name, `ClusterNotFound` for a cluster that is not there.
+        """
+
+        def decide(book: FreezeBook) -> tuple[object | None, Answer]:
+            now = self.clock()
+            _refuse_senseless(wanted, now)
+            known = {v.name for v in self.views() if v.document is not None and not v.deleted}
+            for cluster in wanted.clusters:
+                if cluster not in known:
+                    raise ClusterNotFound(cluster)
+            if len(book.holding(now)) >= MOST:
+                raise CommandRefused(
+                    "freezes-too-many",
+                    f"{MOST} freezes are in force already, and there are never more",
+                    "Thaw those that are not needed: kedge freezes",
+                )
+            name = f"freeze-{book.version + 1}"
+            fact = facts.FreezeDeclared(
+                name, wanted.until, wanted.reason, wanted.clusters, wanted.teams, dict(wanted.labels)
+            )
+            whom = named_in_words(wanted.clusters, wanted.teams, dict(wanted.labels))
+            words = (
+                f"{name}: {whom} frozen until {moment_to_minute(wanted.until)}; what has begun is ended, repairs go on"
+            )
+            return fact, Answer(name, words)
+
+        return self._record(decide, actor, command_id)
+
+    def thaw(self, name: str, *, reason: str, actor: str, command_id: str) -> Answer:
+        """Ends that freeze now. Idempotent. Raises `CommandRefused` where there is none of that id."""
+
+        def decide(book: FreezeBook) -> tuple[object | None, Answer]:
+            known = book.by_id.get(name)
+            if known is None:
+                raise not_found(name)
+            if known.thaw is not None:
+                return None, Answer(name, f"{name} was thawed already by {person(known.thaw.by)}: {known.thaw.reason}")
+            if not known.holds(self.clock()):
+                return None, Answer(name, f"{name} has ended by itself at {moment_to_minute(known.ends)}")
+            words = f"{name} is thawed; what it held goes on, where no other freeze holds it (kedge freezes)"
+            return facts.FreezeThawed(name, reason), Answer(name, words)
+
+        return self._record(decide, actor, command_id)
+
+    def _record(
+        self, decide: Callable[[FreezeBook], tuple[object | None, Answer]], actor: str, command_id: str
+    ) -> Answer:
+        return recorded_once(
+            self.store,
+            FREEZES,
+            look=self._look,
+            decide=decide,
+            event_id=derived_id("freeze-command", command_id),
+            origin=Origin(actor, command_id=command_id),
+            known=lambda done: Answer(str(done.data["id"]), f"{done.data['id']}: asked for already"),
+            recorded=lambda _: self.catch_up(),
+        )
+
+    def _look(self) -> FreezeBook:
+        self.catch_up()
+        return self.keeper.book()
+
+
+def named_in_words(clusters: Sequence[str], teams: Sequence[str], labels: Mapping[str, str]) -> str:
+    """Whom a freeze names: `orders, payments and clusters of the team billing are`, `the whole fleet is`."""
+    parts = [", ".join(clusters)] if clusters else []
+    if teams:
+        parts.append(f"clusters of the team {' or '.join(teams)}")
+    if labels:
+        parts.append(f"clusters with {', '.join(f'{k}={v}' for k, v in sorted(labels.items()))}")
+    if not parts:
+        return "the whole fleet is"
+    alone = len(clusters) == 1 and len(parts) == 1
+    return f"{' and '.join(parts)} {'is' if alone else 'are'}"
+
+
+def not_found(name: str) -> CommandRefused:
+    """There is no such freeze, or the caller may not know of it."""
+    message = f"there is no freeze {name!r} that people declared"
+    return CommandRefused("freeze-not-found", message, "`kedge freezes` lists them; those of the settings have no id.")
+
+
+def _refuse_senseless(wanted: Wanted, now: datetime) -> None:
+    named = bool(wanted.clusters or wanted.teams or wanted.labels)
+    if named == wanted.everything:
+        message = "it names clusters and everything" if named else "it names no cluster, team or label"
+        raise CommandRefused("freeze-names-nothing", f"nothing was frozen: {message}", "Name what is meant, or all.")
+    if wanted.until <= now:
+        raise CommandRefused(
+            "freeze-over", f"nothing was frozen: {moment_to_minute(wanted.until)} has passed", "Give a later end."
+        )
+    if wanted.until > now + LONGEST:
+        raise CommandRefused(
+            "freeze-too-long",
+            f"nothing was frozen: {moment_to_minute(wanted.until)} is more than {LONGEST.days} days away, and a "
+            "freeze that nobody remembers keeps fixes out",
+            "Give an earlier end and declare another one then; a freeze planned long before is for the settings.",
+        )

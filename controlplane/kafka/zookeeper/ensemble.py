@@ -1,0 +1,111 @@
+"""The ensemble of one cluster: a port, and the implementation by kazoo and four-letter words."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from typing import Protocol
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import BadVersionError
+
+from controlplane.kafka.zookeeper.errors import StaleConfig, ZooKeeperRefused, ZooKeeperUnavailable
+from controlplane.kafka.zookeeper.four_letter_words import health_of
+from controlplane.kafka.zookeeper.members import EnsembleConfig, EnsembleSeen, Member, MemberHealth, parse_config
+from controlplane.kafka.zookeeper.sessions import CONNECT_S, session
+
+_CONFIG = "/zookeeper/config"
+_ANSWER_S = 2.0
+
+
+class Ensemble(Protocol):
+    """One ensemble. Calls end within 10 s and raise ZooKeeperUnavailable (later) or ZooKeeperRefused (never so)."""
+
+    def look(self, newcomers: Sequence[Member] = ()) -> EnsembleSeen:
+        """Who belongs to it, and how each of them, of the known servers and of `newcomers` stands. Never raises: an
+        ensemble that serves nobody is a sight too (`config` is None)."""
+        ...
+
+    def join(self, member: Member, *, from_version: int) -> EnsembleConfig:
+        """Let a server that has caught up take part; the configuration after that. Raises StaleConfig when the
+        ensemble is not at `from_version` any more."""
+        ...
+
+    def leave(self, server: int, *, from_version: int) -> EnsembleConfig:
+        """Take a server out; the configuration after that. Raises StaleConfig as `join` does."""
+        ...
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class KazooEnsemble:
+    """By a session per call, opened at any of the known servers."""
+
+    def __init__(
+        self,
+        cluster: str,
+        known: Callable[[], Sequence[Member]],
+        *,
+        password: str,
+        now: Callable[[], datetime] = utc_now,
+        connect_s: float = CONNECT_S,
+    ) -> None:
+        """`known` are the servers Kedge has started, read at every call: where to connect, and whom to ask."""
+        self._cluster = cluster
+        self._known = known
+        self._password = password
+        self._now = now
+        self._connect_s = connect_s
+
+    def look(self, newcomers: Sequence[Member] = ()) -> EnsembleSeen:
+        at = self._now()
+        try:
+            config = self._read()
+        except (ZooKeeperUnavailable, ZooKeeperRefused):
+            config = None
+        asked = {m.id: m for m in (*self._known(), *newcomers, *(config.members if config else ()))}
+        return EnsembleSeen(at, config, self._ask(list(asked.values())))
+
+    def join(self, member: Member, *, from_version: int) -> EnsembleConfig:
+        what = f"letting server {member.id} ({member.endpoint}) take part"
+        return self._reconfigure(what, from_version, joining=member.line)
+
+    def leave(self, server: int, *, from_version: int) -> EnsembleConfig:
+        return self._reconfigure(f"taking server {server} out", from_version, leaving=str(server))
+
+    def _read(self) -> EnsembleConfig:
+        """As the leader has it: a follower may be behind, so it is told to catch up first (`sync`)."""
+        what = "reading the ensemble's configuration"
+        with self._session(what) as client:
+            client.sync(_CONFIG)
+            text, _ = client.get(_CONFIG)
+            return self._parsed(text, what)
+
+    def _reconfigure(
+        self, what: str, from_version: int, *, joining: str | None = None, leaving: str | None = None
+    ) -> EnsembleConfig:
+        """Incremental, on the version it was decided on: ZooKeeper refuses it if that is not the last one."""
+        with self._session(what) as client:
+            try:
+                text, _ = client.reconfig(joining=joining, leaving=leaving, new_members=None, from_config=from_version)
+            except BadVersionError as error:
+                raise StaleConfig(what=what, where=self._cluster, from_version=from_version) from error
+            return self._parsed(text, what)
+
+    def _session(self, what: str) -> AbstractContextManager[KazooClient]:
+        endpoints = [m.endpoint for m in self._known()]
+        return session(endpoints, self._password, what=what, where=self._cluster, connect_s=self._connect_s)
+
+    def _parsed(self, text: bytes, what: str) -> EnsembleConfig:
+        try:
+            return parse_config(text.decode("utf-8"))
+        except ValueError as error:
+            raise ZooKeeperRefused(what=what, where=self._cluster, why=str(error)) from error
+
+    def _ask(self, members: Sequence[Member]) -> dict[int, MemberHealth]:
+        if not members:
+            return {}
+        with ThreadPoolExecutor(max_workers=len(members)) as pool:
+            return {h.id: h for h in pool.map(lambda m: health_of(m, timeout_s=_ANSWER_S), members)}

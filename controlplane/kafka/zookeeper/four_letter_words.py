@@ -1,0 +1,37 @@
+"""ZooKeeper's four-letter words over a socket: how a server stands, also one that serves nobody."""
+
+import socket
+from collections.abc import Mapping
+
+from controlplane.kafka.zookeeper.members import Member, MemberHealth
+
+_MOST_BYTES = 1 << 16
+
+
+def health_of(member: Member, *, timeout_s: float) -> MemberHealth:
+    """By `srvr`. Never raises: silence is an answer too, told in `problem`."""
+    try:
+        answer = _ask(member, b"srvr", timeout_s)
+    except OSError as error:
+        return MemberHealth(member.id, problem=f"{member.endpoint} does not answer: {error}")
+    told = dict(line.split(": ", 1) for line in answer.splitlines() if ": " in line)
+    return _health(member, told) or MemberHealth(
+        member.id, problem=f'{member.endpoint} says "{answer.strip() or "nothing"}"'
+    )
+
+
+def _health(member: Member, told: Mapping[str, str]) -> MemberHealth | None:
+    """None where it is not what a server says."""
+    try:
+        return MemberHealth(member.id, mode=told["Mode"], zxid=int(told.get("Zxid", "0"), 16))
+    except (KeyError, ValueError):
+        return None
+
+
+def _ask(member: Member, word: bytes, timeout_s: float) -> str:
+    parts: list[bytes] = []
+    with socket.create_connection((member.address, member.port), timeout=timeout_s) as talk:
+        talk.sendall(word)
+        while (part := talk.recv(4096)) and sum(map(len, parts)) < _MOST_BYTES:
+            parts.append(part)
+    return b"".join(parts).decode("utf-8", errors="replace")

@@ -1,0 +1,121 @@
+"""The anomalies of a cluster: what was found, why it stands as it does, and what became of it."""
+
+import uuid
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Form, Query, Request
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from controlplane.api.access.caller import Caller
+from controlplane.api.anomalyseries import measured
+from controlplane.api.asked import asked_id
+from controlplane.api.auth import Actor
+from controlplane.api.presenters.anomalies import IN_WORDS, OPEN, TONES, anomaly_out, chosen_anomalies, healing_out
+from controlplane.api.routes.anomalies import anomaly_of, book_of
+from controlplane.api.routes.clusters import carry_out, living
+from controlplane.api.schemas.anomalies import AnomalyOut
+from controlplane.api.services import Services
+from controlplane.cluster.commands import SwitchHealing
+from controlplane.portal.charts import series_chart
+from controlplane.portal.cluster import head_of
+from controlplane.portal.frame import CsrfChecked, onwards, page
+from controlplane.portal.sheet import csv_answer
+from planner.anomalies.kinds import WORDS, Kind, State
+
+router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
+
+MOST_ROWS = 500
+
+Text = Annotated[str, Query(max_length=250)]
+
+
+class HealingForm(BaseModel):
+    """Which kind, "" for all, is switched how, and for how many hours, "" for good. `key` makes a retry safe."""
+
+    kind: str = Field(default="", max_length=40)
+    to: Literal["on", "off"]
+    hours: str = Field(default="", pattern="^([1-9][0-9]{0,3})?$")
+    reason: str = Field(default="", max_length=200)
+    key: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern="^[0-9a-f]{32}$")
+
+
+@router.get("/anomalies")
+def anomalies(
+    request: Request, name: str, services: Services, rights: Caller, q: Text = "", kind: Text = "", state: Text = ""
+) -> Response:
+    """The table, open ones first; what is unknown in a filter lets everything through."""
+    view = living(services, name)
+    book = book_of(services, view)
+    kinds, states = [k.value for k in Kind], [OPEN, *(s.value for s in State)]
+    kind, state = kind if kind in kinds else "", state if state in states else ""
+    found = chosen_anomalies(book, text=q, kind=kind, state=state)
+    return page(
+        request,
+        "anomalies.html",
+        key=uuid.uuid4().hex,
+        head=head_of(request, services, rights, view),
+        tab="anomalies",
+        rows=found[:MOST_ROWS],
+        found=len(found),
+        open=len(book.open_),
+        ever=book.found,
+        healing=healing_out(view, services.clock()),
+        tones=TONES,
+        in_words=IN_WORDS,
+        words=WORDS,
+        kinds=kinds,
+        states=states,
+        q=q,
+        kind=kind,
+        state=state,
+    )
+
+
+@router.get("/anomalies/{anomaly}")
+def anomaly_page(request: Request, name: str, anomaly: str, services: Services, rights: Caller) -> Response:
+    """One of them, with what was measured about it."""
+    view = living(services, name)
+    found = anomaly_of(services, view, anomaly)
+    told = measured(services, view, found)
+    return page(
+        request,
+        "anomaly.html",
+        head=head_of(request, services, rights, view),
+        tab="anomalies",
+        anomaly=anomaly_out(view.name, found),
+        charts=[series_chart(s, found.found_at) for s in told.series],
+        why=told.why,
+        tones=TONES,
+        in_words=IN_WORDS,
+        words=WORDS,
+    )
+
+
+@router.get("/anomalies.csv")
+def anomalies_csv(name: str, services: Services, q: Text = "", kind: Text = "", state: Text = "") -> Response:
+    """All rows that match as comma-separated values."""
+    view = living(services, name)
+    found = chosen_anomalies(book_of(services, view), text=q, kind=kind, state=state)
+    rows = [anomaly_out(view.name, a) for a in found]
+    return csv_answer(f"{view.name}-anomalies.csv", list(AnomalyOut.model_fields), rows)
+
+
+@router.post("/healing")
+def switch_healing(
+    request: Request, name: str, services: Services, rights: Caller, actor: Actor, form: Annotated[HealingForm, Form()]
+) -> Response:
+    """Have anomalies of a kind healed, or not."""
+    until = services.clock() + timedelta(hours=int(form.hours)) if form.hours else None
+    command = SwitchHealing(
+        name=name,
+        actor=actor,
+        command_id=asked_id(rights, form.key),
+        reason=form.reason,
+        kind=form.kind,
+        on=form.to == "on",
+        until=until,
+    )
+    carry_out(services, command)
+    return onwards(request, f"/clusters/{name}/anomalies")

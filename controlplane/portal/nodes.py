@@ -1,0 +1,156 @@
+"""What a person asks for of single nodes: first told what would come of it, then recorded when they say yes."""
+
+import uuid
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from controlplane.api.access.bindings import traits_of
+from controlplane.api.access.caller import Caller
+from controlplane.api.access.roles import Verb
+from controlplane.api.asked import asked_id
+from controlplane.api.auth import actor_of
+from controlplane.api.problems import ApiError
+from controlplane.api.routes.clusters import carry_out, living
+from controlplane.api.services import PortalServices, Services
+from controlplane.cluster.commands import Command, EvacuateBrokers, ReadmitBrokers, ReplaceNode, RestartServices
+from controlplane.cluster.view import ClusterView
+from controlplane.commands.deciders.nodes import (
+    Asked,
+    evacuation_asked,
+    readmission_asked,
+    replacement_asked,
+    restart_asked,
+)
+from controlplane.portal.frame import CsrfChecked, page
+from planner.observed import KafkaSnapshot
+
+router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
+
+
+class NodeForm(BaseModel):
+    """The fields of these forms; each verb reads its own. `key` is the command's id: sent twice it is recorded once.
+
+    Without `sure` nothing is recorded.
+    """
+
+    reason: str = Field(default="", max_length=200)
+    brokers: str = Field(default="", max_length=2000)
+    pool: str = Field(default="", max_length=100)
+    node: str = Field(default="", max_length=100)
+    new_disk: bool = False
+    sure: bool = False
+    key: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern="^[0-9a-f]{32}$")
+
+
+Fields = Annotated[NodeForm, Form()]
+
+
+@router.post("/restart")
+def restart(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
+    """Start services anew where they are, one at a time."""
+    command = RestartServices(
+        name=name,
+        actor=actor_of(rights),
+        command_id=asked_id(rights, form.key),
+        reason=form.reason,
+        brokers=_brokers(form.brokers),
+        pool=form.pool,
+    )
+    return _ask(request, services, rights, form, command, "Restart, one at a time")
+
+
+@router.post("/replace")
+def replace(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
+    """Give one node its next VM."""
+    command = ReplaceNode(
+        name=name,
+        actor=actor_of(rights),
+        command_id=asked_id(rights, form.key),
+        reason=form.reason,
+        node=form.node,
+        new_disk=form.new_disk,
+    )
+    return _ask(request, services, rights, form, command, "Replace a node")
+
+
+@router.post("/evacuate")
+def evacuate(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
+    """Empty brokers and keep them empty."""
+    command = EvacuateBrokers(
+        name=name,
+        actor=actor_of(rights),
+        command_id=asked_id(rights, form.key),
+        reason=form.reason,
+        brokers=_some(_brokers(form.brokers)),
+    )
+    return _ask(request, services, rights, form, command, "Evacuate brokers")
+
+
+@router.post("/readmit")
+def readmit(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
+    """Let brokers receive replicas again."""
+    command = ReadmitBrokers(
+        name=name,
+        actor=actor_of(rights),
+        command_id=asked_id(rights, form.key),
+        reason=form.reason,
+        brokers=_some(_brokers(form.brokers)),
+    )
+    return _ask(request, services, rights, form, command, "Readmit brokers")
+
+
+def would_come_of(view: ClusterView, command: Command, kafka: KafkaSnapshot | None) -> Asked:
+    """What the handler would answer now, by the very functions it asks. Records nothing. Raises CommandRefused."""
+    match command:
+        case RestartServices():
+            return restart_asked(view, command)
+        case ReplaceNode():
+            return replacement_asked(view, command, kafka)
+        case EvacuateBrokers():
+            return evacuation_asked(view, command, kafka)
+        case ReadmitBrokers():
+            return readmission_asked(view, command)
+    raise TypeError(f"{type(command).__name__} is not asked for of nodes")
+
+
+def _ask(
+    request: Request, services: PortalServices, rights: Caller, form: NodeForm, command: Command, title: str
+) -> Response:
+    """Rights are judged before anything is told; the handler judges them again before it records."""
+    view = living(services, command.name)
+    rights.require(Verb.STEER, traits_of(view.document), command.name)
+    if form.sure:
+        outcome = carry_out(services, command)
+        sentence, would_change, is_done = outcome.sentence, outcome.changed, True
+    else:
+        asked = would_come_of(view, command, services.fleet.last_snapshot(view.uid))
+        sentence, would_change, is_done = asked.sentence, asked.fact is not None, False
+    return page(
+        request,
+        "asked.html",
+        cluster=view.name,
+        title=title,
+        sentence=sentence,
+        changes=would_change,
+        is_done=is_done,
+        form=form,
+    )
+
+
+def _brokers(text: str) -> tuple[int, ...]:
+    """`1000, 1001 1002` as ids. Raises ApiError."""
+    words = text.replace(",", " ").split()
+    wrong = next((word for word in words if not (word.isascii() and word.isdigit() and len(word) <= 10)), None)
+    if wrong is not None:
+        raise ApiError(422, "broker-id", f"{wrong} is no broker id", next_step="Write ids, with commas between them.")
+    return tuple(int(word) for word in words)
+
+
+def _some(brokers: tuple[int, ...]) -> tuple[int, ...]:
+    """Raises ApiError for none: nobody means all of them here."""
+    if not brokers:
+        raise ApiError(422, "no-broker", "no broker was named", next_step="Go back and write the id of one or more.")
+    return brokers

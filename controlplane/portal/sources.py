@@ -1,0 +1,22 @@
+"""The git sources, as their last poll left them."""
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from controlplane.api.presenters.sources import source_out
+from controlplane.api.services import Services
+from controlplane.portal.frame import page
+
+router = APIRouter(tags=["pages"], include_in_schema=False)
+
+TONES = {"Synced": "good", "OutOfSync": "warn", "Refused": "bad", "Unknown": "mute"}
+
+
+@router.get("/sources")
+def sources(request: Request, services: Services) -> Response:
+    """All the caller may see, by name."""
+    desk = services.sources
+    found = desk.standings(leads=services.leadership.may_act) if desk is not None else []
+    forges = desk.forges if desk is not None else {}
+    told = [source_out(s, forges.get(s.binding.name)) for s in found]
+    return page(request, "sources.html", sources=told, tones=TONES)

@@ -1,0 +1,102 @@
+"""Builds what looks for anomalies and what tells of them, from the settings. Nothing is started."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy import Engine
+
+from controlplane.background.anomalies.keeper import AnomalyKeeper, Handles
+from controlplane.background.anomalies.ratelearning import RateLearning
+from controlplane.background.anomalies.rates import RateWatch
+from controlplane.background.anomalies.windows import LakeWindows, NoWindows, Windows
+from controlplane.background.notifications.desk import NotifierDesk
+from controlplane.background.notifications.notifier import Notifier, notifier_of
+from controlplane.background.notifications.outbox import SqlOutbox
+from controlplane.background.notifications.post import NoticeSender, NoticeSpreader
+from controlplane.cluster.view import ClusterView
+from controlplane.fleet.ports import SeenFleet
+from controlplane.kafka.gateway import KafkaGateway
+from controlplane.runtime.polling import Leadership, Polled, Poller
+from controlplane.server.settings import Settings
+from controlplane.storage.latest_values import LatestStore
+from events.clock import Clock
+from events.store import EventStore
+
+ANOMALIES = "anomalies"
+NOTICES = "notices"
+RATES = "rates of topics"
+RATES_EVERY_S = 60.0
+SPREAD_EVERY_S = 2.0
+SEND_EVERY_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class AnomalyRoom:
+    """The looks, the spreader and one sender a notifier, and the desk beside them."""
+
+    poller: Poller
+    desk: NotifierDesk
+    notifiers: dict[str, Notifier]
+    windows: Windows
+
+    def close(self) -> None:
+        """No look begins after this; what waits is in the outbox."""
+        self.poller.stop()
+        for notifier in self.notifiers.values():
+            notifier.close()
+
+
+def anomalies_of(
+    settings: Settings,
+    *,
+    engine: Engine,
+    fleet: SeenFleet,
+    store: EventStore,
+    latest: LatestStore,
+    commands: Handles,
+    leadership: Leadership,
+    epoch: Callable[[], int],
+    clock: Clock,
+    kafka: Callable[[ClusterView], KafkaGateway],
+) -> AnomalyRoom:
+    """The room of anomalies."""
+    outbox = SqlOutbox(engine)
+    notifiers = {binding.name: notifier_of(binding, clock, settings.egress) for binding in settings.notifiers}
+    rung: list[Poller] = []
+
+    def ring(name: str) -> None:
+        for poller in rung:
+            poller.ring(name)
+
+    lake = settings.metrics_lake
+    windows: Windows = LakeWindows(lake, settings.slow_window_s) if lake else NoWindows()
+    rates = RateWatch(fleet, kafka, clock, RateLearning(latest))
+    keeper = AnomalyKeeper(
+        fleet,
+        store,
+        latest,
+        windows,
+        commands,
+        clock,
+        epoch=epoch,
+        wake=lambda: ring(NOTICES),
+        rates=rates,
+    )
+    polled: dict[str, Polled] = {ANOMALIES: keeper, RATES: rates}
+    every_s = {ANOMALIES: settings.anomalies_poll_s, RATES: RATES_EVERY_S}
+    if settings.notifiers:
+        rings = {name: partial(ring, _sender(name)) for name in notifiers}
+        polled[NOTICES] = NoticeSpreader(settings.notifiers, store, outbox, rings)
+        every_s[NOTICES] = SPREAD_EVERY_S
+    for name, notifier in notifiers.items():
+        polled[_sender(name)] = NoticeSender(name, notifier, outbox, clock)
+        every_s[_sender(name)] = SEND_EVERY_S
+    poller = Poller(polled, every_s, leadership=leadership, stop=threading.Event())
+    rung.append(poller)
+    return AnomalyRoom(poller, NotifierDesk(settings.notifiers, notifiers, outbox, clock), notifiers, windows)
+
+
+def _sender(name: str) -> str:
+    return f"notifier {name}"

@@ -1,0 +1,108 @@
+"""What looks after a fleet beside the ticks, each by a timer of its own: names, groups, topics, anomalies, agents,
+game days, the topic of the audit."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from controlplane.api.audit.relay import AuditRoom, audit_room_of, watch_of
+from controlplane.api.audit.turn import turn_of
+from controlplane.background.game_days.referee import House
+from controlplane.commands.chaos_injection import bring_about
+from controlplane.runtime.polling import Poller
+from controlplane.server.assembly.agent_upgrades import AgentsRoom, agents_of
+from controlplane.server.assembly.anomalies import AnomalyRoom, anomalies_of
+from controlplane.server.assembly.commands import Asking
+from controlplane.server.assembly.consumer_groups import GroupsRoom, groups_of
+from controlplane.server.assembly.core import Ground
+from controlplane.server.assembly.dns import names_of
+from controlplane.server.assembly.game_days import GamesRoom, games_of, may_harm_still
+from controlplane.server.assembly.loop import Loop
+from controlplane.server.assembly.topics import TopicRoom, topics_of
+from events.clock import utc_now
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """None of them has begun to look."""
+
+    names: Poller
+    groups: GroupsRoom
+    topics: TopicRoom
+    anomalies: AnomalyRoom
+    agents: AgentsRoom
+    games: GamesRoom
+    audit: AuditRoom
+
+
+def rooms_of(ground: Ground, loop: Loop, asking: Asking) -> Rooms:
+    """Raises SettingsRefused for a DNS zone or a notifier that cannot be used."""
+    settings, latest, candidate, fleet = ground.settings, ground.latest, ground.candidate, loop.converger
+    groups = groups_of(settings, fleet=fleet, latest=latest, leadership=candidate, clock=utc_now)
+    return Rooms(
+        names=names_of(
+            settings,
+            fleet=fleet,
+            latest=latest,
+            installation_id=ground.installation.id,
+            leadership=candidate,
+            clock=utc_now,
+        ),
+        groups=groups,
+        topics=topics_of(
+            ground.engine, fleet=fleet, latest=latest, leadership=candidate, epoch=candidate.held_epoch, clock=utc_now
+        ),
+        anomalies=_anomalies(ground, loop, asking, groups),
+        agents=_agents(ground, loop),
+        games=_games(ground, loop, asking),
+        audit=audit_room_of(
+            settings.audit_topic,
+            asking.audit,
+            candidate,
+            turn=turn_of(ground.engine),
+            watch=watch_of(settings.audit_topic, asking.audit, ground.engine, utc_now),
+            clock=utc_now,
+        ),
+    )
+
+
+def _anomalies(ground: Ground, loop: Loop, asking: Asking, groups: GroupsRoom) -> AnomalyRoom:
+    return anomalies_of(
+        ground.settings,
+        engine=ground.engine,
+        fleet=loop.converger,
+        store=ground.store,
+        latest=ground.latest,
+        commands=asking.commands,
+        leadership=ground.candidate,
+        epoch=ground.candidate.epoch,
+        clock=utc_now,
+        kafka=groups.gateways.of,
+    )
+
+
+def _agents(ground: Ground, loop: Loop) -> AgentsRoom:
+    return agents_of(
+        ground.settings,
+        store=ground.store,
+        latest=ground.latest,
+        fleet=loop.converger,
+        freezes=loop.freezes,
+        server_key=ground.installation.server_key,
+        leadership=ground.candidate,
+        epoch=ground.candidate.held_epoch,
+        clock=utc_now,
+    )
+
+
+def _games(ground: Ground, loop: Loop, asking: Asking) -> GamesRoom:
+    house = House(
+        fleet=loop.converger,
+        commands=asking.commands,
+        latest=ground.latest,
+        harm=partial(bring_about, loop.hands.clouds),
+        epoch=ground.candidate.held_epoch,
+        may_still=partial(may_harm_still, asking.people, utc_now),
+        wake=loop.hands.bell.ring,
+        clock=utc_now,
+    )
+    return games_of(house, ground.candidate)

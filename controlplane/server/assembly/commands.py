@@ -1,0 +1,67 @@
+"""Through what people and repositories ask: commands under policies, with the audit, and who people are."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from controlplane.api.access.people import People
+from controlplane.api.approvals import approves_still
+from controlplane.api.audit.commands import AuditedCommands
+from controlplane.api.audit.store import SqlAuditStore
+from controlplane.cluster.observed.agent_reports import reports_of
+from controlplane.commands.handler import CommandHandler
+from controlplane.commands.policies.gate import PolicyGate
+from controlplane.commands.policies.shelf import PolicyShelf
+from controlplane.converger.windows import frozen_words
+from controlplane.fleet.proposals.from_git import GitProposals
+from controlplane.fleet.proposals.stream import ProposalBook
+from controlplane.server.assembly.access import people_of
+from controlplane.server.assembly.core import Ground
+from controlplane.server.assembly.gitsync import Sources, sources_of
+from controlplane.server.assembly.loop import Loop
+from controlplane.server.clouds import unbootable_in
+from events.clock import utc_now
+from providers.pricebook import read_price_book
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What is asked goes through `gate` and `commands`, whoever asks."""
+
+    gate: PolicyGate
+    commands: CommandHandler
+    audit: SqlAuditStore
+    people: People
+    sources: Sources
+
+
+def asking_of(ground: Ground, loop: Loop) -> Asking:
+    """Nothing is polled yet. A policy that cannot be read is told in the log now, not at the first change."""
+    settings, converger = ground.settings, loop.converger
+    gate = PolicyGate(PolicyShelf(settings.home / "policies", partial(read_price_book, settings.home)), converger)
+    gate.policies.current()
+    commands = CommandHandler(
+        ground.store,
+        last_snapshot=converger.last_snapshot,
+        clients_must_avoid=settings.networks.pool,
+        gate=gate,
+        unbootable=partial(unbootable_in, loop.hands.clouds),
+        cost_tags=settings.cost_tags,
+        reports=partial(reports_of, ground.latest),
+        frozen=lambda view: frozen_words(view, loop.freezes.left(utc_now()), utc_now()),
+    )
+    audit, people = SqlAuditStore(ground.engine), people_of(settings, ground.engine)
+    return Asking(gate, commands, audit, people, _sources(ground, loop, commands, audit, people))
+
+
+def _sources(ground: Ground, loop: Loop, commands: CommandHandler, audit: SqlAuditStore, people: People) -> Sources:
+    still = partial(approves_still, people, commands.current, utc_now)
+    return sources_of(
+        ground.settings,
+        store=ground.store,
+        commands=AuditedCommands(commands, audit, ground.store.head, utc_now),
+        fleet=loop.converger,
+        leadership=ground.candidate,
+        wake=loop.hands.bell.ring,
+        clock=utc_now,
+        proposals=GitProposals(ProposalBook(ground.store, utc_now), still, utc_now),
+    )

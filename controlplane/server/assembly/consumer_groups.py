@@ -1,0 +1,46 @@
+"""Builds what looks at groups from the settings."""
+
+import threading
+from dataclasses import dataclass
+
+from controlplane.background.consumer_groups.desk import GroupDesk
+from controlplane.background.consumer_groups.watch import GroupWatch
+from controlplane.cluster.gateways import Gateways, judged
+from controlplane.fleet.ports import FreshFleet
+from controlplane.runtime.polling import Leadership, Poller
+from controlplane.server.settings import Settings
+from controlplane.storage.latest_values import LatestStore
+from events.clock import Clock
+
+GROUPS = "groups"
+"""The poller's name for the watch."""
+_CONNECTIONS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsRoom:
+    """The desk, and what watches beside it. Nothing is started."""
+
+    desk: GroupDesk
+    poller: Poller
+    gateways: Gateways
+
+    def close(self) -> None:
+        """No look begins after this; connections are closed."""
+        self.poller.stop()
+        self.gateways.close()
+
+
+def groups_of(
+    settings: Settings, *, fleet: FreshFleet, latest: LatestStore, leadership: Leadership, clock: Clock
+) -> GroupsRoom:
+    """The room of groups, with connections of its own."""
+    gateways = judged(settings.brokers_allowed, keep=_CONNECTIONS)
+    desk = GroupDesk(latest, gateways.of, clock)
+    polled = (
+        {}
+        if settings.watch_groups == "off"
+        else {GROUPS: GroupWatch(desk, fleet, latest, clock, settings.watch_groups)}
+    )
+    poller = Poller(polled, {GROUPS: settings.groups_poll_s}, leadership=leadership, stop=threading.Event())
+    return GroupsRoom(desk, poller, gateways)

@@ -1,0 +1,118 @@
+"""The converger with what it keeps beside the ticks, on the ground and with the hands of a server."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from controlplane.cluster.observed.cloud_drift import Noted
+from controlplane.cluster.observed.networks import NetworkAwaited
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.converger.clouds.consoles import reading_through
+from controlplane.converger.fleet import FleetBrake
+from controlplane.converger.health.curebudget import FleetCures
+from controlplane.converger.loop import Converger
+from controlplane.converger.ports import Ports
+from controlplane.fleet.freezes.state import FreezeKeeper
+from controlplane.fleet.images.state import ImageKeeper
+from controlplane.fleet.networks.reconciler import NetworkKeeper
+from controlplane.fleet.networks.serveraddresses import server_cidrs
+from controlplane.server.assembly.adapters import Hands, hands_of
+from controlplane.server.assembly.core import Ground
+from controlplane.server.assembly.drift import DriftRoom, drift_of
+from controlplane.server.assembly.networks import keeper_of
+from controlplane.server.boot_data import boot_data
+from controlplane.server.clouds import packet_filter_in
+from controlplane.server.settings import Settings
+from events.clock import utc_now
+from providers.handover import handover_of
+from providers.lateness import unlisted_s
+from providers.mounted import holds_mounted
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """`networks`, `images`, `freezes` and `drift` are what ticks of all clusters ask."""
+
+    hands: Hands
+    converger: Converger
+    networks: NetworkKeeper
+    images: ImageKeeper
+    freezes: FreezeKeeper
+    drift: DriftRoom
+
+
+def loop_of(ground: Ground) -> Loop:
+    """Clouds ask for networks, whose keeper works through ports, which ask clouds; the audits close such a ring, too.
+    Who asks back does so by a lambda, first called when a cluster is looked at: by then all are there."""
+    settings = ground.settings
+    hands = hands_of(ground, networks=lambda place: networks.settings_of(place))
+    ports = _ports(
+        ground,
+        hands,
+        networks=lambda view: networks.waits_for(view),
+        packet_filter=lambda view, vm: packet_filter_in(
+            hands.clouds, networks.cidr_at, view, vm, settings.server_addresses
+        ),
+        drift=lambda view: drift.keeper.noted(view),
+    )
+    servers = server_cidrs(settings.server_addresses, settings.told_agent_host)
+    networks = keeper_of(ports, hands.clouds, hands.runner, settings.networks.address_pool, servers)
+    images = ImageKeeper()
+    freezes = FreezeKeeper(tuple(binding.freeze for binding in settings.freezes))
+    converger = Converger(
+        ports,
+        _brake(settings),
+        workers=settings.workers,
+        rest_s=settings.rest_s,
+        loss_grace_s=settings.loss_grace_s,
+        cost_tags=settings.cost_tags,
+        wake=hands.bell.ring,
+        networks=networks,
+        images=images,
+        freezes=freezes,
+    )
+    drift = drift_of(
+        settings, ports, hands.runner, fleet=converger, networks=networks.at_rest, leadership=ground.candidate
+    )
+    return Loop(hands, converger, networks, images, freezes, drift)
+
+
+def _brake(settings: Settings) -> FleetBrake:
+    return FleetBrake(settings.max_rolling, settings.max_surge_per_account, FleetCures(settings.max_cures_per_day))
+
+
+def _ports(
+    ground: Ground,
+    hands: Hands,
+    *,
+    networks: Callable[[ClusterView], tuple[NetworkAwaited, ...]],
+    packet_filter: Callable[[ClusterView, InstanceView], str],
+    drift: Callable[[ClusterView], Noted],
+) -> Ports:
+    gateways, clouds = hands.gateways, hands.clouds
+    return Ports(
+        store=ground.store,
+        jobs=ground.jobs,
+        plans=ground.plans,
+        latest=ground.latest,
+        inventory=hands.inventory,
+        runner=hands.runner,
+        kafka=gateways.of,
+        registered_id=gateways.registered_id,
+        fix_cluster_id=gateways.fix_cluster_id,
+        registry=gateways.registry,
+        forget_migration=gateways.forget_migration,
+        restart_lock=gateways,
+        boot_data=partial(boot_data, ground.home, ground.installation),
+        installation_id=ground.installation.id,
+        clock=utc_now,
+        epoch=ground.candidate.epoch,
+        handover=lambda cloud: handover_of(clouds(cloud)),
+        unlisted_s=lambda cloud: unlisted_s(clouds(cloud)),
+        holds_mounted=lambda cloud: holds_mounted(clouds(cloud)),
+        networks=networks,
+        packet_filter=packet_filter,
+        drift=drift,
+        console=reading_through(clouds),
+    )

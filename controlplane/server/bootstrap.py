@@ -1,0 +1,118 @@
+"""The one place that builds things: settings in, a server's parts out, wired. Each domain's are in `assembly/`."""
+
+from functools import partial
+
+from controlplane.converger.beats import LoopWatch
+from controlplane.converger.scheduler import Scheduler
+from controlplane.converger.status import ServerLoop
+from controlplane.server.assembly.api import api_of
+from controlplane.server.assembly.background import Rooms, rooms_of
+from controlplane.server.assembly.commands import Asking, asking_of
+from controlplane.server.assembly.core import Ground, ground_of
+from controlplane.server.assembly.loop import Loop, loop_of
+from controlplane.server.assembly.terraform_states import refuse_beside_local
+from controlplane.server.parts import Services
+from controlplane.server.settings import Settings
+from controlplane.server.split.setup import teller_of
+from controlplane.storage.home_binding import HomeRefused, agree_on_agent_url
+from events.ids import Epoch
+
+
+def build(
+    settings: Settings,
+    *,
+    listens_on: tuple[str, int] | None = None,
+    states_on: tuple[str, int] | None = None,
+    take_over_home: bool = False,
+    move_states: bool = False,
+) -> Services:
+    """Builds a server on its home and its database, migrated; starts nothing but thread pools. `listens_on` is the
+    address its socket is bound to, `states_on` that of Terraform's states. Raises MirrorRefused, MigrationError,
+    RoleRefused, HomeRefused, AuthorityRefused, StoreUnavailable, PositionGap, OSError.
+    """
+    address = listens_on or (settings.host, settings.port)
+    ground = ground_of(settings, states_at=states_on or address, take_over_home=take_over_home, move_states=move_states)
+    loop = loop_of(ground)
+    asking = asking_of(ground, loop)
+    rooms = rooms_of(ground, loop, asking)
+    watch = LoopWatch()
+    desk = _desk(ground, loop, asking, rooms, watch)
+    portal = api_of(ground, loop, asking, rooms, desk, listens_on=address)
+    teller = teller_of(settings, portal, desk, ground.latest, asking.sources)
+    scheduler = _scheduler(ground, loop, asking, watch)
+    _refuse_where_it_cannot_join(ground, loop)
+    return Services(
+        settings=settings,
+        home=ground.home,
+        portal=portal,
+        converger=loop.converger,
+        scheduler=scheduler,
+        candidate=ground.candidate,
+        runner=loop.hands.runner,
+        planning=loop.hands.planning,
+        gateways=loop.hands.gateways,
+        authority=ground.authority,
+        agree_on_agent_url=partial(agree_on_agent_url, ground.engine, ground.identity.home_id),
+        dispose=ground.dispose,
+        sources=asking.sources,
+        names=rooms.names,
+        groups=rooms.groups,
+        topics=rooms.topics,
+        drift=loop.drift,
+        anomalies=rooms.anomalies,
+        agents=rooms.agents,
+        games=rooms.games,
+        audit=rooms.audit,
+        teller=teller,
+    )
+
+
+def _desk(ground: Ground, loop: Loop, asking: Asking, rooms: Rooms, watch: LoopWatch) -> ServerLoop:
+    return ServerLoop(
+        server=ground.candidate.owner,
+        interval_s=ground.settings.tick_interval_s,
+        store=ground.store,
+        jobs=ground.jobs,
+        ticked=loop.converger,
+        watch=watch,
+        tagged=loop.hands.inventory.by_tag,
+        timers={
+            "git source": asking.sources.poller,
+            "DNS names": rooms.names,
+            "consumer groups": rooms.groups.poller,
+            "topics": rooms.topics.poller,
+            "cloud audit": loop.drift.poller,
+            "anomalies": rooms.anomalies.poller,
+            "agents": rooms.agents.poller,
+            "game days": rooms.games.poller,
+            "audit": rooms.audit.poller,
+        },
+        progress=loop.hands.runner.progress,
+    )
+
+
+def _scheduler(ground: Ground, loop: Loop, asking: Asking, watch: LoopWatch) -> Scheduler:
+    def on_lead(epoch: Epoch) -> None:
+        loop.hands.runner.reclaim(epoch)
+        asking.sources.ring_all()
+
+    return Scheduler(
+        loop.converger,
+        ground.candidate,
+        loop.hands.bell,
+        interval_s=ground.settings.tick_interval_s,
+        on_lead=on_lead,
+        watch=watch,
+    )
+
+
+def _refuse_where_it_cannot_join(ground: Ground, loop: Loop) -> None:
+    """A home that is new on a database of others, whose clusters may be where it cannot see them."""
+    if not ground.claimed.joined:
+        return
+    loop.converger.catch_up()
+    try:
+        refuse_beside_local(ground.engine, ground.identity.home_id, loop.converger.views())
+    except HomeRefused:
+        ground.dispose()
+        raise

@@ -1,0 +1,132 @@
+"""Reads what is left: inventories by tag, agents' disks where a cloud shows them, and live Kafka. Changes nothing."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from pydantic import SecretBytes, ValidationError
+
+from agent.wire import BootData, Document
+from controlplane.api.auth import enrolment_token
+from controlplane.kafka.errors import KafkaFault
+from controlplane.kafka.gateway import KafkaGateway
+from controlplane.server.rebuild.evidence import DeclaredSpec, Evidence, FoundCluster, FoundVm
+from events.ids import ClusterUid, IntentId
+from planner.observed import KafkaSnapshot
+from providers.base import CloudProvider, InstanceState, Listing, Place
+from providers.traces import AgentTrace, ReadsAgents, RemembersTheGone, SeesStrangers
+
+DEFAULT_PORT = 9092
+
+Cloud = Callable[[str], CloudProvider]
+Dial = Callable[[str, Sequence[str]], KafkaGateway]
+"""(cluster uid, `host:port` of brokers) -> gateway."""
+
+
+def places_asked(specs: Iterable[DeclaredSpec], more: Iterable[Place]) -> tuple[Place, ...]:
+    """Places the specs name, and those a person named besides."""
+    named = {Place(p.place.cloud, p.place.region, p.place.account) for s in specs for p in s.document.spec.pools}
+    return tuple(sorted({*named, *more}, key=str))
+
+
+def read_evidence(
+    places: Sequence[Place],
+    specs: Sequence[DeclaredSpec],
+    *,
+    cloud: Cloud,
+    dial: Dial,
+    installation_id: str,
+    server_key: SecretBytes | None,
+) -> Evidence:
+    """All there is. Raises ProviderError when a place cannot be read: what is unknown is not empty."""
+    listings = {place: cloud(place.cloud).list_place(place) for place in places}
+    traces: dict[str, AgentTrace] = {}
+    spent: dict[str, dict[str, int]] = defaultdict(dict)
+    forgetful: set[Place] = set()
+    strangers: dict[str, int] = {}
+    for place in places:
+        provider = cloud(place.cloud)
+        if isinstance(provider, ReadsAgents):
+            traces.update(provider.agent_traces(place))
+        if isinstance(provider, RemembersTheGone):
+            for (uid, node), generation in provider.spent_generations(place).items():
+                spent[uid][node] = generation
+        else:
+            forgetful.add(place)
+        if isinstance(provider, SeesStrangers):
+            strangers.update(provider.strangers(place))
+    uids = sorted({i.cluster_uid for listing in listings.values() for i in listing.instances})
+    ports = {s.name: s.document.spec.listeners[0].port for s in specs}
+    found = (_found(ClusterUid(uid), listings, traces, None if forgetful else spent[uid]) for uid in uids)
+    clusters = tuple(_with_kafka(c, dial, ports.get(c.name, DEFAULT_PORT)) for c in found)
+    return Evidence(installation_id, tuple(places), clusters, tuple(specs), strangers, _key_fits(server_key, clusters))
+
+
+def _found(
+    uid: ClusterUid,
+    listings: Mapping[Place, Listing],
+    traces: Mapping[str, AgentTrace],
+    spent: Mapping[str, int] | None,
+) -> FoundCluster:
+    seen = [(i, place) for place, listing in listings.items() for i in listing.instances if i.cluster_uid == uid]
+    there = [p for p, listing in listings.items() if any(i.cluster_uid == uid for i in listing.instances)]
+    addresses = [(o, a) for listing in listings.values() for o, a in listing.node_addresses.items()]
+    return FoundCluster(
+        uid=uid,
+        name=next((i.cluster_name for i, _ in seen if i.cluster_name), ""),
+        places=tuple(there),
+        vms=tuple(
+            FoundVm(i, _document(uid, i.key, traces.get(i.id)), _boot(traces.get(i.id)), place)
+            for i, place in sorted(seen, key=lambda found: (found[0].node, found[0].generation))
+        ),
+        volumes={v.key: v for listing in listings.values() for v in listing.volumes if v.cluster_uid == uid},
+        node_addresses={node: address for (owner, node), address in addresses if owner == uid},
+        spent=spent,
+    )
+
+
+def _document(uid: str, key: str, trace: AgentTrace | None) -> Document | None:
+    """None for one that is missing, damaged, or another VM's."""
+    try:
+        document = Document.model_validate_json(trace.document) if trace and trace.document else None
+    except ValidationError:
+        return None
+    if document is None or (document.cluster_uid, f"{document.node}.g{document.generation}") != (uid, key):
+        return None
+    return document
+
+
+def _boot(trace: AgentTrace | None) -> BootData | None:
+    try:
+        return BootData.model_validate_json(trace.boot_data) if trace and trace.boot_data else None
+    except ValidationError:
+        return None
+
+
+def _with_kafka(found: FoundCluster, dial: Dial, port: int) -> FoundCluster:
+    kafka, missing = _snapshot(found, dial, port)
+    return replace(found, kafka=kafka, kafka_missing=missing)
+
+
+def _snapshot(found: FoundCluster, dial: Dial, port: int) -> tuple[KafkaSnapshot | None, str]:
+    bootstrap = [
+        f"{vm.seen.address}:{vm.service.port if vm.service else port}"
+        for vm in found.vms
+        if vm.seen.state is InstanceState.RUNNING and vm.seen.address
+        if (vm.service.name == "broker" if vm.service else vm.seen.node not in found.node_addresses)
+    ]
+    if not bootstrap:
+        return None, "no broker runs"
+    try:
+        return dial(found.uid, bootstrap).snapshot(), ""
+    except KafkaFault as error:
+        return None, str(error)
+
+
+def _key_fits(server_key: SecretBytes | None, clusters: Iterable[FoundCluster]) -> bool | None:
+    boots = [vm.boot for c in clusters for vm in c.vms if vm.boot]
+    if not boots:
+        return None
+    if server_key is None:
+        return False
+    return all(enrolment_token(server_key, IntentId(b.intent_id)) == b.token.get_secret_value() for b in boots)

@@ -1,0 +1,67 @@
+"""What keeps a found cluster from being taken over: to go on would be to guess. Pure."""
+
+from collections import Counter
+from dataclasses import replace
+
+from controlplane.cluster.places import places_of
+from controlplane.cluster.view import empty_view
+from controlplane.kafka.features import METADATA, metadata_level_of
+from controlplane.server.rebuild.evidence import DeclaredSpec, Finding, FoundCluster, Weight
+
+
+def place_refusals(found: FoundCluster, spec: DeclaredSpec) -> list[Finding]:
+    """A spec that cannot have been the one in force."""
+    refusals = []
+    asked = places_of(replace(empty_view(found.uid), document=spec.document))
+    strays = [p for p in found.places if str(p) not in {str(one) for one in asked}]
+    if strays:
+        there, wanted = ", ".join(map(str, strays)), ", ".join(map(str, asked))
+        message = f"its VMs are in {there}; {spec.file} puts it into {wanted}"
+        refusals.append(_refusal(found.name, message, "Give the spec that was in force."))
+    if spec.document.spec.kafka.mode == "zookeeper":
+        message = (
+            f"{spec.file} declares a cluster in ZooKeeper mode, which cannot be taken over without its history yet"
+        )
+        return [*refusals, _refusal(found.name, message, f"Restore a backup, or --leave-out {found.uid}")]
+    if spec.document.spec.external is not None:
+        message = f"others run a part of what {spec.file} declares, which cannot be taken over without its history yet"
+        return [*refusals, _refusal(found.name, message, f"Restore a backup, or --leave-out {found.uid}")]
+    level, version = finalised_level(found), spec.document.spec.kafka.version
+    if level > metadata_level_of(version):
+        message = f"metadata level {level} is finalised; Kafka {version} of {spec.file} cannot read it"
+        refusals.append(_refusal(found.name, message, "Give the newest spec, not an older one."))
+    return refusals
+
+
+def identity_refusals(found: FoundCluster) -> list[Finding]:
+    """VMs, ids and Kafka clusters that cannot all be who they say they are."""
+    twice = [key for key, times in Counter(vm.key for vm in found.vms).items() if times > 1]
+    refusals = [
+        _refusal(key, "two VMs say they are this one", "Find out which serves; shut the other one down.")
+        for key in twice
+    ]
+    told = {vm.service.cluster_id for vm in found.vms if vm.service}
+    told |= {found.kafka.cluster_id} if found.kafka else set()
+    if len(told) > 1:
+        message = f"agents and Kafka name different Kafka clusters: {', '.join(sorted(told))}"
+        refusals.append(_refusal(found.name, message, "Look at what listens at the brokers' addresses."))
+    owners: dict[int, set[str]] = {}
+    for vm in found.vms:
+        if vm.service:
+            owners.setdefault(vm.service.node_id, set()).add(vm.seen.node)
+    refusals += [
+        _refusal(found.name, f"id {number} is used by {' and '.join(sorted(nodes))}")
+        for number, nodes in sorted(owners.items())
+        if len(nodes) > 1
+    ]
+    return refusals
+
+
+def finalised_level(found: FoundCluster) -> int:
+    """The finalised metadata.version, 0 when Kafka could not be asked."""
+    feature = found.kafka.features.get(METADATA) if found.kafka else None
+    return feature.finalised if feature else 0
+
+
+def _refusal(subject: str, message: str, next_step: str = "") -> Finding:
+    return Finding(Weight.REFUSES, subject, message, next_step)

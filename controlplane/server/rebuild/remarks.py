@@ -1,0 +1,84 @@
+"""What a person should know of a cluster before it is resumed: what differs, what was assumed, what goes on. Pure."""
+
+from collections.abc import Mapping
+
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.converger.documents import document_after_release
+from controlplane.converger.rolls.replacements import pending_changes
+from controlplane.server.rebuild.evidence import Finding, FoundCluster, Weight
+from controlplane.server.rebuild.instances import Placed
+from planner.rollout.diff import Change
+
+_WORDS = {
+    Change.CREATE: "made",
+    Change.REPLACE: "replaced",
+    Change.RESTART: "restarted",
+    Change.GROW: "given a larger disk",
+    Change.REMOVE: "drained and removed",
+    Change.KEEP: "kept",
+}
+
+
+def remarks_on_vms(placed: Mapping[str, Placed]) -> list[Finding]:
+    differs = [Finding(Weight.DIFFERS, key, "; ".join(p.differs)) for key, p in sorted(placed.items()) if p.differs]
+    assumed = [
+        Finding(Weight.ASSUMED, key, f"{', '.join(p.assumed)}: as the spec has it")
+        for key, p in sorted(placed.items())
+        if p.assumed
+    ]
+    return [*differs, *assumed]
+
+
+def remarks_on_kafka(found: FoundCluster, by_key: Mapping[str, int]) -> list[Finding]:
+    if found.kafka is None:
+        message = f"Kafka could not be asked: {found.kafka_missing or 'no broker has an address'}"
+        return [Finding(Weight.ASSUMED, found.name, f"{message}; agents' documents alone say who serves")]
+    told = [
+        Finding(
+            Weight.DIFFERS, f"broker {b}", "Kafka knows it, no VM runs it", "Its replicas have to be moved by hand."
+        )
+        for b in sorted(set(found.kafka.brokers) - set(by_key.values()))
+    ]
+    moving = found.kafka.moving()
+    if moving:
+        message = f"{len(moving)} partitions are being moved; they are let finish"
+        told.append(Finding(Weight.NOTED, found.name, message))
+    return told
+
+
+def remarks_on_release(found: FoundCluster, view: ClusterView) -> list[Finding]:
+    """What the converger would have to do, and which agents would be told something new, once it is resumed."""
+    told = [
+        Finding(Weight.DIFFERS, c.node, f"{c.reason}: {_WORDS[c.change]} once it is resumed")
+        for c in pending_changes(view)
+        if c.change is not Change.KEEP
+    ]
+    on_their_way = [i for i in view.alive() if i.phase is not Phase.JOINED]
+    told += [Finding(Weight.NOTED, i.key, f"taken up where it stands: {i.phase}") for i in on_their_way]
+    attached = {v.key for i in view.alive() for v in i.planned.volumes}
+    told += [
+        Finding(Weight.NOTED, key, "a volume no VM of this cluster needs: left alone")
+        for key in sorted(set(found.volumes) - attached)
+    ]
+    for vm in found.vms:
+        after = document_after_release(view, vm.key)
+        if vm.service is not None and after is not None and vm.document is not None:
+            changed = _changes(vm.service.model_dump(), after.services[0].model_dump() if after.services else {})
+            if changed:
+                told.append(Finding(Weight.DIFFERS, vm.key, f"its agent is told something new: {', '.join(changed)}"))
+    return told
+
+
+def _changes(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
+    """Fields that differ; that a used disk is called used is no news."""
+
+    def used(service: Mapping[str, object]) -> dict[str, object]:
+        dirs = service.get("log_dirs")
+        return {
+            **service,
+            "log_dirs": [{**d, "fresh": False} for d in dirs] if isinstance(dirs, tuple | list) else None,
+        }
+
+    was, then = used(before), used(after)
+    return sorted(k for k in {*was, *then} if was.get(k) != then.get(k))

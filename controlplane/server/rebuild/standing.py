@@ -1,0 +1,84 @@
+"""Where one found VM stands in its life, from what its agent was last told and from what Kafka says of it. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from controlplane.cluster.lifecycle import Phase
+from controlplane.server.rebuild.evidence import FoundCluster, FoundVm
+from events import facts
+from planner.observed import KafkaSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A phase, and the flags beside it."""
+
+    phase: Phase
+    bound: bool
+    drained: bool
+
+
+def standing_of(
+    found: FoundCluster, vm: FoundVm, planned: facts.PlannedInstance, siblings: Sequence[facts.PlannedInstance]
+) -> Standing:
+    """`siblings` are the other instances of its node.
+
+    What is in doubt is put earlier in its life rather than later: the converger then waits for proof once more.
+    """
+    bound = _is_bound(found, vm, planned)
+    older = [s for s in siblings if s.generation < planned.generation]
+    newer = [s for s in siblings if s.generation > planned.generation]
+    service = vm.service
+    if service is None:
+        return Standing(Phase.LAUNCHED, bound, drained=False)
+    if service.state == "running":
+        is_heir = planned.handover and bool(older)
+        arrives = is_heir or (service.log_dirs[0].fresh and not _serves(found.kafka, planned))
+        return Standing(Phase.LAUNCHED if arrives else Phase.JOINED, bound, drained=False)
+    if planned.service == "broker" and older and not newer and not planned.handover:
+        return Standing(Phase.FAILED, bound, drained=False)
+    if not bound:
+        return Standing(Phase.RELEASED, bound, drained=False)
+    if any(_relieved(found, vm, heir) for heir in newer):
+        return Standing(Phase.FENCED, bound, drained=False)
+    hands_over = planned.service == "controller" or any(s.service_id == planned.service_id for s in newer)
+    return Standing(Phase.FENCING, bound, drained=not hands_over)
+
+
+def _relieved(found: FoundCluster, vm: FoundVm, heir: facts.PlannedInstance) -> bool:
+    """Whether its id was passed on: nobody is told to run under it before who had it is proved stopped."""
+    told = next((v.service for v in found.vms if v.key == heir.key), None)
+    return heir.relieves == vm.key and told is not None and told.state == "running"
+
+
+def _serves(kafka: KafkaSnapshot | None, planned: facts.PlannedInstance) -> bool:
+    if kafka is None:
+        return False
+    if planned.service == "broker":
+        return planned.service_id in kafka.live_brokers()
+    directory = planned.volumes[0].directory_id
+    return any(m.is_voter and (m.id, m.directory_id) == (planned.service_id, directory) for m in kafka.quorum.members)
+
+
+def _is_bound(found: FoundCluster, vm: FoundVm, planned: facts.PlannedInstance) -> bool:
+    """Whether the VM has what can be handed over: its volumes, and its node's address for a controller that has one."""
+    if planned.relieves and vm.service is None:
+        return False
+    if planned.service == "broker" and not planned.handover and not _is_shared(found, planned):
+        return True
+    attached = all(_holder(found, vm, v.key) == vm.key for v in planned.volumes)
+    address = found.node_addresses.get(planned.node)
+    return attached and (planned.service == "broker" or planned.vm_address or address in vm.seen.addresses)
+
+
+def _is_shared(found: FoundCluster, planned: facts.PlannedInstance) -> bool:
+    """Whether another VM of the node was told of the same volume."""
+    keys = {v.key for v in planned.volumes}
+    others = [v for v in found.vms if v.seen.node == planned.node and v.key != planned.key and v.service]
+    held = {key for other in others for key in other.seen.volumes}
+    return bool(keys & held)
+
+
+def _holder(found: FoundCluster, vm: FoundVm, volume: str) -> str | None:
+    known = found.volumes.get(volume)
+    return known.attached_to if known else vm.key if volume in vm.seen.volumes else None

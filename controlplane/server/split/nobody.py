@@ -1,0 +1,104 @@
+"""What a portal has in place of what acts: nothing leads, runs, lists or makes anything here."""
+
+from datetime import datetime
+
+from controlplane.cluster.view import ClusterView
+from controlplane.converger.observation import InventorySeen
+from controlplane.converger.ports import Ports
+from controlplane.kafka.errors import KafkaUnavailable
+from controlplane.kafka.gateway import KafkaGateway
+from controlplane.storage.job_store import JobStore
+from controlplane.storage.latest_values import LatestStore
+from controlplane.storage.lease import LostLeadership
+from controlplane.storage.plan_store import MemoryPlanStore
+from events.clock import Clock
+from events.ids import ClusterUid, Epoch
+from events.store import EventStore
+from planner.drain.request import DrainRequest
+from planner.observed import KafkaSnapshot
+from planner.rebalancing.request import RebalanceRequest
+from providers.base import TerraformRun
+from providers.networks import NetworkRun
+
+
+class NobodyLeads:
+    """`Leadership` of a portal: it never asks for the lease."""
+
+    may_act = False
+
+    def held_epoch(self) -> Epoch | None:
+        """None, ever."""
+        return None
+
+    def epoch(self) -> Epoch:
+        """Raises LostLeadership."""
+        raise LostLeadership("a portal leads nothing")
+
+
+NOBODY_LEADS = NobodyLeads()
+
+
+class Always:
+    """`Leadership` for the looks of a portal, which every portal makes for itself."""
+
+    may_act = True
+
+
+class Idle:
+    """`Inventory`, `Runner` and `NetworkRunner` that do nothing. Raises LostLeadership, all of it."""
+
+    def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
+        """See Inventory."""
+        raise _nothing()
+
+    def terminate(self, view: ClusterView, cloud_id: str) -> None:
+        """See Inventory."""
+        raise _nothing()
+
+    def terraform(self, job_id: str, run: TerraformRun, *, epoch: Epoch) -> None:
+        """See Runner."""
+        raise _nothing()
+
+    def planning(self, job_id: str, request: DrainRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
+        """See Runner."""
+        raise _nothing()
+
+    def balancing(self, job_id: str, request: RebalanceRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
+        """See Runner."""
+        raise _nothing()
+
+    def network(self, job_id: str, run: NetworkRun, *, epoch: Epoch) -> None:
+        """See NetworkRunner."""
+        raise _nothing()
+
+
+IDLE = Idle()
+
+
+def inert_ports(store: EventStore, jobs: JobStore, latest: LatestStore, installation_id: str, clock: Clock) -> Ports:
+    """Ports of a fold that is never ticked. `epoch` raises before anything else would be asked for."""
+    return Ports(
+        store=store,
+        jobs=jobs,
+        plans=MemoryPlanStore(),
+        latest=latest,
+        inventory=IDLE,
+        runner=IDLE,
+        kafka=_no_kafka,
+        boot_data=_no_boot_data,
+        installation_id=installation_id,
+        clock=clock,
+        epoch=NOBODY_LEADS.epoch,
+    )
+
+
+def _no_kafka(view: ClusterView) -> KafkaGateway:
+    raise KafkaUnavailable(what="asking brokers", where=view.name, why="a portal's fold asks none")
+
+
+def _no_boot_data(uid: ClusterUid, node: str, generation: int, intent: str) -> str:
+    raise _nothing()
+
+
+def _nothing() -> LostLeadership:
+    return LostLeadership("a portal acts on nothing")

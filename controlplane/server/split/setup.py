@@ -1,0 +1,41 @@
+"""Builds what a loop tells portals by; called by `controlplane.server.bootstrap` alone."""
+
+import threading
+from functools import partial
+
+from controlplane.api.services import PortalServices
+from controlplane.converger.status import ServerLoop
+from controlplane.runtime.polling import Polled, Poller
+from controlplane.server.assembly.gitsync import Sources
+from controlplane.server.settings import Settings
+from controlplane.server.split.alike import files_alike
+from controlplane.server.split.telling import LoopTeller
+from controlplane.server.split.word import TOLD_EVERY_S
+from controlplane.storage.latest_values import LatestStore
+
+LOOP, PORTAL = "loop", "portal"
+"""The words of the setting `only`."""
+
+_TELLER = "portals"
+
+
+def teller_of(
+    settings: Settings, portal: PortalServices, loop: ServerLoop, latest: LatestStore, sources: Sources
+) -> Poller:
+    """Nothing is told by a whole server, which is its own portal. Nothing is started."""
+    polled: dict[str, Polled] = {}
+    if settings.only == LOOP:
+        polled[_TELLER] = LoopTeller(
+            loop,
+            portal.fleet,
+            latest,
+            portal.leadership,
+            sources.desk.board,
+            portal.examinations,
+            sources.poller.ring,
+            portal.planner_state,
+            partial(files_alike, settings),
+            portal.ca_pem,
+            portal.clock,
+        )
+    return Poller(polled, dict.fromkeys(polled, TOLD_EVERY_S), leadership=portal.leadership, stop=threading.Event())

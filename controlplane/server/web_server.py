@@ -1,0 +1,233 @@
+"""What serves HTTP on a server's doors: uvicorn, and what has to happen in its loop once a second."""
+
+import asyncio
+import copy
+import logging
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from types import FrameType
+from typing import Any, Protocol
+
+import uvicorn
+from anyio.to_thread import current_default_thread_limiter
+from fastapi import FastAPI
+
+from controlplane.api.agentsprotocol import AgentsProtocol
+from controlplane.api.connections import ConnectionTable, GuardedProtocol
+from controlplane.api.feed import Feed
+from controlplane.api.overload import room_for_agents
+from controlplane.api.portaldoors import Door, at_door
+from controlplane.api.serverload import MORE_AGENTS
+from controlplane.api.services import Leadership
+from controlplane.runtime.descriptors import NONE_LEFT, open_descriptors
+from controlplane.runtime.listen_addresses import (
+    ACCEPTED_AT_ONCE,
+    KEEP_ALIVE_S,
+    KNOCKING,
+    Address,
+    CannotListen,
+    listening,
+)
+from controlplane.runtime.process_errors import TROUBLES
+from controlplane.server.settings import Settings
+from controlplane.server.tls_agents import AgentTls
+from controlplane.server.tls_people import PeopleTls
+from controlplane.server.vm_gateway import gateway_door
+from controlplane.storage.home import Home, ServerRecord
+
+_log = logging.getLogger(__name__)
+
+_HANDSHAKE_S = 10.0
+_ACCEPTING, _ACCEPTS_AFTER_S = "accepting connections", 3.0
+
+
+def config_of(app: FastAPI, settings: Settings, table: ConnectionTable) -> uvicorn.Config:
+    """How uvicorn serves."""
+    return uvicorn.Config(
+        app,
+        http=partial(GuardedProtocol, table),  # type: ignore[arg-type]  # a class for it, and nothing but called
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=ACCEPTED_AT_ONCE,
+        proxy_headers=False,  # nobody stands between: what a header says of the door it came by is not believed
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=max(1, round(settings.graceful_stop_s)),
+    )
+
+
+class Served(Protocol):
+    """Of a server's parts, what its doors need."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def home(self) -> Home: ...
+
+    @property
+    def candidate(self) -> Leadership: ...
+
+
+class WebServer(uvicorn.Server):
+    """uvicorn, and what has to happen in its loop: send long polls away, and keep the address VMs were told alive."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        services: Served,
+        *,
+        table: ConnectionTable,
+        feed: Feed,
+        record: ServerRecord,
+        told: Address | None,
+        tls: AgentTls | None = None,
+        agents_door: socket.socket | None = None,
+        peoples: tuple[socket.socket, PeopleTls] | None = None,
+        states_door: socket.socket | None = None,
+        before_stop: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(config)
+        self._table = table
+        self._load = table.load
+        self._states_door = states_door
+        self._peoples = peoples
+        self._before_stop = before_stop
+        self._services = services
+        self._feed = feed
+        self._record = record
+        self._told = told
+        self._tls = tls
+        self._agents_door = agents_door
+        self._is_nearly_full = False
+        self._accept_failed_s = float("-inf")
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Opens the doors that are bound already."""
+        room_for_agents()
+        asyncio.get_running_loop().set_exception_handler(self._heard_of)
+        await super().startup(sockets)
+        for door in sockets or []:
+            door.listen(KNOCKING)
+            await self._open_to_vms(door.getsockname()[1])
+        if self._states_door is not None:
+            await self._open(self._states_door, None, served=Door.STATES)
+            _log.info("serving Terraform's states on %s:%d", *self._states_door.getsockname()[:2])
+        if self._agents_door is not None and self._tls is not None:
+            await self._open(self._agents_door, self._tls.context, served=Door.AGENTS)
+            _log.info("serving agents over TLS on %s:%d", *self._agents_door.getsockname()[:2])
+        if self._peoples is not None:
+            door, tls = self._peoples
+            await self._open(door, tls.context, served=Door.PEOPLE)
+            _log.info("serving people over TLS on %s:%d", *door.getsockname()[:2])
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answers on while what needs its answers comes to an end."""
+        await asyncio.to_thread(self._before_stop)
+        await super().shutdown(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal: whoever waits for news is sent away, so that the stop does not wait for them."""
+        self._feed.close()
+        super().handle_exit(sig, frame)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Called ten times a second in the loop. What fails here, as a file for want of descriptors, ends nothing: the
+        loop is what everybody is served by.
+        """
+        if counter % 10 == 1:
+            with TROUBLES.turn("connections"):
+                self._look_at_load()
+            with TROUBLES.turn("where the server listens"):
+                self._say_where()
+                await self._listen_where_told()
+            with TROUBLES.turn("certificates of the server"):
+                await self._renew_certificates()
+        return await super().on_tick(counter)
+
+    def _heard_of(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """What the event loop tells of. Where it cannot accept for want of descriptors it tries again after a second,
+        and says so each time and for each door: that is told as one trouble.
+        """
+        error = context.get("exception")
+        if isinstance(error, OSError) and error.errno in NONE_LEFT:
+            self._accept_failed_s = time.monotonic()
+            TROUBLES.note(_ACCEPTING, error)
+        else:
+            loop.default_exception_handler(context)
+
+    def _look_at_load(self) -> None:
+        if time.monotonic() - self._accept_failed_s > _ACCEPTS_AFTER_S:
+            TROUBLES.went_well(_ACCEPTING)
+        self._table.sweep(open_descriptors())
+        limiter = current_default_thread_limiter()
+        self._load.see_threads(limiter.borrowed_tokens, int(limiter.total_tokens))
+        self._tell_how_full()
+
+    def _tell_how_full(self) -> None:
+        figures = self._load.figures()
+        if figures.is_nearly_full and not self._is_nearly_full:
+            _log.warning(
+                "%d agents are here, and %d fit: beyond that the newest are sent away. %s",
+                figures.agents,
+                figures.budget.agents,
+                MORE_AGENTS,
+            )
+        self._is_nearly_full = figures.is_nearly_full
+
+    async def _renew_certificates(self) -> None:
+        if self._tls is not None and self._tls.renew_if_due():
+            _log.info("the certificate agents are shown was renewed")
+        if self._peoples is not None and await asyncio.to_thread(self._peoples[1].reload_if_changed):
+            _log.info("the certificate people are shown was read again")
+
+    def _say_where(self) -> None:
+        """The CLI goes to the leader; to whoever is there while nobody leads."""
+        home, known = self._services.home, self._services.home.server()
+        if known == self._record:
+            return
+        if known is None or not known.is_alive or self._services.candidate.may_act:
+            home.keep_server(self._record)
+
+    async def _listen_where_told(self) -> None:
+        """Agents of living VMs know one address for ever: whoever leads answers there, once it is free."""
+        told = self._told
+        if told is None or not self._services.candidate.may_act or (told.is_tls and self._tls is None):
+            return
+        bound_to = self._services.settings.agent_host or told.host if told.is_tls else told.host
+        with suppress(CannotListen):
+            context, served = (self._tls.context, Door.AGENTS) if told.is_tls and self._tls else (None, Door.LOOPBACK)
+            await self._open(listening(bound_to, told.port), context, served=served)
+            if not told.is_tls:
+                await self._open_to_vms(told.port)
+            self._told = None
+            _log.info("also listening on %s, the address VMs were told", told.url)
+
+    async def _open_to_vms(self, port: int) -> None:
+        gateway = gateway_door(self._services.settings, port)
+        if gateway is not None:
+            await self._open(gateway, None, served=Door.AGENTS)
+
+    async def _open(self, door: socket.socket, context: ssl.SSLContext | None, *, served: Door) -> None:
+        loop = asyncio.get_running_loop()
+        shaken_within_s = _HANDSHAKE_S if context else None
+        config = copy.copy(self.config)
+        config.loaded_app = at_door(self.config.loaded_app, served)
+        is_agents = context is not None and served is Door.AGENTS
+        spoken = partial(AgentsProtocol, self._table) if is_agents else config.http_protocol_class
+
+        def protocol() -> asyncio.Protocol:
+            made: asyncio.Protocol = spoken(  # type: ignore[call-arg]
+                config=config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+            return made
+
+        server = await loop.create_server(
+            protocol, sock=door, ssl=context, ssl_handshake_timeout=shaken_within_s, backlog=ACCEPTED_AT_ONCE
+        )
+        door.listen(KNOCKING)
+        self.servers.append(server)

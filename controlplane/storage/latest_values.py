@@ -1,0 +1,259 @@
+"""The newest observation of each thing: agent reports, inventory, metadata. May be lost; the next one brings it back.
+
+Agents repeat themselves, and networks reorder: a report carries (boot id, sequence). Within one boot only a higher
+sequence is news; a boot id that another one has replaced is a ghost (a late packet, or a VM image started twice) and
+is never news again.
+"""
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import Connection, Engine, Row, Select, select, tuple_
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+
+from controlplane.storage.tables import LATEST
+from events.engine import reading, writing
+from events.ids import ClusterUid
+
+# Reboots remembered per subject. Older ghosts than that are not expected, and the row must stay small.
+_PAST_BOOTS = 16
+_KEYS_PER_QUERY = 300
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What an observation is about: `kind` is e.g. "agent-report", `name` a node, an instance or a place."""
+
+    kind: str
+    cluster_uid: ClusterUid
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One observed value. `observed_at` is when its source saw it; agent reports are ordered by `boot_id` and `seq`."""
+
+    subject: Subject
+    value: Mapping[str, Any]
+    source: str
+    observed_at: datetime
+    boot_id: str | None = None
+    seq: int | None = None
+
+
+class LatestStore(Protocol):
+    """Contract: tests/contract/test_latest_store.py."""
+
+    def put(self, observation: Observation) -> bool:
+        """Keeps it when it is news; False when something newer is known already."""
+        ...
+
+    def put_all(self, observations: Sequence[Observation]) -> int:
+        """The same for many at once, in order and in one transaction; the number that were news."""
+        ...
+
+    def get(self, subject: Subject) -> Observation | None:
+        """The newest about one subject."""
+        ...
+
+    def of_cluster(self, cluster_uid: ClusterUid, kind: str | None = None) -> list[Observation]:
+        """The newest about each subject of a cluster, of one kind or of all."""
+        ...
+
+    def of_kind(self, kind: str) -> list[Observation]:
+        """The newest of one kind for the whole fleet, in one read."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    observation: Observation
+    past_boots: tuple[str, ...] = ()
+
+
+def read_as(adapter: TypeAdapter[_T], row: Observation) -> _T | None:
+    """The value of a row as this release writes it; None for what another one wrote, until it is written anew."""
+    try:
+        return adapter.validate_python(dict(row.value))
+    except ValidationError:
+        return None
+
+
+def read_by_cluster(adapter: TypeAdapter[_T], rows: Iterable[Observation]) -> dict[ClusterUid, _T]:
+    """Of a kind with one row a cluster, as `read_as`; what another release wrote is left out."""
+    read = {row.subject.cluster_uid: read_as(adapter, row) for row in rows}
+    return {uid: value for uid, value in read.items() if value is not None}
+
+
+def supersede(kept: _Kept | None, new: Observation) -> _Kept | None:
+    """What is kept once `new` has arrived, or None when `new` is no news."""
+    if kept is None:
+        return _Kept(new)
+    old = kept.observation
+    if new.boot_id is None or new.seq is None or old.boot_id is None or old.seq is None:
+        return _Kept(new, kept.past_boots) if new.observed_at >= old.observed_at else None
+    if new.boot_id == old.boot_id:
+        return _Kept(new, kept.past_boots) if new.seq > old.seq else None
+    if new.boot_id in kept.past_boots:
+        return None
+    return _Kept(new, (*kept.past_boots, old.boot_id)[-_PAST_BOOTS:])
+
+
+class MemoryLatestStore:
+    """Observations of one process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: dict[Subject, _Kept] = {}
+
+    def put(self, observation: Observation) -> bool:
+        """See LatestStore."""
+        return self.put_all([observation]) == 1
+
+    def put_all(self, observations: Sequence[Observation]) -> int:
+        """See LatestStore."""
+        with self._lock:
+            news = 0
+            for observation in observations:
+                kept = supersede(self._kept.get(observation.subject), observation)
+                if kept is not None:
+                    self._kept[observation.subject] = kept
+                    news += 1
+            return news
+
+    def get(self, subject: Subject) -> Observation | None:
+        """See LatestStore."""
+        with self._lock:
+            kept = self._kept.get(subject)
+            return None if kept is None else kept.observation
+
+    def of_cluster(self, cluster_uid: ClusterUid, kind: str | None = None) -> list[Observation]:
+        """See LatestStore."""
+        with self._lock:
+            return _in_order(
+                kept.observation
+                for subject, kept in self._kept.items()
+                if subject.cluster_uid == cluster_uid and kind in (None, subject.kind)
+            )
+
+    def of_kind(self, kind: str) -> list[Observation]:
+        """See LatestStore."""
+        with self._lock:
+            return _in_order(kept.observation for subject, kept in self._kept.items() if subject.kind == kind)
+
+
+class SqlLatestStore:
+    """Observations as rows. All verbs may raise StoreUnavailable.
+
+    Two servers that hear of a new subject at the same moment may keep the older report; the next one settles it.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def put(self, observation: Observation) -> bool:
+        """See LatestStore."""
+        return self.put_all([observation]) == 1
+
+    def put_all(self, observations: Sequence[Observation]) -> int:
+        """See LatestStore."""
+        with writing(self._engine) as transaction:
+            subjects = sorted({_key(observation.subject) for observation in observations})
+            kept = _locked(transaction, subjects)
+            changed: dict[Subject, _Kept] = {}
+            news = 0
+            for observation in observations:
+                newer = supersede(kept.get(observation.subject), observation)
+                if newer is not None:
+                    kept[observation.subject] = changed[observation.subject] = newer
+                    news += 1
+            _write(transaction, changed)
+            return news
+
+    def get(self, subject: Subject) -> Observation | None:
+        """See LatestStore."""
+        with reading(self._engine) as connection:
+            row = connection.execute(select(LATEST).where(_KEY.in_([_key(subject)]))).one_or_none()
+            return None if row is None else _kept(row).observation
+
+    def of_cluster(self, cluster_uid: ClusterUid, kind: str | None = None) -> list[Observation]:
+        """See LatestStore."""
+        wanted = select(LATEST).where(LATEST.c.cluster_uid == cluster_uid)
+        return self._select(wanted if kind is None else wanted.where(LATEST.c.kind == kind))
+
+    def of_kind(self, kind: str) -> list[Observation]:
+        """See LatestStore."""
+        return self._select(select(LATEST).where(LATEST.c.kind == kind))
+
+    def _select(self, wanted: Select[Any]) -> list[Observation]:
+        with reading(self._engine) as connection:
+            return _in_order(_kept(row).observation for row in connection.execute(wanted))
+
+
+_KEY = tuple_(LATEST.c.kind, LATEST.c.cluster_uid, LATEST.c.subject)
+
+
+def _key(subject: Subject) -> tuple[str, str, str]:
+    return (subject.kind, subject.cluster_uid, subject.name)
+
+
+def _in_order(observations: Iterable[Observation]) -> list[Observation]:
+    return sorted(observations, key=lambda observation: _key(observation.subject))
+
+
+def _locked(transaction: Connection, keys: list[tuple[str, str, str]]) -> dict[Subject, _Kept]:
+    """The rows of these keys, locked in one order so that two writers cannot wait for each other."""
+    found: dict[Subject, _Kept] = {}
+    for start in range(0, len(keys), _KEYS_PER_QUERY):
+        wanted = select(LATEST).where(_KEY.in_(keys[start : start + _KEYS_PER_QUERY]))
+        wanted = wanted.order_by(LATEST.c.kind, LATEST.c.cluster_uid, LATEST.c.subject).with_for_update()
+        for row in transaction.execute(wanted):
+            kept = _kept(row)
+            found[kept.observation.subject] = kept
+    return found
+
+
+def _write(transaction: Connection, changed: dict[Subject, _Kept]) -> None:
+    if not changed:
+        return
+    rows = [_values(changed[subject]) for subject in sorted(changed, key=_key)]
+    # Both dialects know the same clause, by two classes.
+    insert = sqlite_insert(LATEST) if transaction.dialect.name == "sqlite" else postgresql_insert(LATEST)
+    fresh = {name: insert.excluded[name] for name in rows[0] if name not in ("kind", "cluster_uid", "subject")}
+    transaction.execute(
+        insert.on_conflict_do_update(index_elements=["kind", "cluster_uid", "subject"], set_=fresh), rows
+    )
+
+
+def _values(kept: _Kept) -> dict[str, Any]:
+    observation = kept.observation
+    return {
+        "kind": observation.subject.kind,
+        "cluster_uid": observation.subject.cluster_uid,
+        "subject": observation.subject.name,
+        "value": dict(observation.value),
+        "source": observation.source,
+        "observed_at": observation.observed_at,
+        "boot_id": observation.boot_id,
+        "seq": observation.seq,
+        "past_boots": list(kept.past_boots),
+    }
+
+
+def _kept(row: Row[Any]) -> _Kept:
+    observation = Observation(
+        subject=Subject(row.kind, ClusterUid(row.cluster_uid), row.subject),
+        value=row.value,
+        source=row.source,
+        observed_at=row.observed_at,
+        boot_id=row.boot_id,
+        seq=row.seq,
+    )
+    return _Kept(observation, tuple(row.past_boots))

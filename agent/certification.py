@@ -17,7 +17,7 @@ from pathlib import Path
 from agent.client import Refused, RetryLater, ServerClient
 from agent.durable import sync_directory, write_durably
 from agent.exit_reason import exit_reason
-from agent.secretlog import remember_key
+from agent.secret_log import remember_key
 from agent.trust import PinnedCa
 from agent.wire import BootData, CertificateRequest
 

@@ -6,7 +6,7 @@ import secrets
 from pathlib import Path
 
 from agent.durable import sync_directory, write_durably
-from agent.secretlog import remember
+from agent.secret_log import remember
 
 _SECRET = re.compile(r"[0-9a-f]{64}", re.ASCII)
 

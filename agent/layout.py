@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from agent.secretlog import remember
+from agent.secret_log import remember
 from agent.wire import BootData, LogDir
 
 

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
+from agent.adapters import Hands
 from agent.documents import Refused, judge_document
-from agent.hands import Hands
 from agent.metrics_duty import Measured
 from agent.records import KeptDocument, Records, RecordUnreadable, ServiceRecord
 from agent.reporting import Reporting

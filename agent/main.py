@@ -29,19 +29,19 @@ from agent.client import ServerClient
 from agent.credential import Credential
 from agent.disks.volumes import DiskVolumes, GivenVolumes, Volumes
 from agent.duty import Duty
-from agent.heartbeats.board import Board
+from agent.heartbeats.latest import Board
 from agent.identity import PlainHttpRefused, enrol_request, identity_of
 from agent.inbox import Inbox, Outbox
 from agent.layout import BootDataUnreadable, Layout
 from agent.loop import Converger
 from agent.masking import masked
 from agent.metrics_duty import Measured, MetricsDuty
-from agent.packetfilter import PacketFilter
+from agent.packet_filter import PacketFilter
 from agent.preemption.watch import METADATA_URL, PreemptionWatch, cloud_at, start_watch
 from agent.preemption.where import DMI, cloud_of
 from agent.records import Records
 from agent.rotation import Rotation
-from agent.secretlog import MaskedLines, known_secrets, mask_tracebacks
+from agent.secret_log import MaskedLines, known_secrets, mask_tracebacks
 from agent.services.kafka import KafkaService
 from agent.services.zookeeper import ZooKeeperService
 from agent.settings import AgentSettings, SettingsRefused

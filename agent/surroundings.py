@@ -117,7 +117,7 @@ class Surroundings:
     preemption: Callable[[], PreemptionReport | None] = lambda: None
     """What the cloud told this VM alone."""
     packet_filter: Callable[[str, float], PacketFilterReport | None] = lambda rules, now_s: None
-    """Rules of the document ("": none) and monotonic seconds -> what is in force; see `agent.packetfilter`."""
+    """Rules of the document ("": none) and monotonic seconds -> what is in force; see `agent.packet_filter`."""
     upgrade: Callable[[], UpgradeReport | None] = lambda: None
     """How the agent's own upgrade stands."""
 

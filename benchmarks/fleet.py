@@ -24,8 +24,8 @@ from benchmarks.processor import processor_seconds
 from planner.drain.certified import certified
 from planner.drain.model.state import ClusterState
 from spark.fleet.answers import Outcome
+from spark.fleet.outcomes import ClusterVerdict
 from spark.fleet.snapshot import read_snapshot, write_snapshot
-from spark.fleet.verdicts import ClusterVerdict
 from spark.jobs.fleet_plan import COMPILER, SETTINGS, SPLIT_ABOVE, FleetReport, plan_fleet
 from spark.session import SparkSettings, build_session, close_session
 

@@ -23,8 +23,8 @@ from functools import partial
 from typing import Any
 
 from benchmarks.busy import busy
-from benchmarks.chosen import measured
 from benchmarks.loaded import MIB, LoadedRow, on_a_cluster
+from benchmarks.selection import measured
 from benchmarks.watched import Watch, conditions_told, on_a_watched_cluster
 from controlplane.api.schemas import chaos as chaos_api, clusters as api, games as game_api
 from controlplane.cli.chaos_game import follow

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from benchmarks.chosen import measured
 from benchmarks.healing import LEDGER_MIB, SPEC as AT_REST, ZOOKEEPER as AT_REST_IN_ZOOKEEPER_MODE, rest
 from benchmarks.loaded import LoadedRow, audited, on_a_cluster
 from benchmarks.operations import MIB, SPEC as MIXED_KRAFT, ZOOKEEPER as MIXED_ZOOKEEPER, operations
+from benchmarks.selection import measured
 from benchmarks.watched import on_a_watched_cluster
 from controlplane.api.schemas import nodes as node_api
 from controlplane.kafka.errors import KafkaUnavailable

@@ -9,7 +9,7 @@
 from typing import Any
 
 from benchmarks.fleet import CACHE, generated, measured
-from spark.fleet.verdicts import ClusterVerdict
+from spark.fleet.outcomes import ClusterVerdict
 
 NEVER = 2**31
 

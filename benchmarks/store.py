@@ -19,7 +19,7 @@ from events import facts
 from events.codec import decode, encode
 from events.engine import build_engine, writing
 from events.envelope import NewEvent, Origin
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 from events.tables import COUNTER, EVENT
 from tests.postgres_server import PostgresServer, running_postgres
 

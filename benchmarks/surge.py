@@ -27,7 +27,7 @@ from typing import Any
 from providers.aws.cloud import AwsCloud
 from providers.base import Resources, TerraformRun
 from providers.tf.execute import execute
-from providers.tf.statefile import LocalStates
+from providers.tf.state_file import LocalStates
 from providers.tf.states import Access
 from providers.tf.surroundings import environment_of
 from providers.tf.workspace import open_workspace, rendered

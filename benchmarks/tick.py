@@ -32,7 +32,7 @@ from events.clock import utc_now
 from events.engine import build_engine, writing
 from events.envelope import Recorded
 from events.ids import ClusterUid, Epoch
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 from events.tables import COUNTER, EVENT
 from planner.drain.request import DrainRequest
 from planner.observed import KafkaSnapshot, PartitionSeen

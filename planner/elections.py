@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from planner.hungmoves import (
+from planner.observed import KafkaSnapshot, TopicPartition
+from planner.quantities import human_seconds
+from planner.stuck_moves import (
     MoveCure,
     MovePolicy,
     PastMoveCure,
@@ -19,8 +21,6 @@ from planner.hungmoves import (
     why_no_cure,
     why_no_other_controller,
 )
-from planner.observed import KafkaSnapshot, TopicPartition
-from planner.quantities import human_seconds
 
 
 class Trouble(StrEnum):

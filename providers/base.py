@@ -6,8 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from providers.givenmachines import GivenMachine
-from providers.madefrom import MadeFrom
+from providers.given_machines import GivenMachine
+from providers.made_from import MadeFrom
 from providers.state import InstanceState as InstanceState
 
 
@@ -102,7 +102,7 @@ class InstanceResource:
     ipv6: bool = False
     """It gets an IPv6 address beside its private IPv4 one. Its cloud has that; its network is asked before its run."""
     cost_tags: Mapping[str, str] = field(default_factory=dict)
-    """Labels of the spec, as they are: its cloud can hold them (`providers.costtags`)."""
+    """Labels of the spec, as they are: its cloud can hold them (`providers.cost_tags`)."""
     given: GivenMachine | None = None
     """Figures of its machine, of the cluster's specs: they count where no catalogue knows that type."""
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from providers.base import Place
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.errors import PlaceUnknown
-from providers.givenmachines import GivenMachine
-from providers.madefrom import EVERY
-from providers.settingsfile import CloudSettings
+from providers.given_machines import GivenMachine
+from providers.made_from import EVERY
+from providers.settings_file import CloudSettings
 from providers.software import Software
 from providers.variables import ANY
 

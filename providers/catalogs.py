@@ -5,9 +5,9 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from providers.catalog import EPHEMERAL, Catalog, DiskKind, Shape
-from providers.catalogfile import CatalogFile, catalog_file
+from providers.catalog_file import CatalogFile, catalog_file
 from providers.errors import PlaceUnknown
-from providers.givenmachines import GivenMachine
+from providers.given_machines import GivenMachine
 
 
 def catalog(cloud: str, given: Iterable[GivenMachine] = ()) -> Catalog:

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 import yaml
 
-from providers.agentfinding import of_agents
+from providers.agent_finding import of_agents
 from providers.base import CloudProvider, Listing, Place
 from providers.errors import NotFound, ProviderError
 from providers.networks import MakesNetworks

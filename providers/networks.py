@@ -33,7 +33,7 @@ class NetworkMissing(ProviderError):
 
 
 class NetworkRunKind(StrEnum):
-    """What a run may do to a network, and nothing else: see `providers.tf.networkguard`."""
+    """What a run may do to a network, and nothing else: see `providers.tf.network_guard`."""
 
     MAKE = "network-make"
     GROW = "network-grow"

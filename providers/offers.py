@@ -7,7 +7,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
 
-from providers.catalogfile import UNKNOWN, CatalogFile
+from providers.catalog_file import UNKNOWN, CatalogFile
 from providers.figures import HOURS_PER_MONTH, Figure, Price
 from providers.overrides import DiskIn, MachineIn, RegionIn, RootDiskIn
 from providers.racks import Racks, racks_in

@@ -48,7 +48,7 @@ class PriceIn(FigureIn):
 
 class MachineIn(_Part):
     """Figures of one type, in the words of the shipped catalogues. With an architecture, `vcpus` and `memory_mib` one
-    that those have not is sold as well (`providers.addedmachines`)."""
+    that those have not is sold as well (`providers.added_machines`)."""
 
     architecture: Literal["arm64", "x86_64"] | None = None
 

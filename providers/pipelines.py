@@ -5,7 +5,7 @@ from typing import Any
 from azure.core.pipeline import PipelineRequest, PipelineResponse
 from azure.core.pipeline.policies import SansIOHTTPPolicy
 
-from providers.callbudget import PATIENCE_S, TokenBucket
+from providers.call_budget import PATIENCE_S, TokenBucket
 
 _THROTTLED = 429
 

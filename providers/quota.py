@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
 from providers.base import InstanceResource, Place, Resources, VolumeResource
-from providers.catalogfile import CatalogFile
+from providers.catalog_file import CatalogFile
 from providers.doctor import Finding
 from providers.errors import AuthFailed, CloudUnavailable, NotFound, NotPermitted, QuotaExceeded
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-from providers.catalogfile import CatalogFile, catalog_file
+from providers.catalog_file import CatalogFile, catalog_file
 
 
 class RackKind(StrEnum):

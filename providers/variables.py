@@ -6,7 +6,7 @@ from typing import TypeVar
 from providers import tags
 from providers.base import AddressResource, InstanceResource, Resources, VolumeResource
 from providers.catalog import EPHEMERAL
-from providers.catalogfile import Machine
+from providers.catalog_file import Machine
 from providers.errors import PlaceUnknown
 
 ImageT = TypeVar("ImageT")

@@ -19,7 +19,7 @@ import psutil
 
 from spark.frames import Frame, FrameBroken, FrameSocket
 from spark.session import source_root
-from spark.workerlog import Redact, WorkerLog
+from spark.worker_log import Redact, WorkerLog
 
 _KILL_WITHIN_S = 10.0
 _SEND_WITHIN_S = 30

@@ -24,7 +24,7 @@ import psutil
 from planner.kinds import KINDS, PlanKind, Request
 from spark.frames import plan_frame
 from spark.process import WorkerLaunch, WorkerProcess
-from spark.workerlog import Redact
+from spark.worker_log import Redact
 
 _LOOK_EVERY_S = 0.25
 _PROGRESS_EVERY_S, _PROGRESS_CPU_S = 1.0, 0.1

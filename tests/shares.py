@@ -117,7 +117,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         "unit/controlplane/cli/*",
         "unit/controlplane/background/forges/*",
         "unit/controlplane/fleet/freezes/*",
-        "unit/controlplane/background/gitsync/*",
+        "unit/controlplane/background/git_sync/*",
         "unit/controlplane/commands/policies/*",
         "unit/controlplane/api/*",
         "unit/controlplane/portal/*",

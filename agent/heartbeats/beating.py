@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Protocol
 
-from agent.heartbeats.board import Board
+from agent.heartbeats.latest import Board
 from agent.heartbeats.pulse import Pulse
 from agent.wire import Heartbeats
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from agent.heartbeats.beating import Beating, LineDown, beat
-from agent.heartbeats.board import Board
+from agent.heartbeats.latest import Board
 from agent.wire import Heartbeats
 
 _ASK_S = 3.0

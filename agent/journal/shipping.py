@@ -16,7 +16,7 @@ from agent.journal.places import Place
 from agent.journal.source import Gathered, Source, line_of
 from agent.masking import masked
 from agent.metrics_spool import Parcel, Spool
-from agent.secretlog import known_secrets
+from agent.secret_log import known_secrets
 from agent.sending import Carrier, Sending
 
 _log = logging.getLogger(__name__)

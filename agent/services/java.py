@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent.durable import write_durably
 from agent.exit_reason import ExitReason, exit_reason
-from agent.health.loglines import LogLines
+from agent.health.log_lines import LogLines
 from agent.health.reading import read_vitals
 from agent.health.vitals import Vitals
 from agent.layout import Layout

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from agent.durable import write_durably
 from agent.metrics import DIGEST, JolokiaSilent
-from agent.oldclients import old_clients
+from agent.old_clients import old_clients
 from agent.probes import Health, log_dir_reports, probe
 from agent.records import ServiceRecord
 from agent.services.java import JavaService

@@ -16,10 +16,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.chosen import Row, measured
+from benchmarks.portal.browser import visible, weight
 from benchmarks.portal.commits import git
 from benchmarks.portal.pages import crowd, pages, search
-from benchmarks.portal.sight import visible, weight
+from benchmarks.selection import Row, measured
 
 ROWS: dict[str, Row] = {
     "weight": weight,

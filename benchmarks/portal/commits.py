@@ -6,18 +6,18 @@ import time
 from pathlib import Path
 from typing import Any
 
-from controlplane.background.gitsync.binding import GitBinding
-from controlplane.background.gitsync.board import Board
-from controlplane.background.gitsync.clone import Clone
-from controlplane.background.gitsync.sync import SourceSync, SyncParts
+from controlplane.background.git_sync.binding import GitBinding
+from controlplane.background.git_sync.clone import Clone
+from controlplane.background.git_sync.status import Board
+from controlplane.background.git_sync.sync import SourceSync, SyncParts
 from controlplane.runtime.egress import Egress
 from controlplane.runtime.polling import Poller
 from controlplane.storage import migrate
 from events.engine import build_engine
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 from tests.contract.git_repositories import Upstream
 from tests.unit.controlplane.api.portal_house import House, Lead
-from tests.unit.controlplane.background.gitsync.git_house import named
+from tests.unit.controlplane.background.git_sync.git_house import named
 
 POLL_S, COMMITS = 5.0, 4
 PLAN_S, FILES, FILES_S = 10.0, 1_000, 30.0

@@ -14,8 +14,8 @@ import uvicorn
 from pydantic import SecretBytes, SecretStr
 
 from benchmarks.tick import Fleet
+from controlplane.api.access.accounts import People
 from controlplane.api.access.bindings import EVERYTHING, Binding
-from controlplane.api.access.people import People
 from controlplane.api.access.roles import Role
 from controlplane.api.access.sessions import begin_session
 from controlplane.api.access.users import User

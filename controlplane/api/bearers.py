@@ -8,12 +8,12 @@ from datetime import datetime
 
 from pydantic import SecretStr
 
+from controlplane.api.access.accounts import People
 from controlplane.api.access.passwords import Guesses, neighbourhood
-from controlplane.api.access.people import People
 from controlplane.api.access.rights import Rights, whole_rights
 from controlplane.api.access.tokens import INSTALLATION
 from controlplane.api.auth import same_secret
-from controlplane.api.portaldoors import Door
+from controlplane.api.portal_access import Door
 from controlplane.api.problems import ApiError
 
 _FREE_TRIES = 20

@@ -8,7 +8,7 @@ from typing import Self
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
-from controlplane.api.agentadmission import RETRY_SOON_S, TooBusy
+from controlplane.api.agent_admission import RETRY_SOON_S, TooBusy
 from controlplane.api.gate import MAX_BODY_BYTES
 
 MOST_BYTES = 64 * 1024 * 1024

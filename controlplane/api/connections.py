@@ -19,7 +19,7 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from controlplane.api.auth import AGENT_PATHS
-from controlplane.api.serverload import AGENTS, PEOPLE, ServerLoad
+from controlplane.api.server_load import AGENTS, PEOPLE, ServerLoad
 from controlplane.runtime.descriptors import current_limit
 
 HEAD_WITHIN_S = 20.0

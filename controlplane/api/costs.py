@@ -12,7 +12,7 @@ from events.spec.model import KafkaClusterDocument
 from planner.observed import KafkaSnapshot
 from planner.rollout.steps import RolloutPlan
 from providers.errors import PlaceUnknown
-from providers.pricebook import PriceBook
+from providers.price_book import PriceBook
 
 _CENT, _SMALL = Decimal("0.01"), Decimal("0.0001")
 

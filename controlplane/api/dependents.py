@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from planner.consumers.told import GroupsTold
+from planner.consumers.reported import GroupsTold
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 
 

@@ -22,8 +22,7 @@ from controlplane.api.access.bindings import TOKEN
 from controlplane.api.access.passwords import neighbourhood
 from controlplane.api.access.rights import Rights, whole_rights
 from controlplane.api.access.scoped import scoped
-from controlplane.api.asked import KEY_HEADER, MOST_KEY, key_row, request_digest, whole_body
-from controlplane.api.audit.clerk import SAFE_METHODS, Call, Strangers, entry_of
+from controlplane.api.audit.writer import SAFE_METHODS, Call, Strangers, entry_of
 from controlplane.api.auth import (
     AGENT_PATHS,
     API_PATHS,
@@ -37,11 +36,12 @@ from controlplane.api.auth import (
     is_foreign_origin,
 )
 from controlplane.api.bearers import Bearers
-from controlplane.api.callkeys import CallKey
-from controlplane.api.callrates import BURST, PER_S, CallRates
-from controlplane.api.portaldoors import Door, door_of, other_part, wrong_door
+from controlplane.api.call_rates import BURST, PER_S, CallRates
+from controlplane.api.idempotency_keys import CallKey
+from controlplane.api.portal_access import Door, door_of, other_part, wrong_door
 from controlplane.api.problems import ApiError, answer_of, wants_page
-from controlplane.api.requestids import HEADER, brought_id, name_request, request_id_of
+from controlplane.api.request_identity import KEY_HEADER, MOST_KEY, key_row, request_digest, whole_body
+from controlplane.api.request_ids import HEADER, brought_id, name_request, request_id_of
 from controlplane.api.schemas.clusters import API_PREFIX
 from controlplane.api.services import PortalServices
 from controlplane.storage.log_context import logged

@@ -20,10 +20,10 @@ from controlplane.api.access.passwords import Guesses, neighbourhood
 from controlplane.api.auth import same_secret
 from controlplane.api.problems import ApiError
 from controlplane.api.services import Leadership
-from controlplane.background.gitsync.binding import GitBinding
-from controlplane.background.gitsync.desk import SourceDesk
-from controlplane.background.gitsync.faults import SourceFault
-from controlplane.background.gitsync.tokens import kept_token
+from controlplane.background.git_sync.binding import GitBinding
+from controlplane.background.git_sync.faults import SourceFault
+from controlplane.background.git_sync.service import SourceDesk
+from controlplane.background.git_sync.tokens import kept_token
 
 _log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """What is sent away before anything else is done for it, when there is more to do than can be done: agents before
 people, and of agents the newest first. First in the chain of the app: an answer costs no thread and no database.
 
-Agents are let in by `agentadmission`; their bodies are read before a turn is taken, so that a slow one takes
+Agents are let in by `agent_admission`; their bodies are read before a turn is taken, so that a slow one takes
 nobody's. People wait a moment for a thread. Where all threads hang, on a database that is locked or on brokers that do
 not answer, they are told so; the threads that agents may use are not theirs to hang in. Terraform's runs are this
 server's own and `/healthz` needs no thread: both always pass.
@@ -18,14 +18,14 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from controlplane.api.agentadmission import AgentSeats, AgentTurns, TooBusy
-from controlplane.api.audit.clerk import SAFE_METHODS
+from controlplane.api.agent_admission import AgentSeats, AgentTurns, TooBusy
+from controlplane.api.audit.writer import SAFE_METHODS
 from controlplane.api.auth import AGENT_PATHS, HOOK_PATHS, INSTANCE_HEADER, OPEN_PATHS, RUN_PATHS, STATIC_PATHS
 from controlplane.api.bodies import MOST_BYTES, MOST_OF_AGENTS_BYTES, BodyMemory, HeldBody
 from controlplane.api.gate import ANSWER_HEADERS, with_headers
 from controlplane.api.problems import ApiError, answer_of
-from controlplane.api.requestids import name_request
-from controlplane.api.serverload import AGENTS, PEOPLE
+from controlplane.api.request_ids import name_request
+from controlplane.api.server_load import AGENTS, PEOPLE
 from controlplane.api.services import PortalServices
 
 PEOPLES_THREADS = 40

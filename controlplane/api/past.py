@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from controlplane.api.eventlog import position_at, told_of
+from controlplane.api.event_log import position_at, told_of
 from controlplane.api.moments import moment_in
 from controlplane.api.presenters.clusters import cluster_detail
 from controlplane.api.problems import ApiError

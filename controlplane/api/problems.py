@@ -9,14 +9,14 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from controlplane.api.access.accounts import UserNotFound, UserRefused
 from controlplane.api.access.bindings import BindingRefused
-from controlplane.api.access.people import UserNotFound, UserRefused
 from controlplane.api.access.rights import Forbidden
 from controlplane.api.access.tokens import TokenRefused
-from controlplane.api.requestids import request_id_of
+from controlplane.api.request_ids import request_id_of
 from controlplane.api.schemas.clusters import ErrorOut
 from controlplane.background.forges.forge import ForgeFault
-from controlplane.background.gitsync.desk import SourceNotFound
+from controlplane.background.git_sync.service import SourceNotFound
 from controlplane.cluster.commands import ClusterNotFound
 from controlplane.commands.handler import CommandRefused, SpecRefused
 from controlplane.fleet.proposals.stream import ProposalNotFound

@@ -7,17 +7,17 @@ from controlplane.api.access.bindings import traits_of
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.approvals import propose
-from controlplane.api.changerequests import file_on_branch, file_with
+from controlplane.api.change_requests import file_on_branch, file_with
 from controlplane.api.presenters import clusters as answers
 from controlplane.api.presenters.judged_text import words_of
 from controlplane.api.problems import ApiError
-from controlplane.api.pullrequests import Asked, ForgeDoor, Wish, door_of, open_request
+from controlplane.api.pull_requests import Asked, ForgeDoor, Wish, door_of, open_request
 from controlplane.api.read_models.spec_form import text_of
 from controlplane.api.routes.clusters import living, spread
 from controlplane.api.schemas.rollbacks import RollbackIn, RollbackOut
 from controlplane.api.services import PortalServices
 from controlplane.api.specs import Judged, Order, declare, judge
-from controlplane.background.gitsync.filetext import NotInFile, document_in, topic_in_file
+from controlplane.background.git_sync.file_text import NotInFile, document_in, topic_in_file
 from controlplane.cluster.commands import CommandRefused
 from controlplane.cluster.spec_source import source_name
 from controlplane.cluster.view import ClusterView

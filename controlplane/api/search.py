@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from controlplane.api.services import PortalServices
-from controlplane.background.topic_names.shelf import TopicsFound
+from controlplane.background.topic_names.store import TopicsFound
 from controlplane.cluster.view import ClusterView
 
 CLUSTER = "cluster"

@@ -8,27 +8,27 @@ from typing import Annotated, Literal, Protocol
 
 from fastapi import Depends, Request
 
-from controlplane.api.access.people import People
+from controlplane.api.access.accounts import People
 from controlplane.api.access.rights import Rights
-from controlplane.api.audit.standing import TopicTold
+from controlplane.api.audit.status import TopicTold
 from controlplane.api.audit.store import AuditStore, MemoryAuditStore
-from controlplane.api.callkeys import CallKeys, MemoryCallKeys
 from controlplane.api.cloud_readiness import Examinations, NoExaminations
+from controlplane.api.idempotency_keys import CallKeys, MemoryCallKeys
 from controlplane.api.oidc.signin import OidcSignIn
-from controlplane.api.placeoffers import NO_PLACES, PlacesOffered
-from controlplane.api.requestids import new_request_id
-from controlplane.api.serverload import ServerLoad
-from controlplane.background.agent_upgrades.desk import Agents, NoAgents
+from controlplane.api.placement_offers import NO_PLACES, PlacesOffered
+from controlplane.api.request_ids import new_request_id
+from controlplane.api.server_load import ServerLoad
+from controlplane.background.agent_upgrades.service import Agents, NoAgents
 from controlplane.background.anomalies.windows import NoWindows, Windows
 from controlplane.background.broker_queries import KafkaLooks, NoKafkaLooks
-from controlplane.background.consumer_groups.desk import Groups, NoGroups
 from controlplane.background.consumer_groups.resets import GroupOffsets, NoGroupOffsets
-from controlplane.background.gitsync.desk import SourceDesk
+from controlplane.background.consumer_groups.service import Groups, NoGroups
+from controlplane.background.git_sync.service import SourceDesk
 from controlplane.background.log_reader.reading import Journals, NoJournals
-from controlplane.background.notifications.desk import NoNotifiers, Notifiers
+from controlplane.background.notifications.service import NoNotifiers, Notifiers
 from controlplane.background.topic_names.index import TopicIndex
 from controlplane.background.topic_placement.history import NoPastPlacements, PastPlacements
-from controlplane.background.topic_placement.sight import NoPlacements, Placements
+from controlplane.background.topic_placement.snapshot import NoPlacements, Placements
 from controlplane.cluster.commands import Command, DeclareCluster, DeclareTopics
 from controlplane.cluster.observed.moves import Known
 from controlplane.cluster.observed.replica_lag import Replica
@@ -58,7 +58,7 @@ from events.spec.model import KafkaClusterDocument
 from events.store import EventStore
 from planner.observed import KafkaSnapshot
 from providers.doctor import Finding
-from providers.pricebook import PriceBook
+from providers.price_book import PriceBook
 
 ConsolePage = Callable[[ClusterView, InstanceView], str]
 

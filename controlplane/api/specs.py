@@ -16,8 +16,8 @@ from controlplane.cluster.views.source import API
 from controlplane.commands.admission.spec import admission_problems
 from controlplane.commands.deciders.topics import by_cluster, topic_problems
 from controlplane.commands.handler import CommandRefused, Outcome
-from controlplane.commands.policies.verdict import Refusal
-from controlplane.commands.previews.oldclients import old_clients_told
+from controlplane.commands.policies.decision import Refusal
+from controlplane.commands.previews.old_clients import old_clients_told
 from controlplane.commands.previews.plan import Preview, combined_digest, preview
 from controlplane.commands.previews.topics import topic_lines, topics_digest
 from controlplane.runtime.call_errors import CallFault
@@ -28,7 +28,7 @@ from events.spec.network_rules import pool_problems
 from events.spec.positions import Positions
 from events.spec.problems import Problem, counted, has_errors
 from planner.observed import KafkaSnapshot
-from planner.rollout.fleetorder import stage_of
+from planner.rollout.fleet_order import stage_of
 
 _JUST_NOW_S: Final = 2.0
 """Brokers would hardly tell anything else than what was read as lately as this."""

@@ -14,7 +14,7 @@ from controlplane.kafka.gateway import KafkaGateway
 from controlplane.runtime.short_cache import Looks
 from events.clock import Clock
 from events.ids import ClusterUid
-from planner.asked import TopicLogs, ValueSeen
+from planner.broker_answers import TopicLogs, ValueSeen
 from planner.observed import KafkaSnapshot, SettingsSeen
 
 if TYPE_CHECKING:

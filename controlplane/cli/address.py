@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from controlplane.cli.errors import CliError, Unreachable
-from controlplane.cli.kepttokens import token_for
+from controlplane.cli.token_store import token_for
 from controlplane.runtime.loopback import is_loopback
 from events.secrets import secret
 

@@ -11,7 +11,7 @@ from controlplane.cli.drain_view import finite
 from controlplane.cli.moves_view import assumption_lines
 from controlplane.cli.state_inputs import Input
 from controlplane.cli.tables import listing
-from controlplane.commands.previews.drainfigures import broker_rows, goal_rows
+from controlplane.commands.previews.drain_figures import broker_rows, goal_rows
 from controlplane.runtime.quantities import counted, human_seconds
 from controlplane.runtime.styled_text import styled
 from planner.balance.answer import GoalReport

@@ -20,20 +20,20 @@ from controlplane.api.schemas import (
     groups as group_api,
     images as image_api,
     logs as log_api,
-    looks as look_api,
     loop as loop_api,
     machines as machine_api,
     moves as move_api,
     networks as network_api,
     nodes as node_api,
     proposals as proposal_api,
+    queries as look_api,
     resets as reset_api,
     rollbacks as rollback_api,
     search as search_api,
-    specrequests as request_api,
+    spec_requests as request_api,
     topics as topic_api,
 )
-from controlplane.cli.chaoscalls import ChaosCalls
+from controlplane.cli.chaos_calls import ChaosCalls
 from controlplane.cli.errors import CliError, Refused, UnknownCluster
 from controlplane.cli.exchange import CONNECT_TIMEOUT_S, TIMEOUT_S, Exchange, part
 from controlplane.runtime.path_names import is_path_part

@@ -6,7 +6,7 @@ from typing import Any
 from rich.table import Table
 
 from controlplane.cli.tables import listing
-from controlplane.commands.previews.drainfigures import BrokerRow
+from controlplane.commands.previews.drain_figures import BrokerRow
 from controlplane.runtime.quantities import human_seconds
 from planner.quantities import human_bytes, human_share
 

@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import RenderableType
 
 from controlplane.cli.errors import CliError
-from controlplane.commands.previews.drainfigures import targets_over_time
+from controlplane.commands.previews.drain_figures import targets_over_time
 from controlplane.runtime.quantities import human_seconds
 from controlplane.runtime.styled_text import styled
 from planner.drain.model.plan import Schedule

@@ -10,7 +10,7 @@ from controlplane.cli.drain_brokers import broker_table, plain
 from controlplane.cli.drain_engine import Planned
 from controlplane.cli.drain_plot import ingress_lines
 from controlplane.cli.moves_view import assumption_lines, certificate_table
-from controlplane.commands.previews.drainfigures import (
+from controlplane.commands.previews.drain_figures import (
     MEASURES,
     broker_rows,
     certificate_rows,

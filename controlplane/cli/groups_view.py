@@ -13,7 +13,7 @@ from controlplane.cli.tables import listing
 from controlplane.runtime.quantities import ago, counted
 from controlplane.runtime.styled_text import styled
 from controlplane.runtime.untrusted_text import on_one_line
-from planner.consumers.told import beyond_words
+from planner.consumers.reported import beyond_words
 
 _NAMED = 10
 

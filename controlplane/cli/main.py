@@ -9,7 +9,7 @@ from controlplane.cli.group import KedgeGroup
 from controlplane.cli.session import open_session
 from controlplane.cli.surroundings import Surroundings, of_this_process
 from controlplane.cli.verbs.access import audit, login, token
-from controlplane.cli.verbs.agentbundle import agent_bundle
+from controlplane.cli.verbs.agent_bundle import agent_bundle
 from controlplane.cli.verbs.agents import agents
 from controlplane.cli.verbs.anomalies import anomalies, healing, notifiers
 from controlplane.cli.verbs.apply import apply

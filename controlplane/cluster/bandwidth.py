@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from providers.catalogs import catalog
 from providers.errors import PlaceUnknown
-from providers.givenmachines import GivenMachine
+from providers.given_machines import GivenMachine
 
 MIB = 1024 * 1024
 

@@ -44,7 +44,7 @@ from events.codec import decode
 from events.envelope import Recorded
 from events.errors import EventsError
 from events.spec.conversion import UnknownApiVersion, from_data
-from providers.givenmachines import given_by, newest
+from providers.given_machines import given_by, newest
 
 
 def fold(view: ClusterView, history: Iterable[Recorded]) -> ClusterView:

@@ -11,7 +11,7 @@ from controlplane.cluster.views.agents import AgentOrderView
 from controlplane.cluster.views.chaos import ChaosView as ChaosView
 from controlplane.cluster.views.confirmed_losses import LossesView
 from controlplane.cluster.views.controller_moves import relieved_by
-from controlplane.cluster.views.costtags import CostTagsView
+from controlplane.cluster.views.cost_tags import CostTagsView
 from controlplane.cluster.views.evacuations import EvacuationView as EvacuationView
 from controlplane.cluster.views.external import ExternalView
 from controlplane.cluster.views.game_days import GameView as GameView
@@ -42,7 +42,7 @@ from events.ids import ClusterUid
 from events.spec.domains import Address, advertised, domain_of
 from events.spec.model import KafkaClusterDocument
 from planner.healing import PastCure
-from providers.givenmachines import GivenMachine
+from providers.given_machines import GivenMachine
 
 FIRST_CONTROLLER_ID = 100
 FIRST_BROKER_ID = 1000

@@ -54,7 +54,6 @@ from controlplane.commands.deciders.games import game_asked
 from controlplane.commands.deciders.groups import group_asked
 from controlplane.commands.deciders.healing import healing_asked
 from controlplane.commands.deciders.history import CommandHistory
-from controlplane.commands.deciders.hungmoves import moves_adopted, moves_taken_back
 from controlplane.commands.deciders.losses import loss_confirmed
 from controlplane.commands.deciders.nodes import (
     Asked,
@@ -64,6 +63,7 @@ from controlplane.commands.deciders.nodes import (
     restart_asked,
 )
 from controlplane.commands.deciders.rebalances import rebalance_asked, rebalance_cancelled
+from controlplane.commands.deciders.stuck_moves import moves_adopted, moves_taken_back
 from controlplane.commands.deciders.topics import (
     topic_adopted,
     topic_deleted,
@@ -72,8 +72,8 @@ from controlplane.commands.deciders.topics import (
     topics_gone,
 )
 from controlplane.commands.deciders.windows import window_waived
+from controlplane.commands.policies.decision import Verdict
 from controlplane.commands.policies.gate import PolicyGate
-from controlplane.commands.policies.verdict import Verdict
 from controlplane.commands.previews.plan import moved_parts, preview
 from controlplane.commands.previews.topics import refuse_moved_topics
 from controlplane.fleet.cluster_names import holding, take_name

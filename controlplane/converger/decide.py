@@ -25,7 +25,6 @@ from controlplane.converger.health.healing import (
 )
 from controlplane.converger.health.heartbeats import with_heartbeats
 from controlplane.converger.moves.elections import election_step
-from controlplane.converger.moves.hungmoves import hung_repair_step, hung_step
 from controlplane.converger.moves.placements import (
     hot_broker_step,
     leader_order_step,
@@ -34,6 +33,7 @@ from controlplane.converger.moves.placements import (
 )
 from controlplane.converger.moves.rebalances import rebalance_in_hand_step, rebalance_step
 from controlplane.converger.moves.replication import replication_in_hand_step, replication_step
+from controlplane.converger.moves.stuck_moves import hung_repair_step, hung_step
 from controlplane.converger.quorum.cure import cure, is_lost, waits_for_metadata
 from controlplane.converger.quorum.external import external_quorum_step
 from controlplane.converger.quorum.migration import cut_step, migration_begin_step, migration_step

@@ -30,8 +30,8 @@ from controlplane.storage.streams import cluster_uid_of
 from events import facts
 from events.codec import decode
 from events.envelope import Recorded
-from planner.hungmoves import MoveCure
 from planner.maintenance import FINDING as MAINTENANCE
+from planner.stuck_moves import MoveCure
 
 MAX_IMAGE_FAILURES = 2
 """Failed replacements and foundings on one Kafka version, or revision, fleet-wide, before no further cluster begins to

@@ -15,7 +15,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.spec_order import SpecChange
 from controlplane.fleet.images.choice import stage
 from events.ids import ClusterUid
-from planner.rollout.fleetorder import PRODUCTION, Member, waits_for
+from planner.rollout.fleet_order import PRODUCTION, Member, waits_for
 
 _NAMED = 3
 

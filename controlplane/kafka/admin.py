@@ -19,7 +19,7 @@ from controlplane.kafka.deadline import CALL_LIMIT_S, Deadline
 from controlplane.kafka.dialer import Connection, Dialer
 from controlplane.kafka.effective_settings import read_broker_values, read_topic_values
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable, require_ok
-from controlplane.kafka.groupoffsets import commit_offsets, read_group_offsets
+from controlplane.kafka.group_offsets import commit_offsets, read_group_offsets
 from controlplane.kafka.groups import read_groups
 from controlplane.kafka.log_dir_requests import Wishes, prefer_log_dirs
 from controlplane.kafka.offsets import read_topic_logs
@@ -29,7 +29,7 @@ from controlplane.kafka.snapshot import read_partitions, read_snapshot
 from controlplane.kafka.throttle import CLUSTER_DEFAULT, CORDON, EVERY_DIR, ConfigChange, ThrottlePlan, reconcile
 from controlplane.kafka.topics import ask_topics, read_own_configs
 from controlplane.kafka.zookeeper_mode import LookUp, current_controller, read_mode, registered
-from planner.asked import TopicLogs, ValueSeen
+from planner.broker_answers import TopicLogs, ValueSeen
 from planner.consumers.reset import OffsetSeen
 from planner.consumers.seen import GroupsSeen
 from planner.observed import KafkaSnapshot, Mode, PartitionSeen, SettingsSeen, TopicPartition

@@ -13,7 +13,7 @@ from kafka.protocol.admin import DescribeQuorumResponse
 
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.kafka.metadatalog import DESCRIBE, MetadataLog, log_of, quorum_request
+from controlplane.kafka.metadata_log import DESCRIBE, MetadataLog, log_of, quorum_request
 
 _VERSION = 2
 """With directory ids; Kafka 3.9 knows it, and no cluster of an older one migrates."""

@@ -8,7 +8,7 @@ from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
 from controlplane.kafka.errors import require_ok
 from events.spec.topic_table import EXECUTOR_KEYS
-from planner.asked import Origin, ValueSeen
+from planner.broker_answers import Origin, ValueSeen
 
 _TOPIC, _BROKER = 2, 4
 _NO_TOPIC = (3, 17)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from controlplane.kafka.log_dir_requests import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
-from planner.asked import TopicLogs, ValueSeen
+from planner.broker_answers import TopicLogs, ValueSeen
 from planner.consumers.reset import OffsetSeen
 from planner.consumers.seen import GroupsSeen
 from planner.observed import KafkaSnapshot, SettingsSeen, TopicPartition

@@ -15,8 +15,8 @@ from kafka.protocol.consumer import OffsetFetchRequest
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.kafka.groupmembers import classic_member, modern_member
-from controlplane.kafka.groupmessages import ConsumerGroupDescribeRequest
+from controlplane.kafka.group_members import classic_member, modern_member
+from controlplane.kafka.group_messages import ConsumerGroupDescribeRequest
 from controlplane.kafka.offsets import LATEST, ask_each, leaders_of, log_offsets
 from planner.consumers.seen import GroupSeen, GroupsSeen
 from planner.observed import TopicPartition

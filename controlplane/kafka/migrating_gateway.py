@@ -14,7 +14,7 @@ from controlplane.kafka.controllers import read_log
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection, Dialer
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
-from controlplane.kafka.metadatalog import MetadataLog
+from controlplane.kafka.metadata_log import MetadataLog
 from controlplane.kafka.quorum import CAUGHT_UP_LAG, SILENT_S
 from controlplane.kafka.snapshot import read_from_one_of
 from controlplane.kafka.zookeeper.ensemble import Ensemble

@@ -10,7 +10,7 @@ from kafka.protocol.metadata import MetadataRequest
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
 from controlplane.kafka.errors import KafkaUnavailable
-from planner.asked import LogBounds, TopicLogs
+from planner.broker_answers import LogBounds, TopicLogs
 from planner.observed import TopicPartition
 
 MOST_PARTITIONS = 5_000

@@ -21,7 +21,7 @@ from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
 from controlplane.kafka.errors import KafkaUnavailable, require_ok
 from controlplane.kafka.log_dirs import Disks, read_disks
-from controlplane.kafka.metadatalog import read_quorum, require_current
+from controlplane.kafka.metadata_log import read_quorum, require_current
 from controlplane.kafka.zookeeper_mode import LookUp, current_controller
 from planner.observed import (
     BrokerSeen,

@@ -9,10 +9,10 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
-from controlplane.api.anomalyseries import measured
-from controlplane.api.asked import asked_id
+from controlplane.api.anomaly_series import measured
 from controlplane.api.auth import Actor
 from controlplane.api.presenters.anomalies import IN_WORDS, OPEN, TONES, anomaly_out, chosen_anomalies, healing_out
+from controlplane.api.request_identity import asked_id
 from controlplane.api.routes.anomalies import anomaly_of, book_of
 from controlplane.api.routes.clusters import carry_out, living
 from controlplane.api.schemas.anomalies import AnomalyOut
@@ -20,8 +20,8 @@ from controlplane.api.services import Services
 from controlplane.cluster.commands import SwitchHealing
 from controlplane.portal.charts import series_chart
 from controlplane.portal.cluster import head_of
+from controlplane.portal.csv_rows import csv_answer
 from controlplane.portal.frame import CsrfChecked, onwards, page
-from controlplane.portal.sheet import csv_answer
 from planner.anomalies.kinds import WORDS, Kind, State
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])

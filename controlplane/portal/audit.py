@@ -13,8 +13,8 @@ from controlplane.api.audit.store import AuditFilter
 from controlplane.api.problems import ApiError
 from controlplane.api.schemas.access import AuditEntryOut, audit_entry_out
 from controlplane.api.services import Services
+from controlplane.portal.csv_rows import MOST_EXPORTED, Before, MostExported, csv_answer, cut_at
 from controlplane.portal.frame import onwards, page
-from controlplane.portal.sheet import MOST_EXPORTED, Before, MostExported, csv_answer, cut_at
 from controlplane.portal.zones import span_of_fields
 from controlplane.storage.streams import cluster_stream
 

@@ -25,11 +25,11 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.observation import Observation
 from controlplane.converger.running.restartsafety import RestartSafety, restart_safety
 from controlplane.converger.verdict import Situation
-from controlplane.portal.brokersettings import wanted_by
+from controlplane.portal.broker_settings import wanted_by
 from controlplane.portal.cluster import head_of
+from controlplane.portal.csv_rows import csv_answer
 from controlplane.portal.frame import page
-from controlplane.portal.sheet import csv_answer
-from planner.asked import Origin
+from planner.broker_answers import Origin
 from planner.observed import KafkaSnapshot
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)

@@ -9,9 +9,9 @@ from starlette.responses import Response
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
-from controlplane.api.asked import asked_id
 from controlplane.api.auth import actor_of
 from controlplane.api.read_models.chaos_report import faults_told
+from controlplane.api.request_identity import asked_id
 from controlplane.api.routes.chaos import brought_about, health, injection
 from controlplane.api.routes.clusters import living
 from controlplane.api.routes.games import game_out, games_of
@@ -22,8 +22,8 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.chaos import EVERYWHERE, LOCAL, MOST_S, CutFrom, Fault, chaos_asked, clouds_of
 from controlplane.commands.deciders.games import FOREIGN_FAULTS, KNOWN, LOCAL_FAULTS
-from controlplane.portal.asking import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
 from controlplane.portal.cluster import head_of
+from controlplane.portal.confirmation import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
 from controlplane.portal.frame import CsrfChecked, onwards, page
 from controlplane.storage.streams import cluster_stream
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from controlplane.api.anomalyseries import Series
+from controlplane.api.anomaly_series import Series
 from planner.consumers.history import LagPoint
 
 GAP = timedelta(minutes=25)

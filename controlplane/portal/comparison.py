@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
-from controlplane.api.fielddiff import field_diff
+from controlplane.api.field_diff import field_diff
 from controlplane.api.presenters.drift import drift_out
 from controlplane.api.read_models.rolls import change_word, reason_words
 from controlplane.api.routes.clusters import living

@@ -6,7 +6,7 @@ from fastapi import Request
 from starlette.responses import Response
 
 from controlplane.api.problems import ApiError
-from controlplane.api.requestids import request_id_of
+from controlplane.api.request_ids import request_id_of
 from controlplane.portal.frame import page
 
 

@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Forbidden
-from controlplane.api.asked import asked_id
 from controlplane.api.auth import Actor
 from controlplane.api.presenters.freezes import freezes_out
+from controlplane.api.request_identity import asked_id
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import ClusterNotFound, CommandRefused
 from controlplane.fleet.freezes.commands import Wanted

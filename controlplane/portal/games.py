@@ -9,8 +9,8 @@ from starlette.responses import Response
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
-from controlplane.api.asked import asked_id
 from controlplane.api.auth import actor_of
+from controlplane.api.request_identity import asked_id
 from controlplane.api.routes.clusters import spread
 from controlplane.api.routes.games import started, starting
 from controlplane.api.schemas.games import MOST_SEED, GameIn
@@ -18,8 +18,8 @@ from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import EndGame, StartGame
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.games import game_asked
-from controlplane.portal.asking import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
 from controlplane.portal.chaos import crumbs_of, foreign_clouds, terminates_on
+from controlplane.portal.confirmation import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
 from controlplane.portal.frame import CsrfChecked, onwards
 from events.ids import derived_id
 

@@ -17,9 +17,9 @@ from controlplane.cluster.view import ClusterView
 from controlplane.kafka.errors import KafkaFault
 from controlplane.portal.charts import lag_chart
 from controlplane.portal.cluster import head_of
+from controlplane.portal.csv_rows import Cut, csv_answer
 from controlplane.portal.frame import page
-from controlplane.portal.sheet import Cut, csv_answer
-from planner.consumers.told import READING, GroupsTold, beyond_words
+from planner.consumers.reported import READING, GroupsTold, beyond_words
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
 

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
-from controlplane.api.eventlog import told_of
-from controlplane.api.generationpair import compared, declaration_of, spec_text
+from controlplane.api.event_log import told_of
+from controlplane.api.generation_pair import compared, declaration_of, spec_text
 from controlplane.api.generations import generations_out
 from controlplane.api.presenters.cost_text import bill_words, difference_words
 from controlplane.api.read_models.changes import changes_of

@@ -10,15 +10,15 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
-from controlplane.api.eventlog import MOST_LOOKED_AT, Asked, Found
+from controlplane.api.event_log import MOST_LOOKED_AT, Asked, Found
 from controlplane.api.presenters.loop import log_event_out
 from controlplane.api.read_models.changes import changes_of
 from controlplane.api.routes.loop import Word, log_of, loop_of
 from controlplane.api.schemas.loop import LogEventOut
 from controlplane.api.services import Services
 from controlplane.cluster.commands import ClusterNotFound
+from controlplane.portal.csv_rows import MOST_EXPORTED, Before, MostExported, csv_answer, cut_at
 from controlplane.portal.frame import page
-from controlplane.portal.sheet import MOST_EXPORTED, Before, MostExported, csv_answer, cut_at
 from controlplane.portal.zones import span_of_fields
 from events.ids import ClusterUid
 

@@ -15,7 +15,7 @@ from controlplane.cluster.commands import ConfirmLoss
 from controlplane.cluster.observed.agent_reports import reports_of
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.losses import loss_confirmed
-from controlplane.portal.asking import Asking, YesForm, asked_and_answered, judged_now, show_asking
+from controlplane.portal.confirmation import Asking, YesForm, asked_and_answered, judged_now, show_asking
 from controlplane.portal.frame import CsrfChecked, onwards
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])

@@ -13,11 +13,11 @@ from controlplane.api.access.bindings import traits_of
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
-from controlplane.api.asked import asked_id
 from controlplane.api.auth import actor_of
 from controlplane.api.presenters.moves import GIB, Moves, look_of, moves_asked
 from controlplane.api.problems import ApiError
 from controlplane.api.read_models.moves import moves_in_hand
+from controlplane.api.request_identity import asked_id
 from controlplane.api.routes.clusters import carry_out, living
 from controlplane.api.services import Services
 from controlplane.cluster.commands import CancelRebalance, EvacuateBrokers, RebalanceCluster

@@ -10,9 +10,9 @@ from starlette.responses import Response
 from controlplane.api.access.bindings import traits_of
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
-from controlplane.api.asked import asked_id
 from controlplane.api.auth import actor_of
 from controlplane.api.problems import ApiError
+from controlplane.api.request_identity import asked_id
 from controlplane.api.routes.clusters import carry_out, living
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import Command, EvacuateBrokers, ReadmitBrokers, ReplaceNode, RestartServices

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from controlplane.api.past import At, past_detail, past_of
-from controlplane.api.pasttopics import brokers_then, partitions_then
+from controlplane.api.past_topics import brokers_then, partitions_then
 from controlplane.api.read_models.changes import changes_of
 from controlplane.api.read_models.roll_stages import fold
 from controlplane.api.read_models.rolls import rows_of

@@ -5,9 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from starlette.responses import Response
 
+from controlplane.api.access.accounts import UserRefused
 from controlplane.api.access.bindings import TOKEN, BindingRefused, binding
 from controlplane.api.access.caller import Caller
-from controlplane.api.access.people import UserRefused
 from controlplane.api.access.roles import ALLOWS, Role, Verb
 from controlplane.api.services import PortalServices, Services
 from controlplane.portal.frame import CsrfChecked, onwards, page

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
-from controlplane.api.moveproposals import REBALANCE, order_of
+from controlplane.api.move_proposals import REBALANCE, order_of
 from controlplane.api.presenters.judged_text import words_of
 from controlplane.api.presenters.moves import planned
 from controlplane.api.routes.proposals import desk_of, now_of

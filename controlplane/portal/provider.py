@@ -7,9 +7,9 @@ from urllib.parse import quote, unquote
 from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import RedirectResponse, Response
 
+from controlplane.api.access.accounts import SignInRefused
 from controlplane.api.access.caller import Caller
-from controlplane.api.access.oidcpeople import ATTEMPT_LIFE
-from controlplane.api.access.people import SignInRefused
+from controlplane.api.access.oidc_users import ATTEMPT_LIFE
 from controlplane.api.oidc.binding import OidcRefused
 from controlplane.api.oidc.provider import ProviderAway, SignInFailed
 from controlplane.api.oidc.signin import Answer, OidcSignIn

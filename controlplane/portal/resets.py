@@ -11,10 +11,10 @@ from starlette.responses import Response
 from controlplane.api.access.bindings import traits_of
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
-from controlplane.api.asked import asked_id
 from controlplane.api.auth import actor_of
 from controlplane.api.presenters.resets import carried_out, plan_out, planned, wish_of
 from controlplane.api.problems import ApiError
+from controlplane.api.request_identity import asked_id
 from controlplane.api.routes.clusters import living
 from controlplane.api.schemas import resets as reset_api
 from controlplane.api.services import Services
@@ -23,7 +23,7 @@ from controlplane.portal.frame import CsrfChecked, onwards, page
 from controlplane.portal.zones import moment_of_field
 from controlplane.runtime.path_names import group_address
 from events.facts import OffsetPut
-from planner.consumers.told import beyond_words
+from planner.consumers.reported import beyond_words
 
 router = APIRouter(
     prefix="/clusters/{name}/offset-resets", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked]

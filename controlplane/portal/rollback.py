@@ -9,15 +9,15 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
-from controlplane.api.asked import asked_id
 from controlplane.api.auth import Actor
 from controlplane.api.presenters.judged_text import words_of
-from controlplane.api.pullrequests import Asked
+from controlplane.api.pull_requests import Asked
+from controlplane.api.request_identity import asked_id
 from controlplane.api.rollback import Rollback, roll_back, rollback_of
 from controlplane.api.routes.clusters import living
 from controlplane.api.schemas.rollbacks import RollbackIn, RollbackOut
 from controlplane.api.services import PortalServices, Services
-from controlplane.api.topicrollback import declarations_told, topic_rollback_of
+from controlplane.api.topic_rollback import declarations_told, topic_rollback_of
 from controlplane.portal.cluster import head_of
 from controlplane.portal.frame import CsrfChecked, onwards, page
 

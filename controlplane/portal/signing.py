@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import Response
 
+from controlplane.api.access.accounts import PasswordRefused, SignInRefused
 from controlplane.api.access.bindings import BindingRefused, role_of
 from controlplane.api.access.caller import Caller
-from controlplane.api.access.people import PasswordRefused, SignInRefused
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import ALLOWS, Role
 from controlplane.api.access.sessions import LIFE, Session

@@ -10,18 +10,18 @@ from starlette.responses import Response
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
-from controlplane.api.asked import asked_id
 from controlplane.api.auth import actor_of
+from controlplane.api.request_identity import asked_id
 from controlplane.api.routes.sources import handed_over
 from controlplane.api.services import PortalServices, Services
-from controlplane.background.gitsync.binding import GitBinding
-from controlplane.background.gitsync.desk import SourceNotFound
+from controlplane.background.git_sync.binding import GitBinding
+from controlplane.background.git_sync.service import SourceNotFound
 from controlplane.cluster.commands import CommandRefused, TakeOverSource
 from controlplane.cluster.spec_source import binding_of, git_source, source_name
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
 from controlplane.commands.deciders.clusters import source_taken_over
-from controlplane.portal.asking import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
+from controlplane.portal.confirmation import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
 from controlplane.portal.frame import CsrfChecked, onwards
 
 router = APIRouter(

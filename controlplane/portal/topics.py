@@ -16,8 +16,8 @@ from controlplane.api.routes.topics import is_recorded, rows_of, topics_seen
 from controlplane.api.services import Services
 from controlplane.cluster.view import ClusterView
 from controlplane.portal.cluster import head_of
+from controlplane.portal.csv_rows import csv_answer
 from controlplane.portal.frame import page
-from controlplane.portal.sheet import csv_answer
 from planner.observed import KafkaSnapshot
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)

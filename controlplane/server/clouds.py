@@ -5,19 +5,19 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from controlplane.api.placeoffers import PlaceOffer, PlacesOffered
+from controlplane.api.placement_offers import PlaceOffer, PlacesOffered
 from controlplane.cluster.places import place_of, places_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.fleet.networks.serveraddresses import server_network
+from controlplane.fleet.networks.server_addresses import server_network
 from controlplane.server.settings import Settings
-from providers.addedmachines import add_machines_of
+from providers.added_machines import add_machines_of
 from providers.base import CloudProvider, ListsRegions, Place
 from providers.bootable import NextVm, TellsBootable
-from providers.consolepage import HasConsolePages
+from providers.console_page import HasConsolePages
 from providers.errors import ProviderError
 from providers.networks import MadeNetworks, none_made
-from providers.packetfilter import FiltersPackets
+from providers.packet_filter import FiltersPackets
 from providers.registry import load, names
 
 

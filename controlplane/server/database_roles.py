@@ -16,8 +16,8 @@ from sqlmodel import SQLModel
 
 import controlplane.storage.tables  # noqa: F401  (imported for its tables)
 from controlplane.server.split.moments import COLUMNS
-from controlplane.server.split.portalrights import EVENTS, LATEST, PORTAL_RIGHTS
-from controlplane.server.split.relayrights import RELAY_RIGHTS
+from controlplane.server.split.portal_rights import EVENTS, LATEST, PORTAL_RIGHTS
+from controlplane.server.split.relay_rights import RELAY_RIGHTS
 from events.engine import reading
 from providers.doctor import Finding
 

@@ -16,7 +16,7 @@ from controlplane.server.assembly.anomalies import AnomalyRoom
 from controlplane.server.assembly.consumer_groups import GroupsRoom
 from controlplane.server.assembly.drift import DriftRoom
 from controlplane.server.assembly.game_days import GamesRoom
-from controlplane.server.assembly.gitsync import Sources
+from controlplane.server.assembly.git_sync import Sources
 from controlplane.server.assembly.topics import TopicRoom
 from controlplane.server.settings import Settings
 from controlplane.storage.certificates.authority import Authority

@@ -11,7 +11,7 @@ from functools import partial
 from types import FrameType
 from typing import Protocol
 
-from controlplane.api.access.people import FIRST_USER
+from controlplane.api.access.accounts import FIRST_USER
 from controlplane.api.connections import ConnectionTable
 from controlplane.api.oidc.binding import OidcRefused
 from controlplane.api.services import PortalServices
@@ -28,8 +28,8 @@ from controlplane.server.database_roles import RoleRefused
 from controlplane.server.logging_setup import log_to_stderr, threads_told
 from controlplane.server.parts import Services
 from controlplane.server.settings import Settings
-from controlplane.server.split.portalbuild import build_portal
-from controlplane.server.split.reach import PortalRefused
+from controlplane.server.split.forbidden_access import PortalRefused
+from controlplane.server.split.portal_build import build_portal
 from controlplane.server.split.setup import LOOP, PORTAL
 from controlplane.server.tls_agents import AgentTls
 from controlplane.server.tls_people import PeopleDoorRefused, people_tls

@@ -20,19 +20,19 @@ from controlplane.api.audit.binding import AuditTopicBinding
 from controlplane.api.oidc.binding import OidcBinding
 from controlplane.background.consumer_groups.watch import WatchGroups
 from controlplane.background.dns.binding import ZoneBinding
-from controlplane.background.gitsync.binding import GitBinding, is_under
+from controlplane.background.git_sync.binding import GitBinding, is_under
 from controlplane.background.notifications.binding import NotifierBinding
 from controlplane.converger.fleet import MAX_ROLLING, MAX_SURGE_PER_ACCOUNT
 from controlplane.converger.health.curebudget import MAX_CURES_PER_DAY
 from controlplane.converger.verdict import LOSS_GRACE_S
 from controlplane.fleet.freezes.settings import FreezeBinding
-from controlplane.fleet.networks.serveraddresses import server_network
+from controlplane.fleet.networks.server_addresses import server_network
 from controlplane.fleet.networks.settings import NetworkSettings
 from controlplane.runtime.egress import Allowed, Egress
 from controlplane.runtime.loopback import is_loopback
 from controlplane.storage.terraform_states.versions import FEWEST_STATE_VERSIONS
 from events.secrets import remember
-from providers.costtags import list_problem
+from providers.cost_tags import list_problem
 from providers.tf.mirror import ProviderMirror
 
 LONGEST_CALL_S = 10.0

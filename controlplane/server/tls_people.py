@@ -4,7 +4,7 @@ import logging
 import ssl
 from pathlib import Path
 
-from controlplane.api.access.people import People
+from controlplane.api.access.accounts import People
 from controlplane.server.settings import Settings
 
 _log = logging.getLogger(__name__)

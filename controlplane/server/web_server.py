@@ -16,12 +16,12 @@ import uvicorn
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 
-from controlplane.api.agentsprotocol import AgentsProtocol
+from controlplane.api.agents_protocol import AgentsProtocol
 from controlplane.api.connections import ConnectionTable, GuardedProtocol
 from controlplane.api.feed import Feed
 from controlplane.api.overload import room_for_agents
-from controlplane.api.portaldoors import Door, at_door
-from controlplane.api.serverload import MORE_AGENTS
+from controlplane.api.portal_access import Door, at_door
+from controlplane.api.server_load import MORE_AGENTS
 from controlplane.api.services import Leadership
 from controlplane.runtime.descriptors import NONE_LEFT, open_descriptors
 from controlplane.runtime.listen_addresses import (

@@ -37,7 +37,7 @@ from controlplane.storage.terraform_states.versions import in_force_and_newest
 from events.clock import Clock, utc_now
 from events.engine import answered_within, reading, writing
 from events.envelope import Recorded
-from events.sqlstore import verify_positions
+from events.sql_store import verify_positions
 from events.store import EventStore
 from events.tables import COUNTER, EVENT, EVENT_COUNTER, UtcDateTime
 

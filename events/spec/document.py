@@ -20,7 +20,7 @@ from events.spec.topic_file import topics_together
 from events.spec.topic_model import TOPIC_KIND, KafkaTopicDocument
 from events.spec.topic_rules import check_topic
 from events.spec.translation import translate
-from events.spec.yamltree import RawDocument, read_yaml
+from events.spec.yaml_tree import RawDocument, read_yaml
 
 MAX_PROBLEMS = 100
 

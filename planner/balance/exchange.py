@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from planner.balance.board import FOLLOWING, HIGH, LEADING, Board
 from planner.balance.gain import (
     ENOUGH,
     ILLEGAL,
@@ -17,6 +16,7 @@ from planner.balance.gain import (
     turn_gain,
 )  # fmt: skip
 from planner.balance.kernels import kernel, part
+from planner.balance.scoreboard import FOLLOWING, HIGH, LEADING, Board
 from planner.drain.model.state import Bools, Int64s
 
 EXCHANGED = 48

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from planner.balance.answer import Answer, Missing, Shortfall
-from planner.balance.board import room_of
 from planner.balance.homes import house, largest_first, yard_of
 from planner.balance.loads import Figure, Measured, borne, loads_of
 from planner.balance.offline import answer_for, lacking
 from planner.balance.rows import topics_of
+from planner.balance.scoreboard import room_of
 from planner.drain.model.state import NOBODY, ClusterState, Floats, Int32s, Int64s
 
 

@@ -8,8 +8,8 @@ from typing import cast
 
 import numpy as np
 
-from planner.balance.board import CEILING, FOLLOWING, HARD, HIGH, LEADING, LOW, SCALE, WEIGHT, Board
 from planner.balance.kernels import part
+from planner.balance.scoreboard import CEILING, FOLLOWING, HARD, HIGH, LEADING, LOW, SCALE, WEIGHT, Board
 from planner.drain.model.state import NOBODY, Floats, Int64s
 
 ENOUGH = 1e-11

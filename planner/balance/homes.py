@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from planner.balance.board import NONE
 from planner.balance.gain import was_there
 from planner.balance.kernels import kernel, part
 from planner.balance.loads import Figure, Loads, borne, led_now
+from planner.balance.scoreboard import NONE
 from planner.drain.model.state import NOBODY, Bools, ClusterState, Floats, Int64s
 
 FULLNESS = (Figure.DISK, Figure.REPLICAS, Figure.NIC_IN, Figure.POTENTIAL_OUT)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from planner.balance.board import Board
 from planner.balance.gain import move, move_gain, racks_gained, turn, turn_gain, was_there
 from planner.balance.kernels import kernel, part
 from planner.balance.pick import TOPICS, best_moved
+from planner.balance.scoreboard import Board
 from planner.drain.model.state import NOBODY, Int64s
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 
 from planner.balance.answer import Answer, Balanced, Missing, Shortfall
-from planner.balance.board import room_of
 from planner.balance.bound import bytes_moved
 from planner.balance.homes import house, largest_first, yard_of
 from planner.balance.loads import Figure, Measured, borne, loads_of
 from planner.balance.release import schedule_of
+from planner.balance.scoreboard import room_of
 from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Int32s, Int64s
 from planner.drain.solver.demand import distinct_racks
 

@@ -4,7 +4,6 @@ from typing import cast
 
 import numpy as np
 
-from planner.balance.board import NONE, Board
 from planner.balance.gain import (
     ENOUGH,
     ILLEGAL,
@@ -17,6 +16,7 @@ from planner.balance.gain import (
     topic_breach,
 )
 from planner.balance.kernels import kernel, part
+from planner.balance.scoreboard import NONE, Board
 from planner.drain.model.state import NOBODY, Floats, Int64s
 
 TOPICS, RACKS = cast(int, np.int64(0)), cast(int, np.int64(1))

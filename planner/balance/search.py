@@ -6,11 +6,11 @@ change shrinks the total breach, so the search ends; and a cluster in which ever
 
 import numpy as np
 
-from planner.balance.board import HIGH, LOW, SCALE, Board
 from planner.balance.exchange import exchange, trade_leadership
 from planner.balance.gain import ENOUGH, breaches_of
 from planner.balance.loads import Figure
 from planner.balance.pick import best_made
+from planner.balance.scoreboard import HIGH, LOW, SCALE, Board
 from planner.balance.visit import KEEPING, SHORT, given, taken, turned
 from planner.drain.model.state import NOBODY, Bools, Floats, Int64s
 

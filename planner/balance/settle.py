@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from planner.balance.board import Board, board_of
 from planner.balance.limits import HARD_WEIGHT, Limits
 from planner.balance.loads import Loads
 from planner.balance.mend import mend_topics, take_back
 from planner.balance.pick import racks_mended
+from planner.balance.scoreboard import Board, board_of
 from planner.balance.search import improve
 from planner.drain.model.state import NOBODY, Bools, ClusterState, Floats, Int32s, Int64s
 

@@ -1,6 +1,5 @@
 """One visit of a broker: what is tried for each of its replicas, and made."""
 
-from planner.balance.board import NONE, SCALE, WEIGHT, Board
 from planner.balance.gain import (
     ENOUGH,
     FOLLOWER,
@@ -19,6 +18,7 @@ from planner.balance.gain import (
     was_there,
 )  # fmt: skip
 from planner.balance.kernels import kernel, part
+from planner.balance.scoreboard import NONE, SCALE, WEIGHT, Board
 from planner.drain.model.state import NOBODY, Floats, Int64s
 
 SHORT = 24

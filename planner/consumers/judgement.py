@@ -9,8 +9,7 @@ stuck behind the log's end.)
 
 from datetime import datetime, timedelta
 
-from planner.consumers.seen import GroupSeen, GroupsSeen, MemberSeen
-from planner.consumers.told import (
+from planner.consumers.reported import (
     BEYOND,
     LEFT,
     NO_MEMBERS,
@@ -27,6 +26,7 @@ from planner.consumers.told import (
     MemberTold,
     PartitionTold,
 )
+from planner.consumers.seen import GroupSeen, GroupsSeen, MemberSeen
 from planner.observed import TopicPartition
 
 MOST_GAP = timedelta(minutes=10)

@@ -13,7 +13,7 @@ from providers.aws.errors import is_throttle, translated
 from providers.aws.session import session_of
 from providers.aws.settings import AwsSettings
 from providers.base import Place
-from providers.callbudget import PATIENCE_S, CallBudget, TokenBucket
+from providers.call_budget import PATIENCE_S, CallBudget, TokenBucket
 from providers.errors import AuthFailed
 from providers.proofs import Proofs
 

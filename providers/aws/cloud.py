@@ -16,7 +16,7 @@ from providers.aws.examination import examine_region
 from providers.aws.imports import imports_of
 from providers.aws.inventory import PAGE, count_owners, read_listing, read_states
 from providers.aws.lookahead import look_ahead
-from providers.aws.networkpieces import network_pieces
+from providers.aws.network_pieces import network_pieces
 from providers.aws.notices import read_notices
 from providers.aws.quota import read_quotas
 from providers.aws.settings import AwsSettings
@@ -24,8 +24,8 @@ from providers.aws.tags import tags_of
 from providers.aws.variables import module_variables
 from providers.base import InstanceState, Listing, Place, Resources
 from providers.bootable import NextVm, unbootable
-from providers.callbudget import TokenBucket
-from providers.catalogfile import sold_by
+from providers.call_budget import TokenBucket
+from providers.catalog_file import sold_by
 from providers.console import tail
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
@@ -33,7 +33,7 @@ from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, NetworkRun, ipv6_word, none_made
 from providers.notices import MaintenanceNotice
 from providers.quota import Quota
-from providers.settingsfile import zones_of
+from providers.settings_file import zones_of
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings
 

@@ -7,7 +7,7 @@ from providers.aws.errors import translated
 from providers.aws.partitions import availability_zone
 from providers.aws.settings import AwsRegion
 from providers.base import Place
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.doctor import Finding, looked_at
 from providers.errors import ProviderError
 from providers.quota import Quota, findings

@@ -20,7 +20,7 @@ from providers.aws.errors import translated
 from providers.aws.session import session_of
 from providers.aws.settings import AwsSettings
 from providers.base import Place
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.overrides import RegionIn
 
 _PRICES_IN = "us-east-1"

@@ -12,7 +12,7 @@ from typing import Any
 from providers.aws.errors import translated
 from providers.aws.inventory import PAGE, running_machines
 from providers.base import Place
-from providers.catalogfile import CatalogFile
+from providers.catalog_file import CatalogFile
 from providers.quota import Quota, Unit
 
 CODES: Mapping[bool, str] = {False: "L-1216C47A", True: "L-34B43A08"}

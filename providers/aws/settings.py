@@ -6,9 +6,9 @@ from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints
 
 from providers.aws.partitions import availability_zone, partition_of
 from providers.base import Place
-from providers.cloudinit import PublicKey
-from providers.madenetworks import NetworkedAccount
-from providers.settingsfile import CloudSettings
+from providers.cloud_init import PublicKey
+from providers.made_networks import NetworkedAccount
+from providers.settings_file import CloudSettings
 
 _AccountId = Annotated[str, StringConstraints(pattern=r"^\d{12}$")]
 _SubnetId = Annotated[str, StringConstraints(pattern=r"^subnet-[0-9a-f]{8,17}$")]

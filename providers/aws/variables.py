@@ -5,8 +5,8 @@ from providers.aws.partitions import partition_of
 from providers.aws.settings import AwsAccount, AwsRegion
 from providers.aws.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, ZONE, joined
 from providers.base import InstanceResource, Resources
-from providers.catalogfile import machine_of
-from providers.cloudinit import born_with
+from providers.catalog_file import machine_of
+from providers.cloud_init import born_with
 from providers.errors import PlaceUnknown
 from providers.software import Software
 from providers.variables import held_by, image_for, used_zones

@@ -20,7 +20,7 @@ from events.secrets import secret
 from providers.azure.errors import pause_s, translated
 from providers.azure.settings import AzureAccount, AzureSettings
 from providers.base import Place
-from providers.callbudget import CallBudget
+from providers.call_budget import CallBudget
 from providers.errors import AuthFailed
 from providers.pipelines import CountedCalls
 from providers.proofs import Proofs

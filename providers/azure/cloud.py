@@ -24,14 +24,14 @@ from providers.azure.tags import tags_of
 from providers.azure.variables import module_variables
 from providers.base import InstanceState, Listing, Place, Resources
 from providers.bootable import NextVm, unbootable
-from providers.callbudget import TokenBucket
+from providers.call_budget import TokenBucket
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
 from providers.networks import MadeNetworks, ipv6_word, none_made
 from providers.notices import MaintenanceNotice
 from providers.quota import Quota
-from providers.settingsfile import zones_of
+from providers.settings_file import zones_of
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings
 

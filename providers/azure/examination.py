@@ -12,7 +12,7 @@ from providers.azure.errors import is_not_there, translated
 from providers.azure.permissions import TO_MAKE, lacking, needed
 from providers.azure.settings import AzureRegion, AzureZone
 from providers.base import Place
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.doctor import Finding, looked_at
 from providers.errors import NotFound, ProviderError
 from providers.quota import Quota, Unit, findings

@@ -18,7 +18,7 @@ from providers.azure.access import Access
 from providers.azure.errors import translated
 from providers.azure.settings import AzureSettings
 from providers.base import Place
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.errors import CloudUnavailable, RateLimited
 from providers.overrides import RegionIn
 

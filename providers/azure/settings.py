@@ -6,8 +6,8 @@ from typing import Annotated, Literal, Self
 from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from providers.base import Place
-from providers.madenetworks import NetworkedAccount
-from providers.settingsfile import CloudSettings
+from providers.made_networks import NetworkedAccount
+from providers.settings_file import CloudSettings
 
 _GUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9_.()-]*"

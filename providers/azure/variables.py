@@ -4,8 +4,8 @@ from providers import tags, variables
 from providers.azure.settings import AzureAccount, AzureRegion
 from providers.azure.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, ZONE, joined
 from providers.base import InstanceResource, Resources
-from providers.catalogfile import machine_of
-from providers.cloudinit import born_with
+from providers.catalog_file import machine_of
+from providers.cloud_init import born_with
 from providers.errors import PlaceUnknown
 from providers.software import Software
 from providers.variables import held_by, image_for, used_zones

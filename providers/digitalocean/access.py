@@ -16,7 +16,7 @@ from pydo import Client
 
 from events.secrets import secret
 from providers.base import Place
-from providers.callbudget import CallBudget, TokenBucket
+from providers.call_budget import CallBudget, TokenBucket
 from providers.digitalocean.errors import translated
 from providers.digitalocean.settings import DigitaloceanSettings
 from providers.errors import AuthFailed, CloudUnavailable

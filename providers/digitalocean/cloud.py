@@ -9,7 +9,7 @@ from typing import Any
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
 from providers.bootable import NextVm, unbootable
-from providers.callbudget import TokenBucket
+from providers.call_budget import TokenBucket
 from providers.digitalocean.access import Access
 from providers.digitalocean.errors import is_not_found, recognise, translated
 from providers.digitalocean.examination import examine_region, read_quotas
@@ -24,7 +24,7 @@ from providers.handover import Handover
 from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, ipv6_word, none_made
 from providers.quota import Quota
-from providers.settingsfile import zones_of
+from providers.settings_file import zones_of
 from providers.sightings import Sightings
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from providers.base import Place
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.digitalocean.errors import is_not_found, translated
 from providers.digitalocean.settings import DigitaloceanRegion
 from providers.doctor import Finding, looked_at

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from providers.base import Place
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.digitalocean.access import Access
 from providers.digitalocean.errors import translated
 from providers.digitalocean.settings import DigitaloceanSettings
-from providers.madefrom import X86_64
+from providers.made_from import X86_64
 from providers.overrides import RegionIn
 
 _PAGE = 200

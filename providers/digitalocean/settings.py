@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, PositiveInt, StringConstraints
 
 from providers.base import Place
-from providers.madenetworks import NetworkedAccount
-from providers.settingsfile import CloudSettings
+from providers.made_networks import NetworkedAccount
+from providers.settings_file import CloudSettings
 
 _Uuid = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 _Owner = Annotated[str, StringConstraints(pattern=r"^[0-9a-f-]{8,64}$")]

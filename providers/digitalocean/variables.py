@@ -2,12 +2,12 @@
 
 from providers import tags, variables
 from providers.base import InstanceResource, Resources
-from providers.catalogfile import machine_of
-from providers.cloudinit import born_with
+from providers.catalog_file import machine_of
+from providers.cloud_init import born_with
 from providers.digitalocean.settings import DigitaloceanAccount, DigitaloceanRegion
 from providers.digitalocean.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, encoded_values
 from providers.errors import PlaceUnknown
-from providers.madefrom import X86_64
+from providers.made_from import X86_64
 from providers.software import Software
 from providers.variables import chosen_image, held_by, own_image, used_zones
 

@@ -21,7 +21,7 @@ from requests.exceptions import ConnectionError as NoConnection, Timeout
 
 from events.secrets import secret
 from providers.base import Place
-from providers.callbudget import PATIENCE_S, CallBudget, TokenBucket
+from providers.call_budget import PATIENCE_S, CallBudget, TokenBucket
 from providers.errors import AuthFailed, CloudUnavailable, RateLimited
 from providers.google.errors import from_reason, reason_of, translated
 from providers.google.settings import GoogleAccount, GoogleSettings

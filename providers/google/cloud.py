@@ -12,7 +12,7 @@ from google.api_core.exceptions import GoogleAPICallError
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
 from providers.bootable import NextVm, unbootable
-from providers.callbudget import TokenBucket
+from providers.call_budget import TokenBucket
 from providers.console import LAST_BYTES, tail
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
@@ -31,7 +31,7 @@ from providers.networks import MadeNetworks, ipv6_word, none_made
 from providers.notices import MaintenanceNotice
 from providers.preflight import of_permissions
 from providers.quota import Quota
-from providers.settingsfile import zones_of
+from providers.settings_file import zones_of
 from providers.sightings import Sightings
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings

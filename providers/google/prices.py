@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from providers.base import Place
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.errors import CloudUnavailable
 from providers.google.access import Access
 from providers.google.errors import translated

@@ -6,9 +6,9 @@ from typing import Annotated
 from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 from providers.base import Place
-from providers.cloudinit import PublicKey
-from providers.madenetworks import NetworkedAccount
-from providers.settingsfile import CloudSettings
+from providers.cloud_init import PublicKey
+from providers.made_networks import NetworkedAccount
+from providers.settings_file import CloudSettings
 
 _ProjectId = Annotated[str, StringConstraints(pattern=r"^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$")]
 _ProjectNumber = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,18}$")]

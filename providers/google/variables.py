@@ -2,8 +2,8 @@
 
 from providers import tags, variables
 from providers.base import InstanceResource, Resources
-from providers.catalogfile import machine_of
-from providers.cloudinit import born_with
+from providers.catalog_file import machine_of
+from providers.cloud_init import born_with
 from providers.errors import PlaceUnknown
 from providers.google.settings import GoogleAccount, GoogleRegion
 from providers.google.tags import EPHEMERAL_VOLUMES, IMAGE, REGION, SHAPE, encoded, joined

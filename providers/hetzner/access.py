@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from events.secrets import secret
 from providers.base import Place
-from providers.callbudget import PATIENCE_S, CallBudget, TokenBucket
+from providers.call_budget import PATIENCE_S, CallBudget, TokenBucket
 from providers.errors import AuthFailed, PlaceUnknown
 from providers.hetzner.errors import is_not_found, translated
 from providers.hetzner.settings import HetznerSettings

@@ -11,7 +11,7 @@ from hcloud import APIException, Client
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
 from providers.bootable import NextVm, unbootable
-from providers.callbudget import TokenBucket
+from providers.call_budget import TokenBucket
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
@@ -28,13 +28,13 @@ from providers.hetzner.inventory import (
     read_listing,
     read_states,
 )
-from providers.hetzner.networkpieces import network_pieces
+from providers.hetzner.network_pieces import network_pieces
 from providers.hetzner.placement import is_placed_anew
 from providers.hetzner.settings import HetznerRegion, HetznerSettings
 from providers.hetzner.tags import tags_of
 from providers.hetzner.variables import module_variables
 from providers.networks import MadeNetworks, NetworkRun, none_made
-from providers.settingsfile import zones_of
+from providers.settings_file import zones_of
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings
 

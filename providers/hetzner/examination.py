@@ -6,7 +6,7 @@ from typing import Any
 from hcloud import APIException, Client
 
 from providers.base import Place, Resources
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.doctor import Finding, looked_at
 from providers.hetzner.errors import translated
 from providers.hetzner.settings import HetznerRegion

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from providers.base import Place
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.hetzner.access import Access
 from providers.hetzner.errors import translated
 from providers.hetzner.settings import HetznerSettings

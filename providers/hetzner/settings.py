@@ -5,10 +5,10 @@ from typing import Annotated
 from pydantic import AnyHttpUrl, Field, PositiveInt, StringConstraints
 
 from providers.base import Place
-from providers.cloudinit import PublicKey
-from providers.madenetworks import NetworkedAccount
-from providers.packetfilter import FILTER_FIELDS, Cidr, FilteredRegion
-from providers.settingsfile import CloudSettings
+from providers.cloud_init import PublicKey
+from providers.made_networks import NetworkedAccount
+from providers.packet_filter import FILTER_FIELDS, Cidr, FilteredRegion
+from providers.settings_file import CloudSettings
 
 _Zone = Annotated[str, StringConstraints(pattern=r"^[a-z]+[0-9]*(-[a-z0-9]+)?$")]
 _Variable = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$")]

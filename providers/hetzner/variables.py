@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from providers import tags, variables
 from providers.base import InstanceResource, Resources
 from providers.catalog import EPHEMERAL
-from providers.catalogfile import machine_of
-from providers.cloudinit import born_with
+from providers.catalog_file import machine_of
+from providers.cloud_init import born_with
 from providers.errors import PlaceUnknown
 from providers.hetzner.inventory import Standing
 from providers.hetzner.placement import addresses_for, groups_for

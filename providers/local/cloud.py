@@ -10,16 +10,16 @@ from providers.bootable import NextVm
 from providers.errors import CloudUnavailable, ProviderError, RateLimited, ResourceConflict
 from providers.harm import PLAIN, Harm, Manner
 from providers.local.address import NodeAddresses
+from providers.local.claimed_addresses import Ledger, claims_dir
 from providers.local.config import AGENT_COMMAND, Config, write_config
 from providers.local.disk import Disks
 from providers.local.errors import recognise
 from providers.local.faults import Faults
 from providers.local.harm import harm_vm
-from providers.local.imagetag import image_tag
+from providers.local.image_tag import image_tag
 from providers.local.inventory import read_listing
 from providers.local.launch import package_path
 from providers.local.layout import REGIONS, Layout, layout_of, parse_instance_id
-from providers.local.ledger import Ledger, claims_dir
 from providers.local.machine import Machines, power_cut
 from providers.local.ranges import RANGES, NetworkName, name_of
 from providers.local.record import locked

@@ -24,7 +24,7 @@ from providers.harm import PLAIN, CannotHarm, Harm, Manner
 from providers.local.config import read_config
 from providers.local.launch import VM_DIR, package_path
 from providers.local.machine import power_cut
-from providers.local.slowdisk import check_limits, devices_of, slow_down
+from providers.local.slow_disk import check_limits, devices_of, slow_down
 from providers.local.splits import calm, check_network, disturb
 
 _FILLING = "chaos.fill"

@@ -18,7 +18,7 @@ from providers.local.address import NodeAddresses, bound_addresses, show
 from providers.local.config import Config
 from providers.local.disk import Disks, remove_tree
 from providers.local.faults import Faults
-from providers.local.imagedir import image_dir
+from providers.local.image_dir import image_dir
 from providers.local.launch import VM_DIR, launcher_for, vm_environment
 from providers.local.layout import Layout
 from providers.local.network import network_of

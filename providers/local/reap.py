@@ -9,7 +9,7 @@ from providers.local.disk import unmount_all
 from providers.local.launch import VM_DIR
 from providers.local.machine import power_cut
 from providers.local.namespaces import sweep
-from providers.local.slowdisk import devices_of, limited, slow_down
+from providers.local.slow_disk import devices_of, limited, slow_down
 from providers.local.verbs import REQUEST
 
 _TIMEOUT_S = 10.0

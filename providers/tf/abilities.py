@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from providers.base import Listing, Place, Resources
-from providers.callbudget import TokenBucket
+from providers.call_budget import TokenBucket
 from providers.errors import ProviderError
 
 

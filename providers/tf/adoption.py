@@ -8,7 +8,7 @@ alone: to create that would be to make it. Other clouds import instead (`provide
 from collections.abc import Collection
 
 from providers.base import CloudProvider, InstanceState, Resources, RunKind, TerraformRun
-from providers.tf.renderedset import only, targets_of
+from providers.tf.rendered_set import only, targets_of
 from providers.tf.unfinished import whole_in
 
 

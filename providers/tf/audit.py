@@ -17,11 +17,11 @@ from providers.tf.drift import drifts_in
 from providers.tf.execute import CALLS_OF_A_RUN, CALLS_PER_RESOURCE
 from providers.tf.initialised import Initialised
 from providers.tf.modules import dynamic_blocks
-from providers.tf.networkrun import NETWORK_OUTPUTS, network_module
+from providers.tf.network_run import NETWORK_OUTPUTS, network_module
 from providers.tf.progress import OnProgress
-from providers.tf.runfolder import RunFolder
+from providers.tf.run_folder import RunFolder
 from providers.tf.runner import TerraformRunner
-from providers.tf.statebody import addresses_in, serial_of
+from providers.tf.state_body import addresses_in, serial_of
 from providers.tf.states import IN_A_FILE, STATE_PATH, Access, StateStorage, state_key
 from providers.tf.surroundings import environment_of
 from providers.tf.workspace import Workspace, open_workspace

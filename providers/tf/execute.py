@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from providers.base import CloudProvider, Resources, RunKind, Tagging, TerraformRun
-from providers.catalogfile import CatalogFile, sold_by
+from providers.catalog_file import CatalogFile, sold_by
 from providers.errors import TerraformFailed
 from providers.networks import check_ipv6
 from providers.preflight import LooksAhead, check_ahead, check_successors
@@ -21,9 +21,9 @@ from providers.tf.imports import import_step
 from providers.tf.initialised import Initialised
 from providers.tf.plan import Action, StateResource, planned_changes, resources_before
 from providers.tf.progress import OnProgress, Progress, ProgressKind
-from providers.tf.renderedset import targets_of
+from providers.tf.rendered_set import targets_of
 from providers.tf.runner import TerraformRunner
-from providers.tf.statebody import instance_ids_in, serial_of, targets_in
+from providers.tf.state_body import instance_ids_in, serial_of, targets_in
 from providers.tf.states import Access, StateStorage, TerraformState, state_key
 from providers.tf.surroundings import environment_of
 from providers.tf.tagging import VARIABLE as RETAGS, retags

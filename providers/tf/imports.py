@@ -21,8 +21,8 @@ from providers.base import (
 from providers.catalog import EPHEMERAL
 from providers.errors import NotImportable, ResourceConflict
 from providers.tf.abilities import Import, ImportsResources
-from providers.tf.renderedset import merged, only, targets_of
-from providers.tf.statebody import addresses_in, instance_ids_in, targets_in
+from providers.tf.rendered_set import merged, only, targets_of
+from providers.tf.state_body import addresses_in, instance_ids_in, targets_in
 from providers.twins import keeper, standing
 
 

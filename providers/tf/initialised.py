@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from providers.errors import TerraformFailed
-from providers.tf.chosen import ChosenProviders
+from providers.tf.lock_files import ChosenProviders
 from providers.tf.mirror import ProviderMirror
 from providers.tf.states import TerraformState
 from providers.tf.workspace import Workspace

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Protocol
 
 from providers.base import Place
-from providers.tf.chosen import ChosenProviders
+from providers.tf.lock_files import ChosenProviders
 from providers.tf.mirror import ProviderMirror
-from providers.tf.runfolder import RunFolder
+from providers.tf.run_folder import RunFolder
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from providers.base import CloudProvider, Place
 from providers.tf.abilities import GivesEnvironment
-from providers.tf.runfolder import RUN_ID
+from providers.tf.run_folder import RUN_ID
 
 _PASSED_ON = ("HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "GOGC", "GOMEMLIMIT")
 """The last two say how much memory Go programs take rather than time: Terraform, and its providers."""

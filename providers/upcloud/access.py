@@ -11,7 +11,7 @@ from upcloud_api.credentials import Credentials  # type: ignore[import-untyped]
 
 from events.secrets import remember
 from providers.base import Place
-from providers.callbudget import CallBudget
+from providers.call_budget import CallBudget
 from providers.errors import AuthFailed
 from providers.proofs import Proofs
 from providers.upcloud.calls import Calls, Pauses

@@ -9,7 +9,7 @@ from typing import Any
 import requests
 from upcloud_api.api import API  # type: ignore[import-untyped]
 
-from providers.callbudget import PATIENCE_S, TokenBucket
+from providers.call_budget import PATIENCE_S, TokenBucket
 from providers.upcloud.errors import ApiError, api_error
 
 CONNECT_S, READ_S = 3.0, 7.0

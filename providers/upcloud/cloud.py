@@ -9,14 +9,14 @@ from pathlib import Path
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
 from providers.bootable import NextVm, unbootable
-from providers.callbudget import TokenBucket
+from providers.call_budget import TokenBucket
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
 from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, none_made
 from providers.quota import Quota
-from providers.settingsfile import zones_of
+from providers.settings_file import zones_of
 from providers.sightings import Sightings
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings

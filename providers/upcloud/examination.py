@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from providers.base import Place
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.doctor import Finding, looked_at
 from providers.errors import NotFound
 from providers.quota import Quota, Unit, findings

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from providers.base import Place
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.figures import HOURS_PER_MONTH
-from providers.madefrom import X86_64
+from providers.made_from import X86_64
 from providers.overrides import RegionIn
 from providers.upcloud.access import Access
 from providers.upcloud.calls import Pauses

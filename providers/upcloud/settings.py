@@ -6,10 +6,10 @@ from typing import Annotated, Self
 from pydantic import AnyHttpUrl, Field, StringConstraints, model_validator
 
 from providers.base import Place
-from providers.cloudinit import PublicKey
-from providers.madenetworks import NetworkedAccount
-from providers.packetfilter import FILTER_FIELDS, Cidr, FilteredRegion
-from providers.settingsfile import CloudSettings
+from providers.cloud_init import PublicKey
+from providers.made_networks import NetworkedAccount
+from providers.packet_filter import FILTER_FIELDS, Cidr, FilteredRegion
+from providers.settings_file import CloudSettings
 
 _Uuid = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 _Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}-[a-z]{3}\d$")]

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from providers import tags, variables
 from providers.base import InstanceResource, Listing, Resources
-from providers.catalogfile import machine_of
-from providers.cloudinit import born_with
+from providers.catalog_file import machine_of
+from providers.cloud_init import born_with
 from providers.errors import PlaceUnknown, QuotaExceeded
-from providers.madefrom import X86_64
+from providers.made_from import X86_64
 from providers.software import Software
 from providers.upcloud.settings import UpcloudRegion
 from providers.upcloud.tags import EPHEMERAL_VOLUMES, IMAGE, REGION, SHAPE, VOLUMES, ZONE, joined

@@ -6,7 +6,7 @@ which it holds against slots, disks, bandwidths and one fetch's pace.
 
 from typing import TYPE_CHECKING
 
-from spark.fleet.board import facts_of
+from spark.fleet.check_inputs import facts_of
 from spark.fleet.entry_rules import entry_violations
 from spark.fleet.plan_rules import plan_violations
 from spark.fleet.running_sums import running_violations

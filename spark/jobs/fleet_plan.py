@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark.fleet.answers import Outcome
-from spark.fleet.asked import asked_of, tasks_of
-from spark.fleet.board import board_of
+from spark.fleet.check_inputs import board_of
 from spark.fleet.moves import moves_of, plans_of
+from spark.fleet.outcomes import ClusterVerdict, plans_with_bounds, verdict_of, verdicts_of
 from spark.fleet.plans import answered
 from spark.fleet.publishing import published
 from spark.fleet.rates import rates_of
+from spark.fleet.requested_clusters import asked_of, tasks_of
 from spark.fleet.snapshot import Snapshot, read_snapshot
 from spark.fleet.validation import violations_of
-from spark.fleet.verdicts import ClusterVerdict, plans_with_bounds, verdict_of, verdicts_of
 from spark.lake_jars import lake_jars, lake_settings
 from spark.metrics.lake import Lake
 from spark.metrics.windows import HOUR_S, partition_windows
@@ -86,7 +86,7 @@ def plan_fleet(
     *,
     split_above: int = SPLIT_ABOVE,
 ) -> FleetReport:
-    """Plans, judges twice and publishes; a verdict per cluster. `asked` as in spark.fleet.asked.asked_of.
+    """Plans, judges twice and publishes; a verdict per cluster. `asked` as in spark.fleet.requested_clusters.asked_of.
 
     What is wrong with one cluster is its verdict and never another's. Raises what Spark raises when the job as a whole
     fails; what was published by then is whole and valid.

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from agent.disks.choice import filesystem_uuid
 from agent.wire import BootData, Document, LogDir, ServiceDocument, Voter
 from controlplane.server.agent_bundle import write_bundle
-from providers.cloudinit import user_data
+from providers.cloud_init import user_data
 from providers.software import Download, Software
 from tests.agent.control_server import ControlServer
 from tests.boot.debian_vm import DebianVm, LoopbackAddress, LoopDisk, Root, eventually, ran, unpacked

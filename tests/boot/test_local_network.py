@@ -20,7 +20,7 @@ from providers.local.namespaces import inside, namespace, sweep
 from providers.local.network import Loopback, network_of
 from providers.local.ranges import GATEWAY, RANGES, name_of
 from providers.local.reap import reap
-from providers.local.slowdisk import check_limits
+from providers.local.slow_disk import check_limits
 from providers.local.splits import check_network
 from providers.local.verbs import perform
 from tests.fakes.resources import PLACE, UID, instance, resources

@@ -18,14 +18,14 @@ from uuid import uuid4
 import pytest
 import yaml
 
-from agent.packetfilter import LOOK_EVERY_S, PacketFilter
+from agent.packet_filter import LOOK_EVERY_S, PacketFilter
 from agent.tools import Answer, run_tool
 from providers.base import Place
 from providers.hetzner.inventory import Standing
 from providers.hetzner.settings import HetznerRegion
 from providers.hetzner.variables import module_variables as at_hetzner
 from providers.networks import Ports
-from providers.packetfilter import rules
+from providers.packet_filter import rules
 from providers.upcloud.settings import UpcloudRegion
 from providers.upcloud.variables import module_variables as on_upcloud
 from tests.boot.debian_vm import ran

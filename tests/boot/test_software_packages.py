@@ -29,9 +29,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from providers.cloudinit import user_data
+from providers.cloud_init import user_data
+from providers.install_methods import UNIT_CONFIG
 from providers.software import Software
-from providers.softwareways import UNIT_CONFIG
 from tests.boot.debian_vm import Root, ran, unpacked
 from tests.tools.debian_root import SUITE, root_archive
 

@@ -16,7 +16,7 @@ from controlplane.storage.home import Home
 from events import facts
 from events.engine import build_engine
 from events.ids import IntentId, NodeName
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 from tests.contract.agent_crowd import Vm
 from tests.contract.test_api_server import PAUSED
 from tests.unit.controlplane.api.portal_house import House, broker

@@ -27,7 +27,7 @@ from events.errors import StreamConflict
 from events.ids import ClusterUid
 from events.memory import MemoryEventStore
 from events.spec.model import KafkaClusterDocument
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 from events.store import EventStore
 from tests.unit.events.spec_texts import document
 

@@ -13,7 +13,7 @@ from controlplane.api.schemas import clusters as api
 from controlplane.converger.loop import Said
 from events import facts
 from events.engine import build_engine
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 from tests.unit.controlplane.api.portal_house import TOKEN, House, broker, three_brokers
 from tests.unit.events.spec_texts import ORDERS, edited
 

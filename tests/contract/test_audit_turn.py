@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from controlplane.api.audit.holder import KEY, WAITS, Holder, RelayWord, relays_of
-from controlplane.api.audit.turn import AuditTurnTaken, NobodyElse, SqlTurn, turn_of
+from controlplane.api.audit.lock import AuditTurnTaken, NobodyElse, SqlTurn, turn_of
 from events.engine import build_engine, reading
 from events.errors import StoreUnavailable
 from tests.databases import APP, PORTAL, READER, RELAY, as_role, postgres_copy

@@ -9,7 +9,7 @@ import pytest
 from providers import tags
 from providers.aws.cloud import SETTLES_S, AwsCloud
 from providers.base import InstanceState
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.errors import AuthFailed, CloudUnavailable, QuotaExceeded, RateLimited
 from providers.mounted import holds_mounted
 from providers.quota import check_room

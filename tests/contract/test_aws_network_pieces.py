@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from providers.aws.networkpieces import network_pieces
+from providers.aws.network_pieces import network_pieces
 from providers.base import Place
 from providers.networks import NetworkRun, NetworkRunKind, Ports
 from tests.fakes.clouds.aws import MotoCloud, moto_cloud

@@ -9,9 +9,9 @@ import pytest
 from argon2 import PasswordHasher
 from sqlalchemy import text
 
-from controlplane.api.access.oidcpeople import OidcPerson, SqlOidcPeople
+from controlplane.api.access.accounts import People
+from controlplane.api.access.oidc_users import OidcPerson, SqlOidcPeople
 from controlplane.api.access.passwords import Passwords
-from controlplane.api.access.people import People
 from controlplane.api.access.roles import Role, Verb
 from controlplane.api.access.sessions import SqlSessionStore
 from controlplane.api.access.tokens import SqlTokenStore
@@ -26,7 +26,7 @@ from events.engine import build_engine, writing
 from events.envelope import NewEvent, Origin
 from events.errors import StreamConflict
 from events.memory import MemoryEventStore
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 VM = Vm("c1", "broker-0", 1)

@@ -10,8 +10,8 @@ from controlplane.storage.tables import TERRAFORM_PROVIDERS
 from controlplane.storage.terraform_states.lock_files import SqlChosenProviders
 from events.engine import reading, writing
 from providers.errors import TerraformFailed
-from providers.tf.chosen import ChosenInFiles, ChosenProviders
 from providers.tf.initialised import Initialised
+from providers.tf.lock_files import ChosenInFiles, ChosenProviders
 from tests.unit.providers.test_tf_initialised import House, packages_are
 
 FIRST, MORE, OTHER = b"first\n", b"first\nand for another platform\n", b"other\n"

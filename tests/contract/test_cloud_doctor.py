@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from controlplane.cli.main import app
 from providers.base import Resources
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.errors import CloudUnavailable, QuotaExceeded, RateLimited
 from providers.quota import TellsQuotas, check_room
 from providers.tf.mirror import own_platform

@@ -29,7 +29,7 @@ from controlplane.storage.migrate import MigrationError
 from events.engine import build_engine, reading, writing
 from events.envelope import NewEvent, Origin
 from events.errors import StoreUnavailable
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 from tests.contract.server_process import ServerProcess
 from tests.databases import APP, READER, as_role
 from tests.postgres_server import PostgresServer

@@ -9,7 +9,7 @@ import pytest
 from events.envelope import NewEvent, Origin, Recorded
 from events.errors import EventIdTaken, StreamConflict
 from events.memory import MemoryEventStore
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 from events.store import EventStore
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)

@@ -10,7 +10,7 @@ from controlplane.storage import migrate
 from events.engine import build_engine, database_time, reading, writing
 from events.envelope import NewEvent, Origin
 from events.errors import PositionGap, StoreUnavailable
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 from tests.fakes.cutting_proxy import CuttingProxy
 from tests.postgres_server import ADDRESS, running_postgres
 

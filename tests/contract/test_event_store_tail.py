@@ -13,7 +13,7 @@ from events.engine import writing
 from events.envelope import NewEvent, Origin
 from events.errors import StreamConflict
 from events.memory import MemoryEventStore
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 
 WRITERS = 16
 APPENDS = 25

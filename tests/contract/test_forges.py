@@ -10,7 +10,7 @@ import pytest
 
 from controlplane.background.forges.forge import CommitStatus, FileChange, Forge, ForgeFault
 from controlplane.background.forges.link import forge_of
-from controlplane.background.gitsync.binding import GitBinding
+from controlplane.background.git_sync.binding import GitBinding
 from controlplane.runtime.egress import Egress
 from tests.fakes.clouds.digitalocean_http import serving
 from tests.fakes.forges import PROJECT, TOKEN, ForgeFake, ForgeWorld, Reply, served

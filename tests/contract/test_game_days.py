@@ -16,7 +16,7 @@ from controlplane.commands.chaos_injection import bring_about
 from controlplane.converger.chaosend import chaos_step
 from events import facts
 from events.ids import Epoch
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 from planner.rollout.desired import desired_nodes
 from providers.base import InstanceState
 from tests.builders import a_situation

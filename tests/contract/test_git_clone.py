@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.background.gitsync.binding import GitBinding
-from controlplane.background.gitsync.child import Limits
-from controlplane.background.gitsync.clone import Clone
-from controlplane.background.gitsync.faults import SourceFault, Stopped
+from controlplane.background.git_sync.binding import GitBinding
+from controlplane.background.git_sync.child import Limits
+from controlplane.background.git_sync.clone import Clone
+from controlplane.background.git_sync.faults import SourceFault, Stopped
 from controlplane.runtime.egress import Egress
 from providers.process import wait_until
 from tests.contract.git_repositories import Upstream, Web, git

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.background.gitsync.binding import GitBinding
-from controlplane.background.gitsync.child import Answer
-from controlplane.background.gitsync.clone import Clone
-from controlplane.background.gitsync.faults import SourceFault
-from controlplane.background.gitsync.gitfaults import fault_of
+from controlplane.background.git_sync.binding import GitBinding
+from controlplane.background.git_sync.child import Answer
+from controlplane.background.git_sync.clone import Clone
+from controlplane.background.git_sync.faults import SourceFault
+from controlplane.background.git_sync.git_faults import fault_of
 from controlplane.runtime.egress import Egress
 from tests.contract.git_repositories import Upstream, Web, git
 from tests.unit.events.spec_texts import ORDERS

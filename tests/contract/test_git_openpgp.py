@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.background.gitsync.binding import GitBinding
-from controlplane.background.gitsync.clone import Clone
-from controlplane.background.gitsync.openpgp import NO_GPG
-from controlplane.background.gitsync.signing import BAD, NO_PGP_KEYS, NO_SIGNERS, NOT_SIGNED, UNKNOWN_KEY, Signature
+from controlplane.background.git_sync.binding import GitBinding
+from controlplane.background.git_sync.clone import Clone
+from controlplane.background.git_sync.openpgp import NO_GPG
+from controlplane.background.git_sync.signing import BAD, NO_PGP_KEYS, NO_SIGNERS, NOT_SIGNED, UNKNOWN_KEY, Signature
 from controlplane.runtime.egress import Egress
 from tests.contract.git_repositories import Upstream, git
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.background.gitsync.binding import GitBinding
-from controlplane.background.gitsync.clone import Clone
-from controlplane.background.gitsync.signing import BAD, NOT_SIGNED, OTHER_SIGNATURE, UNKNOWN_KEY, Signature
+from controlplane.background.git_sync.binding import GitBinding
+from controlplane.background.git_sync.clone import Clone
+from controlplane.background.git_sync.signing import BAD, NOT_SIGNED, OTHER_SIGNATURE, UNKNOWN_KEY, Signature
 from controlplane.runtime.egress import Egress
 from tests.contract.git_repositories import Upstream, git
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.background.gitsync.binding import GitBinding
-from controlplane.background.gitsync.board import Board
-from controlplane.background.gitsync.clone import Clone
-from controlplane.background.gitsync.sync import SourceSync, SyncParts
+from controlplane.background.git_sync.binding import GitBinding
+from controlplane.background.git_sync.clone import Clone
+from controlplane.background.git_sync.status import Board
+from controlplane.background.git_sync.sync import SourceSync, SyncParts
 from controlplane.runtime.egress import Egress
 from tests.contract.git_repositories import Upstream, git
 from tests.unit.controlplane.api.portal_house import House
-from tests.unit.controlplane.background.gitsync.git_house import LARGER, named
+from tests.unit.controlplane.background.git_sync.git_house import LARGER, named
 from tests.unit.events.spec_texts import ORDERS
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.background.gitsync.binding import GitBinding
-from controlplane.background.gitsync.clone import Clone
-from controlplane.background.gitsync.faults import SourceFault
+from controlplane.background.git_sync.binding import GitBinding
+from controlplane.background.git_sync.clone import Clone
+from controlplane.background.git_sync.faults import SourceFault
 from controlplane.runtime.egress import Allowed, Egress
 from providers.process import wait_until
 from tests.contract.git_repositories import Upstream

@@ -14,7 +14,7 @@ from controlplane.storage.home_binding import HomeRefused, claim_home, home_of
 from controlplane.storage.lease import SqlLeaseStore
 from events.engine import build_engine
 from events.envelope import NewEvent, Origin
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 
 OURS = HomeIdentity("home-1", "installation-1", "alpha", "/var/lib/kedge")
 OTHER = HomeIdentity("home-2", "installation-1", "beta", "/srv/kedge")

@@ -14,7 +14,7 @@ from controlplane.kafka.gates import broker_is_empty, is_following, may_stop_bro
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.kafka.throttle import FOLLOWER_RATE, LEADER_RATE, ThrottlePlan, throttle_for
 from controlplane.kafka.unregister import may_unregister
-from planner.asked import Origin, ValueSeen
+from planner.broker_answers import Origin, ValueSeen
 from planner.observed import PartitionSeen, SettingSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import Growth, NewTopic, TopicStep

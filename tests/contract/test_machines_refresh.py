@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from controlplane.cli import exits
-from providers.addedmachines import add_machines_of
+from providers.added_machines import add_machines_of
 from providers.catalogs import catalog
 from providers.overrides import Overrides, read_overrides
 from tests.fakes.clouds.faults import Fault

@@ -12,7 +12,7 @@ from controlplane.storage import migrate
 from controlplane.storage.job_store import SqlJobStore
 from events.engine import build_engine, writing
 from events.envelope import NewEvent, Origin
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 
 URLS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from pydantic import SecretBytes
 
-from controlplane.api.access.oidcpeople import MemoryOidcPeople, OidcPerson
+from controlplane.api.access.oidc_users import MemoryOidcPeople, OidcPerson
 from controlplane.api.oidc.binding import OidcBinding
 from controlplane.api.oidc.provider import KEYS_AT_MOST_EVERY_S, Provider, ProviderAway, SignInFailed
 from controlplane.api.oidc.signin import Answer, OidcSignIn

@@ -11,7 +11,7 @@ from sqlalchemy import Engine, text
 
 from controlplane.server.database_roles import PORTAL, RIGHTS, RoleRefused, check_role, examined, standing
 from controlplane.server.split.moments import SqlCredentialMoments
-from controlplane.server.split.portalrights import EVENTS, LATEST, PORTAL_RIGHTS
+from controlplane.server.split.portal_rights import EVENTS, LATEST, PORTAL_RIGHTS
 from controlplane.storage.agent_credentials import SqlCredentialStore, Vm
 from controlplane.storage.latest_values import Observation, SqlLatestStore, Subject
 from events.engine import build_engine, reading, writing
@@ -19,7 +19,7 @@ from events.envelope import NewEvent, Origin
 from events.errors import StoreUnavailable
 from events.ids import ClusterUid, IntentId, NodeName
 from events.registry import REGISTRY
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 from tests.databases import APP, PORTAL as PORTAL_ROLE, as_role
 
 pytestmark = pytest.mark.postgres

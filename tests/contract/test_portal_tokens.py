@@ -11,7 +11,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 
 from controlplane.api.access.bindings import Binding
-from controlplane.api.access.oidcpeople import MemoryOidcPeople, OidcPeopleStore, OidcPerson, SqlOidcPeople
+from controlplane.api.access.oidc_users import MemoryOidcPeople, OidcPeopleStore, OidcPerson, SqlOidcPeople
 from controlplane.api.access.roles import Role
 from controlplane.api.access.tokens import (
     MemoryTokenStore,

@@ -11,11 +11,11 @@ import pytest
 from moto.ec2.models.instance_types import INSTANCE_TYPES, InstanceType, InstanceTypeBackend
 
 from providers.base import Place
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.errors import AuthFailed, CloudUnavailable, NotPermitted, PlaceUnknown
 from providers.offers import Offers, offers
 from providers.overrides import FigureIn, RegionIn
-from providers.pricereader import can_read_prices, read_prices
+from providers.price_reader import can_read_prices, read_prices
 from tests.fakes.clouds import aws_hands, azure_hands, digitalocean_hands, google_hands, hetzner_hands, upcloud_hands
 from tests.fakes.clouds.aws import OTHER_ACCOUNT, MotoCloud, moto_cloud
 from tests.fakes.clouds.digitalocean import TOKEN as DIGITALOCEAN_TOKEN, DigitaloceanFake, digitalocean_cloud

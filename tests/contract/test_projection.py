@@ -25,7 +25,7 @@ from events.engine import reading, writing
 from events.envelope import NewEvent, Origin, Recorded
 from events.errors import StoreUnavailable
 from events.projection import Progress, ProjectionRunner, live_build
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 
 TALLY = Table(
     "tally",

@@ -10,7 +10,7 @@ from controlplane.fleet.proposals.fold import ProposalState, ProposalView
 from controlplane.fleet.proposals.stream import LIFE, ProposalBook, ProposalNotFound
 from events import proposal_facts as facts
 from events.memory import MemoryEventStore
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 from events.store import EventStore
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

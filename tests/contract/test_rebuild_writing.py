@@ -19,8 +19,8 @@ from controlplane.storage.lease_holder import CONVERGE
 from controlplane.storage.streams import cluster_stream
 from events.envelope import NewEvent, Origin
 from events.ids import ClusterUid
-from events.sqlstore import SqlEventStore
-from providers.tf.statefile import state_file
+from events.sql_store import SqlEventStore
+from providers.tf.state_file import state_file
 from tests.builders import NOW, a_document
 from tests.fakes.cloud import FakeCloud
 from tests.unit.controlplane.server.rebuild.rebuild_evidence import (

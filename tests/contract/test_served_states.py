@@ -20,7 +20,7 @@ from events.errors import StoreUnavailable
 from events.ids import Epoch
 from providers import process
 from providers.errors import RunInProgress, RunInterrupted
-from providers.tf.runfolder import RUN_ID
+from providers.tf.run_folder import RUN_ID
 from tests.fakes.states import ELSEWHERE, KEY, Served, body, claim, lead
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -12,7 +12,7 @@ from controlplane.storage import migrate
 from controlplane.storage.backup import BackupCorrupt, backup, restore, verify
 from events.engine import build_engine
 from events.envelope import NewEvent, Origin
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 from tests.fakes.states import KEY, OTHER_KEY, Served, body
 
 

@@ -12,7 +12,7 @@ from controlplane.storage.home_binding import HTTP, LOCAL, HomeRefused, claim_ho
 from controlplane.storage.lease import SqlLeaseStore
 from events.engine import writing
 from providers.errors import StateUnreadable
-from providers.tf.statefile import LocalStates
+from providers.tf.state_file import LocalStates
 from providers.tf.states import StateStorage
 from tests.fakes.states import KEY, OTHER_KEY, Served, body
 

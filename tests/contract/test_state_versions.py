@@ -8,7 +8,7 @@ from controlplane.storage.terraform_states.lock_rows import SqlStateLocks, State
 from controlplane.storage.terraform_states.versions import FEWEST_STATE_VERSIONS, SqlStateVersions
 from events.engine import reading, writing
 from providers.errors import StateUnreadable
-from providers.tf.statebody import StateRefused
+from providers.tf.state_body import StateRefused
 from tests.fakes.states import KEY, OTHER_KEY, SEAL, body, claim
 
 

@@ -10,8 +10,8 @@ import pytest
 from events.engine import build_engine
 from providers.errors import RunInProgress
 from providers.tf.mirror import ProviderMirror
-from providers.tf.statebody import StateRefused, serial_of, targets_in
-from providers.tf.statefile import LocalStates
+from providers.tf.state_body import StateRefused, serial_of, targets_in
+from providers.tf.state_file import LocalStates
 from providers.tf.states import StateStorage
 from tests.contract.conftest import SQL
 from tests.fakes.states import KEY, OTHER_KEY, Served, body

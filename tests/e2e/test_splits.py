@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.api.schemas import chaos as chaos_api
-from providers.local.slowdisk import limited
+from providers.local.slow_disk import limited
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.elsewhere import traffic_from_elsewhere
 from tests.e2e.invariants import settled

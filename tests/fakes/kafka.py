@@ -12,7 +12,7 @@ from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
 from controlplane.kafka.features import metadata_level_of, release_levels
 from controlplane.kafka.log_dir_requests import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
-from planner.asked import ValueSeen
+from planner.broker_answers import ValueSeen
 from planner.observed import KafkaSnapshot, PartitionSeen, SettingsSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import TopicStep

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from controlplane.kafka.groups import MOST_GROUPS
-from planner.asked import LogBounds, TopicLogs
+from planner.broker_answers import LogBounds, TopicLogs
 from planner.consumers.reset import LogSpan, OffsetSeen
 from planner.consumers.seen import GroupSeen, GroupsSeen, MemberSeen
 from planner.observed import TopicPartition

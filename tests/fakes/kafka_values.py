@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from events.spec.setting_table import settings_of
 from events.spec.topic_table import EXECUTOR_KEYS, topic_keys_of
-from planner.asked import Origin, ValueSeen
+from planner.broker_answers import Origin, ValueSeen
 from tests.fakes.kafka_parts import FakeBroker
 from tests.fakes.kafka_settings import FakeSettings
 from tests.fakes.kafka_topics import FakeTopics

@@ -15,7 +15,7 @@ from controlplane.storage.terraform_states.lock_rows import SqlStateLocks
 from controlplane.storage.terraform_states.storage import Leading, ServedStates
 from controlplane.storage.terraform_states.versions import SqlStateVersions
 from events.ids import Epoch
-from providers.tf.chosen import ChosenInFiles
+from providers.tf.lock_files import ChosenInFiles
 from providers.tf.states import StateKey
 
 KEY = StateKey("c0ffee", "local.default.local-1")

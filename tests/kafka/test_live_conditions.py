@@ -14,13 +14,13 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from controlplane.background.anomalies.evidence import Seen, evidence
-from controlplane.background.consumer_groups.desk import GroupDesk
+from controlplane.background.consumer_groups.service import GroupDesk
 from controlplane.cluster.observed.consumer_groups import kept_note
 from controlplane.cluster.observed.moves import MoveWatch
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.conditions.consumers import consumers_stuck
-from controlplane.converger.conditions.hungmoves import STRANGERS_MOVES, strangers_told
 from controlplane.converger.conditions.placement import misplaced_told
+from controlplane.converger.conditions.stuck_moves import STRANGERS_MOVES, strangers_told
 from controlplane.converger.moves.placementwork import placement_of
 from controlplane.converger.verdict import Situation
 from controlplane.kafka.admin import AdminGateway

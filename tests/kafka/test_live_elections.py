@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
 
 from controlplane.cluster.observed.moves import MoveWatch
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.conditions.hungmoves import elections_fail
+from controlplane.converger.conditions.stuck_moves import elections_fail
 from controlplane.converger.moves.elections import election_step
 from controlplane.converger.upkeep import asks_leaders_back, displaced_leaders, upkeep_step
 from controlplane.converger.verdict import ElectPreferred, Situation

@@ -7,9 +7,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition as ClientPartitio
 
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
-from controlplane.kafka.groupmembers import METADATA_UNREADABLE
+from controlplane.kafka.group_members import METADATA_UNREADABLE
 from planner.consumers.judgement import judged
-from planner.consumers.told import GroupsTold
+from planner.consumers.reported import GroupsTold
 from tests.kafka_processes import KafkaProcesses, wait_until
 from tests.kafka_topics import create_topic
 from tests.odd_member import OLD_LIBRARY, OddMember

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.metrics import Jolokia
-from agent.oldclients import old_clients
+from agent.old_clients import old_clients
 from agent.wire import OldClientReport
 from tests.jolokia_port import answers, java_agent
 from tests.kafka_processes import JARS, wait_until

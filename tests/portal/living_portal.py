@@ -13,8 +13,8 @@ from argon2 import PasswordHasher
 from pydantic import SecretBytes, SecretStr
 
 from agent.wire import Report
+from controlplane.api.access.accounts import FIRST_USER, People
 from controlplane.api.access.passwords import Passwords
-from controlplane.api.access.people import FIRST_USER, People
 from controlplane.api.access.sessions import begin_session
 from controlplane.api.auth import cookie_name, loopback_hosts
 from controlplane.api.oidc.binding import OidcBinding
@@ -22,11 +22,11 @@ from controlplane.api.oidc.provider import Provider
 from controlplane.api.oidc.signin import OidcSignIn
 from controlplane.api.services import Fleet, PortalServices
 from controlplane.background.broker_queries import KafkaLookDesk
-from controlplane.background.consumer_groups.desk import GroupDesk
 from controlplane.background.consumer_groups.resets import GroupOffsetDesk
+from controlplane.background.consumer_groups.service import GroupDesk
 from controlplane.background.topic_placement.history import NoPastPlacements, PastPlacements
-from controlplane.background.topic_placement.keeper import PlacementKeeper
-from controlplane.background.topic_placement.sight import RecordedPlacements
+from controlplane.background.topic_placement.reconciler import PlacementKeeper
+from controlplane.background.topic_placement.snapshot import RecordedPlacements
 from controlplane.background.topic_placement.store import MemoryPlacementStore
 from controlplane.cluster.commands import DeclareCluster, DeclareTopics, PauseCluster
 from controlplane.cluster.observed.replica_lag import Replica
@@ -36,7 +36,7 @@ from controlplane.cluster.views.source import SpecOrigin
 from controlplane.commands.chaos_injection import Harmer
 from controlplane.commands.handler import CommandHandler
 from controlplane.commands.policies.gate import PolicyGate
-from controlplane.commands.policies.shelf import NoPolicies, Policies
+from controlplane.commands.policies.store import NoPolicies, Policies
 from controlplane.converger.beats import LoopWatch
 from controlplane.converger.loop import new_events
 from controlplane.converger.status import ServerLoop

@@ -9,8 +9,8 @@ from playwright.sync_api import expect
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from controlplane.commands.policies.files import parse
-from controlplane.commands.policies.shelf import PolicySet
-from providers.pricebook import PriceBook
+from controlplane.commands.policies.store import PolicySet
+from providers.price_book import PriceBook
 from tests.portal.living_portal import LivingPortal
 from tests.portal.watched import Watched, serious
 

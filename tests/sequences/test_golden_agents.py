@@ -6,7 +6,7 @@ import pytest
 
 from planner.rollout.windows import Freeze
 from tests.sequences.recorded import recorded_as
-from tests.sim.agentfleet import AgentFleet, at
+from tests.sim.agent_fleet import AgentFleet, at
 
 
 def agents_upgrade_staging_first() -> AgentFleet:

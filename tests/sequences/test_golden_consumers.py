@@ -1,6 +1,6 @@
 """The story of a consumer that stops: told as a condition, never acted on (compared as those of rolls are)."""
 
-from controlplane.background.consumer_groups.desk import GroupDesk
+from controlplane.background.consumer_groups.service import GroupDesk
 from controlplane.background.consumer_groups.watch import GroupWatch
 from controlplane.converger.observe import GROUPS_EVERY
 from planner.observed import TopicPartition

@@ -33,7 +33,7 @@ from providers.mounted import holds_mounted
 from providers.tf.guard import check, check_import
 from providers.tf.imports import import_step, there
 from providers.tf.plan import Action, PlannedChange
-from providers.tf.renderedset import merged, only, targets_of
+from providers.tf.rendered_set import merged, only, targets_of
 from providers.tf.unfinished import in_question, settle
 from providers.tf.workspace import rendered
 from providers.twins import keeper, standing

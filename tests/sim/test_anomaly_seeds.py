@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane.background.anomalies.book import AnomalyBook, read_book
-from controlplane.background.anomalies.keeper import AnomalyKeeper
+from controlplane.background.anomalies.fold import AnomalyBook, read_book
+from controlplane.background.anomalies.reconciler import AnomalyKeeper
 from controlplane.background.anomalies.windows import NoWindows
 from controlplane.cluster.commands import Command
 from events import facts

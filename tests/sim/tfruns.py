@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from providers.base import TerraformRun
-from providers.tf.renderedset import targets_of
+from providers.tf.rendered_set import targets_of
 from providers.tf.workspace import rendered
 
 

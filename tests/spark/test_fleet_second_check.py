@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from spark.fleet.answers import Role
-from spark.fleet.board import board_of
+from spark.fleet.check_inputs import board_of
 from spark.fleet.kernel import answer_of
 from spark.fleet.moves import moves_of, plans_of
 from spark.fleet.schemas import ANSWERS, BROKERS, CLUSTERS, PARTITIONS

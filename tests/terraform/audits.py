@@ -7,7 +7,7 @@ from providers.audits import AuditFound, CloudAudit, NetworkAudit
 from providers.base import CloudProvider, Resources
 from providers.networks import NetworkRunKind
 from providers.tf.audit import audit
-from providers.tf.statefile import LocalStates
+from providers.tf.state_file import LocalStates
 from tests.standins.mirror import MODULES
 from tests.terraform.cloudbench import CloudBench
 from tests.terraform.networklife import NetworkBench

@@ -13,7 +13,7 @@ import pytest
 from providers.azure.cloud import AzureCloud
 from providers.base import Resources, TerraformRun
 from providers.tf.progress import Progress
-from providers.tf.runfolder import processes_of
+from providers.tf.run_folder import processes_of
 from tests.fakes.clouds.azure import AzureCloudFake, azure_cloud
 from tests.fakes.clouds.azure_hands import PLACE, SECRET, AzureHarness, write_settings
 from tests.fakes.resources import own, resources

@@ -7,7 +7,7 @@ from typing import ClassVar
 from providers.base import CloudInstance, CloudProvider, Listing, Place, TerraformRun
 from providers.tf.execute import RunResult, execute
 from providers.tf.progress import Progress
-from providers.tf.statefile import LocalStates
+from providers.tf.state_file import LocalStates
 from providers.tf.states import StateStorage
 from tests.fakes.resources import own
 from tests.standins.mirror import MODULES, by_themselves

@@ -15,7 +15,7 @@ from providers.local.cloud import LocalCloud
 from providers.local.reap import reap
 from providers.tf.execute import RunResult, execute
 from providers.tf.progress import Progress
-from providers.tf.statefile import LocalStates, StateFile, state_file
+from providers.tf.state_file import LocalStates, StateFile, state_file
 from tests.fakes.resources import PLACE, UID, own
 from tests.terraform.cloudbench import MEMORY_FOR_TIME
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from providers.base import TerraformRun
 from providers.digitalocean.cloud import DigitaloceanCloud
 from providers.tf.progress import Progress
-from providers.tf.runfolder import processes_of
+from providers.tf.run_folder import processes_of
 from tests.fakes.clouds.digitalocean import DigitaloceanFake, digitalocean_cloud
 from tests.fakes.clouds.digitalocean_hands import PLACE, DigitaloceanHarness, write_settings
 from tests.fakes.clouds.digitalocean_http import Answer

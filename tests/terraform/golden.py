@@ -18,7 +18,7 @@ from providers.base import Place, Resources
 from providers.hetzner.cloud import HetznerCloud
 from providers.local.cloud import LocalCloud
 from providers.local.reap import reap
-from providers.tf.statefile import state_file
+from providers.tf.state_file import state_file
 from tests.fakes.clouds.hetzner import TOKEN, FakeHetzner, fake_hetzner
 from tests.fakes.clouds.hetzner_hands import PLACE as HETZNER_PLACE, in_place, write_settings
 from tests.fakes.resources import (

@@ -12,8 +12,8 @@ from typing import Any, cast
 import pytest
 
 from providers.networks import NetworkRunKind, Ports
-from providers.tf.networkrun import network_state_key
-from providers.tf.statefile import LocalStates, StateFile
+from providers.tf.network_run import network_state_key
+from providers.tf.state_file import LocalStates, StateFile
 from tests.terraform.goldenaws import NETWORK_LISTINGS, objects_of, put_back, recording
 from tests.terraform.goldenstandins import STAND_INS, Kept
 from tests.terraform.networklife import NetworkBench, network_bench

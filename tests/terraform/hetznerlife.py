@@ -15,7 +15,7 @@ import pytest
 from providers.base import TerraformRun
 from providers.hetzner.cloud import HetznerCloud
 from providers.tf.progress import Progress
-from providers.tf.runfolder import processes_of
+from providers.tf.run_folder import processes_of
 from tests.fakes.clouds.hetzner import FakeHetzner
 from tests.fakes.clouds.hetzner_hands import PLACE
 from tests.standins.mirror import MODULES as MODULES

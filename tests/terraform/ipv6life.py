@@ -9,8 +9,8 @@ import yaml
 
 from providers.base import Resources
 from providers.networks import NetworkRunKind
-from providers.tf.networkrun import network_state_key
-from providers.tf.statefile import LocalStates
+from providers.tf.network_run import network_state_key
+from providers.tf.state_file import LocalStates
 from tests.fakes.resources import attachment, instance, resources, volume
 from tests.terraform.networklife import NetworkBench
 

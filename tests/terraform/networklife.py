@@ -19,8 +19,8 @@ from providers.digitalocean import permissions as digitalocean
 from providers.google import permissions as google
 from providers.hetzner.cloud import HetznerCloud
 from providers.networks import NetworkRun, NetworkRunKind, Ports, name_in_account
-from providers.tf.networkrun import NetworkResult, execute_network, network_state_key
-from providers.tf.statefile import LocalStates
+from providers.tf.network_run import NetworkResult, execute_network, network_state_key
+from providers.tf.state_file import LocalStates
 from providers.upcloud import permissions as upcloud
 from tests.fakes.clouds import digitalocean as digitalocean_fake
 from tests.fakes.clouds.aws import DRY

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import uvicorn
 
-from controlplane.api.portaldoors import Door, at_door
+from controlplane.api.portal_access import Door, at_door
 from controlplane.portal.app import create_app
 from controlplane.runtime.listen_addresses import listening
 from controlplane.storage.terraform_states.run_credentials import RunPass, RunPasses

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from providers.base import CloudProvider, Resources
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.preflight import LooksAhead, check_ahead
 from providers.quota import TellsQuotas, check_room
 

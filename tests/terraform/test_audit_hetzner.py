@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from providers.hetzner.cloud import HetznerCloud
-from providers.tf.statefile import state_file
+from providers.tf.state_file import state_file
 from tests.fakes.clouds.hetzner import TOKEN, fake_hetzner
 from tests.fakes.clouds.hetzner_hands import PLACE, in_place, write_settings
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, surge, volume

@@ -17,8 +17,8 @@ from providers import tags
 from providers.aws.tags import tags_of
 from providers.base import RunKind, TerraformRun
 from providers.errors import ResourceConflict, TerraformFailed
-from providers.tf.runfolder import processes_of
-from providers.tf.statefile import state_file
+from providers.tf.run_folder import processes_of
+from providers.tf.state_file import state_file
 from tests.fakes.clouds.aws import action_of
 from tests.fakes.clouds.aws_hands import PLACE, AwsHarness
 from tests.fakes.resources import UID, address, attachment, binding, instance, resources, run, surge, targets, volume

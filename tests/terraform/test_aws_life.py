@@ -15,7 +15,7 @@ import pytest
 
 from providers.aws.permissions import CHANGES, MAKES, READS
 from providers.base import InstanceState, Resources, RunKind
-from providers.cloudinit import BOOT_FILE
+from providers.cloud_init import BOOT_FILE
 from providers.errors import AuthFailed, NoCapacity, NotYetGone, RunInterrupted
 from tests.borndata import files_of
 from tests.fakes.clouds.aws import ACCOUNT, DRY, OTHER_ACCOUNT

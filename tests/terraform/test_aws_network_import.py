@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 
 from providers.networks import NetworkRunKind, Ports
-from providers.tf.networkrun import network_state_key
-from providers.tf.statebody import addresses_in
-from providers.tf.statefile import LocalStates, StateFile
+from providers.tf.network_run import network_state_key
+from providers.tf.state_body import addresses_in
+from providers.tf.state_file import LocalStates, StateFile
 from tests.terraform.networklife import NetworkBench, let_in, network_bench
 
 pytestmark = [pytest.mark.terraform, pytest.mark.soak, pytest.mark.timeout(1200)]

@@ -15,7 +15,7 @@ import pytest
 
 from providers.azure.permissions import OF_CALLS
 from providers.base import InstanceState, Resources, RunKind
-from providers.cloudinit import born_with
+from providers.cloud_init import born_with
 from providers.errors import (
     CloudUnavailable,
     NoCapacity,
@@ -25,7 +25,7 @@ from providers.errors import (
     TerraformFailed,
     UnsafeChange,
 )
-from providers.tf.statefile import state_file
+from providers.tf.state_file import state_file
 from tests.fakes.clouds.azure_hands import PLACE, REGION, SECRET
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.resources import UID, address, attachment, binding, instance, run, surge, targets, volume

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from providers.base import InstanceState, Resources, RunKind
-from providers.cloudinit import BOOT_FILE
+from providers.cloud_init import BOOT_FILE
 from providers.digitalocean.permissions import OF_CALLS
 from providers.errors import (
     AuthFailed,
@@ -22,7 +22,7 @@ from providers.errors import (
     TerraformFailed,
     UnsafeChange,
 )
-from providers.tf.statefile import state_file
+from providers.tf.state_file import state_file
 from tests.borndata import files_of
 from tests.fakes.clouds.digitalocean import TOKEN
 from tests.fakes.clouds.digitalocean_hands import FIREWALL_TAG, PLACE

@@ -9,8 +9,8 @@ import pytest
 
 from providers.errors import UnsafeChange
 from providers.networks import NetworkRunKind
-from providers.tf.networkrun import module_resources
-from providers.tf.statebody import addresses_in
+from providers.tf.network_run import module_resources
+from providers.tf.state_body import addresses_in
 from tests.fakes.clouds.hetzner import TOKEN
 from tests.standins.mirror import MODULES
 from tests.terraform.audits import looked_at

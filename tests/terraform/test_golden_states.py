@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from providers.tf.statebody import addresses_in
-from providers.tf.statefile import state_file
+from providers.tf.state_body import addresses_in
+from providers.tf.state_file import state_file
 from tests.fakes.clouds.hetzner import TOKEN
 from tests.fakes.clouds.hetzner_hands import PLACE as HETZNER_PLACE
 from tests.fakes.resources import PLACE as LOCAL_PLACE, UID, surge

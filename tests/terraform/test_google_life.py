@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from providers.base import InstanceState, Resources, RunKind, TerraformRun
-from providers.cloudinit import BOOT_FILE
+from providers.cloud_init import BOOT_FILE
 from providers.errors import (
     NoCapacity,
     NotYetGone,
@@ -27,7 +27,7 @@ from providers.errors import (
     UnsafeChange,
 )
 from providers.google.permissions import OF_METHODS
-from providers.tf.runfolder import processes_of
+from providers.tf.run_folder import processes_of
 from tests.borndata import files_of
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.clouds.google import TOKEN

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from providers.base import InstanceState, RunKind, TerraformRun
-from providers.cloudinit import BOOT_FILE
+from providers.cloud_init import BOOT_FILE
 from providers.errors import (
     AuthFailed,
     CloudUnavailable,
@@ -27,7 +27,7 @@ from providers.errors import (
     UnsafeChange,
 )
 from providers.hetzner.cloud import HetznerCloud
-from providers.tf.statefile import state_file
+from providers.tf.state_file import state_file
 from tests.borndata import files_of
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.clouds.hetzner import OTHER_TOKEN, TOKEN, fake_hetzner

@@ -11,8 +11,8 @@ import pytest
 
 from providers.audits import AuditFound
 from providers.networks import NetworkRunKind
-from providers.tf.networkrun import network_state_key
-from providers.tf.statefile import LocalStates
+from providers.tf.network_run import network_state_key
+from providers.tf.state_file import LocalStates
 from tests.terraform.audits import looked_at
 from tests.terraform.networklife import NetworkBench, network_bench
 from tests.terraform.standins import provider_of

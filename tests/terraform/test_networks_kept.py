@@ -30,8 +30,8 @@ from events.memory import MemoryEventStore
 from providers.base import Resources, RunKind
 from providers.errors import RunInterrupted, TerraformFailed
 from providers.networks import MakesNetworks, NetworkRunKind
-from providers.tf.runfolder import processes_of
-from providers.tf.statefile import LocalStates
+from providers.tf.run_folder import processes_of
+from providers.tf.state_file import LocalStates
 from tests.builders import a_document
 from tests.fakes.resources import UID, instance, resources, run, surge, targets
 from tests.standins.mirror import MODULES

@@ -15,10 +15,10 @@ import yaml
 from providers.base import Resources, RunKind
 from providers.errors import UnsafeChange
 from providers.networks import NetworkMissing, NetworkRunKind, Ports
-from providers.packetfilter import FiltersPackets
-from providers.tf.networkrun import network_state_key
-from providers.tf.statebody import addresses_in
-from providers.tf.statefile import LocalStates
+from providers.packet_filter import FiltersPackets
+from providers.tf.network_run import network_state_key
+from providers.tf.state_body import addresses_in
+from providers.tf.state_file import LocalStates
 from tests.fakes.resources import instance, resources, run, surge, targets
 from tests.terraform.audits import audited, looked_at
 from tests.terraform.ipv6life import cluster_with_ipv6, nobody_is_let_in_by_ipv6, say_ipv6, who_asked_has_it

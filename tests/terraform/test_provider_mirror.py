@@ -21,8 +21,8 @@ from providers.hetzner.cloud import HetznerCloud
 from providers.networks import NetworkRunKind
 from providers.tf.audit import audit
 from providers.tf.mirror import IN_DATA_FOLDER, ProviderMirror, own_platform
-from providers.tf.networkrun import execute_network
-from providers.tf.statefile import LocalStates
+from providers.tf.network_run import execute_network
+from providers.tf.state_file import LocalStates
 from tests.fakes.clouds.hetzner import TOKEN, fake_hetzner
 from tests.fakes.clouds.hetzner_hands import PLACE, in_place, write_settings
 from tests.fakes.resources import instance, resources, surge, targets

@@ -15,7 +15,7 @@ from providers.errors import RunInProgress, RunInterrupted, TerraformFailed
 from providers.tf.initialised import Initialised
 from providers.tf.progress import Progress
 from providers.tf.runner import TerraformRunner
-from providers.tf.statebody import targets_in
+from providers.tf.state_body import targets_in
 from providers.tf.states import Access, TerraformState, state_key
 from providers.tf.workspace import open_workspace
 from tests.databases import sqlite_template

@@ -10,7 +10,7 @@ import pytest
 
 from providers.errors import TerraformFailed
 from providers.tf.execute import RunResult
-from providers.tf.statebody import targets_in
+from providers.tf.state_body import targets_in
 from providers.tf.states import StateKey, state_key
 from tests.databases import sqlite_template
 from tests.fakes.resources import PLACE, attachment, instance, resources, surge, targets, volume

@@ -17,7 +17,7 @@ from events.ids import ClusterUid
 from providers import process
 from providers.local.faults import Faults
 from providers.local.reap import reap
-from providers.tf.statebody import targets_in
+from providers.tf.state_body import targets_in
 from tests.contract.test_api_server import Server
 from tests.unit.events.spec_texts import ORDERS
 

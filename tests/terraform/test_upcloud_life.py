@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from providers.base import InstanceState, Resources, RunKind
-from providers.cloudinit import BOOT_FILE
+from providers.cloud_init import BOOT_FILE
 from providers.errors import (
     AuthFailed,
     CloudUnavailable,

@@ -13,15 +13,15 @@ from pathlib import Path
 from controlplane.api.access.bindings import Traits, traits_of
 from controlplane.api.access.rights import Forbidden, Rights
 from controlplane.api.access.roles import Verb
-from controlplane.api.access.scopedagents import ScopedAgents
-from controlplane.api.access.scopedfreezes import ScopedFreezes
-from controlplane.api.access.scopedimages import ScopedImages
-from controlplane.api.access.scopednetworks import ScopedNetworks
+from controlplane.api.access.scoped_agents import ScopedAgents
+from controlplane.api.access.scoped_freezes import ScopedFreezes
+from controlplane.api.access.scoped_images import ScopedImages
+from controlplane.api.access.scoped_networks import ScopedNetworks
 from controlplane.api.services import Commands, Fleet, PortalServices
-from controlplane.background.agent_upgrades.desk import Agents
-from controlplane.background.gitsync.board import Standing
-from controlplane.background.gitsync.desk import SourceDesk, SourceNotFound
-from controlplane.background.notifications.desk import Notifiers, NotifierTold
+from controlplane.background.agent_upgrades.service import Agents
+from controlplane.background.git_sync.service import SourceDesk, SourceNotFound
+from controlplane.background.git_sync.status import Standing
+from controlplane.background.notifications.service import Notifiers, NotifierTold
 from controlplane.cluster.commands import (
     AbortRecycle,
     AdoptMoves,

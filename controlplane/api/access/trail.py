@@ -26,7 +26,7 @@ class Trail:
         self.refused = ""
         """Why what was asked for was not done, in short, where the answer is no error; no word of a spec."""
         self.digest = ""
-        """Of the whole request (`controlplane.api.asked`); "" of one that changes nothing."""
+        """Of the whole request (`controlplane.api.request_identity`); "" of one that changes nothing."""
 
     def judged(self, verb: str, what: str, *, allowed: bool) -> None:
         """Notes a judgement."""

@@ -13,10 +13,10 @@ from sqlalchemy import Engine
 
 from controlplane.api.audit.binding import AuditTopicBinding
 from controlplane.api.audit.holder import relays_of
-from controlplane.api.audit.standing import TopicLooks, TopicState, TopicTold, state_of
+from controlplane.api.audit.lock import NobodyElse, Turn
+from controlplane.api.audit.status import TopicLooks, TopicState, TopicTold, state_of
 from controlplane.api.audit.store import AuditFilter, AuditStore, newest_of
 from controlplane.api.audit.topic import AuditTopic, AuditTopicForeign, KafkaAuditTopic, Sent
-from controlplane.api.audit.turn import NobodyElse, Turn
 from controlplane.api.audit.watch import RelayWatch
 from controlplane.runtime.polling import Leadership, Polled, Poller
 from events.clock import Clock

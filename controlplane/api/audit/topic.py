@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from controlplane.api.audit.binding import AuditTopicBinding
 from controlplane.api.audit.entry import Kept
 from controlplane.background.notifications.binding import NotifierUnusable, kept_secret
-from controlplane.kafka.clientproperties import client_properties
+from controlplane.kafka.client_properties import client_properties
 from events.errors import EventsError
 
 VERSION = 1

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from controlplane.api.audit.holder import Relays, RelayWord
-from controlplane.api.audit.standing import TopicLooks, TopicState, TopicTold, state_of
+from controlplane.api.audit.status import TopicLooks, TopicState, TopicTold, state_of
 from controlplane.api.audit.store import AuditStore, newest_of
 from events.clock import Clock
 from events.errors import EventsError

@@ -11,13 +11,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from prometheus_client.metrics_core import Metric
 
 from agent.wire import ServiceReport
-from controlplane.api.metrics.anomalyfamilies import anomaly_families, notifier_families
-from controlplane.api.metrics.audittopicfamilies import audit_topic_families
-from controlplane.api.metrics.driftfamilies import drift_families
-from controlplane.api.metrics.groupfamilies import group_families
-from controlplane.api.metrics.heartbeatfamilies import heartbeat_families
-from controlplane.api.metrics.loadfamilies import load_families
-from controlplane.api.metrics.sight import ClusterSight, Sight
+from controlplane.api.metrics.anomaly_families import anomaly_families, notifier_families
+from controlplane.api.metrics.audit_topic_families import audit_topic_families
+from controlplane.api.metrics.drift_families import drift_families
+from controlplane.api.metrics.group_families import group_families
+from controlplane.api.metrics.heartbeat_families import heartbeat_families
+from controlplane.api.metrics.load_families import load_families
+from controlplane.api.metrics.snapshot import ClusterSight, Sight
 
 STATUSES = ("Converged", "Working", "Blocked", "Paused", "Held", "Deleting", "Unreadable")
 

@@ -6,13 +6,13 @@ from datetime import datetime
 
 from agent.wire import Report
 from controlplane.api.access.rights import Forbidden
-from controlplane.api.metrics.sight import ClusterSight, Sight
+from controlplane.api.metrics.snapshot import ClusterSight, Sight
 from controlplane.api.presenters.clusters import status_word
 from controlplane.api.presenters.sources import spec_source_out
 from controlplane.api.services import PortalServices
 from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
-from controlplane.background.dns.keeper import DNS_NAME
-from controlplane.background.notifications.desk import NotifierTold
+from controlplane.background.dns.reconciler import DNS_NAME
+from controlplane.background.notifications.service import NotifierTold
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.observed.cloud_drift import all_audits
 from controlplane.cluster.observed.consumer_groups import GROUPS_NOTED, notes_of

@@ -18,9 +18,9 @@ from urllib.parse import urlencode
 
 from pydantic import SecretBytes
 
-from controlplane.api.access.oidcpeople import ATTEMPT_LIFE, OidcPeopleStore, OidcPerson
+from controlplane.api.access.oidc_users import ATTEMPT_LIFE, OidcPeopleStore, OidcPerson
 from controlplane.api.oidc.binding import OidcBinding
-from controlplane.api.oidc.idtoken import claims_of, logout_claims_of
+from controlplane.api.oidc.id_token import claims_of, logout_claims_of
 from controlplane.api.oidc.provider import Provider, SignInFailed
 
 _log = logging.getLogger(__name__)

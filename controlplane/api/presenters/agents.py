@@ -1,8 +1,8 @@
 """Upgrades of agents as the API and the pages tell them."""
 
 from controlplane.api.schemas import agents as api
-from controlplane.background.agent_upgrades.desk import AgentsStanding, ClusterAgents
-from controlplane.background.agent_upgrades.ledger import Release
+from controlplane.background.agent_upgrades.fold import Release
+from controlplane.background.agent_upgrades.service import AgentsStanding, ClusterAgents
 
 
 def agents_out(standing: AgentsStanding) -> api.AgentsOut:

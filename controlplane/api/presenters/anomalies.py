@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from controlplane.api.schemas import anomalies as anomaly_api
-from controlplane.background.anomalies.book import AnomalyBook
-from controlplane.background.anomalies.standing import grace_of
-from controlplane.background.notifications.desk import NotifierTold
+from controlplane.background.anomalies.fold import AnomalyBook
+from controlplane.background.anomalies.status import grace_of
 from controlplane.background.notifications.outbox import Standing
+from controlplane.background.notifications.service import NotifierTold
 from controlplane.cluster.healing_switches import in_force, why_not
 from controlplane.cluster.view import ClusterView
 from planner.anomalies.judge import Anomaly

@@ -7,7 +7,7 @@ from controlplane.api.schemas import groups as group_api
 from controlplane.background.consumer_groups.resets import reset_words
 from controlplane.cluster.views.offset_resets import ResetView
 from planner.consumers.history import LagPoint
-from planner.consumers.told import (
+from planner.consumers.reported import (
     BEYOND,
     NO_MEMBERS,
     READING,

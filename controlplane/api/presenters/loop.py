@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from controlplane.api.eventlog import Found, uid_of
+from controlplane.api.event_log import Found, uid_of
 from controlplane.api.presenters.clusters import event_out
 from controlplane.api.schemas import loop as api
-from controlplane.api.serverload import LoadFigures
+from controlplane.api.server_load import LoadFigures
 from controlplane.api.services import Leadership
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.beats import Beat

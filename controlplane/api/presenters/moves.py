@@ -26,7 +26,7 @@ def planned(services: PortalServices, view: ClusterView, command: Moves) -> Prev
     if snapshot is None:
         raise NoPreview(f"Kafka of {view.name} was not read by this server yet")
     with _ONE_AT_A_TIME:
-        from controlplane.commands.previews.moveplanning import drain_preview, rebalance_preview
+        from controlplane.commands.previews.move_planning import drain_preview, rebalance_preview
 
         now = services.clock()
         if isinstance(command, RebalanceCluster):

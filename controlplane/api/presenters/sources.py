@@ -7,7 +7,7 @@ from controlplane.api.presenters.clusters import problem_out
 from controlplane.api.schemas import clusters as api
 from controlplane.api.schemas.sources import ForgeOut
 from controlplane.background.forges.link import ForgeLink
-from controlplane.background.gitsync.board import NOT_POLLED, OUT_OF_SYNC, REFUSED, SYNCED, UNKNOWN, Standing
+from controlplane.background.git_sync.status import NOT_POLLED, OUT_OF_SYNC, REFUSED, SYNCED, UNKNOWN, Standing
 from controlplane.cluster.spec_source import SPEC_REFUSED, SYNCED as CONDITION, git_source
 from controlplane.cluster.view import ClusterView
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from controlplane.api.read_models.partitions import Chosen, id_of
 from controlplane.api.read_models.topics import BELOW, NO_LEADER, OUT_OF_SYNC, PartitionRow, TopicRow
 from controlplane.api.schemas import topics as topic_api
-from controlplane.background.anomalies.ratelearning import learned_now
+from controlplane.background.anomalies.rate_learning import learned_now
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.topics import TopicView
 from controlplane.storage.latest_values import LatestStore

@@ -22,7 +22,7 @@ from agent.wire import (
     ReportAnswer,
     RotateRequest,
 )
-from controlplane.api.agentadmission import Turn
+from controlplane.api.agent_admission import Turn
 from controlplane.api.auth import (
     Agent,
     AgentAtRenewal,

@@ -5,21 +5,21 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 
 from controlplane.api.access.caller import Caller
-from controlplane.api.anomalypages import behind, cursor_of
-from controlplane.api.anomalyseries import measured
-from controlplane.api.asked import came_before
+from controlplane.api.anomaly_pages import behind, cursor_of
+from controlplane.api.anomaly_series import measured
 from controlplane.api.auth import Actor
 from controlplane.api.paging import MOST_ON_A_PAGE, After, Most, Turning, by_name
 from controlplane.api.presenters import clusters as answers
 from controlplane.api.presenters.anomalies import OPEN, anomalies_out, anomaly_out, chosen_anomalies, notifier_out
 from controlplane.api.problems import ApiError
+from controlplane.api.request_identity import came_before
 from controlplane.api.routes.clusters import CommandId, Keyed, carry_out, living
 from controlplane.api.schemas import anomalies as anomaly_api, clusters as api
 from controlplane.api.services import PortalServices, Services
-from controlplane.background.anomalies.book import AnomalyBook, read_book
+from controlplane.background.anomalies.fold import AnomalyBook, read_book
 from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
-from controlplane.background.notifications.desk import NotifierNotFound
 from controlplane.background.notifications.notifier import NotTold
+from controlplane.background.notifications.service import NotifierNotFound
 from controlplane.cluster.commands import SwitchHealing
 from controlplane.cluster.view import ClusterView
 from planner.anomalies.judge import Anomaly

@@ -15,9 +15,9 @@ from controlplane.background.game_days.full_health import full_health
 from controlplane.cluster.commands import AdoptMoves, InjectChaos, TakeBackMoves
 from controlplane.cluster.view import ChaosView, ClusterView
 from controlplane.commands.chaos_injection import recorded_and_done
-from planner.hungmoves import Surroundings, hung_moves
 from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.pulse import Pulse
+from planner.stuck_moves import Surroundings, hung_moves
 from providers.errors import ProviderError
 from providers.harm import CannotHarm
 

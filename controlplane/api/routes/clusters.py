@@ -14,21 +14,21 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.approvals import in_force_digest, propose
-from controlplane.api.asked import MOST_KEY, asked_id, refuse_repeated
 from controlplane.api.auth import Actor
-from controlplane.api.eventlog import told_of
+from controlplane.api.event_log import told_of
 from controlplane.api.feed import MAX_WAIT_S, RECHECK_EVERY_S, Feed
 from controlplane.api.history import History, page_of
-from controlplane.api.moveproposals import propose_rebalance
+from controlplane.api.move_proposals import propose_rebalance
 from controlplane.api.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
 from controlplane.api.past import At, past_detail, past_of
 from controlplane.api.presenters import clusters as answers
 from controlplane.api.presenters.sources import spec_source_out
 from controlplane.api.problems import ApiError
+from controlplane.api.request_identity import MOST_KEY, asked_id, refuse_repeated
 from controlplane.api.schemas import clusters as api
 from controlplane.api.services import PortalServices, Proposed, Services
 from controlplane.api.specs import Declared, Order, declare, judge
-from controlplane.background.dns.keeper import DNS_NAME
+from controlplane.background.dns.reconciler import DNS_NAME
 from controlplane.cluster.commands import (
     AbortRecycle,
     ClusterNotFound,

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from controlplane.api.fielddiff import Field, field_diff
-from controlplane.api.generationpair import compared, declaration_of, spec_text
+from controlplane.api.field_diff import Field, field_diff
+from controlplane.api.generation_pair import compared, declaration_of, spec_text
 from controlplane.api.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
 from controlplane.api.presenters import clusters as answers
 from controlplane.api.read_models.running_settings import Reported

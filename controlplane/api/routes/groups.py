@@ -13,7 +13,7 @@ from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.observed.consumer_groups import kept_lags
 from controlplane.cluster.view import ClusterView
 from controlplane.kafka.errors import KafkaFault
-from planner.consumers.told import GroupsTold, GroupTold
+from planner.consumers.reported import GroupsTold, GroupTold
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["groups"])
 

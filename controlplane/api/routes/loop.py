@@ -12,8 +12,8 @@ from starlette.responses import Response, StreamingResponse
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
-from controlplane.api.eventlog import Asked, Found, browse, told_of
-from controlplane.api.eventstream import AT_ONCE, EVENT_STREAM, Watch, event_messages, grown
+from controlplane.api.event_log import Asked, Found, browse, told_of
+from controlplane.api.event_stream import AT_ONCE, EVENT_STREAM, Watch, event_messages, grown
 from controlplane.api.feed import MAX_WAIT_S
 from controlplane.api.moments import Moment
 from controlplane.api.presenters.clusters import in_utc

@@ -13,7 +13,7 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
 from controlplane.api.metrics.families import families
 from controlplane.api.metrics.gather import sight_of
-from controlplane.api.metrics.sight import Sight
+from controlplane.api.metrics.snapshot import Sight
 from controlplane.api.schemas import clusters as api
 from controlplane.api.services import Services
 

@@ -7,11 +7,11 @@ from fastapi import APIRouter, Request
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
 from controlplane.api.approvals import in_force_digest
-from controlplane.api.asked import came_before
-from controlplane.api.moveproposals import REBALANCE, is_still_so
+from controlplane.api.move_proposals import REBALANCE, is_still_so
 from controlplane.api.paging import MOST_ON_A_PAGE, After, AfterId, Most, Turning, by_name, following
 from controlplane.api.presenters import clusters as answers
 from controlplane.api.problems import ApiError
+from controlplane.api.request_identity import came_before
 from controlplane.api.routes.clusters import Keyed
 from controlplane.api.schemas import proposals as api
 from controlplane.api.schemas.clusters import API_PREFIX

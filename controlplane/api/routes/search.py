@@ -12,7 +12,7 @@ from controlplane.api.schemas import clusters as api
 from controlplane.api.schemas.search import FleetOut, FleetRowOut, FoundOut, SearchOut, WordOut
 from controlplane.api.search import MOST_THINGS, Found, Hit, search_all
 from controlplane.api.services import Services
-from controlplane.background.topic_names.shelf import TopicHit
+from controlplane.background.topic_names.store import TopicHit
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["fleet"])
 

@@ -9,7 +9,7 @@ from controlplane.api.presenters.sources import source_out
 from controlplane.api.routes.clusters import CommandId, Keyed, spread
 from controlplane.api.schemas import clusters as api
 from controlplane.api.services import PortalServices, Services
-from controlplane.background.gitsync.desk import SourceDesk, SourceNotFound
+from controlplane.background.git_sync.service import SourceDesk, SourceNotFound
 from controlplane.cluster.commands import TakeOverSource
 from controlplane.cluster.spec_source import binding_of, git_source
 from controlplane.cluster.views.source import API

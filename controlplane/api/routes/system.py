@@ -8,7 +8,7 @@ from starlette.responses import PlainTextResponse
 
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
-from controlplane.api.apidocument import api_document
+from controlplane.api.api_document import api_document
 from controlplane.api.problems import ApiError
 from controlplane.api.routes.clusters import Keyed
 from controlplane.api.schemas import clusters as api

@@ -21,7 +21,7 @@ from controlplane.storage.terraform_states.lock_rows import StateNotHeld, Terraf
 from controlplane.storage.terraform_states.run_credentials import RunPass
 from controlplane.storage.terraform_states.storage import PATHS, ServedStates
 from providers.errors import StateUnreadable
-from providers.tf.statebody import StateRefused
+from providers.tf.state_body import StateRefused
 from providers.tf.states import StateKey
 
 router = APIRouter(prefix=PATHS, tags=["terraform"], include_in_schema=False)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request
 from controlplane.api.auth import Actor
 from controlplane.api.paging import MOST_ON_A_PAGE, After, AfterId, AfterNumber, Most, PartOf, Turning
 from controlplane.api.past import At, past_of
-from controlplane.api.pasttopics import past_topic_out, past_topics_out
+from controlplane.api.past_topics import past_topic_out, past_topics_out
 from controlplane.api.presenters.topics import ailing_out, partitions_out, topic_out, topics_out, with_learned
 from controlplane.api.problems import ApiError
 from controlplane.api.read_models.partitions import ailing as ailing_of, behind, chosen_ailing, id_of, place_of

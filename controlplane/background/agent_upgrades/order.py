@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from planner.rollout.fleetorder import stage_word
+from planner.rollout.fleet_order import stage_word
 
 
 @dataclass(frozen=True, slots=True)

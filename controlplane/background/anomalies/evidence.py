@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from controlplane.background.anomalies.rates import NO_RATES, Rates, bands
-from controlplane.background.anomalies.standing import ZONES
+from controlplane.background.anomalies.status import ZONES
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
@@ -18,7 +18,7 @@ from planner.anomalies.hot import HotBroker
 from planner.anomalies.judge import Finding
 from planner.anomalies.kinds import Kind
 from planner.anomalies.slow import SlowBroker
-from planner.anomalies.topicrates import Side, rate_subject, reason_of, side_of
+from planner.anomalies.topic_rates import Side, rate_subject, reason_of, side_of
 from planner.observed import KafkaSnapshot
 from planner.placement.deviations import Rule, misplaced
 from planner.rebalancing.imbalance import deviations

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Protocol
 
-from controlplane.background.anomalies.ratelearning import RateLearning
+from controlplane.background.anomalies.rate_learning import RateLearning
 from controlplane.background.rounds import Round
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.ports import SeenFleet
@@ -20,8 +20,8 @@ from controlplane.kafka.gateway import KafkaGateway
 from controlplane.runtime.once import once
 from events.clock import Clock
 from events.ids import ClusterUid
-from planner.anomalies.topicrates import AGREEING, WINDOW, Band, RateSeen, rate_between
-from planner.asked import TopicLogs
+from planner.anomalies.topic_rates import AGREEING, WINDOW, Band, RateSeen, rate_between
+from planner.broker_answers import TopicLogs
 
 Rates = Mapping[str, tuple[RateSeen, ...]]
 """By topic, the last windows, oldest first."""

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import TypeAdapter
 
-from controlplane.background.anomalies.book import AnomalyBook
+from controlplane.background.anomalies.fold import AnomalyBook
 from controlplane.storage.latest_values import LatestStore, Observation, Subject, read_by_cluster
 from events.ids import ClusterUid
 from planner.anomalies.kinds import Kind, State

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Literal
 
-from controlplane.background.consumer_groups.desk import GroupDesk
+from controlplane.background.consumer_groups.service import GroupDesk
 from controlplane.background.rounds import Round
 from controlplane.cluster.observed.consumer_groups import GROUPS_NOTED, GroupsNoted, notes_of
 from controlplane.cluster.view import ClusterView

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from controlplane.background.gitsync.tokens import require_reference
+from controlplane.background.git_sync.tokens import require_reference
 from controlplane.runtime.loopback import is_loopback
 
 _STEP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)

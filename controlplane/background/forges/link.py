@@ -8,8 +8,8 @@ from controlplane.background.forges.forge import Forge
 from controlplane.background.forges.github import GitHub
 from controlplane.background.forges.gitlab import GitLab
 from controlplane.background.forges.statuses import StatusKeeper
-from controlplane.background.gitsync.binding import GitBinding
-from controlplane.background.gitsync.board import Standing
+from controlplane.background.git_sync.binding import GitBinding
+from controlplane.background.git_sync.status import Standing
 from controlplane.runtime.egress import Egress
 from events.clock import Clock
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from controlplane.background.forges.commit_report import Verdict, verdict_of
 from controlplane.background.forges.forge import Forge, ForgeFault
-from controlplane.background.forges.verdicts import Verdict, verdict_of
-from controlplane.background.gitsync.board import Standing
+from controlplane.background.git_sync.status import Standing
 from events.clock import Clock
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 15.0, 900.0

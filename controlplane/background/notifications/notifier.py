@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from controlplane.background.notifications.binding import NotifierBinding, NotifierUnusable, kept_secret, require_safe
 from controlplane.background.notifications.notice import Notice
-from controlplane.kafka.clientproperties import client_properties
+from controlplane.kafka.client_properties import client_properties
 from controlplane.runtime.egress import Egress, EgressRefused
 
 TIMEOUT_S = 5.0

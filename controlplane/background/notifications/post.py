@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from controlplane.background.anomalies.book import EMPTY, AnomalyBook, folded
+from controlplane.background.anomalies.fold import EMPTY, AnomalyBook, folded
 from controlplane.background.notifications.binding import NotifierBinding
 from controlplane.background.notifications.notice import Notice
 from controlplane.background.notifications.notifier import Notifier, NotTold

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from controlplane.background.rounds import Round
 from controlplane.background.topic_names.record import hash_of, keep_names, kept_hashes, kept_names
-from controlplane.background.topic_names.shelf import Shelf, TopicsFound, topics_found
+from controlplane.background.topic_names.store import Shelf, TopicsFound, topics_found
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.ports import SeenFleet
 from controlplane.storage.latest_values import LatestStore

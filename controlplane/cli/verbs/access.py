@@ -11,11 +11,11 @@ from controlplane.api.schemas.access import AuditEntryOut, TokenIn, TokenOut
 from controlplane.cli.address import Address, server_url
 from controlplane.cli.client import Client
 from controlplane.cli.errors import CliError
-from controlplane.cli.kepttokens import checked, keep_token
 from controlplane.cli.options import Output
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import listing
+from controlplane.cli.token_store import checked, keep_token
 from controlplane.runtime.quantities import ago, moment
 from events.secrets import secret
 

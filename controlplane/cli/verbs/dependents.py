@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import RenderableType
 
-from controlplane.api.schemas.looks import DependentsOut
+from controlplane.api.schemas.queries import DependentsOut
 from controlplane.cli.options import Cluster, Output
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import session_of

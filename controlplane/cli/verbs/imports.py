@@ -73,7 +73,7 @@ def _refuse_zookeeper(addresses: tuple[str, ...]) -> str:
 
 
 def _addresses(bootstrap: str, client_config: Path | None) -> tuple[str, ...]:
-    from controlplane.cli.clientconfig import bootstrap_in
+    from controlplane.cli.client_config import bootstrap_in
 
     given = bootstrap or (bootstrap_in(client_config) if client_config is not None else "")
     if client_config is not None and bootstrap:

@@ -115,10 +115,10 @@ def refresh(
       kedge machines refresh hetzner
       kedge machines refresh aws --region eu-west-1 --types 'r6i.*' --types 'm8g.*'
     """
-    from providers.addedmachines import add_machines_of
-    from providers.catalogfile import sold_by
+    from providers.added_machines import add_machines_of
+    from providers.catalog_file import sold_by
     from providers.errors import ProviderError
-    from providers.pricereader import can_read_prices, read_prices
+    from providers.price_reader import can_read_prices, read_prices
 
     session = session_of(context)
     folder = home or home_of(session.around.environ, session.around.cwd)
@@ -144,7 +144,7 @@ def refresh(
 
 def _read(cloud: str, fresh: "RegionIn") -> str:
     """What came of one region, in words."""
-    from providers.catalogfile import shipped_types
+    from providers.catalog_file import shipped_types
 
     more = len(fresh.machines.keys() - shipped_types(cloud))
     discovered = f", {more} of them in no shipped catalogue" if more else ""
@@ -155,9 +155,9 @@ def _read(cloud: str, fresh: "RegionIn") -> str:
 def _in_home(session: Session, home: Path, cloud: str, region: str) -> "MachinesOut":
     from controlplane.api.presenters.machines import regions_out
     from controlplane.api.schemas.machines import MachinesOut
-    from providers.addedmachines import add_machines_of
+    from providers.added_machines import add_machines_of
     from providers.errors import PlaceUnknown
-    from providers.pricebook import read_price_book
+    from providers.price_book import read_price_book
 
     add_machines_of(home)
     try:
@@ -172,7 +172,7 @@ def _in_home(session: Session, home: Path, cloud: str, region: str) -> "Machines
 
 
 def _known(cloud: str) -> str:
-    from providers.pricebook import CLOUDS
+    from providers.price_book import CLOUDS
 
     if cloud not in CLOUDS:
         raise CliError(f"no cloud {cloud!r} has a catalogue", next_step=f"use one of: {', '.join(CLOUDS)}")

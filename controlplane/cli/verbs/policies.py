@@ -15,7 +15,7 @@ from controlplane.runtime.styled_text import styled
 
 if TYPE_CHECKING:
     from controlplane.commands.policies.model import Policy
-    from providers.pricebook import PriceBook
+    from providers.price_book import PriceBook
 
 policy = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -122,7 +122,7 @@ def _read(folder: Path) -> "tuple[Policy, ...]":
 
 def _prices(session: Session) -> "PriceBook":
     from providers.errors import PlaceUnknown
-    from providers.pricebook import PriceBook, read_price_book
+    from providers.price_book import PriceBook, read_price_book
 
     try:
         return read_price_book(home_of(session.around.environ, session.around.cwd))

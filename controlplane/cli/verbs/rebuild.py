@@ -157,7 +157,7 @@ def _write(settings: "Settings", report: "Rebuild") -> int:
     from events.engine import build_engine
     from events.errors import EventsError
     from providers.errors import ProviderError
-    from providers.tf.statefile import LocalStates
+    from providers.tf.state_file import LocalStates
 
     home = Home(settings.home)
     home.keep_installation_id(report.installation_id)
@@ -195,7 +195,7 @@ def _refuse_history(settings: "Settings") -> None:
     """A database that holds a history is not lost: told before anything else is looked at."""
     from events.engine import build_engine
     from events.errors import EventsError
-    from events.sqlstore import SqlEventStore
+    from events.sql_store import SqlEventStore
 
     path = settings.database.removeprefix("sqlite:///")
     if path != settings.database and not Path(path).exists():

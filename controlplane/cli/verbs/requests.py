@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from controlplane.api.presenters.plan_text import plan_lines
-from controlplane.api.schemas.specrequests import SpecRequestIn
+from controlplane.api.schemas.spec_requests import SpecRequestIn
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Output, Yes
 from controlplane.cli.output import Format, document, write_document

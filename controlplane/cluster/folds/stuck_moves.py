@@ -8,7 +8,7 @@ from controlplane.cluster.folds.steps import Rules, current_drain, frozen
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.stuck_moves import DeposedController
 from events import facts
-from planner.hungmoves import Diagnosis, MoveCure, PastMoveCure
+from planner.stuck_moves import Diagnosis, MoveCure, PastMoveCure
 
 REMEMBERED = 50
 """Cures that are remembered: far more than count for the next one."""

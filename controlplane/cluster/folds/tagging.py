@@ -6,7 +6,7 @@ from datetime import datetime
 
 from controlplane.cluster.folds.steps import Rules, close_intent, frozen, open_intent
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.views.costtags import CostTagsView
+from controlplane.cluster.views.cost_tags import CostTagsView
 from controlplane.cluster.views.instances import InstanceView
 from events import facts
 

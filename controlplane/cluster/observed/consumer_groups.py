@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from controlplane.storage.latest_values import LatestStore, Observation, Subject, read_as, read_by_cluster
 from events.ids import ClusterUid
 from planner.consumers.history import LagPoint, with_point
-from planner.consumers.told import GroupsTold, GroupTold
+from planner.consumers.reported import GroupsTold, GroupTold
 
 GROUPS = "consumer-groups"
 """Kind of the row, one a cluster, with every group, member and partition of the last look."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 
-from planner.hungmoves import PastMoveCure
+from planner.stuck_moves import PastMoveCure
 
 
 @dataclass(frozen=True, slots=True)

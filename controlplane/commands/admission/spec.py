@@ -22,10 +22,10 @@ from planner.observed import KafkaSnapshot
 from planner.rollout.desired import DEFAULT_HEAP_MIB
 from providers.base import Place
 from providers.bootable import NextVm
-from providers.catalogfile import catalog_file
+from providers.catalog_file import catalog_file
 from providers.catalogs import catalog
-from providers.costtags import misfit
-from providers.givenmachines import differing, given_by_pool
+from providers.cost_tags import misfit
+from providers.given_machines import differing, given_by_pool
 from providers.registry import names
 
 _OF_POOL = ("machine", "alternatives", "spot", "ipv6")

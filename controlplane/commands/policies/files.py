@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from controlplane.commands.policies.decision import Verdict
 from controlplane.commands.policies.judge import (
     ClusterChange,
     TopicsChange,
@@ -19,13 +20,12 @@ from controlplane.commands.policies.judge import (
 )
 from controlplane.commands.policies.model import POLICY_KIND, Policy, PolicyTest
 from controlplane.commands.policies.quota import OtherCluster, judge_cluster_quotas, judge_topic_quotas
-from controlplane.commands.policies.verdict import Verdict
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument
 from events.spec.problems import shorten
 from events.spec.scalars import PlainText
-from events.spec.yamltree import MAX_BYTES, read_yaml
-from providers.pricebook import PriceBook
+from events.spec.yaml_tree import MAX_BYTES, read_yaml
+from providers.price_book import PriceBook
 
 SUFFIX = "*.yaml"
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from controlplane.cluster.view import ClusterView
+from controlplane.commands.policies.decision import ALLOWED, Refusal, Verdict
 from controlplane.commands.policies.judge import (
     ClusterChange,
     TopicsChange,
@@ -15,8 +16,7 @@ from controlplane.commands.policies.judge import (
 )
 from controlplane.commands.policies.model import NO_QUOTA
 from controlplane.commands.policies.quota import OtherCluster, judge_cluster_quotas, judge_topic_quotas
-from controlplane.commands.policies.shelf import NoPolicies, Policies, PolicySet
-from controlplane.commands.policies.verdict import ALLOWED, Refusal, Verdict
+from controlplane.commands.policies.store import NoPolicies, Policies, PolicySet
 from events.ids import ClusterUid
 from events.spec.model import KafkaClusterDocument
 from events.spec.topic_model import KafkaTopicDocument

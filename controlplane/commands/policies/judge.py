@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from controlplane.commands.policies.decision import Reason, Refusal, Verdict
 from controlplane.commands.policies.model import Money, Policy, Selector
-from controlplane.commands.policies.verdict import Reason, Refusal, Verdict
 from controlplane.commands.previews.costs import Bill, CostPart, monthly_bill
 from events.spec.model import KafkaClusterDocument
 from events.spec.problems import Path, counted
 from events.spec.topic_model import KafkaTopicDocument
 from events.spec.topic_tiers import effective_min_isr, effective_replicas
-from providers.pricebook import PriceBook
+from providers.price_book import PriceBook
 
 _NAME: Path = ("metadata", "name")
 _POOLS: Path = ("spec", "pools")

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from controlplane.commands.policies.decision import Reason, Refusal, Verdict
 from controlplane.commands.policies.judge import ClusterChange, TopicsChange, fits, missing_prices, money_words
 from controlplane.commands.policies.model import Money, Policy
-from controlplane.commands.policies.verdict import Reason, Refusal, Verdict
 from controlplane.commands.previews.costs import monthly_bill
 from events.spec.model import KafkaClusterDocument
 from events.spec.problems import counted
-from providers.pricebook import PriceBook
+from providers.price_book import PriceBook
 
 
 @dataclass(frozen=True, slots=True)

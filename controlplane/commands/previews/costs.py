@@ -20,7 +20,7 @@ from planner.rollout.steps import RolloutPlan, RolloutStep
 from providers.base import Place
 from providers.figures import HOURS_PER_MONTH, Price
 from providers.offers import MachineOffer, Offers
-from providers.pricebook import PriceBook
+from providers.price_book import PriceBook
 from providers.racks import site_of
 
 MACHINES, ROOT_DISKS, DATA_DISKS = "machines", "root disks", "data disks"

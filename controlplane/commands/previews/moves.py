@@ -19,7 +19,7 @@ from planner.observed import KafkaSnapshot
 from planner.quantities import human_bytes
 
 if TYPE_CHECKING:
-    from controlplane.commands.previews.drainfigures import BrokerRow
+    from controlplane.commands.previews.drain_figures import BrokerRow
 
 _PARTS = ("what is asked for or in force", "which brokers live", "where replicas are")
 

@@ -19,8 +19,8 @@ from controlplane.commands.previews.external import quorum_phases, static_quorum
 from controlplane.commands.previews.growth import shares_of_newcomers
 from controlplane.commands.previews.live import live_phases
 from controlplane.commands.previews.migration import is_planned, migration_phases, migration_warnings
-from controlplane.commands.previews.placemoves import pools_that_move
-from controlplane.commands.previews.quorumwarnings import quorum_warnings
+from controlplane.commands.previews.placement_moves import pools_that_move
+from controlplane.commands.previews.quorum_warnings import quorum_warnings
 from controlplane.converger.quorum.protocol import NO_FORMAT_ROLL, target_of
 from controlplane.converger.rolls.replacements import pending_changes
 from events.spec.change import FieldChange, differences
@@ -37,8 +37,8 @@ from planner.rollout.order import who_leads
 from planner.rollout.setting_change import SettingChange, setting_changes
 from planner.rollout.setting_class import SettingClass
 from planner.rollout.steps import RolloutAssumptions, RolloutPlan, rollout_plan
-from providers.costtags import FORMS
-from providers.givenmachines import given_by
+from providers.cost_tags import FORMS
+from providers.given_machines import given_by
 from providers.racks import RackKind, racks_of
 
 NO_ADDRESS_SURVIVES = (

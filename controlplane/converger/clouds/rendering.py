@@ -25,8 +25,8 @@ from providers.base import (
     TerraformRun,
     VolumeResource,
 )
-from providers.givenmachines import find_given
-from providers.madefrom import MadeFrom
+from providers.given_machines import find_given
+from providers.made_from import MadeFrom
 
 BootData = Callable[[InstanceView], str]
 """Boot data of an instance, byte-identical each time it is asked for."""

@@ -17,9 +17,9 @@ from controlplane.converger.conditions.converged import CONVERGED, converged
 from controlplane.converger.conditions.drift import CLOUD_DRIFT_FOUND, NETWORK_DRIFT, drift_told, network_drift_told
 from controlplane.converger.conditions.external import EXTERNAL_EMPTY, external_empty
 from controlplane.converger.conditions.heartbeats import heartbeats_silent
-from controlplane.converger.conditions.hungmoves import elections_fail, reassignment_hung, strangers_told
 from controlplane.converger.conditions.isr import at_min_isr
 from controlplane.converger.conditions.placement import MISPLACED, misplaced_told
+from controlplane.converger.conditions.stuck_moves import elections_fail, reassignment_hung, strangers_told
 from controlplane.converger.conditions.topics import TOPICS_DEGRADED, topics_degraded
 from controlplane.converger.health.brokendown import BROKER_AWAY, broker_away
 from controlplane.converger.health.healing import health_of

@@ -4,9 +4,9 @@ moving to such a place by hand; by name, with what is done about it.
 
 from controlplane.cluster.holds import hold_on
 from controlplane.cluster.work_in_hand import has_work
-from controlplane.converger.moves.hungmoves import strangers_moves
 from controlplane.converger.moves.placements import why_apart_waits, why_no_repair
 from controlplane.converger.moves.placementwork import PlacementSeen, ground_of, topic_policy
+from controlplane.converger.moves.stuck_moves import strangers_moves
 from controlplane.converger.verdict import Situation
 from controlplane.converger.windows import closed_for
 from events import facts

@@ -8,8 +8,8 @@ from controlplane.cluster.view import ClusterView
 from controlplane.converger.topics.work import as_move
 from controlplane.converger.verdict import Situation
 from planner.drain.residual import residual
-from planner.hungmoves import may_take_back
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
+from planner.stuck_moves import may_take_back
 
 
 class Of(StrEnum):

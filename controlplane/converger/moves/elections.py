@@ -4,14 +4,14 @@ leaders asked back, less and less often (`upkeep`) -> in vain for healing.hungAf
 """
 
 from controlplane.cluster.work_in_hand import has_work
-from controlplane.converger.moves.hungmoves import move_policy
+from controlplane.converger.moves.stuck_moves import move_policy
 from controlplane.converger.quorum.controllercure import other_controller
 from controlplane.converger.upkeep import displaced_leaders
 from controlplane.converger.verdict import Situation, Verdict, record
 from events import facts
 from planner.elections import FailedElections, Trouble, failed_elections, prescribe_election
-from planner.hungmoves import MoveCure
 from planner.observed import KafkaSnapshot
+from planner.stuck_moves import MoveCure
 
 IN_VAIN = 3
 """Elections asked for in vain until it is told: the first may have met metadata that lags."""

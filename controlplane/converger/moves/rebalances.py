@@ -38,11 +38,11 @@ from planner.anomalies.kinds import Kind
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.residual import Residual, residual
 from planner.engines import planned_by
-from planner.hungmoves import may_take_back
 from planner.observed import KafkaSnapshot
 from planner.quantities import human_bytes
 from planner.rebalancing.check import check
 from planner.rebalancing.imbalance import imbalance_percent
+from planner.stuck_moves import may_take_back
 
 MAX_ROUNDS = 5
 """Plans of one rebalance. What still changes under it then is left as it is."""

@@ -16,9 +16,9 @@ from controlplane.runtime.backoff import delay_s
 from events import facts, topic_facts
 from planner.drain.residual import residual
 from planner.healing import Refusal
-from planner.hungmoves import Diagnosis
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from planner.quantities import named
+from planner.stuck_moves import Diagnosis
 
 
 def take_back(situation: Situation, batch: MoveBatch, kafka: KafkaSnapshot) -> Verdict | None:

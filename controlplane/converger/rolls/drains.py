@@ -45,8 +45,8 @@ from events import facts
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.residual import Residual, residual
 from planner.engines import planned_by
-from planner.hungmoves import may_take_back
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
+from planner.stuck_moves import may_take_back
 
 MAX_ROUNDS = 5
 

@@ -13,13 +13,13 @@ from controlplane.cluster.folds.tagging import tags_on
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.jobs import JobSeen
 from controlplane.cluster.places import place_of
-from controlplane.cluster.views.costtags import CostTagsView
+from controlplane.cluster.views.cost_tags import CostTagsView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from events import facts
 from events.ids import intent_id
-from providers.costtags import cost_tags, misfit
+from providers.cost_tags import cost_tags, misfit
 
 AGAIN_AFTER = timedelta(hours=1)
 """A run that failed is tried again after that, or once the labels, or the list of the settings, say something else."""

@@ -9,7 +9,7 @@ from controlplane.fleet.images.choice import stage
 from controlplane.fleet.images.fold import Catalogue, Revision
 from controlplane.fleet.images.offer import ImageOffer
 from events.ids import ClusterUid
-from planner.rollout.fleetorder import stage_word
+from planner.rollout.fleet_order import stage_word
 
 
 @dataclass(frozen=True, slots=True)

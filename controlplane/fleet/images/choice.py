@@ -18,7 +18,7 @@ from controlplane.fleet.images.offer import (
 )
 from events import facts
 from events.image_facts import revision_name
-from planner.rollout.fleetorder import Member, stage_of, waits_for
+from planner.rollout.fleet_order import Member, stage_of, waits_for
 
 Earlier = Callable[[facts.ImageChosen, int], tuple[Member, ...]]
 """What a cluster is to have and the rank of its stage -> who goes before it: `members` of the fleet."""

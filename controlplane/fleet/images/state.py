@@ -13,7 +13,7 @@ from controlplane.fleet.images.offer import NOTHING, ImageOffer
 from controlplane.storage.streams import IMAGES
 from events import facts
 from events.envelope import Recorded
-from planner.rollout.fleetorder import Member
+from planner.rollout.fleet_order import Member
 
 
 class ImageKeeper:

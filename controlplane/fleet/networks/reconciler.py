@@ -27,7 +27,7 @@ from controlplane.fleet.networks.decide import (
     will_let_in,
 )
 from controlplane.fleet.networks.fold import NetworkState, NetworksView, NetworkView, NetworkWork, evolve
-from controlplane.fleet.networks.serveraddresses import ServerCidrs
+from controlplane.fleet.networks.server_addresses import ServerCidrs
 from controlplane.fleet.networks.waiting import shut_out, waits_for
 from controlplane.kafka.zookeeper.members import Member
 from controlplane.runtime.once import once

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from sqlalchemy import Engine
 
-from controlplane.api.access.oidcpeople import SqlOidcPeople
-from controlplane.api.access.people import People
+from controlplane.api.access.accounts import People
+from controlplane.api.access.oidc_users import SqlOidcPeople
 from controlplane.api.access.sessions import SqlSessionStore
 from controlplane.api.access.tokens import SqlTokenStore
 from controlplane.api.access.users import SqlUserStore

@@ -8,8 +8,8 @@ from functools import partial
 
 from pydantic import SecretBytes
 
-from controlplane.background.agent_upgrades.desk import AgentDesk
-from controlplane.background.agent_upgrades.keeper import AgentKeeper
+from controlplane.background.agent_upgrades.reconciler import AgentKeeper
+from controlplane.background.agent_upgrades.service import AgentDesk
 from controlplane.background.agent_upgrades.signing import AgentSigner
 from controlplane.fleet.freezes.state import FreezeKeeper
 from controlplane.fleet.ports import FreshFleet

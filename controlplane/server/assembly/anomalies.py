@@ -7,14 +7,14 @@ from functools import partial
 
 from sqlalchemy import Engine
 
-from controlplane.background.anomalies.keeper import AnomalyKeeper, Handles
-from controlplane.background.anomalies.ratelearning import RateLearning
+from controlplane.background.anomalies.rate_learning import RateLearning
 from controlplane.background.anomalies.rates import RateWatch
+from controlplane.background.anomalies.reconciler import AnomalyKeeper, Handles
 from controlplane.background.anomalies.windows import LakeWindows, NoWindows, Windows
-from controlplane.background.notifications.desk import NotifierDesk
 from controlplane.background.notifications.notifier import Notifier, notifier_of
 from controlplane.background.notifications.outbox import SqlOutbox
 from controlplane.background.notifications.post import NoticeSender, NoticeSpreader
+from controlplane.background.notifications.service import NotifierDesk
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.ports import SeenFleet
 from controlplane.kafka.gateway import KafkaGateway

@@ -4,10 +4,10 @@ from datetime import timedelta
 from functools import partial
 from urllib.parse import urlsplit
 
-from controlplane.api.access.people import People
+from controlplane.api.access.accounts import People
 from controlplane.api.audit.watch import found_by
 from controlplane.api.auth import loopback_hosts, public_hosts
-from controlplane.api.callkeys import SqlCallKeys
+from controlplane.api.idempotency_keys import SqlCallKeys
 from controlplane.api.services import PortalServices
 from controlplane.background.broker_queries import KafkaLookDesk
 from controlplane.background.consumer_groups.resets import GroupOffsetDesk
@@ -35,7 +35,7 @@ from controlplane.storage.home import Home
 from controlplane.storage.home_binding import HTTP
 from events.clock import utc_now
 from events.engine import trouble_with
-from providers.pricebook import read_price_book
+from providers.price_book import read_price_book
 
 
 def api_of(

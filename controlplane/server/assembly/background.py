@@ -4,8 +4,8 @@ game days, the topic of the audit."""
 from dataclasses import dataclass
 from functools import partial
 
+from controlplane.api.audit.lock import turn_of
 from controlplane.api.audit.relay import AuditRoom, audit_room_of, watch_of
-from controlplane.api.audit.turn import turn_of
 from controlplane.background.game_days.referee import House
 from controlplane.commands.chaos_injection import bring_about
 from controlplane.runtime.polling import Poller

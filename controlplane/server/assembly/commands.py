@@ -3,24 +3,24 @@
 from dataclasses import dataclass
 from functools import partial
 
-from controlplane.api.access.people import People
+from controlplane.api.access.accounts import People
 from controlplane.api.approvals import approves_still
 from controlplane.api.audit.commands import AuditedCommands
 from controlplane.api.audit.store import SqlAuditStore
 from controlplane.cluster.observed.agent_reports import reports_of
 from controlplane.commands.handler import CommandHandler
 from controlplane.commands.policies.gate import PolicyGate
-from controlplane.commands.policies.shelf import PolicyShelf
+from controlplane.commands.policies.store import PolicyShelf
 from controlplane.converger.windows import frozen_words
 from controlplane.fleet.proposals.from_git import GitProposals
 from controlplane.fleet.proposals.stream import ProposalBook
 from controlplane.server.assembly.access import people_of
 from controlplane.server.assembly.core import Ground
-from controlplane.server.assembly.gitsync import Sources, sources_of
+from controlplane.server.assembly.git_sync import Sources, sources_of
 from controlplane.server.assembly.loop import Loop
 from controlplane.server.clouds import unbootable_in
 from events.clock import utc_now
-from providers.pricebook import read_price_book
+from providers.price_book import read_price_book
 
 
 @dataclass(frozen=True, slots=True)

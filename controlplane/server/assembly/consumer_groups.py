@@ -3,7 +3,7 @@
 import threading
 from dataclasses import dataclass
 
-from controlplane.background.consumer_groups.desk import GroupDesk
+from controlplane.background.consumer_groups.service import GroupDesk
 from controlplane.background.consumer_groups.watch import GroupWatch
 from controlplane.cluster.gateways import Gateways, judged
 from controlplane.fleet.ports import FreshFleet

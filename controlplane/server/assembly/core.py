@@ -24,7 +24,7 @@ from controlplane.storage.migrate import upgrade
 from controlplane.storage.plan_store import SqlPlanStore
 from controlplane.storage.terraform_states.storage import Leading
 from events.engine import build_engine
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 
 
 @dataclass(frozen=True, slots=True)

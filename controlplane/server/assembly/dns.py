@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from controlplane.background.dns.binding import ZoneBinding, zone_of
-from controlplane.background.dns.keeper import KeptZone, NameKeeper
+from controlplane.background.dns.reconciler import KeptZone, NameKeeper
 from controlplane.fleet.ports import FoldedFleet
 from controlplane.runtime.egress import EgressRefused
 from controlplane.runtime.polling import Leadership, Poller

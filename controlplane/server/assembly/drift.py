@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from controlplane.background.drift.keeper import AuditRunner, DriftKeeper, DriftPorts
+from controlplane.background.drift.reconciler import AuditRunner, DriftKeeper, DriftPorts
 from controlplane.cluster.observed.cloud_drift import DRIFTS
 from controlplane.cluster.observed.network_audits import NetworkAtRest
 from controlplane.cluster.view import ClusterView

@@ -3,7 +3,7 @@
 import threading
 from dataclasses import dataclass
 
-from controlplane.api.access.people import People
+from controlplane.api.access.accounts import People
 from controlplane.api.access.roles import Verb
 from controlplane.background.game_days.referee import House, Referee
 from controlplane.cluster.view import ClusterView

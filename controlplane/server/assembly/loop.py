@@ -16,7 +16,7 @@ from controlplane.converger.ports import Ports
 from controlplane.fleet.freezes.state import FreezeKeeper
 from controlplane.fleet.images.state import ImageKeeper
 from controlplane.fleet.networks.reconciler import NetworkKeeper
-from controlplane.fleet.networks.serveraddresses import server_cidrs
+from controlplane.fleet.networks.server_addresses import server_cidrs
 from controlplane.server.assembly.adapters import Hands, hands_of
 from controlplane.server.assembly.core import Ground
 from controlplane.server.assembly.drift import DriftRoom, drift_of

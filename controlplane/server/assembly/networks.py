@@ -9,11 +9,11 @@ from typing import Any
 from controlplane.converger.ports import Ports
 from controlplane.fleet.networks.decide import AddressPool
 from controlplane.fleet.networks.reconciler import NetworkKeeper, NetworkPorts, NetworkRunner
-from controlplane.fleet.networks.serveraddresses import ServerCidrs
+from controlplane.fleet.networks.server_addresses import ServerCidrs
 from providers.base import CloudProvider, Place
 from providers.networks import MakesNetworks, NetworkRun
-from providers.packetfilter import FiltersPackets
-from providers.tf.networkrun import execute_network
+from providers.packet_filter import FiltersPackets
+from providers.tf.network_run import execute_network
 from providers.tf.progress import Progress
 from providers.tf.states import StateStorage
 

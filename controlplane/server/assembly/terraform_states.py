@@ -25,7 +25,7 @@ from events.errors import StoreUnavailable
 from providers.base import CloudProvider
 from providers.errors import PlaceUnknown, RunInterrupted, StateUnreadable
 from providers.tf.mirror import ProviderMirror
-from providers.tf.statefile import LocalStates
+from providers.tf.state_file import LocalStates
 from providers.tf.states import StateStorage
 
 _log = logging.getLogger(__name__)

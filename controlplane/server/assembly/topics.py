@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from controlplane.background.topic_names.index import LOOK_EVERY, TopicIndex
-from controlplane.background.topic_placement.keeper import PlacementKeeper
-from controlplane.background.topic_placement.sight import RecordedPlacements
+from controlplane.background.topic_placement.reconciler import PlacementKeeper
+from controlplane.background.topic_placement.snapshot import RecordedPlacements
 from controlplane.background.topic_placement.store import SqlPlacementStore
 from controlplane.fleet.ports import SeenFleet
 from controlplane.runtime.polling import Leadership, Polled, Poller

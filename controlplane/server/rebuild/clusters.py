@@ -16,7 +16,7 @@ from controlplane.server.rebuild.evidence import DeclaredSpec, Finding, FoundClu
 from controlplane.server.rebuild.instances import Placed, heirs_of, is_controller, place, service_ids, spent_nodes
 from controlplane.server.rebuild.refusals import finalised_level, identity_refusals, place_refusals
 from controlplane.server.rebuild.remarks import remarks_on_kafka, remarks_on_release, remarks_on_vms
-from controlplane.server.rebuild.standing import standing_of
+from controlplane.server.rebuild.status import standing_of
 from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.envelope import Recorded

@@ -20,10 +20,10 @@ from controlplane.storage.tables import AGENT_CREDENTIAL, JOB, LEASE
 from events.engine import database_time, writing
 from events.envelope import Origin
 from events.facts import NameTaken
-from events.sqlstore import SqlEventStore, verify_positions
+from events.sql_store import SqlEventStore, verify_positions
 from events.tables import EVENT
 from providers.tf.abilities import RepeatsCreates
-from providers.tf.statefile import state_file
+from providers.tf.state_file import state_file
 
 ACTOR = "rebuild"
 

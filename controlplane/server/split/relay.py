@@ -16,10 +16,10 @@ from sqlalchemy.exc import ProgrammingError
 
 from controlplane.api.audit.binding import AuditTopicBinding
 from controlplane.api.audit.holder import RelayWord
+from controlplane.api.audit.lock import AuditTurnTaken, SqlTurn
 from controlplane.api.audit.relay import PAGE, RELAY_EVERY_S, AuditRelay
 from controlplane.api.audit.store import AuditFilter, SqlAuditStore
 from controlplane.api.audit.topic import AuditNotSent, AuditTopicForeign, KafkaAuditTopic
-from controlplane.api.audit.turn import AuditTurnTaken, SqlTurn
 from controlplane.background.notifications.binding import NotifierUnusable, kept_secret
 from controlplane.runtime.core_dumps import leave_no_core_files
 from controlplane.runtime.process_errors import TROUBLES
@@ -27,7 +27,7 @@ from controlplane.runtime.redaction import redacted
 from controlplane.server.database_roles import RELAY, RoleRefused, check_role
 from controlplane.server.logging_setup import log_to_stderr
 from controlplane.server.settings import Settings
-from controlplane.server.split.relayreach import RelayRefused, check_relay_reach
+from controlplane.server.split.relay_forbidden_access import RelayRefused, check_relay_reach
 from events.engine import build_engine
 from events.errors import EventsError
 

@@ -6,11 +6,11 @@ from functools import partial
 from controlplane.api.services import PortalServices
 from controlplane.converger.status import ServerLoop
 from controlplane.runtime.polling import Polled, Poller
-from controlplane.server.assembly.gitsync import Sources
+from controlplane.server.assembly.git_sync import Sources
 from controlplane.server.settings import Settings
-from controlplane.server.split.alike import files_alike
-from controlplane.server.split.telling import LoopTeller
-from controlplane.server.split.word import TOLD_EVERY_S
+from controlplane.server.split.config_parity import files_alike
+from controlplane.server.split.message import TOLD_EVERY_S
+from controlplane.server.split.publisher import LoopTeller
 from controlplane.storage.latest_values import LatestStore
 
 LOOP, PORTAL = "loop", "portal"

@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from controlplane.storage.tables import TERRAFORM_PROVIDERS
 from events.clock import Clock, utc_now
 from events.engine import reading, writing
-from providers.tf.chosen import ChosenInFiles
+from providers.tf.lock_files import ChosenInFiles
 
 
 class SqlChosenProviders:

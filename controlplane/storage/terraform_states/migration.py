@@ -15,8 +15,8 @@ from controlplane.storage.home_binding import HTTP, HomeRefused
 from controlplane.storage.lease_holder import CONVERGE
 from events.errors import StoreUnavailable
 from providers.errors import ProviderError, StateUnreadable
-from providers.tf.runfolder import RunFolder
-from providers.tf.statebody import serial_of
+from providers.tf.run_folder import RunFolder
+from providers.tf.state_body import serial_of
 from providers.tf.states import StateKey, StateStorage, TerraformState
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from events.errors import StoreUnavailable
 from events.ids import Epoch
 from providers.errors import RunInProgress, RunInterrupted
 from providers.tf.mirror import ProviderMirror
-from providers.tf.runfolder import RunFolder, end_run, processes_of
+from providers.tf.run_folder import RunFolder, end_run, processes_of
 from providers.tf.states import Access, StateKey
 
 _log = logging.getLogger(__name__)

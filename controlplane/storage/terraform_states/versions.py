@@ -17,7 +17,7 @@ from controlplane.storage.terraform_states.encryption import StateSeal, WrongKey
 from controlplane.storage.terraform_states.lock_rows import TerraformLocked, require_hold
 from events.engine import database_time, reading, writing
 from providers.errors import StateUnreadable
-from providers.tf.statebody import lineage_of, refuse_unless_later, refuse_unless_state, serial_of
+from providers.tf.state_body import lineage_of, refuse_unless_later, refuse_unless_state, serial_of
 from providers.tf.states import StateKey
 
 FEWEST_STATE_VERSIONS = 5

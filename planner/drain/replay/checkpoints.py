@@ -12,7 +12,7 @@ import numpy as np
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import NOBODY, ClusterState, Floats, Int32s
 from planner.drain.replay.entries import Entries
-from planner.drain.replay.eventlog import NEVER
+from planner.drain.replay.event_log import NEVER
 from planner.drain.replay.holdings import broker_name, leader_counts
 from planner.drain.replay.simulate import Run
 from planner.drain.replay.violation import Rule, Violation

@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.drain.model.state import NOWHERE, ClusterState, Floats, LogDirs
 from planner.drain.replay.entries import Entries
-from planner.drain.replay.eventlog import EventLog, event_log, worst_per_broker
+from planner.drain.replay.event_log import EventLog, event_log, worst_per_broker
 from planner.drain.replay.holdings import broker_name, partition_name
 from planner.drain.replay.simulate import Run
 from planner.drain.replay.violation import Rule, Violation

@@ -7,7 +7,7 @@ import numpy as np
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import ClusterState
 from planner.drain.replay.entries import Entries
-from planner.drain.replay.eventlog import EventLog, disk_log, event_log, giving_log, taking_log, worst_per_broker
+from planner.drain.replay.event_log import EventLog, disk_log, event_log, giving_log, taking_log, worst_per_broker
 from planner.drain.replay.holdings import broker_name, partition_name, used_bytes
 from planner.drain.replay.simulate import Run
 from planner.drain.replay.violation import Rule, Violation

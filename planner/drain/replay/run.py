@@ -13,7 +13,7 @@ from planner.drain.model.state import NOBODY, ClusterState, Floats, Int32s, Int6
 from planner.drain.replay.checkpoints import Limits, checkpoint_violations
 from planner.drain.replay.dirs import log_dir_violations, log_dirs_after
 from planner.drain.replay.entries import Entries, entries_of
-from planner.drain.replay.eventlog import disk_log
+from planner.drain.replay.event_log import disk_log
 from planner.drain.replay.holdings import leader_counts, leaders_after, placement_after, used_bytes
 from planner.drain.replay.instants import instant_violations
 from planner.drain.replay.placements import placement_violations

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from agent.documents import Accepted, Refused, judge_document
-from agent.packetfilter import LOOK_EVERY_S, TRY_EVERY_S, PacketFilter
+from agent.packet_filter import LOOK_EVERY_S, TRY_EVERY_S, PacketFilter
 from agent.tools import Answer, ToolFailed
 from agent.wire import PacketFilterReport
-from providers.packetfilter import rules
+from providers.packet_filter import rules
 from tests.unit.agent.loop_vm import Vm
 from tests.unit.agent.wanted import boot_data, broker, document
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from agent.heartbeats.beating import NO_PARTITION, NO_TOPIC, Beating, LineDown
-from agent.heartbeats.board import Board
+from agent.heartbeats.latest import Board
 from agent.heartbeats.pulse import quantile
 from agent.wire import HeartbeatReport, Heartbeats, HeartbeatTarget
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.health.loglines import LogLines
+from agent.health.log_lines import LogLines
 
 KAFKA_LINES = Path(__file__).parent / "kafka_lines"
 LINES = """\

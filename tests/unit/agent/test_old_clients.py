@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 
 from agent.metrics import Jolokia
-from agent.oldclients import MOST, PATTERN, old_clients
+from agent.old_clients import MOST, PATTERN, old_clients
 from agent.wire import OldClientReport, ServiceReport
 
 BEAN = (

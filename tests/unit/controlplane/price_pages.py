@@ -4,7 +4,7 @@ from datetime import date
 from typing import Any
 
 from providers.overrides import Overrides
-from providers.pricebook import PriceBook
+from providers.price_book import PriceBook
 
 READ = date(2026, 1, 1)
 

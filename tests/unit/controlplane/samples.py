@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ChaosView, ClusterView, DrainView, EvacuationView, MovesView, VoterChangeView
 from controlplane.cluster.views.agents import AgentOrderView
-from controlplane.cluster.views.costtags import CostTagsView
+from controlplane.cluster.views.cost_tags import CostTagsView
 from controlplane.cluster.views.game_days import GameView, PlayedView
 from controlplane.cluster.views.healing import DemotionView
 from controlplane.cluster.views.instances import InstanceView

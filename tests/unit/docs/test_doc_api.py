@@ -6,7 +6,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from controlplane.api.apidocument import api_document
+from controlplane.api.api_document import api_document
 from controlplane.cli.main import app
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.portal.page_routes import PAGE_ROUTES

@@ -17,7 +17,7 @@ from agent.health import judge
 from agent.wire import DIRECTORY_LOST
 from controlplane.converger.health.registrations import Fault
 from planner.anomalies.kinds import Kind
-from planner.hungmoves import Diagnosis
+from planner.stuck_moves import Diagnosis
 from tests.unit.docs.doc_pages import ROOT, bare, table_headed, text
 from tests.unit.docs.test_doc_conditions import condition_types
 

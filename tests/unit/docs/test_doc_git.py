@@ -2,9 +2,9 @@
 
 import ast
 
-from controlplane.background.gitsync import problems
-from controlplane.background.gitsync.binding import GitBinding
-from controlplane.background.gitsync.child import Limits
+from controlplane.background.git_sync import problems
+from controlplane.background.git_sync.binding import GitBinding
+from controlplane.background.git_sync.child import Limits
 from tests.unit.docs.doc_pages import ROOT, bare, table_headed, text
 
 PAGE = text("docs/git.md")
@@ -37,17 +37,17 @@ def test_every_reason_is_explained_and_none_that_is_gone() -> None:
 def _reasons() -> set[str]:
     """First arguments of faults, those a message of git is sorted under, and the words of the board."""
     found = {"NoBinding"}
-    for file in sorted((ROOT / "controlplane" / "background" / "gitsync").glob("*.py")):
+    for file in sorted((ROOT / "controlplane" / "background" / "git_sync").glob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "SourceFault":
                 first = node.args[0]
                 found |= {first.value} if isinstance(first, ast.Constant) else set()
-    from controlplane.background.gitsync import board, gitfaults
-    from controlplane.cluster import spec_source as specsource
+    from controlplane.background.git_sync import git_faults, status as source_status
+    from controlplane.cluster import spec_source
 
-    found |= gitfaults.REASONS
-    found |= {specsource.NOT_DECLARED, specsource.SPEC_REFUSED, specsource.HISTORY_REWRITTEN}
-    return found | {board.NOT_POLLED, board.HELD_BY_LEADER, board.LOOK_FAILED, "NothingFound"}
+    found |= git_faults.REASONS
+    found |= {spec_source.NOT_DECLARED, spec_source.SPEC_REFUSED, spec_source.HISTORY_REWRITTEN}
+    return found | {source_status.NOT_POLLED, source_status.HELD_BY_LEADER, source_status.LOOK_FAILED, "NothingFound"}
 
 
 def test_the_limits_are_those_of_the_code() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from events.spec.document import MAX_PROBLEMS, load_documents
-from events.spec.yamltree import MAX_BYTES
+from events.spec.yaml_tree import MAX_BYTES
 from tests.unit.events.spec_texts import FILE, ORDERS, document, edited, load, told
 
 

@@ -3,8 +3,8 @@ from collections.abc import Mapping
 import pytest
 
 from planner.consumers.judgement import judged
+from planner.consumers.reported import GroupsTold, GroupTold, PartitionTold
 from planner.consumers.seen import GroupSeen, GroupsSeen
-from planner.consumers.told import GroupsTold, GroupTold, PartitionTold
 from planner.observed import TopicPartition
 from tests.unit.planner.group_samples import P0, P1, START, a_group, a_look, a_member
 

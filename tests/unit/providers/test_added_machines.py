@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from controlplane.cluster.bandwidth import nic_bytes_per_s
-from providers.addedmachines import add_machines_of
-from providers.catalogfile import sold_by
+from providers.added_machines import add_machines_of
+from providers.catalog_file import sold_by
 from providers.catalogs import catalog
 from providers.errors import PlaceUnknown
-from providers.pricebook import read_price_book
+from providers.price_book import read_price_book
 
 R6I = """
 aws:

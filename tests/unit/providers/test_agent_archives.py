@@ -8,10 +8,10 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from providers.agentfinding import of_agents
+from providers.agent_finding import of_agents
 from providers.base import Place
-from providers.catalogfile import sold_by
-from providers.cloudinit import born_with, user_data
+from providers.catalog_file import sold_by
+from providers.cloud_init import born_with, user_data
 from providers.errors import PlaceUnknown
 from providers.software import Software
 from tests.fakes.resources import instance

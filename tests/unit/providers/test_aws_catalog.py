@@ -2,7 +2,7 @@
 
 import pytest
 
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.catalogs import catalog
 from providers.errors import PlaceUnknown
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from providers.base import Place
-from providers.callbudget import JITTER, CallBudget, CallRate, TokenBucket, retry_after_s
-from providers.catalogfile import sold_by
+from providers.call_budget import JITTER, CallBudget, CallRate, TokenBucket, retry_after_s
+from providers.catalog_file import sold_by
 from providers.errors import RateLimited
 from tests.fakes.clock import Clock
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from providers.base import Place
-from providers.consolepage import HasConsolePages
+from providers.console_page import HasConsolePages
 from providers.errors import PlaceUnknown
 from providers.registry import load, names
 

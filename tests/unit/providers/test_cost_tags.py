@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from providers import tags
-from providers.costtags import FORMS, MOST, cost_tags, list_problem, misfit
+from providers.cost_tags import FORMS, MOST, cost_tags, list_problem, misfit
 from providers.registry import names
 
 KEDGES = (tags.INSTALLATION, tags.CLUSTER_UID, tags.CLUSTER_NAME, tags.NODE, tags.GENERATION, tags.INTENT)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import providers.digitalocean
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.catalogs import catalog
 from providers.errors import PlaceUnknown
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from providers.networks import Ports
-from providers.packetfilter import rules
+from providers.packet_filter import rules
 
 
 def accepted(text: str) -> list[str]:

@@ -1,6 +1,6 @@
 """The catalogue: every figure has a source and a date, or is `unknown`."""
 
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.catalogs import catalog
 
 HETZNER = sold_by("hetzner")

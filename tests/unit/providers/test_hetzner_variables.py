@@ -10,14 +10,14 @@ import pytest
 import yaml
 
 from providers.base import Listing, Resources
-from providers.cloudinit import BOOT_FILE
+from providers.cloud_init import BOOT_FILE
 from providers.errors import PlaceUnknown
 from providers.hetzner.imports import imports_of
 from providers.hetzner.inventory import Standing
 from providers.hetzner.settings import HetznerSettings
 from providers.hetzner.tags import tags_of
 from providers.hetzner.variables import module_variables
-from providers.packetfilter import rules
+from providers.packet_filter import rules
 from providers.tf.abilities import Import
 from tests.documents import changed
 from tests.fakes.clouds.hetzner_hands import PLACE, in_place

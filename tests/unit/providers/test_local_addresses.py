@@ -7,9 +7,9 @@ import pytest
 
 from providers.base import AddressResource, Place, Resources
 from providers.local.address import NodeAddresses
+from providers.local.claimed_addresses import CLAIMS
 from providers.local.cloud import LocalCloud
 from providers.local.layout import Layout
-from providers.local.ledger import CLAIMS
 
 HERE, THERE = "local-1", "local-2"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from providers.errors import PlaceUnknown
-from providers.local.imagedir import IMAGE
-from providers.local.imagetag import image_tag
-from providers.madefrom import MadeFrom
+from providers.local.image_dir import IMAGE
+from providers.local.image_tag import image_tag
+from providers.made_from import MadeFrom
 from tests.fakes.resources import instance
 
 JARS = {"kafka_2.13/libs/kafka-server.jar": b"one", "kafka_2.13/libs/kafka-clients.jar": b"two"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from providers.errors import ResourceConflict
-from providers.local.ledger import CLAIMS, Ledger, claims_dir
+from providers.local.claimed_addresses import CLAIMS, Ledger, claims_dir
 from providers.local.ranges import RANGES
 
 

@@ -11,13 +11,13 @@ import pytest
 import yaml
 
 from providers.base import InstanceResource
-from providers.cloudinit import born_with
+from providers.cloud_init import born_with
 from providers.errors import PlaceUnknown
 from providers.local.cloud import LocalCloud
-from providers.local.imagedir import image_dir
+from providers.local.image_dir import image_dir
 from providers.local.reap import reap
 from providers.local.verbs import perform
-from providers.madefrom import MadeFrom
+from providers.made_from import MadeFrom
 from providers.software import Software
 from providers.variables import image_for
 from tests.fakes.resources import UID, instance, resources

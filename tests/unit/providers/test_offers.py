@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.figures import Figure
 from providers.offers import Offers, offers
 from providers.overrides import RegionIn
-from providers.pricebook import PriceBook
+from providers.price_book import PriceBook
 
 SHIPPED = ("aws", "azure", "digitalocean", "google", "hetzner", "upcloud")
 SOURCES = {"page": {"what": "a page", "read": "2026-01-01"}}

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from providers.catalogfile import sold_by
+from providers.catalog_file import sold_by
 from providers.racks import RackKind, racks_in, racks_of, site_of
 
 CLOUDS = ("aws", "azure", "digitalocean", "google", "hetzner", "upcloud")

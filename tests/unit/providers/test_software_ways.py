@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from pydantic import ValidationError
 
-from providers.cloudinit import LIMIT_BYTES, user_data
+from providers.cloud_init import LIMIT_BYTES, user_data
+from providers.install_methods import APT_CONFIG, APT_SOURCES, BELIEVED, CA, UNIT_CONFIG, ways_to_software
 from providers.software import Software
-from providers.softwareways import APT_CONFIG, APT_SOURCES, BELIEVED, CA, UNIT_CONFIG, ways_to_software
 
 SHA = "ab" * 32
 TOLD: dict[str, Any] = {

@@ -6,7 +6,7 @@ import pytest
 
 from providers.azure.examination import quotas_in as azure_quotas
 from providers.base import InstanceResource
-from providers.catalogfile import CatalogFile, sold_by
+from providers.catalog_file import CatalogFile, sold_by
 from providers.catalogs import catalog
 from providers.google.examination import quotas_in as google_quotas
 from providers.quota import Quota, lacking

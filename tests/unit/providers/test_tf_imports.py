@@ -23,7 +23,7 @@ from providers.tf.adoption import adopting_run
 from providers.tf.guard import check_import
 from providers.tf.imports import import_step, in_module
 from providers.tf.plan import Action, PlannedChange
-from providers.tf.renderedset import targets_of
+from providers.tf.rendered_set import targets_of
 from tests.fakes.cloud import FakeCloud
 from tests.fakes.resources import PLACE, UID, address, attachment, binding, instance, resources, run, surge, volume
 

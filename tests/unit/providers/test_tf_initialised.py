@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from providers.errors import TerraformFailed
-from providers.tf.chosen import ChosenInFiles
 from providers.tf.initialised import Initialised
+from providers.tf.lock_files import ChosenInFiles
 from providers.tf.runner import TerraformRunner
 from providers.tf.states import Access
 from providers.tf.workspace import Workspace, open_workspace

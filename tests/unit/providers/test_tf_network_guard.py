@@ -7,8 +7,8 @@ import pytest
 from providers.base import Place
 from providers.errors import UnsafeChange
 from providers.networks import NetworkRun, NetworkRunKind
-from providers.tf.networkguard import check_network
-from providers.tf.networkrun import module_resources
+from providers.tf.network_guard import check_network
+from providers.tf.network_run import module_resources
 from tests.standins.mirror import MODULES
 
 MAKE, GROW, ACCESS, REMOVE = (

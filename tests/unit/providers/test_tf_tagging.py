@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from providers.base import RunKind, Tagging, TerraformRun
-from providers.costtags import FORMS
+from providers.cost_tags import FORMS
 from providers.errors import UnsafeChange, UnsupportedChange
 from providers.tf.guard import check
 from providers.tf.modules import module_root

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from providers.base import CloudInstance, CloudVolume, InstanceState, Listing, Place, Resources
-from providers.cloudinit import LIMIT_BYTES
+from providers.cloud_init import LIMIT_BYTES
 from providers.errors import PlaceUnknown, QuotaExceeded
 from providers.networks import Ports
-from providers.packetfilter import rules
+from providers.packet_filter import rules
 from providers.software import Software
 from providers.tf.abilities import Import
 from providers.upcloud.imports import imports_of

@@ -12,15 +12,15 @@ from controlplane.api.audit.entry import Entry, Outcome
 from controlplane.background.forges.forge import Forge
 from controlplane.background.forges.link import ForgeLink
 from controlplane.background.forges.statuses import ForgeTold, StatusKeeper
-from controlplane.background.gitsync.board import OUT_OF_SYNC, Board, Standing as SourceStanding
-from controlplane.background.gitsync.desk import SourceDesk
-from controlplane.background.gitsync.signing import Signature
+from controlplane.background.git_sync.service import SourceDesk
+from controlplane.background.git_sync.signing import Signature
+from controlplane.background.git_sync.status import OUT_OF_SYNC, Board, Standing as SourceStanding
 from controlplane.background.log_reader.lines import LogLine, Wanted
 from controlplane.background.log_reader.reading import Cursor, LogPage
 from controlplane.background.notifications.binding import NotifierBinding
-from controlplane.background.notifications.desk import NotifierTold
 from controlplane.background.notifications.notifier import NotTold
 from controlplane.background.notifications.outbox import Standing
+from controlplane.background.notifications.service import NotifierTold
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.beats import LoopWatch
@@ -46,7 +46,7 @@ from planner.observed import BrokerSeen
 from tests.builders import a_partition, a_report, a_snapshot
 from tests.sim.topics import topic_text
 from tests.unit.controlplane.api.portal_house import House, broker
-from tests.unit.controlplane.background.gitsync.git_house import binding
+from tests.unit.controlplane.background.git_sync.git_house import binding
 from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
 
 MARK = "h0stile"

@@ -11,25 +11,25 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from pydantic import SecretBytes, SecretStr
 
+from controlplane.api.access.accounts import People
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.passwords import Passwords
-from controlplane.api.access.people import People
 from controlplane.api.access.sessions import begin_session
 from controlplane.api.access.users import User
-from controlplane.api.audit.standing import TopicTold
+from controlplane.api.audit.status import TopicTold
 from controlplane.api.audit.store import AuditStore, MemoryAuditStore
 from controlplane.api.auth import cookie_name, loopback_hosts
 from controlplane.api.oidc.signin import OidcSignIn
-from controlplane.api.serverload import ServerLoad
+from controlplane.api.server_load import ServerLoad
 from controlplane.api.services import ConsolePage, PortalServices, no_console_page
 from controlplane.background.broker_queries import KafkaLookDesk
-from controlplane.background.consumer_groups.desk import GroupDesk
 from controlplane.background.consumer_groups.resets import GroupOffsetDesk
+from controlplane.background.consumer_groups.service import GroupDesk
 from controlplane.cluster.observed.agent_reports import reports_of
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.handler import CommandHandler
 from controlplane.commands.policies.gate import PolicyGate
-from controlplane.commands.policies.shelf import NoPolicies, Policies
+from controlplane.commands.policies.store import NoPolicies, Policies
 from controlplane.converger.loop import Converger, new_events
 from controlplane.converger.ports import Ports
 from controlplane.portal.app import create_app
@@ -47,7 +47,7 @@ from events.memory import MemoryEventStore
 from events.store import EventStore
 from planner.observed import KafkaSnapshot
 from planner.rollout.desired import desired_nodes
-from providers.pricebook import PriceBook
+from providers.price_book import PriceBook
 from tests.fakes.asking import Asker
 from tests.fakes.kafka import FakeKafka
 from tests.fakes.windows import KeptWindows

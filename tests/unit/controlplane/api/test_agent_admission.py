@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from controlplane.api.agentadmission import LEFT_AFTER_S, LONGEST_WAIT_S, AgentSeats, AgentTurns, TooBusy
+from controlplane.api.agent_admission import LEFT_AFTER_S, LONGEST_WAIT_S, AgentSeats, AgentTurns, TooBusy
 
 
 class Clock:

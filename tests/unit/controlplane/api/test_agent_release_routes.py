@@ -11,8 +11,8 @@ from controlplane.api.access.bindings import Binding
 from controlplane.api.access.rights import Forbidden, rights_of
 from controlplane.api.access.roles import Role
 from controlplane.api.access.scoped import scoped
-from controlplane.background.agent_upgrades.desk import AgentDesk
-from controlplane.background.agent_upgrades.keeper import AgentKeeper
+from controlplane.background.agent_upgrades.reconciler import AgentKeeper
+from controlplane.background.agent_upgrades.service import AgentDesk
 from controlplane.background.agent_upgrades.signing import AgentSigner
 from controlplane.portal.app import create_app
 from events.ids import Epoch

@@ -16,7 +16,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core.parameters import ParameterLocation
 from schemathesis.specs.openapi import checks as openapi
 
-from controlplane.api.apidocument import api_document
+from controlplane.api.api_document import api_document
 from controlplane.storage.agent_credentials import Vm
 from events.ids import IntentId, NodeName
 from tests.builders import a_partition, a_snapshot

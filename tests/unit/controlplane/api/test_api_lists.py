@@ -10,10 +10,10 @@ import pytest
 
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
-from controlplane.api.apidocument import api_document
+from controlplane.api.api_document import api_document
 from controlplane.api.paging import MOST_ON_A_PAGE
-from controlplane.background.agent_upgrades.desk import AgentsStanding, ClusterAgents, NoAgents
-from controlplane.background.anomalies.book import read_book
+from controlplane.background.agent_upgrades.service import AgentsStanding, ClusterAgents, NoAgents
+from controlplane.background.anomalies.fold import read_book
 from controlplane.background.anomalies.record import keep_noted
 from controlplane.fleet.freezes.commands import FreezeDesk
 from controlplane.fleet.freezes.state import FreezeKeeper

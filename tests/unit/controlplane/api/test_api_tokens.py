@@ -7,17 +7,17 @@ from itertools import product
 import pytest
 from fastapi.testclient import TestClient
 
+from controlplane.api.access.accounts import SignInRefused, UserRefused
 from controlplane.api.access.bindings import Binding
-from controlplane.api.access.oidcpeople import OidcPerson
+from controlplane.api.access.oidc_users import OidcPerson
 from controlplane.api.access.passwords import neighbourhood
-from controlplane.api.access.people import SignInRefused, UserRefused
 from controlplane.api.access.rights import Rights, rights_of
 from controlplane.api.access.roles import ALLOWS, Role, Verb
 from controlplane.api.audit.store import AuditFilter
 from controlplane.api.auth import cookie_name
 from controlplane.api.bearers import Bearers
-from controlplane.api.callrates import BURST, PER_S, CallRates
-from controlplane.api.portaldoors import Door, at_door
+from controlplane.api.call_rates import BURST, PER_S, CallRates
+from controlplane.api.portal_access import Door, at_door
 from controlplane.api.problems import ApiError
 from tests.fakes.asking import Asker
 from tests.unit.controlplane.api.portal_house import PORT, TOKEN, House

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.api.audit.clerk import ASKS_ONLY, SAFE_METHODS
 from controlplane.api.audit.entry import Entry, Outcome
 from controlplane.api.audit.store import AuditFilter
+from controlplane.api.audit.writer import ASKS_ONLY, SAFE_METHODS
 from controlplane.background.notifications.notifier import NotTold
 from controlplane.portal.app import create_app
 from tests.unit.controlplane.api.portal_house import House
@@ -21,7 +21,7 @@ from tests.unit.controlplane.api.test_proposals import (
     proposed,
     token_of,
 )
-from tests.unit.controlplane.background.gitsync.git_house import LARGER
+from tests.unit.controlplane.background.git_sync.git_house import LARGER
 from tests.unit.controlplane.portal.test_portal_auth_matrix import routes_of
 from tests.unit.events.spec_texts import ORDERS
 

@@ -7,9 +7,9 @@ from fastapi.testclient import TestClient
 
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role, Verb
-from controlplane.api.audit.clerk import ASKS_ONLY, SAFE_METHODS, WORK_OF_MACHINES
 from controlplane.api.audit.entry import Kept, Outcome
 from controlplane.api.audit.store import AuditFilter, MemoryAuditStore
+from controlplane.api.audit.writer import ASKS_ONLY, SAFE_METHODS, WORK_OF_MACHINES
 from events.errors import StoreUnavailable
 from tests.unit.controlplane.api.portal_house import TOKEN, House
 from tests.unit.controlplane.portal.page_routes import FORMS, KNOWN, PAGE_ROUTES, filled

@@ -12,10 +12,10 @@ from pydantic import ValidationError
 from controlplane.api.audit.binding import AuditTopicBinding
 from controlplane.api.audit.entry import Entry, Outcome, kept
 from controlplane.api.audit.holder import Holder, Relays, RelayWord
+from controlplane.api.audit.lock import AuditTurnTaken, NobodyElse, Turn
 from controlplane.api.audit.relay import PAGE, AuditRelay, audit_room_of
 from controlplane.api.audit.store import AuditFilter, MemoryAuditStore
 from controlplane.api.audit.topic import AuditNotSent, AuditTopicForeign, KafkaAuditTopic, document_of
-from controlplane.api.audit.turn import AuditTurnTaken, NobodyElse, Turn
 from controlplane.api.audit.watch import RelayWatch
 from tests.fakes.audit_topic import FakeAuditTopic
 

@@ -11,13 +11,13 @@ import pytest
 from controlplane.api.audit.binding import AuditTopicBinding
 from controlplane.api.audit.entry import Kept
 from controlplane.api.audit.holder import Holder, Relays, RelayWord
+from controlplane.api.audit.lock import NobodyElse
 from controlplane.api.audit.relay import AuditRelay, WritingLook, audit_room_of
-from controlplane.api.audit.standing import TopicTold
+from controlplane.api.audit.status import TopicTold
 from controlplane.api.audit.store import AuditFilter, MemoryAuditStore
 from controlplane.api.audit.topic import AuditNotSent, AuditTopicForeign
-from controlplane.api.audit.turn import NobodyElse
 from controlplane.api.audit.watch import RelayWatch
-from controlplane.api.metrics.audittopicfamilies import YOUNG, audit_topic_families
+from controlplane.api.metrics.audit_topic_families import YOUNG, audit_topic_families
 from events.errors import EventsError, StoreUnavailable
 from tests.fakes.audit_topic import FakeAuditTopic
 from tests.unit.controlplane.api.portal_house import START, House

@@ -4,15 +4,15 @@ import pytest
 
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
-from controlplane.api.apidocument import api_document
+from controlplane.api.api_document import api_document
 from controlplane.api.audit.entry import Entry, Kept
 from controlplane.api.audit.store import MemoryAuditStore
-from controlplane.api.callkeys import KEPT_FOR
+from controlplane.api.idempotency_keys import KEPT_FOR
 from controlplane.cluster.commands import PauseCluster
 from events.errors import StoreUnavailable
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.api.test_proposals import APPROVER, CHAOS, OURS, OWNER, Shelved, proposed, token_of
-from tests.unit.controlplane.background.gitsync.git_house import LARGER, ORDERS, GitHouse
+from tests.unit.controlplane.background.git_sync.git_house import LARGER, ORDERS, GitHouse
 
 OPERATOR = Binding("", Role.OPERATOR, "team:payments")
 PAUSE, RESUME = "/v1/clusters/orders/pause", "/v1/clusters/orders/resume"

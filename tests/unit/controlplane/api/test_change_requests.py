@@ -12,7 +12,7 @@ from tests.unit.controlplane.api.test_change_form import BROKERS, CHANGE, CLICKS
 from tests.unit.controlplane.api.test_new_requests import OURS, OWNER
 from tests.unit.controlplane.api.test_proposals import TOPIC
 from tests.unit.controlplane.api.test_rollback import Desk
-from tests.unit.controlplane.background.gitsync.git_house import GitHouse, binding, named
+from tests.unit.controlplane.background.git_sync.git_house import GitHouse, binding, named
 
 FILE = "kafka/all.yaml"
 ADS = "# theirs\n" + named("ads", OURS)

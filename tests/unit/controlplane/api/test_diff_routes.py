@@ -8,7 +8,7 @@ import yaml
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.api.test_api_tokens import ADMIN
 from tests.unit.controlplane.api.test_reported_settings import house_with_reports
-from tests.unit.controlplane.background.gitsync.git_house import LARGER
+from tests.unit.controlplane.background.git_sync.git_house import LARGER
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from fastapi.testclient import TestClient
 
-from controlplane.api.serverload import ServerLoad
+from controlplane.api.server_load import ServerLoad
 from controlplane.portal.app import create_app
 from controlplane.runtime.descriptors import budget_of
 from controlplane.server.cloud_readiness import Examiner

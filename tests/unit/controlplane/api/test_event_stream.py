@@ -11,8 +11,8 @@ from controlplane.api.access.bindings import Binding
 from controlplane.api.access.rights import Rights, rights_of, whole_rights
 from controlplane.api.access.roles import Role
 from controlplane.api.access.scoped import scoped
-from controlplane.api.eventlog import Asked
-from controlplane.api.eventstream import AT_ONCE, Watch, event_messages, grown
+from controlplane.api.event_log import Asked
+from controlplane.api.event_stream import AT_ONCE, Watch, event_messages, grown
 from controlplane.api.presenters.loop import log_out
 from controlplane.api.read_models.event_tail import MOST_OF_ONE, Tailer
 from controlplane.api.routes.loop import log_of
@@ -251,7 +251,7 @@ def test_streams_and_waiting_calls_of_one_person_are_counted(house: House) -> No
 
 
 def test_the_document_says_that_the_answer_may_be_a_stream(house: House) -> None:
-    from controlplane.api.apidocument import api_document
+    from controlplane.api.api_document import api_document
 
     told = api_document(house.app)["paths"]["/v1/events"]["get"]
     content = told["responses"]["200"]["content"]

@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from providers.errors import PlaceUnknown
-from providers.pricebook import PriceBook
+from providers.price_book import PriceBook
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.api.test_plan_costs import ON_AWS
 from tests.unit.controlplane.price_pages import aws_page, book

@@ -6,7 +6,7 @@ import pytest
 from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
-from controlplane.api.agentadmission import TooBusy
+from controlplane.api.agent_admission import TooBusy
 from controlplane.api.bodies import BodyMemory, HeldBody
 from controlplane.api.gate import MAX_BODY_BYTES
 

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
-from controlplane.api.eventlog import Asked, browse, position_at
+from controlplane.api.event_log import Asked, browse, position_at
 from controlplane.converger.beats import LoopWatch
 from controlplane.converger.clouds.inventory import TaggedVms
 from controlplane.converger.failingticks import Poisoned
@@ -236,7 +236,7 @@ def test_pages_go_on_where_the_one_before_ended(forwards: bool, only: tuple[Clus
 
 
 def test_a_filter_that_finds_little_says_how_far_it_looked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("controlplane.api.eventlog.MOST_LOOKED_AT", 7)
+    monkeypatch.setattr("controlplane.api.event_log.MOST_LOOKED_AT", 7)
     found = browse(a_log(25), Asked(clusters=BOTH, type="cluster.declared"))
     assert ([e.position for e in found.events], found.looked_to, found.is_all) == ([21], 19, False)
     on = browse(a_log(25), Asked(clusters=BOTH, type="cluster.declared", before=found.looked_to))

@@ -7,7 +7,7 @@ import pytest
 
 from providers.errors import PlaceUnknown
 from providers.overrides import Overrides
-from providers.pricebook import CLOUDS, PriceBook
+from providers.price_book import CLOUDS, PriceBook
 from tests.unit.controlplane.api.portal_house import House
 
 READ = "2026-11-23"

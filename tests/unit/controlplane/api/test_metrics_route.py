@@ -14,10 +14,10 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from agent.wire import FindingReport, HeartbeatReport, LogDirReport, Report, ServiceReport
-from controlplane.api.audit.standing import TopicState, TopicTold
-from controlplane.api.serverload import ServerLoad
+from controlplane.api.audit.status import TopicState, TopicTold
+from controlplane.api.server_load import ServerLoad
 from controlplane.background.anomalies.record import ANOMALIES_NOTED
-from controlplane.background.dns.keeper import DNS_NAME
+from controlplane.background.dns.reconciler import DNS_NAME
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.observed.consumer_groups import GROUPS_NOTED, GroupNoted, GroupsNoted
 from controlplane.converger.loop import Said
@@ -185,7 +185,7 @@ def test_every_alert_says_what_is_wrong_and_where_to_read_on() -> None:
 
 def test_a_drain_and_a_source_are_told_under_the_names_the_dashboard_asks_for() -> None:
     from controlplane.api.metrics.families import families
-    from controlplane.api.metrics.sight import ClusterSight, Sight
+    from controlplane.api.metrics.snapshot import ClusterSight, Sight
     from tests.builders import a_drain, a_view
 
     view = a_view(drain=a_drain(bytes=100, done_bytes=40))

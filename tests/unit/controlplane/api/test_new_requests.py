@@ -5,7 +5,7 @@ import pytest
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from tests.unit.controlplane.api.test_rollback import Desk, _hidden
-from tests.unit.controlplane.background.gitsync.git_house import GitHouse, binding
+from tests.unit.controlplane.background.git_sync.git_house import GitHouse, binding
 from tests.unit.events.spec_texts import ORDERS
 
 OURS = ORDERS.replace("name: orders", "name: orders\n  owner: payments")

@@ -10,7 +10,7 @@ import pytest
 from joserfc.jwk import ECKey
 from pydantic import SecretBytes, ValidationError
 
-from controlplane.api.access.oidcpeople import ATTEMPT_LIFE, MemoryOidcPeople, OidcPerson
+from controlplane.api.access.oidc_users import ATTEMPT_LIFE, MemoryOidcPeople, OidcPerson
 from controlplane.api.access.sessions import begin_session, key_of
 from controlplane.api.audit.store import AuditFilter
 from controlplane.api.oidc.binding import OidcBinding, OidcRefused

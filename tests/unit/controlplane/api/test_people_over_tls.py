@@ -14,7 +14,7 @@ import httpx
 import pytest
 import uvicorn
 
-from controlplane.api.access.people import People
+from controlplane.api.access.accounts import People
 from controlplane.api.auth import public_hosts
 from controlplane.api.connections import ConnectionTable, GuardedProtocol
 from controlplane.runtime.listen_addresses import listening

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.api.placeoffers import PlaceOffer, PlacesOffered, machine_choices, version_choices, zone_choices
+from controlplane.api.placement_offers import PlaceOffer, PlacesOffered, machine_choices, version_choices, zone_choices
 from controlplane.portal.app import create_app
 from controlplane.server.clouds import Clouds, places_in
 from controlplane.server.settings import Settings
 from events.spec.releases import SUPPORTED
 from providers.overrides import read_overrides
-from providers.pricebook import PriceBook
+from providers.price_book import PriceBook
 from tests.unit.controlplane.api.portal_house import House
 
 ZONES = ("eu-central-1a", "eu-central-1b")

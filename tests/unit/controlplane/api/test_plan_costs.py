@@ -9,7 +9,7 @@ from controlplane.api.schemas.clusters import PlanOut
 from controlplane.api.schemas.costs import PlanCostOut
 from controlplane.api.specs import Judged, judge
 from providers.errors import PlaceUnknown
-from providers.pricebook import PriceBook
+from providers.price_book import PriceBook
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.price_pages import aws_page, book
 from tests.unit.events.spec_texts import ORDERS

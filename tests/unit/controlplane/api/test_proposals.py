@@ -9,9 +9,9 @@ from fastapi.testclient import TestClient
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from controlplane.commands.policies.files import parse
-from controlplane.commands.policies.shelf import PolicySet
+from controlplane.commands.policies.store import PolicySet
 from controlplane.fleet.proposals.stream import LIFE
-from providers.pricebook import PriceBook
+from providers.price_book import PriceBook
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.events.spec_texts import ORDERS
 

@@ -7,7 +7,7 @@ from fastapi.testclient import TestClient
 
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
-from controlplane.api.moveproposals import order_of
+from controlplane.api.move_proposals import order_of
 from controlplane.fleet.proposals.fold import ProposalView
 from events.proposal_facts import ProposalMade
 from tests.builders import NOW, a_partition, a_snapshot

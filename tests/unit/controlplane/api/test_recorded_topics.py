@@ -6,8 +6,8 @@ from fastapi.testclient import TestClient
 
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
-from controlplane.background.topic_placement.keeper import PlacementKeeper
-from controlplane.background.topic_placement.sight import RecordedPlacements
+from controlplane.background.topic_placement.reconciler import PlacementKeeper
+from controlplane.background.topic_placement.snapshot import RecordedPlacements
 from controlplane.background.topic_placement.store import MemoryPlacementStore
 from controlplane.portal.app import create_app
 from controlplane.storage.latest_values import MemoryLatestStore

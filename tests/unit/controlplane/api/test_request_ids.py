@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from controlplane.api.audit.store import AuditFilter
-from controlplane.api.requestids import HEADER, new_request_id
+from controlplane.api.request_ids import HEADER, new_request_id
 from controlplane.server.logging_setup import json_lines
 from controlplane.storage.log_context import WithContext
 from tests.unit.controlplane.api.portal_house import House

@@ -12,12 +12,12 @@ from controlplane.background.forges.binding import ForgeBinding
 from controlplane.background.forges.forge import ForgeFault
 from controlplane.background.forges.link import ForgeLink
 from controlplane.background.forges.statuses import StatusKeeper
-from controlplane.background.gitsync.desk import SourceDesk
+from controlplane.background.git_sync.service import SourceDesk
 from controlplane.portal.app import create_app
 from tests.fakes.memory_forge import MemoryForge
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.api.test_proposals import CHAOS, POLICY, Shelved
-from tests.unit.controlplane.background.gitsync.git_house import LARGER, GitHouse, named
+from tests.unit.controlplane.background.git_sync.git_house import LARGER, GitHouse, named
 from tests.unit.events.spec_texts import ORDERS
 
 PATH = "/v1/clusters/orders/rollback"

@@ -9,7 +9,7 @@ from controlplane.api.audit.store import AuditFilter
 from tests.unit.controlplane.api.test_new_requests import OURS
 from tests.unit.controlplane.api.test_rollback import Desk
 from tests.unit.controlplane.api.test_search_routes import ours
-from tests.unit.controlplane.background.gitsync.git_house import LARGER as GIT_LARGER, GitHouse, binding
+from tests.unit.controlplane.background.git_sync.git_house import LARGER as GIT_LARGER, GitHouse, binding
 
 CLICKS = OURS.replace("name: orders", "name: clicks")
 TOPIC = """apiVersion: kedge/v1alpha1

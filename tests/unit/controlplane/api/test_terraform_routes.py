@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from controlplane.api.gate import MAX_STATE_BYTES
-from controlplane.api.portaldoors import Door, at_door
+from controlplane.api.portal_access import Door, at_door
 from controlplane.portal.app import create_app
 from controlplane.storage.terraform_states.run_credentials import RunPass
 from controlplane.storage.terraform_states.storage import PATHS, ServedStates

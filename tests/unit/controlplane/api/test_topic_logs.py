@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 import pytest
 from fastapi.testclient import TestClient
 
-from controlplane.api.presenters.looks import topic_logs_out
+from controlplane.api.presenters.queries import topic_logs_out
 from controlplane.background.broker_queries import KafkaLookDesk, LogsSeen
 from controlplane.cluster.observed.traffic import Traffic
 from controlplane.runtime.short_cache import FRESH, Looks
-from planner.asked import LogBounds, TopicLogs
+from planner.broker_answers import LogBounds, TopicLogs
 from planner.observed import TopicPartition
 from spark.metrics.rates import Rate, Rates
 from tests.unit.controlplane.api.portal_house import START, House

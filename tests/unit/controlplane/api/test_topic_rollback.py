@@ -10,7 +10,7 @@ from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.api.test_proposals import APPROVER, OURS, OWNER, POLICY, TOPIC, Shelved, token_of
 from tests.unit.controlplane.api.test_rollback import WITH_COMMENT, Desk, _hidden
-from tests.unit.controlplane.background.gitsync.git_house import LARGER, named
+from tests.unit.controlplane.background.git_sync.git_house import LARGER, named
 
 PATH = "/v1/clusters/orders/topics/clicks"
 PAGE = "/clusters/orders/topics/clicks"

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from controlplane.background.broker_queries import NoKafkaLooks
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.runtime.short_cache import FRESH
-from planner.asked import Origin, ValueSeen
+from planner.broker_answers import Origin, ValueSeen
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.api.test_proposals import OURS, OWNER, TOPIC

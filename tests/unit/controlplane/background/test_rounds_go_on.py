@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from controlplane.background.anomalies.keeper import AnomalyKeeper
-from controlplane.background.anomalies.ratelearning import RateLearning
+from controlplane.background.anomalies.rate_learning import RateLearning
 from controlplane.background.anomalies.rates import RateWatch
-from controlplane.background.consumer_groups.desk import GroupDesk
+from controlplane.background.anomalies.reconciler import AnomalyKeeper
+from controlplane.background.consumer_groups.service import GroupDesk
 from controlplane.background.consumer_groups.watch import GroupWatch
-from controlplane.background.dns.keeper import KeptZone, NameKeeper
-from controlplane.background.drift.keeper import DriftKeeper, DriftPorts
+from controlplane.background.dns.reconciler import KeptZone, NameKeeper
+from controlplane.background.drift.reconciler import DriftKeeper, DriftPorts
 from controlplane.background.notifications.binding import NotifierBinding
 from controlplane.background.notifications.outbox import MemoryOutbox
 from controlplane.background.notifications.post import NoticeSpreader
 from controlplane.background.rounds import RoundIncomplete
 from controlplane.background.topic_names.index import TopicIndex
 from controlplane.background.topic_names.record import kept_names
-from controlplane.background.topic_placement.keeper import PlacementKeeper
+from controlplane.background.topic_placement.reconciler import PlacementKeeper
 from controlplane.background.topic_placement.store import MemoryPlacementStore, TopicRecord
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.observed.consumer_groups import kept_groups
@@ -37,14 +37,14 @@ from events.envelope import NewEvent, Origin
 from events.ids import ClusterUid, Epoch
 from events.memory import MemoryEventStore
 from events.topic_facts import TopicDeclaration
-from planner.asked import LogBounds, TopicLogs
+from planner.broker_answers import LogBounds, TopicLogs
 from planner.observed import KafkaSnapshot
 from providers.base import Resources
 from providers.dns.zone import Held
 from tests.builders import BEFORE, NOW, a_document, a_partition, a_snapshot, a_view
 from tests.fakes.dns import FakeZone
 from tests.fakes.kafka import FakeKafka
-from tests.sim.agentfleet import AgentFleet
+from tests.sim.agent_fleet import AgentFleet
 
 ODD, SOUND = ClusterUid("a-odd"), ClusterUid("b-sound")
 

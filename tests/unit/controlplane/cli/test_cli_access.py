@@ -17,7 +17,7 @@ from controlplane.api.schemas.access import (
     WhoOut,
 )
 from controlplane.cli import exits
-from controlplane.cli.kepttokens import token_for
+from controlplane.cli.token_store import token_for
 from tests.unit.controlplane.cli.cli_world import START, World, problem
 
 REMOTE = "https://kedge.example.com:8444"

@@ -8,8 +8,8 @@ import pytest
 
 from controlplane.cli.address import home_of, locate
 from controlplane.cli.errors import CliError, Unreachable
-from controlplane.cli.kepttokens import keep_token, token_for
 from controlplane.cli.surroundings import Surroundings
+from controlplane.cli.token_store import keep_token, token_for
 from tests.unit.controlplane.cli.invoked import kedge
 
 

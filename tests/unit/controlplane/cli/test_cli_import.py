@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.cli.clientconfig import bootstrap_in
+from controlplane.cli.client_config import bootstrap_in
 from controlplane.cli.errors import CliError
 from controlplane.cli.verbs.imports import _refuse_silence
 from tests.unit.controlplane.cli.cli_world import World

@@ -12,7 +12,7 @@ import yaml
 from controlplane.api.presenters.machines import regions_out
 from controlplane.api.schemas.machines import MachinesOut
 from controlplane.cli import exits
-from providers.pricebook import read_price_book
+from providers.price_book import read_price_book
 from tests.unit.controlplane.cli.cli_world import START, URL, World, problem, snapshot
 
 READ = date(2026, 11, 23)

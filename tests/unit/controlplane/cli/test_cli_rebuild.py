@@ -15,7 +15,7 @@ from controlplane.storage.home import Home
 from controlplane.storage.migrate import upgrade
 from events.engine import build_engine
 from events.envelope import NewEvent, Origin
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 from providers import tags
 from providers.local.record import write_record
 from tests.builders import a_spec

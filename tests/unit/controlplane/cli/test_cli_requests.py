@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controlplane.api.schemas.sources import PullRequestOut
-from controlplane.api.schemas.specrequests import SpecRequestOut
+from controlplane.api.schemas.spec_requests import SpecRequestOut
 from tests.unit.controlplane.cli.cli_world import World, problem, spec_problem
 
 PATH = "/pull-requests"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.schemas import looks as look_api, resets as reset_api
+from controlplane.api.schemas import queries as look_api, resets as reset_api
 from controlplane.cli import exits
 from tests.unit.controlplane.cli.cli_world import START, World
 

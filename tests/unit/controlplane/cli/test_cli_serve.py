@@ -12,7 +12,7 @@ from controlplane.storage.backup import backup as backup_to
 from controlplane.storage.migrate import upgrade
 from events.engine import build_engine
 from events.envelope import NewEvent, Origin
-from events.sqlstore import SqlEventStore
+from events.sql_store import SqlEventStore
 from tests.unit.controlplane.cli.cli_world import World, problem, snapshot
 
 THERE = api.VersionOut(version="0.2.0", api="v1", installation_id="i1", epoch=7, leader=True, planner="spark")

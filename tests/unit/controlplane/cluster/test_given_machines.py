@@ -28,10 +28,10 @@ from events.spec.digest import instance_digest
 from events.spec.document import load_documents
 from events.spec.model import KafkaClusterDocument
 from events.spec.problems import Problem
-from providers.catalogfile import machine_of, sold_by
+from providers.catalog_file import machine_of, sold_by
 from providers.catalogs import catalog
 from providers.errors import PlaceUnknown, QuotaExceeded
-from providers.givenmachines import GivenMachine, given_by
+from providers.given_machines import GivenMachine, given_by
 from providers.quota import Quota, Unit, refuse_what_does_not_fit
 from providers.registry import load
 from tests.builders import BEFORE, a_planned, a_view, an_instance

@@ -15,7 +15,7 @@ from controlplane.cluster.view import ClusterView, empty_view
 from controlplane.cluster.views.confirmed_losses import LossesView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
-from controlplane.commands.previews.placemoves import pools_that_move
+from controlplane.commands.previews.placement_moves import pools_that_move
 from controlplane.commands.previews.plan import preview
 from controlplane.converger.clouds.intents import intent_step
 from controlplane.converger.clouds.inventory import ListedInventory
@@ -40,7 +40,7 @@ from providers.errors import CloudUnavailable, NotPermitted, ProviderError
 from providers.handover import Handover
 from providers.tf.guard import check
 from providers.tf.plan import Action, PlannedChange
-from providers.tf.renderedset import targets_of
+from providers.tf.rendered_set import targets_of
 from providers.tf.workspace import rendered
 from tests.builders import (
     BEFORE,

@@ -9,7 +9,7 @@ import pytest
 from controlplane.cluster.commands import AdoptMoves, CommandRefused, InjectChaos, TakeBackMoves
 from controlplane.cluster.view import ChaosView, ClusterView, MovesView
 from controlplane.commands.deciders.chaos import Fault, chaos_asked, why_unhealthy
-from controlplane.commands.deciders.hungmoves import moves_adopted, moves_taken_back
+from controlplane.commands.deciders.stuck_moves import moves_adopted, moves_taken_back
 from controlplane.converger.chaosend import chaos_step
 from events import facts
 from planner.observed import QuorumSeen, VoterSeen

@@ -11,7 +11,7 @@ from controlplane.commands.previews.costs import monthly_bill, surge_cost
 from events.spec.model import KafkaClusterDocument
 from planner.rollout.diff import Change
 from providers.overrides import Overrides, as_text, laid_over
-from providers.pricebook import PriceBook
+from providers.price_book import PriceBook
 from tests.unit.controlplane.commands.test_costs import A, on_aws, steps
 from tests.unit.controlplane.price_pages import READ, aws_page, book
 

@@ -15,7 +15,7 @@ from planner.observed import BrokerSeen, KafkaSnapshot, PartitionSeen, TopicPart
 from planner.rollout.diff import Change
 from planner.rollout.steps import RolloutPhase, RolloutPlan, RolloutStep
 from providers.base import Place
-from providers.pricebook import PriceBook
+from providers.price_book import PriceBook
 from tests.unit.controlplane.api.portal_house import broker
 from tests.unit.controlplane.api.test_planpreview import AT, snapshot
 from tests.unit.controlplane.price_pages import READ, aws_page, book

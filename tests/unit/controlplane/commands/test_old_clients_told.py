@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from agent.wire import OldClientReport, Report, ServiceReport
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.previews.oldclients import MOST_NAMED, old_clients_told
+from controlplane.commands.previews.old_clients import MOST_NAMED, old_clients_told
 from events.spec.model import KafkaClusterDocument
 from tests.builders import NOW, a_document, a_planned, a_view, an_instance
 

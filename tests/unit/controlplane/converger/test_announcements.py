@@ -9,7 +9,7 @@ from controlplane.converger.clouds.announcements import READ_EVERY, Announcement
 from controlplane.converger.clouds.inventory import ListedInventory
 from events.ids import ClusterUid
 from providers.base import Listing, Place
-from providers.callbudget import CallRate, TokenBucket
+from providers.call_budget import CallRate, TokenBucket
 from providers.errors import CloudUnavailable
 from providers.notices import MaintenanceNotice, NoticeKind
 from tests.builders import NODES, NOW, a_view, an_instance

@@ -8,7 +8,7 @@ from agent.wire import LogDirReport
 from controlplane.cluster.observed.agent_reports import keep_report
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.observe import Observer
-from controlplane.server.split.sight import KafkaSight
+from controlplane.server.split.snapshot import KafkaSight
 from events import facts
 from planner.observed import KafkaSnapshot
 from providers.errors import CloudUnavailable

@@ -8,15 +8,15 @@ import pytest
 
 from controlplane.cluster.observed.moves import Elections, MoveWatch
 from controlplane.cluster.view import MovesView
-from controlplane.converger.conditions.hungmoves import elections_fail
+from controlplane.converger.conditions.stuck_moves import elections_fail
 from controlplane.converger.moves.elections import election_step
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import Allowance, Situation
 from controlplane.storage.latest_values import MemoryLatestStore
 from events import facts
 from events.ids import ClusterUid
-from planner.hungmoves import Diagnosis, MoveCure, PastMoveCure
 from planner.observed import PartitionSeen
+from planner.stuck_moves import Diagnosis, MoveCure, PastMoveCure
 from tests.builders import (
     BEFORE,
     NOW,

@@ -16,7 +16,7 @@ from controlplane.converger.conditions.heartbeats import heartbeats_silent
 from controlplane.converger.decide import decide
 from controlplane.converger.documents import document_for
 from controlplane.converger.health.heartbeats import ASK_AGAIN, heartbeats_for, places_heartbeats
-from controlplane.converger.moves.hungmoves import strangers_moves
+from controlplane.converger.moves.stuck_moves import strangers_moves
 from controlplane.converger.verdict import ChangeTopics, Reassign
 from controlplane.storage.latest_values import MemoryLatestStore
 from events.ids import ClusterUid

@@ -9,13 +9,13 @@ from controlplane.cluster.fold import evolve
 from controlplane.cluster.view import MovesView
 from controlplane.cluster.views.rebalances import RebalanceView
 from controlplane.cluster.views.topics import ReplicationView, TopicsView
-from controlplane.converger.conditions.hungmoves import reassignment_hung
+from controlplane.converger.conditions.stuck_moves import reassignment_hung
 from controlplane.converger.moves.batches import batches_in_hand
 from controlplane.converger.moves.deadends import in_the_way_of_drain
-from controlplane.converger.moves.hungmoves import hung_repair_step, hung_step
 from controlplane.converger.moves.pacing import paced
 from controlplane.converger.moves.rebalances import rebalance_in_hand_step
 from controlplane.converger.moves.replication import replication_in_hand_step
+from controlplane.converger.moves.stuck_moves import hung_repair_step, hung_step
 from controlplane.converger.verdict import CancelMoves, SetThrottle, Situation
 from events import facts, topic_facts
 from events.codec import encode

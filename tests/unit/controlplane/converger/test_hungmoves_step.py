@@ -12,10 +12,10 @@ from controlplane.cluster.view import MovesView
 from controlplane.cluster.views.healing import SwitchView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.stuck_moves import DeposedController
-from controlplane.converger.conditions.hungmoves import reassignment_hung, strangers_told
+from controlplane.converger.conditions.stuck_moves import reassignment_hung, strangers_told
 from controlplane.converger.decide import decide
-from controlplane.converger.moves.hungmoves import hung_step, strangers_moves
 from controlplane.converger.moves.pacing import paced
+from controlplane.converger.moves.stuck_moves import hung_step, strangers_moves
 from controlplane.converger.quorum.controllercure import STANDS
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import (

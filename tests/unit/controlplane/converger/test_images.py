@@ -19,7 +19,7 @@ from events import facts
 from events.ids import ClusterUid
 from planner.rollout.diff import Change
 from providers.base import Place
-from providers.madefrom import MadeFrom
+from providers.made_from import MadeFrom
 from tests.builders import BEFORE, NOW, a_document, a_planned, a_situation, a_view, an_instance
 
 R3 = facts.PlannedImage("4.1.1-r3", {"any": "r3"})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.background.anomalies.standing import own_doing
+from controlplane.background.anomalies.status import own_doing
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.quorum.migration import cut_step, migration_begin_step, migration_step

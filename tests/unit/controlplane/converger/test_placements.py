@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controlplane.background.anomalies.evidence import Seen, evidence
-from controlplane.background.anomalies.standing import ZONES, Stance
+from controlplane.background.anomalies.status import ZONES, Stance
 from controlplane.cluster.folds.topics import RULES
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.evacuations import EvacuationView

@@ -10,7 +10,7 @@ import pytest
 from kafka.protocol.consumer import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from controlplane.kafka.deadline import Deadline
-from controlplane.kafka.groupmembers import ASSIGNMENT_UNREADABLE, METADATA_UNREADABLE
+from controlplane.kafka.group_members import ASSIGNMENT_UNREADABLE, METADATA_UNREADABLE
 from controlplane.kafka.groups import read_groups
 from planner.consumers.judgement import judged
 from planner.consumers.seen import GroupsSeen

@@ -10,13 +10,13 @@ from hypothesis import given, strategies as st
 
 from controlplane.api.paging import by_name, following
 from controlplane.api.problems import ApiError
-from controlplane.background.agent_upgrades.desk import AgentsStanding, ClusterAgents, NoAgents
-from controlplane.background.gitsync.board import Board
-from controlplane.background.gitsync.desk import SourceDesk
+from controlplane.background.agent_upgrades.service import AgentsStanding, ClusterAgents, NoAgents
+from controlplane.background.git_sync.service import SourceDesk
+from controlplane.background.git_sync.status import Board
 from controlplane.portal.app import create_app
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.api.portal_house import TOKEN, House
-from tests.unit.controlplane.background.gitsync.git_house import binding
+from tests.unit.controlplane.background.git_sync.git_house import binding
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders, propose
 from tests.unit.events.spec_texts import ORDERS
 

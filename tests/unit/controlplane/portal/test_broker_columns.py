@@ -7,10 +7,10 @@ from datetime import timedelta
 from controlplane.api.read_models.topic_rates import rated, rates_by_topic
 from controlplane.api.read_models.topics import topic_rows
 from controlplane.cluster.observed.traffic import Traffic
-from controlplane.portal.brokersettings import wanted_by
+from controlplane.portal.broker_settings import wanted_by
 from controlplane.runtime.short_cache import FRESH
 from events import facts
-from planner.asked import Origin
+from planner.broker_answers import Origin
 from planner.observed import TopicPartition
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.api.portal_house import START, House, broker

@@ -10,7 +10,7 @@ from controlplane.api.access.roles import Role
 from controlplane.portal import fleet
 from tests.builders import a_snapshot
 from tests.unit.controlplane.api.portal_house import House, three_brokers
-from tests.unit.controlplane.background.gitsync.git_house import named
+from tests.unit.controlplane.background.git_sync.git_house import named
 from tests.unit.events.spec_texts import ORDERS
 
 VIEWER = Binding("", Role.VIEWER, "*")

@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
-from controlplane.background.anomalies.book import read_book
+from controlplane.background.anomalies.fold import read_book
 from controlplane.background.anomalies.record import keep_noted
 from controlplane.storage.streams import anomalies_stream
 from events import facts

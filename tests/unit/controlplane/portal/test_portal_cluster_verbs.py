@@ -13,7 +13,7 @@ from controlplane.cluster.views.source import SpecOrigin
 from controlplane.portal.app import create_app
 from tests.unit.controlplane.api.portal_house import House, three_brokers
 from tests.unit.controlplane.api.test_proposals import APPROVER as PAYMENTS_APPROVER, Shelved, token_of
-from tests.unit.controlplane.background.gitsync.git_house import LARGER, GitHouse, binding
+from tests.unit.controlplane.background.git_sync.git_house import LARGER, GitHouse, binding
 from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
 from tests.unit.controlplane.portal.test_portal_topic_verbs import HOSTILE, fields, types
 from tests.unit.events.spec_texts import ORDERS

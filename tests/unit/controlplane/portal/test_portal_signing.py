@@ -5,8 +5,8 @@ import re
 import pytest
 from fastapi.testclient import TestClient
 
+from controlplane.api.access.accounts import FIRST_USER
 from controlplane.api.access.bindings import Binding
-from controlplane.api.access.people import FIRST_USER
 from controlplane.api.access.roles import Role
 from controlplane.api.auth import cookie_name
 from tests.unit.controlplane.api.portal_house import PORT, TOKEN, House

@@ -13,7 +13,7 @@ from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from controlplane.api.audit.store import AuditFilter
 from controlplane.portal.app import create_app
-from controlplane.portal.sheet import csv_of
+from controlplane.portal.csv_rows import csv_of
 from controlplane.storage.certificates.authority import load_or_make
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.portal.test_portal_broker_page import VIEWER

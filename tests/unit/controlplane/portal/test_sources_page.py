@@ -5,13 +5,13 @@ from dataclasses import replace
 
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
-from controlplane.background.gitsync.board import OUT_OF_SYNC, Board, Standing
-from controlplane.background.gitsync.desk import SourceDesk
-from controlplane.background.gitsync.signing import Signature
+from controlplane.background.git_sync.service import SourceDesk
+from controlplane.background.git_sync.signing import Signature
+from controlplane.background.git_sync.status import OUT_OF_SYNC, Board, Standing
 from controlplane.portal.app import create_app
 from events.spec.problems import Problem
 from tests.unit.controlplane.api.portal_house import House
-from tests.unit.controlplane.background.gitsync.git_house import binding
+from tests.unit.controlplane.background.git_sync.git_house import binding
 
 VIEWER = Binding("", Role.VIEWER, "*")
 

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from planner.anomalies.learnedrates import (
+from planner.anomalies.learned_rates import (
     KEPT_DAYS,
     LEAST_DAYS,
     OLDEST_DAY,
@@ -17,7 +17,7 @@ from planner.anomalies.learnedrates import (
     learned,
     with_hour,
 )
-from planner.anomalies.topicrates import ENDLESS, WINDOW, Band, RateSeen, Side, reason_of, side_of
+from planner.anomalies.topic_rates import ENDLESS, WINDOW, Band, RateSeen, Side, reason_of, side_of
 
 TODAY = date(2026, 3, 16)
 NOW = datetime(2026, 3, 16, 10, 30, tzinfo=UTC)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from planner.anomalies.topicrates import (
+from planner.anomalies.topic_rates import (
     LONGEST,
     OLDEST,
     WINDOW,
@@ -18,7 +18,7 @@ from planner.anomalies.topicrates import (
     side_of,
     topic_of_rate,
 )
-from planner.asked import LogBounds, TopicLogs
+from planner.broker_answers import LogBounds, TopicLogs
 
 NOW = datetime(2026, 3, 1, 10, tzinfo=UTC)
 BAND = Band(100, 200)

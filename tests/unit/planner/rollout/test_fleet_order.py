@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from planner.rollout.fleetorder import PRODUCTION, Member, in_order, stage_of, stage_word, waits_for
+from planner.rollout.fleet_order import PRODUCTION, Member, in_order, stage_of, stage_word, waits_for
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 DEV, STAGING = 0, 2

@@ -9,15 +9,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import SecretBytes
 
 from agent.upgrades.archive import BundleRefused, check_signature
-from controlplane.background.agent_upgrades.ledger import Ledger, folded
+from controlplane.background.agent_upgrades.fold import Ledger, folded
 from controlplane.background.agent_upgrades.signing import AgentSigner, SigningKeyRefused
-from controlplane.background.agent_upgrades.standing import ANSWERS_WITHIN
+from controlplane.background.agent_upgrades.status import ANSWERS_WITHIN
 from controlplane.background.rounds import RoundIncomplete
 from controlplane.cluster.commands import CommandRefused
 from controlplane.converger.documents import document_for
 from controlplane.storage.streams import AGENTS
 from events import facts
-from tests.sim.agentfleet import AgentFleet, SimAgent, paused
+from tests.sim.agent_fleet import AgentFleet, SimAgent, paused
 
 KEY = "brokers-a-0.g1"
 

@@ -3,14 +3,14 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from controlplane.background.anomalies.keeper import AnomalyKeeper
-from controlplane.background.anomalies.ratelearning import RateLearning
+from controlplane.background.anomalies.rate_learning import RateLearning
 from controlplane.background.anomalies.rates import RateWatch
+from controlplane.background.anomalies.reconciler import AnomalyKeeper
 from controlplane.cluster.view import ClusterView
 from controlplane.kafka.errors import KafkaUnavailable
 from planner.anomalies.judge import Anomaly
-from planner.anomalies.topicrates import rate_subject
-from planner.asked import LogBounds, TopicLogs
+from planner.anomalies.topic_rates import rate_subject
+from planner.broker_answers import LogBounds, TopicLogs
 from tests.builders import NOW
 from tests.unit.controlplane.background.anomalies.test_anomaly_keeper import Scene
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from controlplane.background.anomalies.book import AnomalyBook, folded, read_book
 from controlplane.background.anomalies.evidence import DiskFailure, Seen, evidence
-from controlplane.background.anomalies.keeper import HOLD, AnomalyKeeper, held_down
+from controlplane.background.anomalies.fold import AnomalyBook, folded, read_book
+from controlplane.background.anomalies.reconciler import HOLD, AnomalyKeeper, held_down
 from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
-from controlplane.background.anomalies.standing import Stance
+from controlplane.background.anomalies.status import Stance
 from controlplane.cluster.commands import Command, DemoteBroker, PromoteBroker
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import keep_report

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.background.anomalies.book import AnomalyBook
 from controlplane.background.anomalies.evidence import Seen, evidence
-from controlplane.background.anomalies.keeper import AnomalyKeeper
-from controlplane.background.anomalies.standing import Stance
+from controlplane.background.anomalies.fold import AnomalyBook
+from controlplane.background.anomalies.reconciler import AnomalyKeeper
+from controlplane.background.anomalies.status import Stance
 from controlplane.cluster.observed.hot_brokers import HOT_NOTED, HotNoted, hot_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.healing import SwitchView

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from controlplane.background.anomalies.ratelearning import learned_now
+from controlplane.background.anomalies.rate_learning import learned_now
 from controlplane.background.anomalies.rates import bands, learning
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.topics import TopicsView, TopicView
 from controlplane.storage.latest_values import Observation, Subject
 from events.errors import StoreUnavailable
 from events.topic_facts import TopicDeclaration
-from planner.anomalies.learnedrates import HourOfDay, LearnedBand, NotJudged, with_hour
+from planner.anomalies.learned_rates import HourOfDay, LearnedBand, NotJudged, with_hour
 from tests.builders import BEFORE, NOW, a_drain, a_view
 from tests.unit.controlplane.background.anomalies.rated_scene import RatedScene
 

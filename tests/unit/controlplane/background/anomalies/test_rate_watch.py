@@ -7,13 +7,13 @@ from types import MappingProxyType
 import pytest
 
 from controlplane.background.anomalies.rates import bands
-from controlplane.background.anomalies.standing import Stance
+from controlplane.background.anomalies.status import Stance
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.topics import TopicsView, TopicView
 from events.topic_facts import TopicDeclaration
 from planner.anomalies.judge import Finding
 from planner.anomalies.kinds import Kind, State
-from planner.anomalies.topicrates import rate_subject
+from planner.anomalies.topic_rates import rate_subject
 from tests.builders import BEFORE, NOW, a_drain, a_view
 from tests.unit.controlplane.background.anomalies.rated_scene import RatedScene
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controlplane.background.consumer_groups.desk import GroupDesk, NoGroups
+from controlplane.background.consumer_groups.service import GroupDesk, NoGroups
 from controlplane.background.consumer_groups.watch import GroupWatch, WatchGroups, watched
 from controlplane.cluster.observed.consumer_groups import (
     GROUPS,

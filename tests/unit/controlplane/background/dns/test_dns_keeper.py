@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.background.dns.keeper import DNS_NAME, READ_AGAIN, KeptZone, NameKeeper
+from controlplane.background.dns.reconciler import DNS_NAME, READ_AGAIN, KeptZone, NameKeeper
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.storage.latest_values import MemoryLatestStore

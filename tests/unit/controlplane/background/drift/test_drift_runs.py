@@ -15,8 +15,8 @@ from controlplane.storage.plan_store import MemoryPlanStore
 from events.ids import Epoch, IntentId
 from providers.audits import CloudAudit
 from providers.base import Resources
-from providers.tf.renderedset import targets_of
-from providers.tf.statefile import LocalStates
+from providers.tf.rendered_set import targets_of
+from providers.tf.state_file import LocalStates
 from tests.builders import NODES, a_view
 
 VIEW = a_view()

@@ -5,15 +5,15 @@ from datetime import timedelta
 
 import pytest
 
+from controlplane.background.forges.commit_report import Verdict, verdict_of
 from controlplane.background.forges.forge import ForgeFault
 from controlplane.background.forges.statuses import StatusKeeper
-from controlplane.background.forges.verdicts import Verdict, verdict_of
-from controlplane.background.gitsync.board import Standing
-from controlplane.background.gitsync.faults import SourceFault
-from controlplane.background.gitsync.signing import Signature
+from controlplane.background.git_sync.faults import SourceFault
+from controlplane.background.git_sync.signing import Signature
+from controlplane.background.git_sync.status import Standing
 from events.spec.problems import Problem
 from tests.fakes.memory_forge import MemoryForge
-from tests.unit.controlplane.background.gitsync.git_house import BROKEN, LARGER, GitHouse, binding, named
+from tests.unit.controlplane.background.git_sync.git_house import BROKEN, LARGER, GitHouse, binding, named
 from tests.unit.events.spec_texts import ORDERS
 
 PORTAL = "https://kedge.example.org:8444"

@@ -5,7 +5,7 @@ import time
 
 from hypothesis import given, strategies as st
 
-from controlplane.background.topic_names.shelf import Shelf, TopicHit, TopicsFound, topics_found
+from controlplane.background.topic_names.store import Shelf, TopicHit, TopicsFound, topics_found
 
 ORDERS = Shelf.of(["payments", "late-payments"])
 LEDGER = Shelf.of(["payments", "secret-payroll"])

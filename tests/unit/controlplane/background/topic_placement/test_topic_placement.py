@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from controlplane.background.topic_placement.keeper import LOOKS, SIZES, PlacementKeeper
 from controlplane.background.topic_placement.packed import hash_of, packed, shape_of, text_of, unpacked
-from controlplane.background.topic_placement.sight import RecordedPlacements
+from controlplane.background.topic_placement.reconciler import LOOKS, SIZES, PlacementKeeper
+from controlplane.background.topic_placement.snapshot import RecordedPlacements
 from controlplane.background.topic_placement.store import MemoryPlacementStore, TopicRecord
 from controlplane.cluster.view import ClusterView
 from controlplane.storage.latest_values import MemoryLatestStore, Observation, Subject

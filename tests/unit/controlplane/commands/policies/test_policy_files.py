@@ -6,8 +6,8 @@ import pytest
 
 from controlplane.commands.policies.files import PoliciesUnreadable, judge_text, parse, read_texts, try_out
 from controlplane.commands.policies.gate import PolicyGate
-from controlplane.commands.policies.shelf import PolicyShelf
-from providers.pricebook import PriceBook
+from controlplane.commands.policies.store import PolicyShelf
+from providers.price_book import PriceBook
 from tests.builders import a_view
 from tests.unit.docs.doc_pages import ROOT
 from tests.unit.events.spec_texts import ORDERS, document

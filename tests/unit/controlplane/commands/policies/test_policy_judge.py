@@ -16,7 +16,7 @@ from controlplane.commands.policies.judge import (
 from controlplane.commands.policies.model import Limits, Money, Policy, Reserved, Selector, TierLimits
 from events.spec.model import KafkaClusterDocument
 from events.spec.topic_model import KafkaTopicDocument
-from providers.pricebook import PriceBook
+from providers.price_book import PriceBook
 from tests.unit.events.spec_texts import document
 
 BOOK = PriceBook()

@@ -9,15 +9,15 @@ import yaml
 from hypothesis import given, settings, strategies as st
 
 from controlplane.cluster.view import empty_view
+from controlplane.commands.policies.decision import Verdict
 from controlplane.commands.policies.files import PoliciesUnreadable, parse, try_out
 from controlplane.commands.policies.gate import PolicyGate
 from controlplane.commands.policies.judge import ClusterChange, TopicsChange, judge_cluster
 from controlplane.commands.policies.model import Limits, Money, Policy, Quota, Selector
 from controlplane.commands.policies.quota import OtherCluster, judge_cluster_quotas, judge_topic_quotas
-from controlplane.commands.policies.shelf import PolicySet
-from controlplane.commands.policies.verdict import Verdict
+from controlplane.commands.policies.store import PolicySet
 from events.spec.model import KafkaClusterDocument
-from providers.pricebook import PriceBook
+from providers.price_book import PriceBook
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.api.test_proposals import Shelved
 from tests.unit.controlplane.commands.policies.test_policy_judge import a_policy, a_topic, orders
@@ -176,7 +176,7 @@ class OnePolicy:
         self.policy = with_quota(**quota)
 
     def current(self) -> Any:
-        from controlplane.commands.policies.shelf import PolicySet
+        from controlplane.commands.policies.store import PolicySet
 
         return PolicySet((self.policy,))
 

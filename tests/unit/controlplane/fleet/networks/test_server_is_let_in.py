@@ -8,7 +8,7 @@ import pytest
 
 from controlplane.fleet.networks.fold import NetworkView
 from controlplane.fleet.networks.reconciler import NetworkKeeper
-from controlplane.fleet.networks.serveraddresses import server_cidrs, server_network
+from controlplane.fleet.networks.server_addresses import server_cidrs, server_network
 from providers.networks import NetworkRunKind
 from tests.sim.networkworld import NetworkWorld
 

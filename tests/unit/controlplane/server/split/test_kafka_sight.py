@@ -10,7 +10,7 @@ from controlplane.cluster.observed.moves import MOVE_PULSES
 from controlplane.cluster.view import ClusterView
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
-from controlplane.server.split.sight import AT_REST, AT_WORK, KafkaSight
+from controlplane.server.split.snapshot import AT_REST, AT_WORK, KafkaSight
 from events import facts
 from tests.fakes.kafka import FakeKafka
 from tests.unit.controlplane.api.portal_house import House, broker, brokers_as_declared

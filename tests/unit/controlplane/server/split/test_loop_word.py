@@ -8,17 +8,24 @@ from pathlib import Path
 import pytest
 
 from controlplane.api.cloud_readiness import CloudUnknown, Examination
-from controlplane.background.gitsync.binding import GitBinding
-from controlplane.background.gitsync.board import REFUSED, Board, Standing
+from controlplane.background.git_sync.binding import GitBinding
+from controlplane.background.git_sync.status import REFUSED, Board, Standing
 from controlplane.converger.beats import LoopWatch
 from controlplane.converger.clouds.intents import job_id
 from controlplane.converger.loop import TickReport
 from controlplane.converger.status import ServerLoop
 from controlplane.server.settings import load_settings
-from controlplane.server.split.alike import differing, files_alike
-from controlplane.server.split.hearing import SILENT_AFTER, AskedExaminations, HeardBoard, HeardLoop, LoopHearing, rings
-from controlplane.server.split.telling import SAID_ANEW, LoopTeller
-from controlplane.server.split.word import LOOP, NOBODY
+from controlplane.server.split.config_parity import differing, files_alike
+from controlplane.server.split.message import LOOP, NOBODY
+from controlplane.server.split.publisher import SAID_ANEW, LoopTeller
+from controlplane.server.split.subscriber import (
+    SILENT_AFTER,
+    AskedExaminations,
+    HeardBoard,
+    HeardLoop,
+    LoopHearing,
+    rings,
+)
 from controlplane.storage.job_store import MemoryJobStore
 from events.spec.problems import Problem
 from providers.doctor import Finding

@@ -7,15 +7,15 @@ import pytest
 from fastapi.testclient import TestClient
 
 from controlplane.api.services import PortalServices
-from controlplane.background.notifications.desk import NotifierDesk
 from controlplane.background.notifications.outbox import MemoryOutbox
+from controlplane.background.notifications.service import NotifierDesk
 from controlplane.cluster.commands import CommandRefused, PauseCluster
 from controlplane.portal.app import create_app
 from controlplane.server.settings import SettingsRefused, load_settings
-from controlplane.server.split.asking import PortalCommands, PortalNotifiers, no_backup
-from controlplane.server.split.hearing import LoopHearing
-from controlplane.server.split.nobody import IDLE, NOBODY_LEADS
-from controlplane.server.split.word import LoopWord
+from controlplane.server.split.commands import PortalCommands, PortalNotifiers, no_backup
+from controlplane.server.split.message import LoopWord
+from controlplane.server.split.null_ports import IDLE, NOBODY_LEADS
+from controlplane.server.split.subscriber import LoopHearing
 from controlplane.storage.latest_values import MemoryLatestStore
 from tests.fakes.asking import Asker
 from tests.unit.controlplane.api.portal_house import PORT, TOKEN, House

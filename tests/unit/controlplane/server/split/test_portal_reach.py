@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.server.split.portalhome import installation_of
-from controlplane.server.split.reach import SECRETS, Access, PortalRefused, check_reach
+from controlplane.server.split.forbidden_access import SECRETS, Access, PortalRefused, check_reach
+from controlplane.server.split.portal_home import installation_of
 from controlplane.storage.home import Home, HomeIdentity
 from controlplane.storage.home_binding import HTTP, Member
 

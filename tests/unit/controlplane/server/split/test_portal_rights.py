@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from controlplane.server.database_roles import APPEND_ONLY, PORTAL, RIGHTS, grants
-from controlplane.server.split.portalrights import ASKED_BY_PEOPLE, EVENTS, LATEST, PORTAL_RIGHTS
+from controlplane.server.split.portal_rights import ASKED_BY_PEOPLE, EVENTS, LATEST, PORTAL_RIGHTS
 from events.registry import REGISTRY
 
 ROOT = Path("controlplane")
@@ -15,8 +15,8 @@ PEOPLES = (
     ROOT / "cluster/spec_source.py",
     *(ROOT / "fleet" / name for name in ("cluster_names.py", "proposals/stream.py")),
     *(ROOT / f"fleet/{name}/commands.py" for name in ("freezes", "images", "networks")),
-    *(ROOT / f"background/{name}/desk.py" for name in ("agent_upgrades", "consumer_groups")),
-    *(ROOT / f"background/{name}/desk.py" for name in ("gitsync", "notifications")),
+    *(ROOT / f"background/{name}/service.py" for name in ("agent_upgrades", "consumer_groups")),
+    *(ROOT / f"background/{name}/service.py" for name in ("git_sync", "notifications")),
     *sorted((ROOT / "api").rglob("*.py")),
     *sorted((ROOT / "portal").rglob("*.py")),
 )

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from controlplane.api.audit.holder import RelayWord
+from controlplane.api.audit.lock import AuditTurnTaken, NobodyElse
 from controlplane.api.audit.relay import PAGE, AuditRelay
 from controlplane.api.audit.store import MemoryAuditStore
 from controlplane.api.audit.topic import AuditNotSent, AuditTopicForeign, Sent
-from controlplane.api.audit.turn import AuditTurnTaken, NobodyElse
 from controlplane.server.settings import Settings, SettingsRefused, load_settings
 from controlplane.server.split.relay import GoesOn, RelayDuty
 from events.errors import EventsError, StoreUnavailable

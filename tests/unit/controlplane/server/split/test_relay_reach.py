@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.server.split.relayreach import RelayRefused, Running, check_relay_reach, running
+from controlplane.server.split.relay_forbidden_access import RelayRefused, Running, check_relay_reach, running
 
 RELAY_USER, LOOP_USER = 61003, 61001
 SERVER = ("/opt/kedge/.venv/bin/python", "-m", "controlplane.cli", "server")

@@ -1,0 +1,53 @@
+"""What is told of at one scrape, gathered once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from agent.wire import Report
+from controlplane.api.audit.status import TopicTold
+from controlplane.api.server_load import LoadFigures
+from controlplane.background.anomalies.record import AnomaliesNoted
+from controlplane.background.notifications.service import NotifierTold
+from controlplane.cluster.observed.cloud_drift import Noted
+from controlplane.cluster.observed.consumer_groups import GroupsNoted
+from controlplane.cluster.view import ClusterView
+from controlplane.converger.loop import Said
+from planner.observed import KafkaSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSight:
+    """One living cluster: its fold, its last tick, its metadata, and the reports of its agents by instance key."""
+
+    view: ClusterView
+    status: str
+    said: Said | None
+    snapshot: KafkaSnapshot | None
+    reports: Mapping[str, tuple[Report, datetime]]
+    names: Mapping[str, str]
+    """DNS name -> what stands in its way, "" for nothing."""
+    source_sync: str
+    """`Synced`, `OutOfSync` and so on; "" for a cluster that is declared through the API."""
+    groups: GroupsNoted | None = None
+    """The last look at its consumer groups, however old."""
+    anomalies: AnomaliesNoted | None = None
+    """Its open anomalies, where any was ever found."""
+    drift: Noted = field(default_factory=dict)
+    """The last audits of its places in the clouds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """The whole server at one time."""
+
+    now: datetime
+    version: str
+    leads: bool
+    epoch: int
+    planner: str
+    clusters: tuple[ClusterSight, ...]
+    notifiers: Sequence[NotifierTold] = ()
+    audit_topic: TopicTold | None = None
+    load: LoadFigures | None = None
+    """Of the process that answers."""

@@ -1,0 +1,86 @@
+"""What is said of a commit on its forge: one status a binding, and what is wrong at file:line as a comment. Pure."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from controlplane.background.forges.forge import CommitStatus, State
+from controlplane.background.git_sync.second_person import waits_for_somebody
+from controlplane.background.git_sync.status import REFUSED, SYNCED, UNKNOWN, Standing
+from controlplane.cluster.spec_source import NOT_DECLARED, git_source
+from events.spec.problems import Problem, counted, shorten
+
+_MOST_LINES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to be said of one commit. `comment` is "" where nothing is wrong; `mark` is in it and in no other."""
+
+    commit: str
+    status: CommitStatus
+    comment: str = ""
+    mark: str = ""
+
+
+def verdict_of(standing: Standing, *, portal: str, longest: int) -> Verdict | None:
+    """None where the last look saw no commit: a repository that cannot be reached says nothing of its commits.
+
+    `portal` is what the portal's addresses begin with, "" where people elsewhere cannot reach it. `longest` is how many
+    characters a description may have.
+    """
+    if not standing.tip or not standing.is_reached or standing.state == UNKNOWN:
+        return None
+    name = standing.binding.name
+    state, words = _words(standing)
+    link = f"{portal}/sources#{name}" if portal else ""
+    status = CommitStatus(state, _cut(words, longest), f"kedge/{name}", link)
+    wrong = [p for p in standing.problems if p.is_error and not waits_for_somebody(p)]
+    if standing.state != REFUSED or not wrong:
+        return Verdict(standing.tip, status)
+    lines = [_plain(f"{p.where}: {p.code}: {p.message}. {p.fix}") for p in wrong]
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
+    mark = f"<!-- kedge {name} {digest} -->"
+    return Verdict(standing.tip, status, _comment(standing, lines, mark, link), mark)
+
+
+def _words(standing: Standing) -> tuple[State, str]:
+    in_force = counted(len(standing.clusters), "cluster")
+    if standing.state == SYNCED:
+        return "success", f"{in_force} in force"
+    if standing.state == REFUSED:
+        return _refused([p for p in standing.problems if p.is_error], in_force)
+    if standing.reason == NOT_DECLARED:
+        return "success", f"{in_force} in force; without a file, and as they were: {', '.join(standing.missing)}"
+    return "failure", f"{standing.reason}: {standing.message}"
+
+
+def _refused(errors: Sequence[Problem], in_force: str) -> tuple[State, str]:
+    waiting = [p for p in errors if waits_for_somebody(p)]
+    if len(waiting) == len(errors):
+        files = counted(len({p.file for p in waiting}), "file")
+        return "pending", f"{files} waiting for a second person: {_places(waiting)}"
+    wrong = [p for p in errors if not waits_for_somebody(p)]
+    files = counted(len({p.file for p in wrong}), "file")
+    return "failure", f"{counted(len(wrong), 'error')} in {files}: {_places(wrong)}. {in_force} in force"
+
+
+def _places(problems: Sequence[Problem]) -> str:
+    return "; ".join(f"{p.file}:{p.line} {p.code}" for p in problems)
+
+
+def _comment(standing: Standing, lines: Sequence[str], mark: str, link: str) -> str:
+    """Indented, so that nothing in it is taken for markup, and nobody is called by what a file says."""
+    shown = [f"    {line}" for line in lines[:_MOST_LINES]]
+    more = [f"    and {len(lines) - _MOST_LINES} more"] if len(lines) > _MOST_LINES else []
+    head = f"Kedge, `{git_source(standing.binding.name)}`: {counted(len(lines), 'error')}. The last good specs stay."
+    return "\n".join([mark, head, "", *shown, *more, *(["", link] if link else [])])
+
+
+def _cut(words: str, longest: int) -> str:
+    words = _plain(words)
+    return words if len(words) <= longest else f"{words[: longest - 1]}…"
+
+
+def _plain(text: str) -> str:
+    return shorten("".join(c if c.isprintable() else "?" for c in text), 1000)

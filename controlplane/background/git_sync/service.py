@@ -1,0 +1,81 @@
+"""What people ask of sources: how they stand, look again, accept a rewritten history."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from controlplane.background.forges.link import ForgeLink
+from controlplane.background.git_sync.fold import Ledger, read_ledger, record
+from controlplane.background.git_sync.signing import Signature
+from controlplane.background.git_sync.status import HELD_BY_LEADER, Board, Standing
+from controlplane.cluster.spec_source import binding_of
+from controlplane.cluster.views.source import API
+from controlplane.commands.handler import CommandRefused
+from events import facts
+from events.store import EventStore
+
+
+class SourceNotFound(LookupError):
+    """No binding has that name. What now: correct the name, or add the binding to the settings."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no git source {name!r}")
+        self.name = name
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDesk:
+    """Any server may answer; only the leader polls. `ring` asks it for a look, False where this server cannot.
+
+    `forges` are those of the bindings that name one. `reaches_leader`: the board is the leader's own and `ring`
+    comes to it, though this process leads nothing.
+    """
+
+    board: Board
+    store: EventStore
+    ring: Callable[[str], bool]
+    forges: Mapping[str, ForgeLink] = field(default_factory=dict)
+    reaches_leader: bool = False
+
+    def standings(self, *, leads: bool = True) -> list[Standing]:
+        """Every source. A server that does not lead knows of them what was recorded, and no more."""
+        knows = leads or self.reaches_leader
+        return [standing if knows else self._recorded(standing) for standing in self.board.all()]
+
+    def standing(self, name: str) -> Standing:
+        """Raises SourceNotFound."""
+        found = self.board.of(name)
+        if found is None:
+            raise SourceNotFound(name)
+        return found
+
+    def refuse_unknown(self, source: str) -> None:
+        """Raises SourceNotFound unless it is `api` or the source of a binding."""
+        if source != API and self.board.of_source(source) is None:
+            raise SourceNotFound(binding_of(source) or source)
+
+    def accept(self, name: str, commit: str, *, reason: str, actor: str) -> str:
+        """A person says that a commit is meant which does not descend from the one applied. Returns what comes of it.
+
+        Raises SourceNotFound, CommandRefused, StreamConflict.
+        """
+        self.standing(name)
+        ledger = read_ledger(self.store, Ledger(name))
+        if ledger.accepted == commit:
+            return f"{commit[:7]} is accepted already"
+        if not ledger.rewritten or ledger.rewritten != commit:
+            asked = f"it asks about {ledger.rewritten}" if ledger.rewritten else "it asks about none"
+            then = f"kedge sources accept {name} --commit {ledger.rewritten}" if ledger.rewritten else "kedge sources"
+            raise CommandRefused("not-asked", f"git:{name} asks nobody about the commit {commit}: {asked}", then)
+        record(self.store, ledger, facts.SourceAccepted(commit, reason or "accepted"), actor=actor)
+        self.ring(name)
+        return f"{commit[:7]} of git:{name} comes into force at the next poll"
+
+    def _recorded(self, standing: Standing) -> Standing:
+        applied = read_ledger(self.store, Ledger(standing.binding.name)).applied
+        told = Standing(standing.binding, reason=HELD_BY_LEADER, message="another server leads and polls")
+        if applied is None:
+            return told
+        signature = Signature(applied.signed_by)
+        return replace(
+            told, applied=applied.commit, author=applied.author, signature=signature, clusters=applied.clusters
+        )

@@ -1,0 +1,72 @@
+"""How each source stands, as its last poll saw it. Lost with the process; the next poll says it again."""
+
+import threading
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from controlplane.background.git_sync.binding import GitBinding
+from controlplane.background.git_sync.signing import CLAIMED, Signature
+from controlplane.cluster.spec_source import binding_of
+from events.spec.problems import Problem
+
+SYNCED, OUT_OF_SYNC, REFUSED, UNKNOWN = "Synced", "OutOfSync", "Refused", "Unknown"
+NOT_POLLED = "NotPolledYet"
+HELD_BY_LEADER = "PolledByLeader"
+LOOK_FAILED = "LookFailed"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One source as its last poll left it. `state` is one of the words above, `since` when it became (state, reason).
+
+    `tip` is the newest commit seen, `applied` the one whose files were looked at last. `missing` clusters of the source
+    have no file there any more.
+    """
+
+    binding: GitBinding
+    state: str = UNKNOWN
+    reason: str = NOT_POLLED
+    message: str = ""
+    next_step: str = ""
+    since: datetime | None = None
+    polled_at: datetime | None = None
+    reached_at: datetime | None = None
+    tip: str = ""
+    applied: str = ""
+    author: str = ""
+    signature: Signature = CLAIMED
+    clusters: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    is_reached: bool = True
+    """Whether the last poll got an answer from the repository at all."""
+
+
+class Board:
+    """The standings of all bindings. Safe for many threads."""
+
+    def __init__(self, bindings: tuple[GitBinding, ...] = ()) -> None:
+        self._lock = threading.Lock()
+        self._standings = {binding.name: Standing(binding) for binding in bindings}
+
+    def all(self) -> list[Standing]:
+        """By name."""
+        with self._lock:
+            return [self._standings[name] for name in sorted(self._standings)]
+
+    def of(self, name: str) -> Standing | None:
+        """The source of that binding, None where no such binding is set."""
+        with self._lock:
+            return self._standings.get(name)
+
+    def of_source(self, source: str) -> Standing | None:
+        """The same by `git:BINDING`."""
+        return self.of(binding_of(source))
+
+    def put(self, standing: Standing, *, now: datetime) -> None:
+        """After a poll. The same state for the same reason keeps its `since`."""
+        with self._lock:
+            before = self._standings[standing.binding.name]
+            same = (before.state, before.reason) == (standing.state, standing.reason)
+            since = before.since if same and before.since is not None else now
+            self._standings[standing.binding.name] = replace(standing, since=since, polled_at=now)

@@ -1,0 +1,87 @@
+"""What a loop tells portals that are other processes: rows of the latest values, which portals read and never write;
+and what portals ask of it, in rows of their own.
+
+None of it is the truth: what people ask for is in the events, and a loop that hears no word of a portal goes on.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from controlplane.api.cloud_readiness import Examination
+from controlplane.background.git_sync.signing import CLAIMED, Signature
+from controlplane.converger.beats import Beat
+from controlplane.converger.clouds.inventory import TaggedVms
+from controlplane.converger.failingticks import Poisoned
+from controlplane.converger.loop import Said
+from controlplane.runtime.polling import Looked
+from events.ids import ClusterUid
+from events.spec.problems import Problem
+
+LOOP: Final = "loop-word"
+"""Kind of the one row with how the loop does."""
+SAID: Final = "loop-said"
+"""Kind of the rows with what the last tick of each cluster ended in."""
+EXAMINED: Final = "loop-examined"
+"""Kind of the rows with what the loop found of clouds, by what was asked for: one cloud, or "" for all in use."""
+ASKED: Final = "portal-asked"
+"""Kind of the rows in which portals ask the loop for a look: `source NAME` and `doctor CLOUD`."""
+
+SOURCE, DOCTOR = "source ", "doctor "
+
+NOBODY = ClusterUid("")
+"""What is said of no single cluster."""
+
+TOLD_EVERY_S = 1.0
+HEARD_EVERY_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTold:
+    """A git source as the loop's last poll left it; the names are those of `git_sync.status.Standing`."""
+
+    state: str
+    reason: str
+    message: str = ""
+    next_step: str = ""
+    since: datetime | None = None
+    polled_at: datetime | None = None
+    reached_at: datetime | None = None
+    tip: str = ""
+    applied: str = ""
+    author: str = ""
+    signature: Signature = CLAIMED
+    clusters: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    is_reached: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopWord:
+    """How the loop that leads does. `files` are the SHA-256 of what a portal's home has to say alike, by name;
+    `progress` what running jobs last said, by their id; `ca_pem` the certificate agents believe, "" without TLS.
+    """
+
+    server: str
+    epoch: int
+    interval_s: float
+    position: int
+    count: int
+    planner: str
+    beats: tuple[Beat, ...] = ()
+    timers: Mapping[str, tuple[Looked, ...]] = field(default_factory=dict)
+    poisoned: tuple[Poisoned, ...] = ()
+    tagged: tuple[TaggedVms, ...] = ()
+    progress: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, SourceTold] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    ca_pem: str = ""
+
+
+WORD: TypeAdapter[LoopWord] = TypeAdapter(LoopWord)
+SAYING: TypeAdapter[Said] = TypeAdapter(Said)
+EXAMINATIONS: TypeAdapter[tuple[Examination, ...]] = TypeAdapter(tuple[Examination, ...])

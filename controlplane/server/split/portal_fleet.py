@@ -1,0 +1,70 @@
+"""All clusters as a portal knows them: folded from the log, said by the loop, seen in Kafka by looks of its own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from controlplane.cluster.observed.moves import Known
+from controlplane.cluster.observed.replica_lag import Replica
+from controlplane.cluster.observed.traffic import Traffic
+from controlplane.cluster.view import ClusterView
+from controlplane.converger.fleet import FleetBrake
+from controlplane.converger.loop import Converger, Said
+from controlplane.server.split.snapshot import KafkaSight
+from controlplane.server.split.subscriber import LoopHearing
+from events.ids import ClusterUid
+from planner.observed import KafkaSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class PortalFleet:
+    """`portal.services.Fleet`. `folded` is never ticked: its ports act on nothing."""
+
+    folded: Converger
+    sight: KafkaSight
+    hearing: LoopHearing
+    brake: FleetBrake
+
+    def poll(self) -> None:
+        """Reads what others recorded, hears the loop, begins the looks that are due. Raises EventsError."""
+        self.folded.catch_up()
+        self.hearing.poll()
+        self.sight.poll()
+
+    def views(self) -> list[ClusterView]:
+        """See Fleet, as all below."""
+        return self.folded.views()
+
+    def view(self, uid: ClusterUid) -> ClusterView | None:
+        return self.folded.view(uid)
+
+    def said(self, uid: ClusterUid) -> Said | None:
+        return self.hearing.said(uid)
+
+    def sentence_on(self, view: ClusterView) -> str:
+        said = self.said(view.uid)
+        return said.sentence if said is not None else ""
+
+    def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None:
+        return self.sight.last_snapshot(uid)
+
+    def last_moves(self, uid: ClusterUid) -> Known:
+        return self.sight.last_moves(uid)
+
+    def traffic(self, uid: ClusterUid) -> Traffic:
+        return self.sight.traffic(uid)
+
+    def behind(self, uid: ClusterUid) -> Mapping[Replica, datetime]:
+        return self.sight.behind(uid)
+
+    def catch_up(self) -> None:
+        self.folded.catch_up()
+
+    @property
+    def position(self) -> int:
+        return self.folded.position
+
+    def brake_on(self, view: ClusterView) -> str:
+        """What the fleet's brake would say to a roll of this cluster, counted from the log."""
+        self.brake.look_at([v for v in self.views() if not v.deleted])
+        return self.brake.words(view)

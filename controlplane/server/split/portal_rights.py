@@ -1,0 +1,57 @@
+"""What a portal's role may do in PostgreSQL, row by row where tables are shared with the loop: it adds the events that
+people ask for and no other, and writes the latest values that are its own to tell.
+`controlplane.server.database_roles` grants it.
+"""
+
+from collections.abc import Mapping
+
+from controlplane.cluster.observed.cloud_drift import AUDIT_ASKED
+from controlplane.cluster.observed.consumer_groups import GROUPS, GROUPS_NOTED, LAGS
+from controlplane.server.split.message import ASKED
+from events import facts, proposal_facts, topic_facts
+from events.registry import REGISTRY
+
+ASKED_BY_PEOPLE = (
+    *(facts.NameTaken, facts.ClusterDeclared, facts.ClusterDeletionRequested),
+    *(facts.ClusterPaused, facts.ClusterResumed),
+    *(facts.RecycleAborted, facts.SourceChanged, facts.SourceAccepted, facts.WindowWaived, facts.HealingSwitched),
+    facts.LossesConfirmed,
+    *(facts.RollingRestartRequested, facts.NodeReplaceRequested, facts.EvacuationRequested, facts.EvacuationEnded),
+    *(facts.RebalanceRequested, facts.RebalanceCancelRequested, facts.MovesCancelRequested, facts.MovesAdopted),
+    *(
+        topic_facts.TopicsDeclared,
+        topic_facts.TopicsAdopted,
+        topic_facts.TopicDeletionRequested,
+        topic_facts.TopicsUndeclared,
+    ),
+    *(facts.OffsetsResetRequested, facts.OffsetsReset, facts.GameStarted, facts.GameEnded),
+    *(facts.FreezeDeclared, facts.FreezeThawed, facts.ImagePublished, facts.ImageWithdrawn),
+    *(facts.AgentRolloutResumed, facts.AgentWithdrawn),
+    *(facts.NetworkRemovalRequested, facts.NetworkZonesRequested),
+    *(
+        proposal_facts.ProposalMade,
+        proposal_facts.ProposalApproved,
+        proposal_facts.ProposalRejected,
+        proposal_facts.ProposalVoided,
+    ),
+    proposal_facts.ProposalExecuted,
+)
+"""Declarations, wishes and decisions of people. No intent and no outcome of the loop is among them, no fault brought
+about on purpose and no agent published: those need the loop's own hands and keys."""
+
+EVENTS = tuple(sorted(entry.name for entry in REGISTRY if entry.cls in ASKED_BY_PEOPLE))
+LATEST = tuple(sorted((ASKED, AUDIT_ASKED, GROUPS, GROUPS_NOTED, LAGS)))
+"""Kinds of the latest values a portal writes: what it asks for, and what it saw of consumer groups."""
+
+_ADD, _LOOK, _KEEP = "SELECT, INSERT", "SELECT", "SELECT, INSERT, UPDATE"
+_ALL = "SELECT, INSERT, UPDATE, DELETE"
+
+PORTAL_RIGHTS: Mapping[str, str] = {
+    **dict.fromkeys(("event", "audit_entry"), _ADD),
+    "counter": "SELECT, UPDATE",
+    **dict.fromkeys(("latest", "api_token"), _KEEP),
+    **dict.fromkeys(("alembic_version", "home", "job", "topic_placement"), _LOOK),
+    **dict.fromkeys(("notice_outbox", "notifier_state"), _LOOK),
+    **dict.fromkeys(("portal_user", "role_binding", "portal_session", "oidc_person", "oidc_attempt", "call_key"), _ALL),
+}
+"""By table. Those that are not named are closed to it: leases, Terraform's states and locks, plans at rest."""

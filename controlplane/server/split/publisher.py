@@ -1,0 +1,123 @@
+"""The loop's side: once a second it tells portals how it does, and answers what they asked for."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from controlplane.api.cloud_readiness import Examination, Examinations
+from controlplane.api.services import Fleet, Leadership
+from controlplane.background.git_sync.status import Board, Standing
+from controlplane.converger.loop import Said
+from controlplane.converger.status import ServerLoop
+from controlplane.server.split.message import (
+    ASKED,
+    DOCTOR,
+    EXAMINATIONS,
+    EXAMINED,
+    LOOP,
+    NOBODY,
+    SAID,
+    SAYING,
+    SOURCE,
+    WORD,
+    LoopWord,
+    SourceTold,
+)
+from controlplane.storage.latest_values import LatestStore, Observation, Subject
+from events.clock import Clock
+from events.ids import ClusterUid
+
+SAID_ANEW = timedelta(seconds=10)
+"""A sentence that stays the same is told again after this, with the time of the last tick."""
+
+OLDEST_ASK = timedelta(seconds=30)
+"""What was asked for longer ago than this when a loop begins is answered by the next time somebody asks."""
+
+
+@dataclass(slots=True)
+class LoopTeller:
+    """`Polled` by the leader. `planner` as the API says it, `files` what a portal has to have alike, `ring` has a git
+    source looked at.
+    """
+
+    loop: ServerLoop
+    fleet: Fleet
+    latest: LatestStore
+    leadership: Leadership
+    board: Board
+    examinations: Examinations
+    ring: Callable[[str], bool]
+    planner: Callable[[], str]
+    files: Callable[[], Mapping[str, str]]
+    ca_pem: str
+    clock: Clock
+    _told: dict[ClusterUid, Said] = field(default_factory=dict)
+    _answered: dict[str, datetime] | None = None
+    _watched: set[str] = field(default_factory=set)
+
+    def poll(self) -> None:
+        """See Polled. Raises StoreUnavailable, OSError."""
+        epoch = self.leadership.held_epoch()
+        if epoch is None:
+            return
+        now = self.clock()
+        value = WORD.dump_python(self._word(epoch), mode="json")
+        self.latest.put_all([*self._said(), Observation(Subject(LOOP, NOBODY, "loop"), value, "loop", now)])
+        self._answer(now)
+
+    def _word(self, epoch: int) -> LoopWord:
+        loop = self.loop
+        return LoopWord(
+            server=loop.server,
+            epoch=epoch,
+            interval_s=loop.interval_s,
+            position=loop.ticked.position,
+            count=loop.watch.count,
+            planner=self.planner(),
+            beats=tuple(loop.watch.last()),
+            timers={name: tuple(timers.looks()) for name, timers in loop.timers.items()},
+            poisoned=tuple(loop.ticked.poisoned()),
+            tagged=tuple(loop.tagged()),
+            progress=dict(loop.progress),
+            sources={standing.binding.name: _told(standing) for standing in self.board.all()},
+            files=self.files(),
+            ca_pem=self.ca_pem,
+        )
+
+    def _said(self) -> list[Observation]:
+        """What is new of each cluster; a sentence that stays costs a row every ten seconds."""
+        rows = []
+        for view in self.fleet.views():
+            said, before = self.fleet.said(view.uid), self._told.get(view.uid)
+            if view.deleted or said is None:
+                continue
+            if before is None or before.sentence != said.sentence or said.at - before.at >= SAID_ANEW:
+                self._told[view.uid] = said
+                value = SAYING.dump_python(said, mode="json")
+                rows.append(Observation(Subject(SAID, view.uid, "said"), value, "loop", said.at))
+        return rows
+
+    def _answer(self, now: datetime) -> None:
+        asked = {row.subject.name: row.observed_at for row in self.latest.of_kind(ASKED)}
+        before = self._answered
+        if before is None:
+            before = {name: at for name, at in asked.items() if now - at > OLDEST_ASK}
+        self._answered = asked
+        for name in sorted(name for name, at in asked.items() if before.get(name) != at):
+            if name.startswith(SOURCE):
+                self.ring(name.removeprefix(SOURCE))
+            elif name.startswith(DOCTOR):
+                self._watched.add(name.removeprefix(DOCTOR))
+        for cloud in sorted(self._watched):
+            found = tuple(self.examinations.standing(cloud))
+            self._tell(cloud, found, now)
+            if not any(one.asking for one in found):
+                self._watched.discard(cloud)
+
+    def _tell(self, cloud: str, found: tuple[Examination, ...], now: datetime) -> None:
+        value = {"found": EXAMINATIONS.dump_python(found, mode="json")}
+        self.latest.put(Observation(Subject(EXAMINED, NOBODY, cloud), value, "loop", now))
+
+
+def _told(standing: Standing) -> SourceTold:
+    return SourceTold(**{name: getattr(standing, name) for name in SourceTold.__dataclass_fields__})

@@ -1,0 +1,204 @@
+"""A portal's side: what the loop last told, how long ago, and what is asked of it."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from controlplane.api.cloud_readiness import KEPT_FOR, CloudUnknown, Examination
+from controlplane.background.git_sync.binding import GitBinding
+from controlplane.background.git_sync.status import Board, Standing
+from controlplane.cluster.view import ClusterView
+from controlplane.converger.loop import Said
+from controlplane.converger.status import MOST_JOBS, JobTold, LoopStanding
+from controlplane.server.split.message import (
+    ASKED,
+    DOCTOR,
+    EXAMINATIONS,
+    EXAMINED,
+    LOOP,
+    NOBODY,
+    SAID,
+    SAYING,
+    SOURCE,
+    WORD,
+    LoopWord,
+)
+from controlplane.server.status import progress_of
+from controlplane.storage.job_store import JobStore
+from controlplane.storage.latest_values import LatestStore, Observation, Subject, read_as, read_by_cluster
+from events.clock import Clock
+from events.ids import ClusterUid
+from events.store import EventStore
+from providers.doctor import Finding
+from providers.registry import names
+
+SILENT_AFTER = timedelta(seconds=15)
+"""A loop tells once a second. One that was not heard for so long is told to people as not seen."""
+
+_ASK_AGAIN = timedelta(seconds=5)
+_STARTED = "Start it: `kedge server --only loop`."
+
+
+class LoopHearing:
+    """`Polled`. Thread-safe. How long the loop is silent counts on this portal's own clock: its word only has to be
+    another one than before, so two hosts whose clocks differ do not take each other for dead.
+    """
+
+    def __init__(self, latest: LatestStore, clock: Clock) -> None:
+        self._latest, self._clock = latest, clock
+        self._lock = threading.Lock()
+        self._word: LoopWord | None = None
+        self._told_at: datetime | None = None
+        self._heard_at: datetime | None = None
+        self._said: Mapping[ClusterUid, Said] = {}
+
+    def poll(self) -> None:
+        """See Polled. Raises StoreUnavailable."""
+        row = self._latest.get(Subject(LOOP, NOBODY, "loop"))
+        word = read_as(WORD, row) if row is not None else None
+        if row is None or word is None or row.observed_at == self._told_at:
+            return
+        said, now = read_by_cluster(SAYING, self._latest.of_kind(SAID)), self._clock()
+        with self._lock:
+            # The first word that is found may be an old one: how old says the loop's clock, as nobody else can.
+            self._heard_at = min(now, row.observed_at) if self._told_at is None else now
+            self._word, self._told_at, self._said = word, row.observed_at, said
+
+    @property
+    def word(self) -> LoopWord | None:
+        """The last one, however old; None where none was ever heard."""
+        return self._word
+
+    def silent_since(self) -> datetime | None:
+        """When a loop that is silent was last heard; None while it is heard."""
+        with self._lock:
+            heard_at = self._heard_at
+        return heard_at if heard_at is not None and self._clock() - heard_at > SILENT_AFTER else None
+
+    def notice(self) -> str:
+        """What people are told of a loop that is not there, "" while it is. The same words until that changes."""
+        if self._word is None:
+            return f"no loop has been heard on this database yet: what you ask for is recorded and waits. {_STARTED}"
+        since = self.silent_since()
+        if since is None:
+            return ""
+        return (
+            f"the loop has not been seen since {since:%Y-%m-%d %H:%M:%S} UTC: what you ask for is recorded and waits "
+            f"for it, what is shown may be as old. {_STARTED}"
+        )
+
+    def said(self, uid: ClusterUid) -> Said | None:
+        """What the loop last said of a cluster; that it is silent, where it is."""
+        said, notice = self._said.get(uid), self.notice()
+        if not notice:
+            return said
+        return Said(said.at if said else self._clock(), notice) if said else None
+
+    def planner(self) -> str:
+        """In the API's words."""
+        return self._word.planner if self._word is not None else "unknown"
+
+    def progress(self, view: ClusterView) -> str:
+        """What the long act in hand of a cluster last said."""
+        if self._word is None or self.notice():
+            return ""
+        return progress_of(self._word.progress, view)
+
+    def ask(self, name: str) -> None:
+        """Asks for a look; the loop answers within about a second. Raises StoreUnavailable."""
+        self._latest.put(Observation(Subject(ASKED, NOBODY, name), {}, "portal", self._clock()))
+
+
+@dataclass(frozen=True, slots=True)
+class HeardLoop:
+    """The loop's desk of a portal: `LoopDesk`."""
+
+    hearing: LoopHearing
+    store: EventStore
+    jobs: JobStore
+
+    def standing(self) -> LoopStanding:
+        """See LoopDesk."""
+        word = self.hearing.word
+        if word is None:
+            return LoopStanding(head=self.store.head(), jobs=[JobTold(job) for job in self.jobs.newest(MOST_JOBS)])
+        return LoopStanding(
+            server=word.server,
+            interval_s=word.interval_s,
+            head=max(self.store.head(), word.position),
+            position=word.position,
+            count=word.count,
+            beats=word.beats,
+            timers=word.timers,
+            jobs=[JobTold(job, word.progress.get(job.intent_id, "")) for job in self.jobs.newest(MOST_JOBS)],
+            poisoned=word.poisoned,
+            tagged=word.tagged,
+        )
+
+
+class HeardBoard(Board):
+    """The standings of git sources as the loop told them."""
+
+    def __init__(self, bindings: tuple[GitBinding, ...], hearing: LoopHearing) -> None:
+        super().__init__(bindings)
+        self._hearing = hearing
+
+    def all(self) -> list[Standing]:
+        """See Board."""
+        return [self._heard(standing) for standing in super().all()]
+
+    def of(self, name: str) -> Standing | None:
+        """See Board."""
+        known = super().of(name)
+        return None if known is None else self._heard(known)
+
+    def _heard(self, known: Standing) -> Standing:
+        word = self._hearing.word
+        told = word.sources.get(known.binding.name) if word is not None else None
+        if told is None:
+            return replace(known, message=self._hearing.notice() or "the loop has no binding of this name")
+        return replace(known, **{name: getattr(told, name) for name in told.__dataclass_fields__})
+
+
+class AskedExaminations:
+    """Clouds are examined by the loop, which has their credentials: `Examinations` of a portal."""
+
+    def __init__(self, hearing: LoopHearing, latest: LatestStore, clock: Clock) -> None:
+        self._hearing, self._latest, self._clock = hearing, latest, clock
+        self._asked: dict[str, datetime] = {}
+
+    def standing(self, cloud: str = "") -> Sequence[Examination]:
+        """See Examinations. Until the loop has answered it says that it is asking."""
+        if cloud and cloud not in names():
+            raise CloudUnknown(f"there is no cloud {cloud!r}; there is {', '.join(names())}")
+        now, notice = self._clock(), self._hearing.notice()
+        if notice:
+            finding = Finding("the loop", None, notice, "clouds are examined by the loop, which has their credentials")
+            return (Examination(cloud or "all", False, now, now, (finding,)),)
+        if now - self._asked.get(cloud, now - _ASK_AGAIN) >= _ASK_AGAIN:
+            self._asked[cloud] = now
+            self._hearing.ask(DOCTOR + cloud)
+        row = self._latest.get(Subject(EXAMINED, NOBODY, cloud))
+        try:
+            found = EXAMINATIONS.validate_python(row.value["found"]) if row is not None else None
+        except ValueError:  # another release wrote it
+            found = None
+        if found is None:
+            return (Examination(cloud or "all", asking=True),)
+        return tuple(replace(one, asking=one.asking or _is_old(one, now)) for one in found)
+
+
+def _is_old(one: Examination, now: datetime) -> bool:
+    """What was found so long ago is looked for anew, as it was asked for: the answer is on its way."""
+    return one.ended_at is not None and now - one.ended_at >= KEPT_FOR
+
+
+def rings(hearing: LoopHearing) -> Callable[[str], bool]:
+    """How a portal has a git source looked at."""
+
+    def ring(name: str) -> bool:
+        hearing.ask(SOURCE + name)
+        return not hearing.notice()
+
+    return ring

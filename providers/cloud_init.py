@@ -1,0 +1,161 @@
+"""What a VM of a real cloud is born with, for cloud-init: boot data, the agent's unit, and what installs the rest.
+
+The same text for all clouds, but for the packet filter where VMs guard themselves. `tests/boot` boots a Debian with it.
+"""
+
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Annotated, Literal
+
+from pydantic import StringConstraints
+
+from providers.base import InstanceResource
+from providers.catalog_file import machine_of
+from providers.errors import PlaceUnknown
+from providers.install_methods import ways_to_software
+from providers.software import AGENT_DIR, KAFKA_DIR, AgentArchives, Download, Software
+
+BOOT_FILE = "/var/lib/kedge-agent/boot.json"
+"""Where the agent reads its boot data (agent/layout.py)."""
+
+LIMIT_BYTES = 16 * 1024
+"""EC2's limit of user data, the smallest of the six clouds."""
+
+_KINDS = "ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521)|sk-(ssh-ed25519|ecdsa-sha2-nistp256)@openssh.com"
+PublicKey = Annotated[str, StringConstraints(pattern=rf"^({_KINDS}) [A-Za-z0-9+/=]+( [^\n]*)?$", max_length=2048)]
+"""A line of `authorized_keys` without options, as `ssh-keygen` writes it into a .pub file."""
+
+_HEADER = "#cloud-config\n"
+_AGENT_UNIT, _SOFTWARE_UNIT = "kedge-agent.service", "kedge-software.service"
+_READ_ONLY, _PRIVATE = "0644", "0600"
+
+
+def user_data(
+    boot_data: str,
+    *,
+    kafka_version: str,
+    software: Software | None,
+    own_disks: Literal["device", "root"] = "device",
+    packet_filter: str = "",
+    ssh_keys: Sequence[str] = (),
+) -> str:
+    """Text of the user data. Pure: the same arguments give the same bytes. JSON is YAML too, which cloud-init reads.
+
+    `packet_filter` is loaded by nft at every boot before anything listens. `own_disks`: where this cloud's VMs have an
+    ephemeral disk. Who has one of `ssh_keys`, which are public ones, may log in as the image's own user. Raises
+    `PlaceUnknown` for a Kafka version that the mirror has not, or a text beyond every cloud's limit.
+    """
+    wanted = _files(boot_data, kafka_version, software, own_disks, filters=bool(packet_filter))
+    units = [*([_SOFTWARE_UNIT] if software else []), _AGENT_UNIT]
+    config: dict[str, object] = {
+        "ssh_pwauth": False,
+        "write_files": [{"path": p, "permissions": mode, "content": text} for p, (mode, text) in wanted.items()],
+        # No `--now` for both at once: the agent's unit waits for the other one, cloud-init for neither.
+        "runcmd": [
+            ["systemctl", "daemon-reload"],
+            ["systemctl", "enable", *units],
+            ["systemctl", "start", "--no-block", *units],
+        ],
+    }
+    if packet_filter:
+        config["bootcmd"] = [["nft", packet_filter]]
+    if ssh_keys:
+        config["ssh_authorized_keys"] = list(ssh_keys)
+    text = _HEADER + json.dumps(config, sort_keys=True, separators=(",", ":"))
+    if len(text.encode()) > LIMIT_BYTES:
+        raise PlaceUnknown(f"user data has {len(text.encode())} bytes, no cloud takes more than {LIMIT_BYTES}")
+    return text
+
+
+def born_with(
+    instance: InstanceResource,
+    software: Software | None,
+    *,
+    cloud: str = "",
+    own_disks: Literal["device", "root"] = "device",
+    packet_filter: str = "",
+    ssh_keys: Sequence[str] = (),
+) -> str:
+    """The user data of an instance as it is rendered. `cloud`: whose machine it is, which says of several agents the
+    one for its processor. Raises `PlaceUnknown` where there is none for it, or no such machine."""
+    return user_data(
+        instance.boot_data,
+        kafka_version=instance.image,
+        software=_with_its_own(_with_its_agent(software, instance, cloud), instance),
+        own_disks=own_disks,
+        packet_filter=packet_filter,
+        ssh_keys=ssh_keys,
+    )
+
+
+def _with_its_agent(software: Software | None, instance: InstanceResource, cloud: str) -> Software | None:
+    if software is None or not isinstance(software.agent, AgentArchives):
+        return software
+    architecture = machine_of(cloud, instance).architecture
+    try:
+        return software.on(architecture)
+    except LookupError:
+        there = " and ".join(software.agent_architectures())
+        raise PlaceUnknown(
+            f"`software.agent` of {cloud}.yaml has none for {architecture} ({instance.shape}), it is for {there}; "
+            f"`kedge agent-bundle --arch {architecture}` writes one"
+        ) from None
+
+
+def _with_its_own(software: Software | None, instance: InstanceResource) -> Software | None:
+    """The mirror's files, the Kafka archive being that of the revision the VM is made from, where it names one."""
+    made = instance.made_from
+    if made is None or not made.url:
+        return software
+    if software is None and not made.revision:
+        raise PlaceUnknown(
+            "the spec names a build of Kafka of its own, and VMs there fetch nothing when they are made: the settings "
+            "of their cloud have no `software` (docs/boot.md)"
+        )
+    if software is None:
+        return None
+    archive = Download.model_validate({"url": made.url, "sha256": made.sha256})
+    return software.model_copy(update={"kafka": {**software.kafka, instance.image: archive}})
+
+
+def _files(
+    boot_data: str, kafka_version: str, software: Software | None, own_disks: str, *, filters: bool
+) -> dict[str, tuple[str, str]]:
+    """Path -> (permissions, text)."""
+    java, filesystem = (software.java, software.filesystem) if software else ("java", "xfs")
+    environment = {
+        "KEDGE_AGENT_DISKS": "devices",
+        "KEDGE_AGENT_FILESYSTEM": filesystem,
+        "KEDGE_AGENT_OWN_DISKS": own_disks,
+        "KEDGE_JAVA": java,
+        "KEDGE_KAFKA_DIR": KAFKA_DIR,
+        "PYTHONPATH": f"{AGENT_DIR}/current",
+    }
+    found = {
+        BOOT_FILE: (_PRIVATE, boot_data),
+        "/etc/kedge/agent.env": (_READ_ONLY, "".join(f"{k}={v}\n" for k, v in sorted(environment.items()))),
+        f"/etc/systemd/system/{_AGENT_UNIT}": (_READ_ONLY, _resource(_AGENT_UNIT)),
+    }
+    if software is None:
+        return found
+    return {
+        **found,
+        "/etc/kedge/software.json": (_READ_ONLY, _software(software, kafka_version, filters=filters)),
+        "/usr/local/lib/kedge/install.py": (_READ_ONLY, _resource("install.py")),
+        f"/etc/systemd/system/{_SOFTWARE_UNIT}": (_READ_ONLY, _resource(_SOFTWARE_UNIT)),
+        # Files of their own, and nothing of the above is another: what VMs were born with stays what it was.
+        **{path: (_READ_ONLY, text) for path, text in ways_to_software(software).items()},
+    }
+
+
+def _software(software: Software, kafka_version: str, *, filters: bool) -> str:
+    if kafka_version not in software.kafka:
+        there = ", ".join(sorted(software.kafka))
+        raise PlaceUnknown(f"`software` has no Kafka {kafka_version}; its mirror has {there}")
+    told = {"packages": software.packages(filters=filters), "parts": software.parts(kafka_version)}
+    return json.dumps(told, sort_keys=True)
+
+
+def _resource(name: str) -> str:
+    return (files("providers.boot") / name).read_text()

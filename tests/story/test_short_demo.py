@@ -1,4 +1,4 @@
-"""`make demo SHORT=1` from a folder of its own: what the README promises of the demo happens, and nothing is left."""
+"""`make demo SHORT=1` from a folder of its own: what docs/demo.md promises happens, and nothing is left."""
 
 import json
 import os
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_demo_of_the_readme_loses_nothing_and_leaves_nothing_running(tmp_path: Path) -> None:
+def test_the_demo_loses_nothing_and_leaves_nothing_running(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     report = tmp_path / "report.json"
     ours = {k: v for k, v in os.environ.items() if not k.startswith("KEDGE_")}
@@ -40,7 +40,7 @@ def test_the_demo_of_the_readme_loses_nothing_and_leaves_nothing_running(tmp_pat
     assert said["observer_samples"] > 0
     assert {plan["engine"] for plan in said["plans"]} == {"spark"}
     assert len(said["replaced"]) == 6
-    assert _headlines(ran.stdout) == _headlines((ROOT / "README.md").read_text())
+    assert _headlines(ran.stdout) == _headlines((ROOT / "docs" / "demo.md").read_text())
     assert _left_of(tmp_path) == [], "the demo left something running"
 
 

@@ -21,7 +21,7 @@ from tests.stages import STAGES
 from tests.unit.docs.doc_pages import PAGES as DOCUMENTS, ROOT, blocks, text
 
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/operating.md", "docs/architecture.md", "docs/life-of-a-roll.md")
-PAGES += ("docs/drain-plans.md", "docs/git.md")
+PAGES += ("docs/drain-plans.md", "docs/git.md", "docs/install.md", "docs/demo.md", "docs/first-cluster.md")
 SHELL = {"cp", "sed", "git"}
 """Programs of the shell that need no proof."""
 
@@ -59,7 +59,7 @@ def test_the_command_exists(page: str, command: str) -> None:
         case ["make", target, *_]:
             assert target in TARGETS
         case ["export", "PATH=$PWD/.venv/bin:$PATH"]:
-            assert page in ("README.md", "docs/operating.md"), "in a checkout, once it is set up"
+            assert page in ("docs/install.md", "docs/first-cluster.md", "docs/operating.md"), "in a checkout"
         case ["kedge", verb, *rest]:
             assert verb in VERBS, f"{verb} is no verb"
             _check_options(VERBS[verb], rest)
@@ -110,7 +110,7 @@ def test_no_page_message_or_document_names_a_command_that_is_not_there(file: str
         assert not sub or sub in getattr(VERBS[verb], "commands", {sub}), f"there is no `kedge {verb} {sub}`"
 
 
-def test_setup_makes_the_command_that_the_readme_names(tmp_path: Path) -> None:
+def test_setup_makes_the_command_that_the_docs_name(tmp_path: Path) -> None:
     """From any directory, and whatever lies in it."""
     python = tmp_path / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
@@ -146,7 +146,7 @@ def test_hooks_are_local_and_run_what_is_installed() -> None:
 
 
 def test_every_figure_names_the_command_it_comes_from() -> None:
-    figures = text("README.md").partition("<!-- figures -->")[2].partition("<!-- figures end -->")[0]
+    figures = text("docs/benchmarks.md").partition("<!-- figures -->")[2].partition("<!-- figures end -->")[0]
     rows = figures.strip().splitlines()[2:]
     assert rows
     assert all(re.search(r"`(make|python -m benchmarks) [^`]+` \|$", row) for row in rows)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.docs.doc_pages import PAGES, ROOT, anchors, links
+from tests.unit.docs.doc_pages import PAGES, ROOT, anchors, links, tables
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -21,10 +21,19 @@ def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
     assert not broken
 
 
-def test_the_readme_links_to_every_page_a_person_starts_from() -> None:
-    named = set(links((ROOT / "README.md").read_text(encoding="utf-8")))
-    wanted = {f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")} | {"CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"}
-    assert wanted <= named
+def test_the_readme_is_short_and_leads_to_the_index() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(readme.splitlines()) <= 200
+    assert {"docs/README.md", "docs/install.md", "docs/first-cluster.md", "docs/limits.md"} <= set(links(readme))
+    assert {"CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"} <= set(links(readme))
+
+
+def test_the_index_has_at_most_twelve_entries_and_every_page_is_in_one() -> None:
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    (entries,) = tables(index)
+    pages = {str(p.relative_to(ROOT / "docs")) for p in (ROOT / "docs").rglob("*.md")}
+    assert len(entries[1:]) <= 12
+    assert pages - {"README.md", "soak.md"} <= set(links(index))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -119,19 +119,30 @@ def test_quotes_were_found() -> None:
     assert len(_quotes()) > 8
 
 
-def test_the_example_in_the_readme_is_from_the_file_it_names() -> None:
-    (excerpt,) = [b for b in blocks(text("README.md")) if b.mark == "excerpt of examples/orders.yaml"]
+def test_the_example_of_the_first_cluster_is_from_the_file_it_names() -> None:
+    (excerpt,) = [b for b in blocks(text("docs/first-cluster.md")) if b.mark == "excerpt of examples/orders.yaml"]
     rest = iter(text("examples/orders.yaml").splitlines())
     missing = [line for line in excerpt.lines if not any(line == other for other in rest)]
     assert not missing
 
 
+def _transcript() -> Block:
+    page = text("docs/demo.md")
+    (transcript,) = blocks(page.partition("<!-- transcript begin -->")[2].partition("<!-- transcript end -->")[0])
+    return transcript
+
+
 def test_the_transcript_is_in_its_place_and_ends_with_the_audit() -> None:
-    (transcript,) = blocks(
-        text("README.md").partition("<!-- transcript begin -->")[2].partition("<!-- transcript end -->")[0]
-    )
-    assert re.search(r"records: (\d+) acknowledged, \1 read back, 0 lost, 0 duplicated", transcript.body)
-    assert re.search(r"under min ISR: 0\.0 s", transcript.body)
+    said = _transcript().body
+    assert re.search(r"records: (\d+) acknowledged, \1 read back, 0 lost, 0 duplicated", said)
+    assert re.search(r"under min ISR: 0\.0 s", said)
+
+
+def test_the_ten_lines_in_the_readme_are_from_the_transcript_in_this_order() -> None:
+    (excerpt,) = [b for b in blocks(text("README.md")) if b.mark == "transcript"]
+    rest = iter(_transcript().lines)
+    assert len(excerpt.lines) == 10
+    assert not [line for line in excerpt.lines if line not in rest]
 
 
 def test_every_version_of_the_changelog_has_its_heading() -> None:

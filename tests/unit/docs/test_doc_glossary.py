@@ -8,12 +8,12 @@ from tests.unit.docs.doc_pages import PAGES, ROOT, table_headed, text
 
 MOST_TERMS = 60
 
-GIVEN_UP = frozenset(
-    "abortion standing sight heir relief relieve desk keeper book ledger shelf looks births founders clerk turn stranger "
-    "strangers astray ailing ill sick board passes sealing chosen hearing telling word nobody alike hungmoves deadends "
-    "putoff lateorders ground hands asking rooms keptback overtaken xwords foresight copying journal wholeness upkeep "
-    "verdict testimony known asked answer found told".split()
-)
+_GIVEN_UP = """
+abortion standing sight heir relief relieve desk keeper book ledger shelf looks births founders
+clerk turn stranger strangers astray ailing ill sick board passes sealing chosen hearing telling
+word nobody alike hungmoves deadends putoff lateorders ground hands asking rooms keptback overtaken
+xwords foresight copying journal wholeness upkeep verdict testimony known asked answer found told
+"""
 """What code and pages once said for what now has the field's word."""
 
 
@@ -42,4 +42,4 @@ def test_each_term_is_used_by_a_page(term: str) -> None:
 
 
 def test_no_term_is_a_word_that_was_given_up() -> None:
-    assert not GIVEN_UP.intersection(word for term in _terms() for word in term.split())
+    assert not set(_GIVEN_UP.split()).intersection(word for term in _terms() for word in term.split())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 
-PAGES = tuple(sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "terraform" / "README.md"]))
+PAGES = tuple(sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "terraform" / "README.md"]))
 
 _FENCE = re.compile(
     r"(?:^<!-- (?P<mark>[^\n]*) -->\n)?^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL

@@ -147,3 +147,7 @@ def test_the_ten_lines_in_the_readme_are_from_the_transcript_in_this_order() -> 
 
 def test_every_version_of_the_changelog_has_its_heading() -> None:
     assert re.search(r"^## \[Unreleased\]$", text("CHANGELOG.md"), re.MULTILINE)
+
+
+def test_the_changelog_is_what_users_notice_and_no_history_of_the_building() -> None:
+    assert len(text("CHANGELOG.md").splitlines()) <= 150

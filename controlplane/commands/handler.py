@@ -50,18 +50,13 @@ from controlplane.cluster.views.source import SpecOrigin
 from controlplane.commands.admission.spec import Unbootable, admission_problems, nothing_unbootable
 from controlplane.commands.deciders.chaos import chaos_asked, chaos_end_asked
 from controlplane.commands.deciders.clusters import cluster_deleted, destroys, source_taken_over
+from controlplane.commands.deciders.decision import CommandDecision
 from controlplane.commands.deciders.games import game_asked
 from controlplane.commands.deciders.groups import group_asked
 from controlplane.commands.deciders.healing import healing_asked
 from controlplane.commands.deciders.history import CommandHistory
 from controlplane.commands.deciders.losses import loss_confirmed
-from controlplane.commands.deciders.nodes import (
-    Asked,
-    evacuation_asked,
-    readmission_asked,
-    replacement_asked,
-    restart_asked,
-)
+from controlplane.commands.deciders.nodes import evacuation_asked, readmission_asked, replacement_asked, restart_asked
 from controlplane.commands.deciders.rebalances import rebalance_asked, rebalance_cancelled
 from controlplane.commands.deciders.stuck_moves import moves_adopted, moves_taken_back
 from controlplane.commands.deciders.topics import (
@@ -448,7 +443,7 @@ class CommandHandler:
         return _asked(asked)
 
 
-def _asked(asked: Asked) -> _Decision:
+def _asked(asked: CommandDecision) -> _Decision:
     return _Decision(asked.fact, asked.sentence)
 
 

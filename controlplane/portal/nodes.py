@@ -17,13 +17,8 @@ from controlplane.api.routes.clusters import carry_out, living
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import Command, EvacuateBrokers, ReadmitBrokers, ReplaceNode, RestartServices
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.deciders.nodes import (
-    Asked,
-    evacuation_asked,
-    readmission_asked,
-    replacement_asked,
-    restart_asked,
-)
+from controlplane.commands.deciders.decision import CommandDecision
+from controlplane.commands.deciders.nodes import evacuation_asked, readmission_asked, replacement_asked, restart_asked
 from controlplane.portal.frame import CsrfChecked, page
 from planner.observed import KafkaSnapshot
 
@@ -102,7 +97,7 @@ def readmit(request: Request, name: str, services: Services, rights: Caller, for
     return _ask(request, services, rights, form, command, "Readmit brokers")
 
 
-def would_come_of(view: ClusterView, command: Command, kafka: KafkaSnapshot | None) -> Asked:
+def would_come_of(view: ClusterView, command: Command, kafka: KafkaSnapshot | None) -> CommandDecision:
     """What the handler would answer now, by the very functions it asks. Records nothing. Raises CommandRefused."""
     match command:
         case RestartServices():

@@ -3,7 +3,7 @@
 from typing import Any
 
 from controlplane.cluster.commands import AdoptTopic, DeclareTopics, DeleteTopic, TopicDeclared
-from controlplane.commands.deciders.nodes import Asked
+from controlplane.commands.deciders.decision import CommandDecision
 from controlplane.commands.deciders.topics import topic_adopted, topic_deleted, topics_declared
 from events.spec.document import load_documents
 from tests.sim.world import World
@@ -69,6 +69,6 @@ def shape(world: World, name: str) -> tuple[int, set[int]]:
     return len(parts), {len(p.target) for p in parts}
 
 
-def _record(world: World, asked: Asked) -> None:
+def _record(world: World, asked: CommandDecision) -> None:
     if asked.fact is not None:
         world.person(asked.fact)

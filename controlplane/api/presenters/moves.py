@@ -8,7 +8,8 @@ from controlplane.api.services import PortalServices
 from controlplane.cluster.commands import EvacuateBrokers, RebalanceCluster
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
-from controlplane.commands.deciders.nodes import Asked, evacuation_asked
+from controlplane.commands.deciders.decision import CommandDecision
+from controlplane.commands.deciders.nodes import evacuation_asked
 from controlplane.commands.deciders.rebalances import rebalance_asked
 from controlplane.commands.previews.moves import NoPreview, Preview, placement_of
 from planner.observed import KafkaSnapshot
@@ -34,7 +35,7 @@ def planned(services: PortalServices, view: ClusterView, command: Moves) -> Prev
         return drain_preview(view, snapshot, command, traffic=traffic, now=now)
 
 
-def moves_asked(view: ClusterView, command: Moves, kafka: KafkaSnapshot | None) -> Asked:
+def moves_asked(view: ClusterView, command: Moves, kafka: KafkaSnapshot | None) -> CommandDecision:
     """What the handler would answer now. Raises CommandRefused."""
     if isinstance(command, RebalanceCluster):
         return rebalance_asked(view, command, kafka)
@@ -45,12 +46,12 @@ def moves_asked(view: ClusterView, command: Moves, kafka: KafkaSnapshot | None) 
 class Look:
     """What would be recorded, and what would come of it: the plan, or why there is none to show."""
 
-    asked: Asked
+    asked: CommandDecision
     preview: Preview | None
     no_plan: str = ""
 
 
-def look_of(services: PortalServices, view: ClusterView, command: Moves, asked: Asked) -> Look:
+def look_of(services: PortalServices, view: ClusterView, command: Moves, asked: CommandDecision) -> Look:
     """The plan for what was asked. Records nothing."""
     try:
         preview = planned(services, view, command)
@@ -59,16 +60,18 @@ def look_of(services: PortalServices, view: ClusterView, command: Moves, asked: 
     return Look(_unless_even(view, command, asked, preview), preview)
 
 
-def _unless_even(view: ClusterView, command: Moves, asked: Asked, preview: Preview) -> Asked:
+def _unless_even(view: ClusterView, command: Moves, asked: CommandDecision, preview: Preview) -> CommandDecision:
     """What was asked for; nothing where it is a rebalance that no move would come of, and no work in hand may change
     that before it begins."""
     does_something = preview.course.total_moves or preview.shortfall or has_work(view)
     if does_something or not isinstance(command, RebalanceCluster):
         return asked
-    return Asked(None, f"no move would spread the replicas of {view.name} better")
+    return CommandDecision(None, f"no move would spread the replicas of {view.name} better")
 
 
-def plan_out(services: PortalServices, view: ClusterView, command: Moves, asked: Asked) -> move_api.MovesPlanOut:
+def plan_out(
+    services: PortalServices, view: ClusterView, command: Moves, asked: CommandDecision
+) -> move_api.MovesPlanOut:
     """The same for a program, with the digest a yes is bound to."""
     snapshot = services.fleet.last_snapshot(view.uid)
     look = look_of(services, view, command, asked)

@@ -12,7 +12,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import services_on
-from controlplane.commands.deciders.nodes import Asked, asked_by
+from controlplane.commands.deciders.decision import CommandDecision, asked_by
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.kafka.gates import is_following
 from events import facts
@@ -70,7 +70,7 @@ class Victims:
     instances: tuple[InstanceView, ...]
 
 
-def chaos_asked(view: ClusterView, command: InjectChaos, kafka: KafkaSnapshot | None) -> Asked:
+def chaos_asked(view: ClusterView, command: InjectChaos, kafka: KafkaSnapshot | None) -> CommandDecision:
     """Raises CommandRefused: for what is no fault, where it is not allowed, and while the cluster is not healthy."""
     fault = _fault(command.fault)
     if not 0 < command.for_s <= MOST_S:
@@ -88,14 +88,14 @@ def chaos_asked(view: ClusterView, command: InjectChaos, kafka: KafkaSnapshot | 
     reason = asked_by(command, command.reason)
     fact = facts.ChaosInjected(chaos, str(fault), keys, command.for_s, reason, manner, command.game)
     lasting = f" for {command.for_s:g} s" if fault in LASTING else ""
-    return Asked(fact, f"{fault} of {', '.join(keys)}{told_manner(fault, manner)}{lasting}")
+    return CommandDecision(fact, f"{fault} of {', '.join(keys)}{told_manner(fault, manner)}{lasting}")
 
 
-def chaos_end_asked(view: ClusterView, command: EndFault) -> Asked:
+def chaos_end_asked(view: ClusterView, command: EndFault) -> CommandDecision:
     """The end of a fault that was not brought about; nothing where it is over already."""
     if command.chaos not in view.chaos:
-        return Asked(None, "that fault is over")
-    return Asked(facts.ChaosEnded(command.chaos, command.outcome), f"the fault is over: {command.outcome}")
+        return CommandDecision(None, "that fault is over")
+    return CommandDecision(facts.ChaosEnded(command.chaos, command.outcome), f"the fault is over: {command.outcome}")
 
 
 def told_manner(fault: str, manner: facts.ChaosManner) -> str:

@@ -4,17 +4,17 @@ from controlplane.cluster.commands import CommandRefused, DeleteCluster, TakeOve
 from controlplane.cluster.spec_source import fact_of, refuse_deletion, source_name
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import SpecOrigin
-from controlplane.commands.deciders.nodes import Asked
+from controlplane.commands.deciders.decision import CommandDecision
 from events import facts
 
 
-def cluster_deleted(view: ClusterView, command: DeleteCluster) -> Asked:
+def cluster_deleted(view: ClusterView, command: DeleteCluster) -> CommandDecision:
     """The tombstone, policies aside. Raises CommandRefused."""
     if command.confirm != view.name:
         message = f"to delete {view.name} its name must be typed out; {command.confirm!r} is not it"
         raise CommandRefused("name-mismatch", message, f"kedge delete {view.name} --confirm {view.name}")
     if view.tombstone:
-        return Asked(None, f"{view.name} is being deleted already")
+        return CommandDecision(None, f"{view.name} is being deleted already")
     refusal = refuse_deletion(view)
     if refusal is not None:
         raise CommandRefused(refusal.code, refusal.message, refusal.what_next)
@@ -26,7 +26,7 @@ def cluster_deleted(view: ClusterView, command: DeleteCluster) -> Asked:
         raise CommandRefused("generation-moved", message, "Look at what is in force now, and ask again.")
     fate = "its VMs and disks are destroyed" if destroys(view) else "its VMs and disks stay"
     fact = facts.ClusterDeletionRequested(view.name, command.reason or "asked for")
-    return Asked(fact, f"{view.name} is deleted: {fate}, as its deletion policy says")
+    return CommandDecision(fact, f"{view.name} is deleted: {fate}, as its deletion policy says")
 
 
 def destroys(view: ClusterView) -> bool:
@@ -34,9 +34,9 @@ def destroys(view: ClusterView) -> bool:
     return view.document is not None and view.document.spec.deletion_policy == "destroy"
 
 
-def source_taken_over(view: ClusterView, command: TakeOverSource) -> Asked:
+def source_taken_over(view: ClusterView, command: TakeOverSource) -> CommandDecision:
     """From here on its spec comes from elsewhere."""
     if source_name(view) == command.source:
-        return Asked(None, f"the spec of {view.name} comes from {command.source} already")
+        return CommandDecision(None, f"the spec of {view.name} comes from {command.source} already")
     fact = fact_of(SpecOrigin(command.source, "", "", "", "", ""), reason=command.reason or "taken over")
-    return Asked(fact, f"the spec of {view.name} comes from {command.source} from here on")
+    return CommandDecision(fact, f"the spec of {view.name} comes from {command.source} from here on")

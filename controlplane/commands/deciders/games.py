@@ -4,7 +4,7 @@
 from controlplane.cluster.commands import CommandRefused, EndGame, GameCommand, ScoreFault, StartGame
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.chaos import LASTING, MOST_S, Fault, refuse_foreign, refuse_unhealthy
-from controlplane.commands.deciders.nodes import Asked, asked_by
+from controlplane.commands.deciders.decision import CommandDecision, asked_by
 from events import facts
 from events.ids import derived_id
 from planner.observed import KafkaSnapshot
@@ -22,7 +22,7 @@ MOST_FAULTS = 1000
 MOST_WITHIN_S = 6 * 3600.0
 
 
-def game_asked(view: ClusterView, command: GameCommand, kafka: KafkaSnapshot | None) -> Asked:
+def game_asked(view: ClusterView, command: GameCommand, kafka: KafkaSnapshot | None) -> CommandDecision:
     """Raises CommandRefused: for all that a single fault is refused for, and while another game is played."""
     if isinstance(command, StartGame):
         return _start_asked(view, command, kafka)
@@ -33,7 +33,7 @@ def game_asked(view: ClusterView, command: GameCommand, kafka: KafkaSnapshot | N
     raise TypeError(f"{type(command).__name__} is nothing that is asked of a game day")
 
 
-def _start_asked(view: ClusterView, command: StartGame, kafka: KafkaSnapshot | None) -> Asked:
+def _start_asked(view: ClusterView, command: StartGame, kafka: KafkaSnapshot | None) -> CommandDecision:
     if view.game is not None:
         message = f"a game day of {view.name} is in hand since {view.game.since.isoformat(timespec='seconds')}"
         raise CommandRefused("game-in-hand", message, f"Wait, or end it: kedge chaos {view.name} game --end.")
@@ -60,7 +60,7 @@ def _start_asked(view: ClusterView, command: StartGame, kafka: KafkaSnapshot | N
         command.subject,
         command.via,
     )
-    return Asked(fact, f"a game day of {command.wanted} faults by seed {command.seed}: {', '.join(faults)}")
+    return CommandDecision(fact, f"a game day of {command.wanted} faults by seed {command.seed}: {', '.join(faults)}")
 
 
 def _usual(view: ClusterView, command: StartGame) -> tuple[Fault, ...]:
@@ -85,20 +85,20 @@ def _refuse_sizes(command: StartGame) -> None:
             raise CommandRefused("game-size", f"a game has {least:g} to {most:g} {what}, not {value:g}")
 
 
-def _scored(view: ClusterView, command: ScoreFault) -> Asked:
+def _scored(view: ClusterView, command: ScoreFault) -> CommandDecision:
     game, score = view.game, command.score
     if game is None or game.id != score.game or all(p.chaos != score.chaos or p.score for p in game.played):
-        return Asked(None, "no fault of a game in hand waits for that")
-    return Asked(score, "what came of the fault is recorded")
+        return CommandDecision(None, "no fault of a game in hand waits for that")
+    return CommandDecision(score, "what came of the fault is recorded")
 
 
-def _end_asked(view: ClusterView, command: EndGame) -> Asked:
+def _end_asked(view: ClusterView, command: EndGame) -> CommandDecision:
     game = view.game
     if game is None or game.id != command.game:
         if any(g.id == command.game for g in view.games):
-            return Asked(None, f"that game day of {view.name} is over")
+            return CommandDecision(None, f"that game day of {view.name} is over")
         raise CommandRefused("unknown-game", f"{view.name} has no game day {command.game!r} in hand")
     sentence = f"the game day of {view.name} is over after {len(game.played)} of {game.asked.wanted} faults"
     is_person = command.actor.startswith("person:")
     stopped = f"ended early, {asked_by(command, command.reason)}" if is_person else command.reason
-    return Asked(facts.GameEnded(game.id, stopped), sentence)
+    return CommandDecision(facts.GameEnded(game.id, stopped), sentence)

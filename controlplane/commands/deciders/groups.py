@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from controlplane.cluster.commands import CommandRefused, GroupCommand, NoteOffsetsReset, ResetOffsets
 from controlplane.cluster.request_limits import MOST_OFFSETS
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.deciders.nodes import Asked, asked_by
+from controlplane.commands.deciders.decision import CommandDecision, asked_by
 from events import facts
 
 
-def group_asked(view: ClusterView, command: GroupCommand) -> Asked:
+def group_asked(view: ClusterView, command: GroupCommand) -> CommandDecision:
     """Raises CommandRefused."""
     if isinstance(command, ResetOffsets):
         return _reset_asked(view, command)
@@ -20,7 +20,7 @@ def group_asked(view: ClusterView, command: GroupCommand) -> Asked:
     raise TypeError(f"{type(command).__name__} is nothing that is asked of groups")
 
 
-def _reset_asked(view: ClusterView, command: ResetOffsets) -> Asked:
+def _reset_asked(view: ClusterView, command: ResetOffsets) -> CommandDecision:
     count = len(command.offsets)
     if not count:
         raise CommandRefused("no-offset", f"no offset of {command.group} was named", "Plan the reset anew.")
@@ -28,14 +28,14 @@ def _reset_asked(view: ClusterView, command: ResetOffsets) -> Asked:
         message = f"{count} offsets of {command.group} at once; at most {MOST_OFFSETS} are reset together"
         raise CommandRefused("too-many-offsets", message, "Reset some of its topics after the others.")
     fact = facts.OffsetsResetRequested(command.reset, command.group, command.offsets, asked_by(command, command.reason))
-    return Asked(fact, f"{count} {'offset of' if count == 1 else 'offsets of'} {command.group} put elsewhere")
+    return CommandDecision(fact, f"{count} {'offset of' if count == 1 else 'offsets of'} {command.group} put elsewhere")
 
 
-def _answer_noted(view: ClusterView, command: NoteOffsetsReset) -> Asked:
+def _answer_noted(view: ClusterView, command: NoteOffsetsReset) -> CommandDecision:
     known = view.resets.get(command.group)
     if known is None or known.id != command.reset or known.over:
-        return Asked(None, f"nothing of {command.group} waits for an answer")
-    return Asked(
+        return CommandDecision(None, f"nothing of {command.group} waits for an answer")
+    return CommandDecision(
         facts.OffsetsReset(command.reset, command.group, command.refused),
         answer_words(known.partitions, command.refused),
     )

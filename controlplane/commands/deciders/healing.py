@@ -4,12 +4,12 @@ from controlplane.cluster.commands import CommandRefused, DemoteBroker, HealingC
 from controlplane.cluster.healing_switches import EVERY_KIND
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.deciders.nodes import Asked, asked_by
+from controlplane.commands.deciders.decision import CommandDecision, asked_by
 from events import facts
 from planner.anomalies.kinds import Kind
 
 
-def healing_asked(view: ClusterView, command: HealingCommand) -> Asked:
+def healing_asked(view: ClusterView, command: HealingCommand) -> CommandDecision:
     """Raises CommandRefused."""
     match command:
         case SwitchHealing():
@@ -21,7 +21,7 @@ def healing_asked(view: ClusterView, command: HealingCommand) -> Asked:
     raise TypeError(f"no way to handle {type(command).__name__}")
 
 
-def _switched(view: ClusterView, command: SwitchHealing) -> Asked:
+def _switched(view: ClusterView, command: SwitchHealing) -> CommandDecision:
     kinds = {kind.value for kind in Kind}
     if command.kind and command.kind not in kinds:
         message = f"{command.kind!r} is no kind of anomaly"
@@ -31,28 +31,32 @@ def _switched(view: ClusterView, command: SwitchHealing) -> Asked:
     known = view.switches.get(command.kind or EVERY_KIND)
     others = view.switches.keys() - {command.kind} if not command.kind else ()
     if known is not None and (known.on, known.until) == (command.on, command.until) and not others:
-        return Asked(None, f"healing of {what} of {view.name} is {_word(command.on)}{until} already: {known.reason}")
+        return CommandDecision(
+            None, f"healing of {what} of {view.name} is {_word(command.on)}{until} already: {known.reason}"
+        )
     fact = facts.HealingSwitched(command.kind, command.on, command.until, asked_by(command, command.reason))
     then = "" if command.on else "; they are told, and what is in hand is ended"
-    return Asked(fact, f"healing of {what} of {view.name} is {_word(command.on)}{until}{then}")
+    return CommandDecision(fact, f"healing of {what} of {view.name} is {_word(command.on)}{until}{then}")
 
 
-def _demoted(view: ClusterView, command: DemoteBroker) -> Asked:
+def _demoted(view: ClusterView, command: DemoteBroker) -> CommandDecision:
     instance = view.instances.get(command.key)
     if instance is None or not instance.is_broker or instance.phase is not Phase.JOINED or instance.lost:
         raise CommandRefused("no-broker", f"{command.key} is no broker of {view.name} that serves")
     known = view.demotions.get(command.key)
     if known is not None and not known.ended:
-        return Asked(None, f"{command.key} leads nothing already: {known.reason}")
+        return CommandDecision(None, f"{command.key} leads nothing already: {known.reason}")
     fact = facts.DemoteRequested(command.key, instance.service_id, command.reason)
-    return Asked(fact, f"leadership is taken off {command.key}: {command.reason}")
+    return CommandDecision(fact, f"leadership is taken off {command.key}: {command.reason}")
 
 
-def _promoted(view: ClusterView, command: PromoteBroker) -> Asked:
+def _promoted(view: ClusterView, command: PromoteBroker) -> CommandDecision:
     known = view.demotions.get(command.key)
     if known is None or known.ended:
-        return Asked(None, f"{command.key} is not demoted")
-    return Asked(facts.DemotionEnded(command.key, command.reason), f"{command.key} may lead again: {command.reason}")
+        return CommandDecision(None, f"{command.key} is not demoted")
+    return CommandDecision(
+        facts.DemotionEnded(command.key, command.reason), f"{command.key} may lead again: {command.reason}"
+    )
 
 
 def _word(on: bool) -> str:

@@ -7,7 +7,7 @@ from controlplane.cluster.commands import CommandRefused, ConfirmLoss
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.commands.deciders.nodes import Asked, asked_by
+from controlplane.commands.deciders.decision import CommandDecision, asked_by
 from events import facts
 from planner.observed import KafkaSnapshot
 
@@ -22,7 +22,7 @@ def loss_confirmed(
     reports: Mapping[str, ReportSeen],
     kafka: KafkaSnapshot | None,
     now: datetime,
-) -> Asked:
+) -> CommandDecision:
     """The fact to record: of the VMs in doubt those in the racks named, and no others. Raises CommandRefused where the
     name is not typed out, nothing is in doubt there, or an agent or Kafka says that one of them lives."""
     if command.confirm != view.name:
@@ -44,7 +44,7 @@ def loss_confirmed(
     )
     left = f"; {len(doubted) - len(meant)} others stay in doubt" if len(doubted) > len(meant) else ""
     names = ", ".join(i.key for i in meant)
-    return Asked(fact, f"{names} of {view.name} are taken for gone as long as the cloud says so{left}")
+    return CommandDecision(fact, f"{names} of {view.name} are taken for gone as long as the cloud says so{left}")
 
 
 def _refuse_who_lives(

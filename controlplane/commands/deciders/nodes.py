@@ -5,10 +5,8 @@ person should know before anything is recorded.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from controlplane.cluster.commands import (
-    Command,
     CommandRefused,
     EvacuateBrokers,
     ReadmitBrokers,
@@ -20,6 +18,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView, vm_of
 from controlplane.cluster.views.members import services_on
+from controlplane.commands.deciders.decision import CommandDecision, asked_by
 from controlplane.commands.previews.moves import refuse_moved
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.questions.chosen_receivers import removed_brokers
@@ -32,15 +31,7 @@ from events.ids import derived_id
 from planner.observed import KafkaSnapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The fact to record, None where there is nothing to do; and what to tell the person."""
-
-    fact: object | None
-    sentence: str
-
-
-def restart_asked(view: ClusterView, command: RestartServices) -> Asked:
+def restart_asked(view: ClusterView, command: RestartServices) -> CommandDecision:
     """Raises CommandRefused. One rolling restart at a time, and a second one does not join it: of what the first has
     done already nobody could say whether the second still wants it."""
     running = view.rolling_restart
@@ -56,18 +47,20 @@ def restart_asked(view: ClusterView, command: RestartServices) -> Asked:
     sentence = (
         f"{_counted(chosen)} of {view.name} will be started anew, {_pace(view)}, each once all before it are back"
     )
-    return Asked(fact, f"{sentence}{_once_resumed(view)}")
+    return CommandDecision(fact, f"{sentence}{_once_resumed(view)}")
 
 
-def replacement_asked(view: ClusterView, command: ReplaceNode, kafka: KafkaSnapshot | None) -> Asked:
+def replacement_asked(view: ClusterView, command: ReplaceNode, kafka: KafkaSnapshot | None) -> CommandDecision:
     """Raises CommandRefused. Without metadata (`kafka` None) the converger's own gates have to do."""
     instance = _to_replace(view, command)
     gives_up_more = command.new_disk and instance.key in view.to_replace and not view.to_replace[instance.key].new_disk
     if instance.key in view.to_replace and not gives_up_more:
-        return Asked(None, f"{instance.key} is to be replaced already, {view.to_replace[instance.key].reason}")
+        return CommandDecision(
+            None, f"{instance.key} is to be replaced already, {view.to_replace[instance.key].reason}"
+        )
     new_disk_of_controller = command.new_disk and not instance.is_broker
     if instance.lost and not new_disk_of_controller:
-        return Asked(None, f"the VM of {instance.key} is gone: it is replaced without being asked")
+        return CommandDecision(None, f"the VM of {instance.key} is gone: it is replaced without being asked")
     if instance.phase is not Phase.JOINED:
         message = f"{instance.key} is {instance.phase}: it is on its way in or out"
         raise CommandRefused("node-unsettled", message, f"Look at `kedge describe {view.name}`, and ask again then.")
@@ -85,18 +78,18 @@ def replacement_asked(view: ClusterView, command: ReplaceNode, kafka: KafkaSnaps
         refuse_disks(view, instance, command)
     asked = asked_by(command, command.reason)
     fact = facts.NodeReplaceRequested(instance.key, asked, command.new_disk, command.disks)
-    return Asked(
+    return CommandDecision(
         fact, f"{instance.key} will be replaced by a new VM, {_how(view, instance, command)}{_once_resumed(view)}"
     )
 
 
-def evacuation_asked(view: ClusterView, command: EvacuateBrokers, kafka: KafkaSnapshot | None) -> Asked:
+def evacuation_asked(view: ClusterView, command: EvacuateBrokers, kafka: KafkaSnapshot | None) -> CommandDecision:
     """Raises CommandRefused, with the numbers where the others have no room for what these hold."""
     refuse_moved(view, kafka, command)
     there = [_broker(view, view.brokers(), broker) for broker in dict.fromkeys(command.brokers)]
     fresh = [i for i in there if i.key not in view.evacuations]
     if not fresh:
-        return Asked(None, f"{', '.join(i.key for i in there)}: kept empty already")
+        return CommandDecision(None, f"{', '.join(i.key for i in there)}: kept empty already")
     for instance in fresh:
         if instance.lost or instance.phase is not Phase.JOINED:
             what = "gone" if instance.lost else str(instance.phase)
@@ -124,17 +117,17 @@ def evacuation_asked(view: ClusterView, command: EvacuateBrokers, kafka: KafkaSn
     onto = f" onto {', '.join(map(str, staying))}" if command.targets else ""
     slowly = f", at most {command.throttle_mib_per_s} MiB/s a broker" if command.throttle_mib_per_s else ""
     sentence = f"{', '.join(i.key for i in fresh)} will be emptied{onto}{slowly} and kept empty: {room.reason}"
-    return Asked(fact, f"{sentence}{_once_resumed(view)}")
+    return CommandDecision(fact, f"{sentence}{_once_resumed(view)}")
 
 
-def readmission_asked(view: ClusterView, command: ReadmitBrokers) -> Asked:
+def readmission_asked(view: ClusterView, command: ReadmitBrokers) -> CommandDecision:
     """Raises CommandRefused."""
     there = [_broker(view, view.brokers(), broker) for broker in dict.fromkeys(command.brokers)]
     kept = tuple(i.key for i in there if i.key in view.evacuations)
     if not kept:
-        return Asked(None, f"{', '.join(i.key for i in there)}: nobody keeps it empty")
+        return CommandDecision(None, f"{', '.join(i.key for i in there)}: nobody keeps it empty")
     fact = facts.EvacuationEnded(kept, asked_by(command, command.reason))
-    return Asked(fact, f"{', '.join(kept)} may receive replicas again; nothing is moved back by itself")
+    return CommandDecision(fact, f"{', '.join(kept)} may receive replicas again; nothing is moved back by itself")
 
 
 def _takers(view: ClusterView, chosen: Sequence[int], leaving: set[int]) -> list[int]:
@@ -160,12 +153,6 @@ def asked_for(view: ClusterView, key: str) -> str:
     if view.rolling_restart is not None and any(vm_of(k) == key for k in left):
         told.append(f"to be started anew, {view.rolling_restart.reason}")
     return "; ".join(told)
-
-
-def asked_by(command: Command, reason: str) -> str:
-    """`asked by anna: new certificates`."""
-    who = command.actor.partition(":")[2] or command.actor
-    return f"asked by {who}{f': {reason}' if reason else ''}"
 
 
 def _pace(view: ClusterView) -> str:

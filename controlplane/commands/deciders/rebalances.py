@@ -7,7 +7,7 @@ from controlplane.cluster.commands import CancelRebalance, CommandRefused, Rebal
 from controlplane.cluster.external_brokers import is_shared
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.deciders.nodes import Asked, asked_by
+from controlplane.commands.deciders.decision import CommandDecision, asked_by
 from controlplane.commands.previews.moves import refuse_moved
 from controlplane.converger.moves.rebalanceasking import asked_by_person
 from controlplane.converger.questions.chosen_receivers import chosen_brokers
@@ -17,7 +17,7 @@ from planner.quantities import human_bytes
 from planner.rebalancing.imbalance import deviations
 
 
-def rebalance_asked(view: ClusterView, command: RebalanceCluster, kafka: KafkaSnapshot | None) -> Asked:
+def rebalance_asked(view: ClusterView, command: RebalanceCluster, kafka: KafkaSnapshot | None) -> CommandDecision:
     """Raises CommandRefused. One rebalance at a time."""
     refuse_moved(view, kafka, command)
     if view.rebalance is not None:
@@ -52,18 +52,20 @@ def rebalance_asked(view: ClusterView, command: RebalanceCluster, kafka: KafkaSn
     how = f"be spread over {len(there)} brokers"
     if targets:
         how = f"move onto {', '.join(map(str, targets))} and no other broker"
-    return Asked(fact, f"replicas of {view.name} will {how}{budget}{_now(view, kafka)}{after}")
+    return CommandDecision(fact, f"replicas of {view.name} will {how}{budget}{_now(view, kafka)}{after}")
 
 
-def rebalance_cancelled(view: ClusterView, command: CancelRebalance) -> Asked:
+def rebalance_cancelled(view: ClusterView, command: CancelRebalance) -> CommandDecision:
     """Raises CommandRefused where there is nothing to cancel."""
     rebalance = view.rebalance
     if rebalance is None:
         raise CommandRefused("no-rebalance", f"no rebalance of {view.name} is in hand")
     if rebalance.cancelled:
-        return Asked(None, f"the rebalance of {view.name} is cancelled already: {rebalance.cancelled}")
+        return CommandDecision(None, f"the rebalance of {view.name} is cancelled already: {rebalance.cancelled}")
     fact = facts.RebalanceCancelRequested(rebalance.id, asked_by(command, command.reason or "cancelled"))
-    return Asked(fact, f"the rebalance of {view.name} ends after the batch in hand: {rebalance_progress(view)}")
+    return CommandDecision(
+        fact, f"the rebalance of {view.name} ends after the batch in hand: {rebalance_progress(view)}"
+    )
 
 
 def rebalance_progress(view: ClusterView) -> str:

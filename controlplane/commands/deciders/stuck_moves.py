@@ -2,13 +2,13 @@
 
 from controlplane.cluster.commands import AdoptMoves, CommandRefused, TakeBackMoves
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.deciders.nodes import Asked, asked_by
+from controlplane.commands.deciders.decision import CommandDecision, asked_by
 from events import facts
 from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.stuck_moves import may_take_back
 
 
-def moves_taken_back(view: ClusterView, command: TakeBackMoves, kafka: KafkaSnapshot | None) -> Asked:
+def moves_taken_back(view: ClusterView, command: TakeBackMoves, kafka: KafkaSnapshot | None) -> CommandDecision:
     """Raises CommandRefused: for what does not move, what a plan of ours moves, and where too few would be left."""
     partitions = _moving(view, command.partitions, kafka)
     for partition in partitions:
@@ -27,18 +27,18 @@ def moves_taken_back(view: ClusterView, command: TakeBackMoves, kafka: KafkaSnap
         raise CommandRefused("moves-of-kedge", message, f"To end that: kedge rebalance --cluster {view.name} --cancel")
     names = tuple(str(p.name) for p in partitions)
     if all(name in view.moves.cancelling for name in names):
-        return Asked(None, f"{', '.join(names)}: being taken back already")
+        return CommandDecision(None, f"{', '.join(names)}: being taken back already")
     fact = facts.MovesCancelRequested(names, asked_by(command, command.reason))
-    return Asked(fact, f"{', '.join(names)} go back to the replicas before")
+    return CommandDecision(fact, f"{', '.join(names)} go back to the replicas before")
 
 
-def moves_adopted(view: ClusterView, command: AdoptMoves, kafka: KafkaSnapshot | None) -> Asked:
+def moves_adopted(view: ClusterView, command: AdoptMoves, kafka: KafkaSnapshot | None) -> CommandDecision:
     """Raises CommandRefused."""
     names = tuple(str(p.name) for p in _moving(view, command.partitions, kafka))
     if all(name in view.moves.adopted for name in names):
-        return Asked(None, f"{', '.join(names)}: known already")
+        return CommandDecision(None, f"{', '.join(names)}: known already")
     fact = facts.MovesAdopted(names, asked_by(command, command.reason))
-    return Asked(fact, f"{', '.join(names)} are known, and waited for without being told")
+    return CommandDecision(fact, f"{', '.join(names)} are known, and waited for without being told")
 
 
 def _moving(view: ClusterView, wanted: tuple[str, ...], kafka: KafkaSnapshot | None) -> list[PartitionSeen]:

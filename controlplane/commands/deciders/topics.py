@@ -15,7 +15,7 @@ from controlplane.cluster.spec_source import SourceRefusal
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
 from controlplane.cluster.views.topics import TopicView
-from controlplane.commands.deciders.nodes import Asked, asked_by
+from controlplane.commands.deciders.decision import CommandDecision, asked_by
 from events import topic_facts as facts
 from events.spec import problems as p
 from events.spec.model import KafkaClusterDocument
@@ -51,7 +51,7 @@ def topic_problems(
     return found
 
 
-def topics_declared(view: ClusterView, command: DeclareTopics) -> Asked:
+def topics_declared(view: ClusterView, command: DeclareTopics) -> CommandDecision:
     """One fact for all of a file that say something new. Raises CommandRefused."""
     cluster = view.document
     if cluster is None:
@@ -65,33 +65,33 @@ def topics_declared(view: ClusterView, command: DeclareTopics) -> Asked:
         declared for one, declared in zip(command.topics, wanted, strict=True) if _is_news(view, one, declared, command)
     ]
     if not fresh:
-        return Asked(None, f"{counted(len(wanted), 'topic')} of {view.name} declared like this already")
+        return CommandDecision(None, f"{counted(len(wanted), 'topic')} of {view.name} declared like this already")
     # A declaration carries one file; of topics of several files each file is a command of its own.
     fact = facts.TopicsDeclared(tuple(fresh), command.source, command.path, command.commit)
     names = ", ".join(t.name for t in fresh[:3]) + (f" and {len(fresh) - 3} more" if len(fresh) > 3 else "")
-    return Asked(fact, f"{counted(len(fresh), 'topic')} of {view.name} declared: {names}")
+    return CommandDecision(fact, f"{counted(len(fresh), 'topic')} of {view.name} declared: {names}")
 
 
-def topic_adopted(view: ClusterView, command: AdoptTopic, snapshot: KafkaSnapshot | None) -> Asked:
+def topic_adopted(view: ClusterView, command: AdoptTopic, snapshot: KafkaSnapshot | None) -> CommandDecision:
     """Kedge keeps it from here on: as it is declared, or as it is found. Raises CommandRefused."""
     known = view.topics.by_name.get(command.topic)
     if known is not None and known.owned:
-        return Asked(None, f"{command.topic} is kept by Kedge already")
+        return CommandDecision(None, f"{command.topic} is kept by Kedge already")
     if known is not None and known.tombstone:
         raise _dying(command.topic)
     if known is not None:
         sentence = f"{command.topic} is kept by Kedge from here on: differences from its declaration are put right"
-        return Asked(facts.TopicsAdopted((command.topic,), asked_by(command, command.reason)), sentence)
+        return CommandDecision(facts.TopicsAdopted((command.topic,), asked_by(command, command.reason)), sentence)
     found = _as_found(view, command.topic, snapshot)
     fact = facts.TopicsDeclared((found,), API, "", "")
     sentence = (
         f"{command.topic} is kept by Kedge from here on, with {counted(found.partitions, 'partition')} and "
         f"{counted(found.replicas, 'replica')}; its configuration is left alone until a document declares it"
     )
-    return Asked(fact, sentence)
+    return CommandDecision(fact, sentence)
 
 
-def topic_deleted(view: ClusterView, command: DeleteTopic) -> Asked:
+def topic_deleted(view: ClusterView, command: DeleteTopic) -> CommandDecision:
     """The tombstone. Raises CommandRefused."""
     known = view.topics.by_name.get(command.topic)
     if known is None:
@@ -103,7 +103,7 @@ def topic_deleted(view: ClusterView, command: DeleteTopic) -> Asked:
         then = f"kedge topic delete {view.name} {command.topic} --confirm {command.topic}"
         raise CommandRefused("name-mismatch", message, then)
     if known.tombstone:
-        return Asked(None, f"{command.topic} is being deleted already")
+        return CommandDecision(None, f"{command.topic} is being deleted already")
     if known.is_git and not known.undeclared:
         message = f"{command.topic} is still declared by `{known.source}`: {known.path}"
         raise CommandRefused("still-declared", message, "Remove it there first and wait for the next poll.")
@@ -111,16 +111,16 @@ def topic_deleted(view: ClusterView, command: DeleteTopic) -> Asked:
     fate = "it is destroyed with its records" if policy == "delete" else "it stays in Kafka, and nobody keeps it"
     why = "as was asked" if command.retain else "as its deletion policy says"
     fact = facts.TopicDeletionRequested(command.topic, policy, asked_by(command, command.reason))
-    return Asked(fact, f"{command.topic} is deleted: {fate}, {why}")
+    return CommandDecision(fact, f"{command.topic} is deleted: {fate}, {why}")
 
 
-def topics_gone(view: ClusterView, command: ReportTopicsGone) -> Asked:
+def topics_gone(view: ClusterView, command: ReportTopicsGone) -> CommandDecision:
     """A git source does not declare these any more: told, and nothing else."""
     news = [n for n in command.topics if (t := view.topics.by_name.get(n)) and _is_of(t, command) and not t.undeclared]
     if not news:
-        return Asked(None, "nothing new")
+        return CommandDecision(None, "nothing new")
     fact = facts.TopicsUndeclared(tuple(sorted(news)), command.source, command.commit)
-    return Asked(fact, f"no file declares {', '.join(sorted(news)[:3])} any more; they stay as they are")
+    return CommandDecision(fact, f"no file declares {', '.join(sorted(news)[:3])} any more; they stay as they are")
 
 
 def declaration_of(document: KafkaTopicDocument, cluster: KafkaClusterDocument) -> facts.TopicDeclaration:

@@ -9,8 +9,8 @@ from controlplane.cluster.commands import CommandRefused, ConfirmLoss
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.confirmed_losses import LossesView
+from controlplane.commands.deciders.decision import CommandDecision
 from controlplane.commands.deciders.losses import loss_confirmed
-from controlplane.commands.deciders.nodes import Asked
 from events import facts
 from planner.observed import KafkaSnapshot
 from tests.builders import NOW, a_partition, a_report, a_snapshot, a_view
@@ -25,7 +25,7 @@ def ask(
     confirm: str = "orders",
     reports: dict[str, ReportSeen] | None = None,
     kafka: KafkaSnapshot | None = None,
-) -> Asked:
+) -> CommandDecision:
     command = ConfirmLoss(
         name="orders", actor="person:anna", command_id="c1", racks=racks, confirm=confirm, reason="fire"
     )

@@ -9,8 +9,8 @@ from controlplane.cluster.commands import CommandRefused, EvacuateBrokers, Readm
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView, EvacuationView
 from controlplane.cluster.views.running_settings import ReplaceView, RollingRestartView
+from controlplane.commands.deciders.decision import CommandDecision
 from controlplane.commands.deciders.nodes import (
-    Asked,
     asked_for,
     evacuation_asked,
     readmission_asked,
@@ -28,22 +28,22 @@ def _cluster(**overrides: Any) -> ClusterView:
     return a_view(*(an_instance(node) for node in NODES), **overrides)
 
 
-def _restart(view: ClusterView, **asked: Any) -> Asked:
+def _restart(view: ClusterView, **asked: Any) -> CommandDecision:
     values = {"name": "orders", "actor": "person:anna", "command_id": "c1", "reason": "new certificates", **asked}
     return restart_asked(view, RestartServices(**values))
 
 
-def _replace(view: ClusterView, kafka: KafkaSnapshot | None = None, **asked: Any) -> Asked:
+def _replace(view: ClusterView, kafka: KafkaSnapshot | None = None, **asked: Any) -> CommandDecision:
     values = {"name": "orders", "actor": "person:anna", "command_id": "c1", "reason": "slow disk", **asked}
     return replacement_asked(view, ReplaceNode(**values), kafka)
 
 
-def _evacuate(view: ClusterView, kafka: KafkaSnapshot | None, *brokers: int) -> Asked:
+def _evacuate(view: ClusterView, kafka: KafkaSnapshot | None, *brokers: int) -> CommandDecision:
     command = EvacuateBrokers(name="orders", actor="person:anna", command_id="c1", reason="noises", brokers=brokers)
     return evacuation_asked(view, command, kafka)
 
 
-def _readmit(view: ClusterView, *brokers: int) -> Asked:
+def _readmit(view: ClusterView, *brokers: int) -> CommandDecision:
     command = ReadmitBrokers(name="orders", actor="person:anna", command_id="c1", reason="", brokers=brokers)
     return readmission_asked(view, command)
 
@@ -134,7 +134,7 @@ def test_of_a_node_with_two_vms_the_newer_one_is_meant() -> None:
 
 def test_what_is_asked_already_is_answered_and_not_recorded_again() -> None:
     asked = _cluster(to_replace={A: ReplaceView("asked by ben", False, BEFORE)})
-    assert _replace(asked, broker=1000) == Asked(None, f"{A} is to be replaced already, asked by ben")
+    assert _replace(asked, broker=1000) == CommandDecision(None, f"{A} is to be replaced already, asked by ben")
 
 
 def test_a_lost_vm_is_replaced_without_being_asked() -> None:

@@ -9,7 +9,7 @@ import pytest
 from controlplane.cluster.commands import CommandRefused, WaiveWindow
 from controlplane.cluster.fold import evolve
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.deciders.nodes import Asked
+from controlplane.commands.deciders.decision import CommandDecision
 from controlplane.commands.deciders.windows import window_waived
 from controlplane.server.settings import SettingsRefused, load_settings
 from events import facts
@@ -22,7 +22,7 @@ DOCUMENT = a_document(version="4.2.0", windows=", windows: [{start: '02:00', dur
 PENDING = a_view(generation=2, document=DOCUMENT)
 
 
-def _ask(view: ClusterView) -> Asked:
+def _ask(view: ClusterView) -> CommandDecision:
     command = WaiveWindow(name="orders", actor="person:anna", command_id="c1", reason="a fix")
     return window_waived(view, command)
 

@@ -11,7 +11,8 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.views.running_settings import ReplaceView
-from controlplane.commands.deciders.nodes import Asked, replacement_asked
+from controlplane.commands.deciders.decision import CommandDecision
+from controlplane.commands.deciders.nodes import replacement_asked
 from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.decide import decide
 from controlplane.converger.documents import document_for
@@ -40,7 +41,7 @@ GOOGLE = a_document(disks=", count: 2", cloud="google", quorum_place="cloud: goo
 NODE, KEY = "brokers-a-0", "brokers-a-0.g1"
 
 
-def _asked(view: ClusterView, *disks: str, **more: Any) -> Asked:
+def _asked(view: ClusterView, *disks: str, **more: Any) -> CommandDecision:
     values = {"name": "orders", "actor": "person:anna", "command_id": "c1", "reason": "bad blocks", "disks": disks}
     return replacement_asked(view, ReplaceNode(**{**values, "node": NODE, **more}), None)
 

@@ -234,7 +234,7 @@ def _is_too_long(error: Exception) -> bool:
 
 def _sqlite(url: URL, busy_timeout_s: float, durable: bool, shared: dict[str, Any]) -> Engine:
     if not url.database or url.database == ":memory:" or "mode=memory" in url.database:
-        raise ValueError("SQLite in memory is not supported: give a file (sqlite:///FILE) or use MemoryEventStore")
+        raise ValueError("SQLite in memory is not supported: give a file (sqlite:///FILE)")
     engine = create_engine(
         url.set(drivername="sqlite+pysqlite"),
         connect_args={"check_same_thread": False, "timeout": busy_timeout_s},

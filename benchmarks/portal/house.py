@@ -29,13 +29,14 @@ from controlplane.portal.app import create_app
 from controlplane.runtime.gc_tuning import ShortWalks
 from controlplane.runtime.listen_addresses import KEEP_ALIVE_S
 from controlplane.runtime.thread_switching import shorten_turns
-from controlplane.storage.agent_credentials import MemoryCredentialStore, Vm
+from controlplane.storage.agent_credentials import Vm
 from controlplane.storage.backup import BackupSummary
 from controlplane.storage.home import Installation
 from events.clock import utc_now
 from events.envelope import Origin
 from events.ids import Epoch, IntentId, NodeName
 from planner.observed import PartitionSeen, TopicPartition
+from tests.fakes.agent_credentials import MemoryCredentialStore
 
 CREDENTIAL = "what an agent made"
 BROKERS = (1000, 1001, 1002)

@@ -58,8 +58,9 @@ class KafkaGateway(Protocol):
         the cordons of others. What is so already stays so. Raises KafkaUnavailable when one does not answer."""
 
     def unregister_broker(self, broker: int) -> bool:
-        """Forget a broker. Kafka takes this for a live broker too, which then hangs: ask `may_unregister`
-        first. Returns False when it was not registered."""
+        """Forget a broker. Kafka takes this for a live broker too, which then loops on STALE_BROKER_EPOCH and
+        does not even stop on SIGTERM (seen on 4.1.1 and 4.2.0): only for one that is proved stopped. Returns False
+        when it was not registered."""
         ...
 
     def elect_preferred(self, partitions: Iterable[TopicPartition] | None) -> int:

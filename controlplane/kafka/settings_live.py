@@ -91,7 +91,7 @@ def step_refusals(
     """What each of these brokers says to a step: the defaults, and its own values if it is to have some."""
     requests = {broker: _validate_step(step, broker) for broker in brokers}
     answers = connection.ask_each(requests, timeout_s=timeout_s)
-    return {broker: _words(answer) for broker, answer in sorted(answers.items())}
+    return {broker: refusal_words(answer) for broker, answer in sorted(answers.items())}
 
 
 def step_changes(step: LiveStep) -> list[ConfigChange]:
@@ -107,17 +107,6 @@ def step_changes(step: LiveStep) -> list[ConfigChange]:
     return shared + own
 
 
-def own_refusal(
-    connection: Connection, broker: int, values: Mapping[str, str | None], deadline: Deadline
-) -> str | None:
-    """Why a broker would not take these live values as its own, in its words; None if it would. Nothing is changed.
-
-    A value of None deletes. A name that Kafka does not know is taken. Raises KafkaUnavailable.
-    """
-    what = f"checking live settings of broker {broker}"
-    return _words(connection.ask(_validate(values, broker), what=what, deadline=deadline, node=broker))
-
-
 def refusals(
     connection: Connection, values: Mapping[str, str | None], brokers: Iterable[int], *, timeout_s: float
 ) -> dict[int, str | None]:
@@ -127,11 +116,11 @@ def refusals(
     is asked can take it. Another that cannot keeps its old values of *all* defaults, and refuses every later change of
     any of them by the name of the one it could not take (measured, `tests/kafka/test_live_settings.py`).
     """
-    answers = connection.ask_each({broker: _validate(values, None) for broker in brokers}, timeout_s=timeout_s)
-    return {broker: _words(answer) for broker, answer in sorted(answers.items())}
+    answers = connection.ask_each({broker: validation(values, None) for broker in brokers}, timeout_s=timeout_s)
+    return {broker: refusal_words(answer) for broker, answer in sorted(answers.items())}
 
 
-def _validate(values: Mapping[str, str | None], broker: int | None) -> Any:
+def validation(values: Mapping[str, str | None], broker: int | None) -> Any:
     return IncrementalAlterConfigsRequest(validate_only=True, resources=[_resource(values, broker)])
 
 
@@ -153,7 +142,7 @@ def _resource(values: Mapping[str, str | None], broker: int | None) -> Any:
     return resource(resource_type=_BROKER, resource_name=name, configs=entries)
 
 
-def _words(answer: Any) -> str | None:
+def refusal_words(answer: Any) -> str | None:
     refused = [r for r in answer.responses if r.error_code != 0]
     return str(refused[0].error_message or f"error {refused[0].error_code}") if refused else None
 

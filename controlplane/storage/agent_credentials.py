@@ -10,7 +10,6 @@ A VM that has shown a certificate once is heard with one only, for ever after: i
 
 import hmac
 import logging
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -105,47 +104,6 @@ class CredentialStore(Protocol):
         ...
 
 
-class MemoryCredentialStore:
-    """Credentials of one process."""
-
-    def __init__(self, clock: Clock = utc_now) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._credentials: dict[Vm, Credential] = {}
-
-    def enroll(self, vm: Vm, *, credential_sha256: str, intent_id: IntentId) -> Credential:
-        """See CredentialStore."""
-        with self._lock:
-            fresh = Credential(vm, credential_sha256, intent_id, self._clock())
-            return _same_or_refused(self._credentials.setdefault(vm, fresh), credential_sha256)
-
-    def rotate(self, vm: Vm, *, shown_sha256: str, next_sha256: str) -> Credential:
-        """See CredentialStore."""
-        with self._lock:
-            rotated = _rotated(vm, self._credentials.get(vm), shown_sha256, next_sha256)
-            self._credentials[vm] = rotated
-            return rotated
-
-    def recognise(self, vm: Vm, sha256: str, *, is_certified: bool = False) -> Credential | None:
-        """See CredentialStore."""
-        with self._lock:
-            known = self._credentials.get(vm)
-            if known is None:
-                return None
-            self._credentials[vm] = after = _after_showing(known, sha256, self._clock(), is_certified)
-            return after if _is_of(after, sha256) else None
-
-    def get(self, vm: Vm) -> Credential | None:
-        """See CredentialStore."""
-        with self._lock:
-            return self._credentials.get(vm)
-
-    def of_cluster(self, cluster_uid: ClusterUid) -> Mapping[Vm, Credential]:
-        """See CredentialStore."""
-        with self._lock:
-            return {vm: known for vm, known in self._credentials.items() if vm.cluster_uid == cluster_uid}
-
-
 class SqlCredentialStore:
     """Credentials as rows. All verbs may raise StoreUnavailable."""
 
@@ -166,25 +124,25 @@ class SqlCredentialStore:
                 known = self.get(vm)
                 if known is None:
                     raise
-        return _same_or_refused(known, credential_sha256)
+        return same_or_refused(known, credential_sha256)
 
     def rotate(self, vm: Vm, *, shown_sha256: str, next_sha256: str) -> Credential:
         """See CredentialStore."""
         with writing(self._engine) as transaction:
             known = _locked(transaction, vm)
-            return _kept(transaction, known, _rotated(vm, known, shown_sha256, next_sha256))
+            return _kept(transaction, known, rotation_of(vm, known, shown_sha256, next_sha256))
 
     def recognise(self, vm: Vm, sha256: str, *, is_certified: bool = False) -> Credential | None:
         """See CredentialStore. Writes nothing but for first showings, and for an outdated one."""
         before, now = self.get(vm), self._clock()
         known = before
-        if before is not None and _after_showing(before, sha256, now, is_certified) != before:
+        if before is not None and after_showing(before, sha256, now, is_certified) != before:
             with writing(self._engine) as transaction:
                 known = _locked(transaction, vm)
                 if known is not None:
-                    known = _kept(transaction, known, _after_showing(known, sha256, now, is_certified))
+                    known = _kept(transaction, known, after_showing(known, sha256, now, is_certified))
             _log.log(*_told(before, known, sha256))
-        return known if _is_of(known, sha256) else None
+        return known if is_credential_of(known, sha256) else None
 
     def get(self, vm: Vm) -> Credential | None:
         """See CredentialStore."""
@@ -200,9 +158,9 @@ class SqlCredentialStore:
             return {credential.vm: credential for credential in found}
 
 
-def _same_or_refused(known: Credential, credential_sha256: str) -> Credential:
+def same_or_refused(known: Credential, credential_sha256: str) -> Credential:
     # The next one too: an agent that put it in force, and was then told that nobody knows it, enrols it.
-    if not _is_of(known, credential_sha256):
+    if not is_credential_of(known, credential_sha256):
         raise CredentialRefused(
             f"{_named(known.vm)} enrolled another credential at {known.enrolled_at.isoformat(timespec='seconds')}: "
             "refused. If that was not its own agent, replace the node: its next generation gets a new token."
@@ -210,7 +168,7 @@ def _same_or_refused(known: Credential, credential_sha256: str) -> Credential:
     return known
 
 
-def _rotated(vm: Vm, known: Credential | None, shown_sha256: str, next_sha256: str) -> Credential:
+def rotation_of(vm: Vm, known: Credential | None, shown_sha256: str, next_sha256: str) -> Credential:
     if known is None or not _matches(known, shown_sha256):
         raise CredentialRefused(f"{_named(vm)} showed a credential that is not in force: nothing was rotated")
     if _matches(known, next_sha256):  # in force already: the answer to the first try was lost
@@ -220,9 +178,9 @@ def _rotated(vm: Vm, known: Credential | None, shown_sha256: str, next_sha256: s
     return replace(known, next_sha256=next_sha256)
 
 
-def _after_showing(known: Credential, sha256: str, now: datetime, is_certified: bool) -> Credential:
+def after_showing(known: Credential, sha256: str, now: datetime, is_certified: bool) -> Credential:
     """What is known once somebody has shown that secret for the VM, with its certificate or without."""
-    if _is_of(known, sha256) and is_certified and known.certified_at is None:
+    if is_credential_of(known, sha256) and is_certified and known.certified_at is None:
         known = replace(known, certified_at=now)
     if _matches(known, sha256):
         return known
@@ -249,7 +207,7 @@ def _matches(known: Credential | None, sha256: str) -> bool:
     return known is not None and _same(known.credential_sha256, sha256)
 
 
-def _is_of(known: Credential | None, sha256: str) -> bool:
+def is_credential_of(known: Credential | None, sha256: str) -> bool:
     """Whether that is the VM's secret in force, or its next one."""
     return known is not None and (_matches(known, sha256) or _same(known.next_sha256, sha256))
 

@@ -1,6 +1,5 @@
 """Rows of long acts. A tick starts or looks at a job and never waits; the row says who runs it and that it is alive."""
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from datetime import datetime
@@ -20,7 +19,6 @@ from controlplane.storage.job import (
     refuse_stale,
 )
 from controlplane.storage.tables import JOB
-from events.clock import Clock, utc_now
 from events.engine import database_time, reading, writing
 from events.ids import ClusterUid, Epoch, IntentId
 
@@ -31,7 +29,6 @@ __all__ = [
     "JobNotFound",
     "JobState",
     "JobStore",
-    "MemoryJobStore",
     "SqlJobStore",
     "StaleEpoch",
 ]
@@ -87,7 +84,7 @@ class JobStore(Protocol):
         ...
 
 
-class _JobSteps:
+class JobSteps:
     """What each verb does to a job, for both stores; they differ in where the job is kept."""
 
     def _change(self, intent_id: IntentId, step: Step) -> Job:
@@ -151,58 +148,7 @@ class _JobSteps:
         )
 
 
-class MemoryJobStore(_JobSteps):
-    """Jobs of one process, for tests and the simulator."""
-
-    def __init__(self, clock: Clock = utc_now) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._jobs: dict[IntentId, Job] = {}
-
-    def create(self, intent_id: IntentId, *, cluster_uid: ClusterUid, kind: str, epoch: Epoch, owner: str) -> Job:
-        """See JobStore."""
-        with self._lock:
-            now = self._clock()
-            fresh = Job(intent_id, cluster_uid, kind, JobState.QUEUED, epoch, owner, now, now)
-            return self._jobs.setdefault(intent_id, fresh)
-
-    def forget(self, intent_id: IntentId, *, epoch: Epoch) -> None:
-        """See JobStore."""
-        with self._lock:
-            job = self._jobs.get(intent_id)
-            if job is not None:
-                _refuse_unended(job, epoch)
-                del self._jobs[intent_id]
-
-    def get(self, intent_id: IntentId) -> Job | None:
-        """See JobStore."""
-        with self._lock:
-            return self._jobs.get(intent_id)
-
-    def of_cluster(self, cluster_uid: ClusterUid) -> list[Job]:
-        """See JobStore."""
-        with self._lock:
-            return _oldest_first(job for job in self._jobs.values() if job.cluster_uid == cluster_uid)
-
-    def open_jobs(self) -> list[Job]:
-        """See JobStore."""
-        with self._lock:
-            return _oldest_first(job for job in self._jobs.values() if job.state in OPEN_STATES)
-
-    def newest(self, limit: int) -> list[Job]:
-        """See JobStore."""
-        with self._lock:
-            return _oldest_first(self._jobs.values())[::-1][:limit]
-
-    def _change(self, intent_id: IntentId, step: Step) -> Job:
-        with self._lock:
-            if intent_id not in self._jobs:
-                raise JobNotFound(intent_id)
-            self._jobs[intent_id] = changed = step(self._jobs[intent_id], self._clock())
-            return changed
-
-
-class SqlJobStore(_JobSteps):
+class SqlJobStore(JobSteps):
     """Jobs as rows. `now` reads the database's clock; tests put theirs in. All verbs may raise StoreUnavailable."""
 
     def __init__(self, engine: Engine, *, now: Callable[[Connection], datetime] = database_time) -> None:
@@ -232,7 +178,7 @@ class SqlJobStore(_JobSteps):
         with writing(self._engine) as transaction:
             job = _locked(transaction, intent_id)
             if job is not None:
-                _refuse_unended(job, epoch)
+                refuse_unended(job, epoch)
                 transaction.execute(delete(JOB).where(JOB.c.intent_id == intent_id))
 
     def get(self, intent_id: IntentId) -> Job | None:
@@ -270,7 +216,7 @@ class SqlJobStore(_JobSteps):
             return changed
 
 
-def _refuse_unended(job: Job, epoch: Epoch) -> None:
+def refuse_unended(job: Job, epoch: Epoch) -> None:
     refuse_stale(job, epoch)
     if job.state in OPEN_STATES:
         raise IllegalTransition(job, job.state)
@@ -285,5 +231,5 @@ def _job(row: Row[Any]) -> Job:
     return Job(**{**row._mapping, "state": JobState(row.state)})
 
 
-def _oldest_first(jobs: Iterable[Job]) -> list[Job]:
+def oldest_first(jobs: Iterable[Job]) -> list[Job]:
     return sorted(jobs, key=lambda job: (job.created_at, job.intent_id))

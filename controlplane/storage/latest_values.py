@@ -5,7 +5,6 @@ sequence is news; a boot id that another one has replaced is a ghost (a late pac
 is never news again.
 """
 
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -73,7 +72,7 @@ class LatestStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class KeptObservation:
     observation: Observation
     past_boots: tuple[str, ...] = ()
 
@@ -92,61 +91,18 @@ def read_by_cluster(adapter: TypeAdapter[_T], rows: Iterable[Observation]) -> di
     return {uid: value for uid, value in read.items() if value is not None}
 
 
-def supersede(kept: _Kept | None, new: Observation) -> _Kept | None:
+def supersede(kept: KeptObservation | None, new: Observation) -> KeptObservation | None:
     """What is kept once `new` has arrived, or None when `new` is no news."""
     if kept is None:
-        return _Kept(new)
+        return KeptObservation(new)
     old = kept.observation
     if new.boot_id is None or new.seq is None or old.boot_id is None or old.seq is None:
-        return _Kept(new, kept.past_boots) if new.observed_at >= old.observed_at else None
+        return KeptObservation(new, kept.past_boots) if new.observed_at >= old.observed_at else None
     if new.boot_id == old.boot_id:
-        return _Kept(new, kept.past_boots) if new.seq > old.seq else None
+        return KeptObservation(new, kept.past_boots) if new.seq > old.seq else None
     if new.boot_id in kept.past_boots:
         return None
-    return _Kept(new, (*kept.past_boots, old.boot_id)[-_PAST_BOOTS:])
-
-
-class MemoryLatestStore:
-    """Observations of one process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._kept: dict[Subject, _Kept] = {}
-
-    def put(self, observation: Observation) -> bool:
-        """See LatestStore."""
-        return self.put_all([observation]) == 1
-
-    def put_all(self, observations: Sequence[Observation]) -> int:
-        """See LatestStore."""
-        with self._lock:
-            news = 0
-            for observation in observations:
-                kept = supersede(self._kept.get(observation.subject), observation)
-                if kept is not None:
-                    self._kept[observation.subject] = kept
-                    news += 1
-            return news
-
-    def get(self, subject: Subject) -> Observation | None:
-        """See LatestStore."""
-        with self._lock:
-            kept = self._kept.get(subject)
-            return None if kept is None else kept.observation
-
-    def of_cluster(self, cluster_uid: ClusterUid, kind: str | None = None) -> list[Observation]:
-        """See LatestStore."""
-        with self._lock:
-            return _in_order(
-                kept.observation
-                for subject, kept in self._kept.items()
-                if subject.cluster_uid == cluster_uid and kind in (None, subject.kind)
-            )
-
-    def of_kind(self, kind: str) -> list[Observation]:
-        """See LatestStore."""
-        with self._lock:
-            return _in_order(kept.observation for subject, kept in self._kept.items() if subject.kind == kind)
+    return KeptObservation(new, (*kept.past_boots, old.boot_id)[-_PAST_BOOTS:])
 
 
 class SqlLatestStore:
@@ -167,7 +123,7 @@ class SqlLatestStore:
         with writing(self._engine) as transaction:
             subjects = sorted({_key(observation.subject) for observation in observations})
             kept = _locked(transaction, subjects)
-            changed: dict[Subject, _Kept] = {}
+            changed: dict[Subject, KeptObservation] = {}
             news = 0
             for observation in observations:
                 newer = supersede(kept.get(observation.subject), observation)
@@ -194,7 +150,7 @@ class SqlLatestStore:
 
     def _select(self, wanted: Select[Any]) -> list[Observation]:
         with reading(self._engine) as connection:
-            return _in_order(_kept(row).observation for row in connection.execute(wanted))
+            return in_order(_kept(row).observation for row in connection.execute(wanted))
 
 
 _KEY = tuple_(LATEST.c.kind, LATEST.c.cluster_uid, LATEST.c.subject)
@@ -204,13 +160,13 @@ def _key(subject: Subject) -> tuple[str, str, str]:
     return (subject.kind, subject.cluster_uid, subject.name)
 
 
-def _in_order(observations: Iterable[Observation]) -> list[Observation]:
+def in_order(observations: Iterable[Observation]) -> list[Observation]:
     return sorted(observations, key=lambda observation: _key(observation.subject))
 
 
-def _locked(transaction: Connection, keys: list[tuple[str, str, str]]) -> dict[Subject, _Kept]:
+def _locked(transaction: Connection, keys: list[tuple[str, str, str]]) -> dict[Subject, KeptObservation]:
     """The rows of these keys, locked in one order so that two writers cannot wait for each other."""
-    found: dict[Subject, _Kept] = {}
+    found: dict[Subject, KeptObservation] = {}
     for start in range(0, len(keys), _KEYS_PER_QUERY):
         wanted = select(LATEST).where(_KEY.in_(keys[start : start + _KEYS_PER_QUERY]))
         wanted = wanted.order_by(LATEST.c.kind, LATEST.c.cluster_uid, LATEST.c.subject).with_for_update()
@@ -220,7 +176,7 @@ def _locked(transaction: Connection, keys: list[tuple[str, str, str]]) -> dict[S
     return found
 
 
-def _write(transaction: Connection, changed: dict[Subject, _Kept]) -> None:
+def _write(transaction: Connection, changed: dict[Subject, KeptObservation]) -> None:
     if not changed:
         return
     rows = [_values(changed[subject]) for subject in sorted(changed, key=_key)]
@@ -232,7 +188,7 @@ def _write(transaction: Connection, changed: dict[Subject, _Kept]) -> None:
     )
 
 
-def _values(kept: _Kept) -> dict[str, Any]:
+def _values(kept: KeptObservation) -> dict[str, Any]:
     observation = kept.observation
     return {
         "kind": observation.subject.kind,
@@ -247,7 +203,7 @@ def _values(kept: _Kept) -> dict[str, Any]:
     }
 
 
-def _kept(row: Row[Any]) -> _Kept:
+def _kept(row: Row[Any]) -> KeptObservation:
     observation = Observation(
         subject=Subject(row.kind, ClusterUid(row.cluster_uid), row.subject),
         value=row.value,
@@ -256,4 +212,4 @@ def _kept(row: Row[Any]) -> _Kept:
         boot_id=row.boot_id,
         seq=row.seq,
     )
-    return _Kept(observation, tuple(row.past_boots))
+    return KeptObservation(observation, tuple(row.past_boots))

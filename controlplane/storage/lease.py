@@ -5,7 +5,6 @@ harmless: each call it makes is short against the term, it asks `is_current` rig
 only from `acts_after`: one term plus the longest call after the last renewal. Stores refuse the old epoch later on.
 """
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -15,7 +14,6 @@ from sqlalchemy import Connection, Engine, Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from controlplane.storage.tables import LEASE
-from events.clock import Clock, utc_now
 from events.engine import database_time, reading, writing
 from events.ids import Epoch
 
@@ -90,50 +88,6 @@ def grant(
     return Lease(duty, owner, Epoch(old.epoch + 1), term_s, renewed_at=now, acts_after=acts_after)
 
 
-class MemoryLeaseStore:
-    """Leases of one process, for tests and the simulator."""
-
-    def __init__(self, *, longest_call_s: float, clock: Clock = utc_now) -> None:
-        self._longest_call_s = longest_call_s
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._leases: dict[str, Lease] = {}
-
-    def acquire(self, duty: str, owner: str, *, term_s: float) -> Lease | None:
-        """See LeaseStore."""
-        with self._lock:
-            old, now = self._leases.get(duty), self._clock()
-            lease = grant(old, duty, owner, now, term_s=term_s, longest_call_s=self._longest_call_s)
-            if lease is not None:
-                self._leases[duty] = lease
-            return lease
-
-    def renew(self, lease: Lease) -> Lease | None:
-        """See LeaseStore."""
-        with self._lock:
-            if not _is_same(self._leases.get(lease.duty), lease):
-                return None
-            self._leases[lease.duty] = renewed = replace(lease, renewed_at=self._clock())
-            return renewed
-
-    def release(self, lease: Lease) -> None:
-        """See LeaseStore."""
-        with self._lock:
-            current = self._leases.get(lease.duty)
-            if current is not None and _is_same(current, lease):
-                self._leases[lease.duty] = replace(current, released=True)
-
-    def is_current(self, duty: str, epoch: Epoch) -> bool:
-        """See LeaseStore."""
-        with self._lock:
-            current = self._leases.get(duty)
-            return current is not None and current.epoch == epoch and current.is_held(self._clock())
-
-    def time(self) -> datetime:
-        """See LeaseStore."""
-        return self._clock()
-
-
 def lease_ends(connection: Connection, now: datetime) -> datetime | None:
     """When the last lease that is still held ends, None when none is. `now` is the database's time."""
     leases = [_lease(row) for row in connection.execute(select(LEASE))]
@@ -167,7 +121,7 @@ class SqlLeaseStore:
     def renew(self, lease: Lease) -> Lease | None:
         """See LeaseStore. Raises StoreUnavailable: unknown, so act no more until it is answered."""
         with writing(self._engine) as transaction:
-            if not _is_same(_locked(transaction, lease.duty), lease):
+            if not is_same(_locked(transaction, lease.duty), lease):
                 return None
             renewed = replace(lease, renewed_at=self._now(transaction))
             transaction.execute(update(LEASE).where(LEASE.c.duty == lease.duty).values(_values(renewed)))
@@ -176,7 +130,7 @@ class SqlLeaseStore:
     def release(self, lease: Lease) -> None:
         """See LeaseStore. Raises StoreUnavailable."""
         with writing(self._engine) as transaction:
-            if _is_same(_locked(transaction, lease.duty), lease):
+            if is_same(_locked(transaction, lease.duty), lease):
                 transaction.execute(update(LEASE).where(LEASE.c.duty == lease.duty).values(released=True))
 
     def is_current(self, duty: str, epoch: Epoch) -> bool:
@@ -191,7 +145,7 @@ class SqlLeaseStore:
             return self._now(connection)
 
 
-def _is_same(current: Lease | None, lease: Lease) -> bool:
+def is_same(current: Lease | None, lease: Lease) -> bool:
     return current is not None and not current.released and (current.owner, current.epoch) == (lease.owner, lease.epoch)
 
 

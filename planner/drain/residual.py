@@ -28,21 +28,6 @@ class Residual:
     new_partitions: tuple[TopicPartition, ...]
     left_on_outgoing: tuple[TopicPartition, ...]
 
-    @property
-    def plan_is_spent(self) -> bool:
-        """Nothing of the plan runs or can be started."""
-        return not self.valid_next and not self.running
-
-    @property
-    def is_drained(self) -> bool:
-        """No partition names an outgoing broker."""
-        return not self.left_on_outgoing
-
-    @property
-    def needs_new_round(self) -> bool:
-        """The plan is spent, replicas are left, and no stranger's reassignment is to be waited for."""
-        return self.plan_is_spent and not self.is_drained and not self.strangers_running
-
 
 def residual(plan: DrainPlan, snapshot: KafkaSnapshot, outgoing: Collection[int]) -> Residual:
     """Sort the plan's moves by what Kafka says. `outgoing` are the brokers being emptied.

@@ -15,7 +15,6 @@ from kazoo.interfaces import IAsyncResult
 
 from agent.four_letters import ask, standing
 from agent.wire import EnsembleMember, LogDir, ServiceDocument, ServiceReport
-from controlplane.kafka.zookeeper.changes import Join, next_change
 from controlplane.kafka.zookeeper.ensemble import KazooEnsemble
 from controlplane.kafka.zookeeper.live_registry import KazooRegistry
 from controlplane.kafka.zookeeper.members import Member
@@ -141,10 +140,10 @@ def test_a_newcomer_may_restart_before_it_is_let_in(ensemble: Ensemble) -> None:
     ensemble.running(2, "z2-2")
 
     wanted = list(MEMBERS.values())
-    eventually(lambda: isinstance(next_change(ensemble.ensemble.look(), wanted), Join), timeout_s=20)
-    join = next_change(ensemble.ensemble.look(), wanted)
-    assert isinstance(join, Join)
-    grown = ensemble.ensemble.join(join.member, from_version=join.from_version)
+    eventually(lambda: ensemble.ensemble.look(wanted).of(2).serves, timeout_s=20)
+    config = ensemble.ensemble.look(wanted).config
+    assert config is not None
+    grown = ensemble.ensemble.join(MEMBERS[2], from_version=config.version)
     assert {m.id for m in grown.participants} == {1, 2}
 
 

@@ -25,10 +25,10 @@ from events.engine import build_engine
 from events.envelope import NewEvent, Origin, Recorded
 from events.errors import StreamConflict
 from events.ids import ClusterUid
-from events.memory import MemoryEventStore
 from events.spec.model import KafkaClusterDocument
 from events.sql_store import SqlEventStore
 from events.store import EventStore
+from tests.fakes.event_store import MemoryEventStore
 from tests.unit.events.spec_texts import document
 
 NAME = "orders"

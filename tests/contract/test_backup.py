@@ -25,8 +25,8 @@ from controlplane.storage.lease import SqlLeaseStore
 from events.engine import build_engine, writing
 from events.envelope import NewEvent, Origin
 from events.errors import StreamConflict
-from events.memory import MemoryEventStore
 from events.sql_store import SqlEventStore
+from tests.fakes.event_store import MemoryEventStore
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 VM = Vm("c1", "broker-0", 1)

@@ -9,10 +9,10 @@ from controlplane.storage.agent_credentials import (
     Credential,
     CredentialRefused,
     CredentialStore,
-    MemoryCredentialStore,
     SqlCredentialStore,
     Vm,
 )
+from tests.fakes.agent_credentials import MemoryCredentialStore
 
 VM = Vm("c1", "broker-0", 3)
 

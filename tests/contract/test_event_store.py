@@ -8,9 +8,9 @@ import pytest
 
 from events.envelope import NewEvent, Origin, Recorded
 from events.errors import EventIdTaken, StreamConflict
-from events.memory import MemoryEventStore
 from events.sql_store import SqlEventStore
 from events.store import EventStore
+from tests.fakes.event_store import MemoryEventStore
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 PERSON = Origin("person:ada")

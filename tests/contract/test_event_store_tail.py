@@ -12,8 +12,8 @@ from sqlalchemy.exc import IntegrityError
 from events.engine import writing
 from events.envelope import NewEvent, Origin
 from events.errors import StreamConflict
-from events.memory import MemoryEventStore
 from events.sql_store import SqlEventStore
+from tests.fakes.event_store import MemoryEventStore
 
 WRITERS = 16
 APPENDS = 25

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from controlplane.storage.job import IllegalTransition, JobNotFound, JobState, StaleEpoch
-from controlplane.storage.job_store import JobStore, MemoryJobStore, SqlJobStore
+from controlplane.storage.job_store import JobStore, SqlJobStore
+from tests.fakes.jobs import MemoryJobStore
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

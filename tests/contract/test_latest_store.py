@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controlplane.storage.latest_values import LatestStore, MemoryLatestStore, Observation, SqlLatestStore, Subject
+from controlplane.storage.latest_values import LatestStore, Observation, SqlLatestStore, Subject
+from tests.fakes.latest_values import MemoryLatestStore
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NODE = Subject("agent-report", "c1", "broker-0")

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controlplane.storage.lease import LeaseStore, MemoryLeaseStore, SqlLeaseStore
+from controlplane.storage.lease import LeaseStore, SqlLeaseStore
 from events.engine import build_engine
+from tests.fakes.leases import MemoryLeaseStore
 
 TERM_S = 15.0
 CALL_S = 5.0

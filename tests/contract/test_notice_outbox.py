@@ -9,14 +9,15 @@ from sqlalchemy import Engine
 from controlplane.background.notifications.binding import NotifierBinding
 from controlplane.background.notifications.notice import Notice
 from controlplane.background.notifications.notifier import NotTold
-from controlplane.background.notifications.outbox import MOST, MemoryOutbox, Outbox, SqlOutbox, Waiting
+from controlplane.background.notifications.outbox import MOST, Outbox, SqlOutbox, Waiting
 from controlplane.background.notifications.post import NoticeSender, NoticeSpreader
 from controlplane.storage.streams import anomalies_stream
 from events import facts
 from events.codec import encode
 from events.envelope import Origin
 from events.ids import ClusterUid
-from events.memory import MemoryEventStore
+from tests.fakes.event_store import MemoryEventStore
+from tests.fakes.outbox import MemoryOutbox
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 UID = ClusterUid("c0ffee")

@@ -5,13 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import Engine
 
-from controlplane.background.topic_placement.store import (
-    MemoryPlacementStore,
-    PlacementStore,
-    SqlPlacementStore,
-    TopicRecord,
-)
+from controlplane.background.topic_placement.store import PlacementStore, SqlPlacementStore, TopicRecord
 from events.ids import ClusterUid
+from tests.fakes.placements import MemoryPlacementStore
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ORDERS, LEDGER = ClusterUid("c1"), ClusterUid("c2")

@@ -9,9 +9,9 @@ from controlplane.cluster.commands import CommandRefused
 from controlplane.fleet.proposals.fold import ProposalState, ProposalView
 from controlplane.fleet.proposals.stream import LIFE, ProposalBook, ProposalNotFound
 from events import proposal_facts as facts
-from events.memory import MemoryEventStore
 from events.sql_store import SqlEventStore
 from events.store import EventStore
+from tests.fakes.event_store import MemoryEventStore
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from controlplane.background.topic_names.record import hash_of, keep_names, kept_hashes, kept_names
-from controlplane.storage.latest_values import LatestStore, MemoryLatestStore, SqlLatestStore
+from controlplane.storage.latest_values import LatestStore, SqlLatestStore
 from events.ids import ClusterUid
+from tests.fakes.latest_values import MemoryLatestStore
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ORDERS, LEDGER = ClusterUid("u1"), ClusterUid("u2")

@@ -7,7 +7,14 @@ from kafka.protocol.admin import IncrementalAlterConfigsRequest
 from controlplane.kafka.configs import apply_changes
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
-from controlplane.kafka.settings_live import RunningSetting, SettingSource, own_refusal, read_running, refusals
+from controlplane.kafka.settings_live import (
+    RunningSetting,
+    SettingSource,
+    read_running,
+    refusal_words,
+    refusals,
+    validation,
+)
 from controlplane.kafka.throttle import CLUSTER_DEFAULT, ConfigChange
 from events.spec.setting_table import Setting, UpdateMode, settings_of
 from tests.kafka_processes import wait_until
@@ -36,7 +43,10 @@ class Live:
         return refusals(self.connection, {name: value}, (BROKER,), timeout_s=8)[BROKER]
 
     def own_refusal(self, name: str, value: str | None) -> str | None:
-        return own_refusal(self.connection, BROKER, {name: value}, Deadline.after(8))
+        """What the broker says to it as a value of its own."""
+        request = validation({name: value}, BROKER)
+        what = f"checking live settings of broker {BROKER}"
+        return refusal_words(self.connection.ask(request, what=what, deadline=Deadline.after(8), node=BROKER))
 
     def set(self, name: str, value: str | None) -> None:
         change = ConfigChange("broker", str(CLUSTER_DEFAULT), name, value)

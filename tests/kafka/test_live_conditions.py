@@ -26,11 +26,11 @@ from controlplane.converger.verdict import Situation
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.throttle import ThrottlePlan
-from controlplane.storage.latest_values import MemoryLatestStore
 from events import facts
 from planner.anomalies.kinds import Kind
 from planner.observed import KafkaSnapshot, TopicPartition
 from tests.builders import a_situation, a_view, an_instance
+from tests.fakes.latest_values import MemoryLatestStore
 from tests.kafka_processes import KafkaProcesses, wait_until
 from tests.kafka_topics import create_topic
 

@@ -26,10 +26,10 @@ from controlplane.converger.verdict import ElectPreferred, Situation
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaRefused
-from controlplane.storage.latest_values import MemoryLatestStore
 from events import facts
 from planner.observed import TopicPartition
 from tests.builders import a_situation, a_view, an_instance
+from tests.fakes.latest_values import MemoryLatestStore
 from tests.kafka_processes import KafkaProcesses, wait_until
 from tests.kafka_topics import create_topic
 

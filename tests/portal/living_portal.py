@@ -27,7 +27,6 @@ from controlplane.background.consumer_groups.service import GroupDesk
 from controlplane.background.topic_placement.history import NoPastPlacements, PastPlacements
 from controlplane.background.topic_placement.reconciler import PlacementKeeper
 from controlplane.background.topic_placement.snapshot import RecordedPlacements
-from controlplane.background.topic_placement.store import MemoryPlacementStore
 from controlplane.cluster.commands import DeclareCluster, DeclareTopics, PauseCluster
 from controlplane.cluster.observed.replica_lag import Replica
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
@@ -44,7 +43,6 @@ from controlplane.fleet.images.commands import ImageDesk
 from controlplane.fleet.images.state import ImageKeeper
 from controlplane.portal.app import create_app
 from controlplane.runtime.listen_addresses import listening
-from controlplane.storage.agent_credentials import MemoryCredentialStore
 from controlplane.storage.backup import BackupSummary
 from controlplane.storage.home import Installation
 from controlplane.storage.streams import cluster_stream
@@ -52,9 +50,11 @@ from events import facts
 from events.clock import utc_now
 from events.envelope import Origin, Recorded
 from events.ids import ClusterUid, Epoch
-from events.memory import MemoryEventStore
 from events.spec.model import KafkaClusterDocument
 from tests.builders import a_document
+from tests.fakes.agent_credentials import MemoryCredentialStore
+from tests.fakes.event_store import MemoryEventStore
+from tests.fakes.placements import MemoryPlacementStore
 from tests.fakes.windows import KeptWindows
 from tests.sim.failpoints import CrashingStore
 from tests.sim.topics import declared, topic_text

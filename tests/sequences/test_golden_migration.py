@@ -11,8 +11,8 @@ from controlplane.storage.streams import FREEZES
 from events import facts
 from events.codec import encode
 from events.envelope import Origin
-from events.memory import MemoryEventStore
 from tests.builders import a_document, a_zookeeper_document
+from tests.fakes.event_store import MemoryEventStore
 from tests.sequences.recorded import told_as_recorded_by
 from tests.sim.stories import count_told, turned_when
 from tests.sim.world import World

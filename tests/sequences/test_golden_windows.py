@@ -10,9 +10,9 @@ from controlplane.storage.streams import FREEZES
 from events import facts
 from events.codec import encode
 from events.envelope import Origin
-from events.memory import MemoryEventStore
 from planner.rollout.windows import Freeze
 from tests.builders import a_document
+from tests.fakes.event_store import MemoryEventStore
 from tests.sequences.recorded import assert_told_as_recorded
 from tests.sim.world import World
 

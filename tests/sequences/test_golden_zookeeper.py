@@ -15,8 +15,8 @@ from controlplane.storage.streams import FREEZES
 from events import facts
 from events.codec import encode
 from events.envelope import Origin
-from events.memory import MemoryEventStore
 from tests.builders import a_zookeeper_document
+from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.zookeeper import FakeLocks
 from tests.sequences.recorded import told_as_recorded_by
 from tests.sim.world import World

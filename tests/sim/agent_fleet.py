@@ -18,15 +18,15 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.conditions.agents import agents_told
 from controlplane.converger.documents import document_for
 from controlplane.fleet.freezes.state import FreezeKeeper
-from controlplane.storage.latest_values import MemoryLatestStore
 from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.codec import encode
 from events.envelope import Origin, Recorded
 from events.ids import ClusterUid, Epoch, derived_id
-from events.memory import MemoryEventStore
 from planner.rollout.windows import Freeze
 from tests.builders import NOW, a_document, a_situation, a_view
+from tests.fakes.event_store import MemoryEventStore
+from tests.fakes.latest_values import MemoryLatestStore
 
 PLATFORM = "cp311-x86_64"
 STEP = timedelta(seconds=5)

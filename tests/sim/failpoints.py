@@ -10,7 +10,7 @@ from controlplane.kafka.zookeeper.errors import ZooKeeperFault
 from controlplane.kafka.zookeeper.locks import RESTART, Standing, Taken
 from controlplane.kafka.zookeeper_gateway import as_kafka_fault
 from events.envelope import NewEvent, Origin, Recorded
-from events.memory import MemoryEventStore
+from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.kafka import FakeKafka
 from tests.fakes.zookeeper import FakeLocks, FakeNodes
 

@@ -19,10 +19,10 @@ from controlplane.storage.streams import cluster_stream, cluster_uid_of
 from events import facts
 from events.envelope import Recorded
 from events.ids import ClusterUid
-from events.memory import MemoryEventStore
 from events.spec.model import KafkaClusterDocument
 from planner.rollout.windows import Freeze
 from tests.builders import a_document
+from tests.fakes.event_store import MemoryEventStore
 from tests.sim.world import UID, World
 
 

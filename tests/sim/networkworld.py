@@ -17,14 +17,14 @@ from controlplane.fleet.networks.commands import NetworkDesk
 from controlplane.fleet.networks.decide import AddressPool
 from controlplane.fleet.networks.fold import NetworksView
 from controlplane.fleet.networks.reconciler import NetworkKeeper, NetworkPorts
-from controlplane.storage.job_store import MemoryJobStore
 from events.envelope import NewEvent, Origin, Recorded
 from events.ids import ClusterUid, Epoch, IntentId
-from events.memory import MemoryEventStore
 from providers.base import CloudInstance, InstanceState, Listing, Place
 from providers.errors import Offence, ProviderError, UnsafeChange
 from providers.networks import USUAL_PORTS, NetworkRun, NetworkRunKind, Ports
 from tests.builders import a_document, an_instance
+from tests.fakes.event_store import MemoryEventStore
+from tests.fakes.jobs import MemoryJobStore
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TICK_S = 1.0

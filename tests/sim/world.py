@@ -29,8 +29,6 @@ from controlplane.fleet.images.state import ImageKeeper
 from controlplane.fleet.spec_order import SpecOrderKeeper
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.zookeeper.locks import RESTART
-from controlplane.storage.job_store import MemoryJobStore
-from controlplane.storage.latest_values import MemoryLatestStore
 from controlplane.storage.lease import LostLeadership
 from controlplane.storage.plan_store import MemoryPlanStore
 from controlplane.storage.streams import cluster_stream
@@ -38,7 +36,6 @@ from events import facts
 from events.envelope import NewEvent, Origin, Recorded
 from events.errors import StoreUnavailable
 from events.ids import ClusterUid, Epoch
-from events.memory import MemoryEventStore
 from events.spec.conversion import to_data
 from events.spec.model import KafkaClusterDocument
 from events.spec.setting_table import newest_known
@@ -48,7 +45,10 @@ from providers.base import TerraformRun
 from providers.errors import ProviderError
 from providers.handover import Handover
 from tests.builders import a_document
+from tests.fakes.event_store import MemoryEventStore
+from tests.fakes.jobs import MemoryJobStore
 from tests.fakes.kafka import FakeKafka
+from tests.fakes.latest_values import MemoryLatestStore
 from tests.fakes.zookeeper import FakeNodes
 from tests.sim.evidence import Calm, Evidence, LastTick, StaleWrite, Violation, has_leaders_to_get_back
 from tests.sim.failpoints import Crash, CrashingKafka, CrashingStore, Failpoints, SimRestartLock

@@ -22,17 +22,17 @@ from controlplane.fleet.networks.commands import NetworkDesk
 from controlplane.fleet.networks.decide import AddressPool
 from controlplane.fleet.networks.reconciler import NetworkKeeper, NetworkPorts
 from controlplane.server.assembly.networks import run_network
-from controlplane.storage.job_store import MemoryJobStore
 from controlplane.storage.plan_store import MemoryPlanStore
 from events.clock import utc_now
 from events.ids import Epoch
-from events.memory import MemoryEventStore
 from providers.base import Resources, RunKind
 from providers.errors import RunInterrupted, TerraformFailed
 from providers.networks import MakesNetworks, NetworkRunKind
 from providers.tf.run_folder import processes_of
 from providers.tf.state_file import LocalStates
 from tests.builders import a_document
+from tests.fakes.event_store import MemoryEventStore
+from tests.fakes.jobs import MemoryJobStore
 from tests.fakes.resources import UID, instance, resources, run, surge, targets
 from tests.standins.mirror import MODULES
 from tests.terraform.networklife import NetworkBench, network_bench

@@ -4,9 +4,8 @@ Bounded: beyond `MOST` the oldest go, and are counted. Where a notifier has read
 transaction as what it found there, so a server that dies loses and doubles nothing.
 """
 
-import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -71,72 +70,6 @@ class Outbox(Protocol):
     def standings(self) -> Mapping[str, Standing]:
         """All that ever began, by name."""
         ...
-
-
-@dataclass(slots=True)
-class _Box:
-    standing: Standing
-    waiting: dict[int, Waiting] = field(default_factory=dict)
-    again_at: dict[int, datetime] = field(default_factory=dict)
-
-
-class MemoryOutbox:
-    """The outbox of one process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._boxes: dict[str, _Box] = {}
-
-    def begin(self, notifier: str, position: int) -> Standing:
-        """See Outbox."""
-        with self._lock:
-            return self._boxes.setdefault(notifier, _Box(Standing(position))).standing
-
-    def keep(self, notifier: str, upto: int, notices: Sequence[Waiting]) -> None:
-        """See Outbox."""
-        with self._lock:
-            box = self._boxes[notifier]
-            for one in notices:
-                if one.position > box.standing.position:
-                    box.waiting[one.position] = one
-            over = sorted(box.waiting)[: max(0, len(box.waiting) - MOST)]
-            for position in over:
-                del box.waiting[position]
-            dropped = box.standing.dropped + len(over)
-            box.standing = replace(box.standing, position=max(upto, box.standing.position), dropped=dropped)
-
-    def next(self, notifier: str, now: datetime) -> Waiting | None:
-        """See Outbox."""
-        with self._lock:
-            box = self._boxes.get(notifier)
-            if box is None or not box.waiting:
-                return None
-            first = min(box.waiting)
-            return box.waiting[first] if box.again_at.get(first, now) <= now else None
-
-    def told(self, notifier: str, position: int, now: datetime) -> None:
-        """See Outbox."""
-        with self._lock:
-            box = self._boxes[notifier]
-            if box.waiting.pop(position, None) is None:
-                return
-            delivered = box.standing.delivered + 1
-            box.standing = replace(box.standing, delivered=delivered, error="", failing_since=None, told_at=now)
-
-    def failed(self, notifier: str, position: int, error: str, *, now: datetime, again_at: datetime) -> None:
-        """See Outbox."""
-        with self._lock:
-            box = self._boxes[notifier]
-            if position in box.waiting:
-                box.waiting[position] = replace(box.waiting[position], attempts=box.waiting[position].attempts + 1)
-                box.again_at[position] = again_at
-            since = box.standing.failing_since or now
-            box.standing = replace(box.standing, error=error, failing_since=since)
-
-    def standings(self) -> Mapping[str, Standing]:
-        """See Outbox."""
-        with self._lock:
-            return {name: replace(box.standing, waiting=len(box.waiting)) for name, box in self._boxes.items()}
 
 
 class SqlOutbox:

@@ -4,7 +4,6 @@ A fault is recorded before it is brought about, so that the history knows the ca
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from controlplane.cluster.commands import CommandRefused, EndFault, InjectChaos
@@ -60,14 +59,6 @@ LASTING = frozenset({Fault.PAUSE, Fault.LOSE_VOLUME, Fault.FULL_DISK, Fault.SLOW
 
 EVERYWHERE = frozenset({Fault.KILL_VM, Fault.KILL_RACK})
 """Possible through any provider's port: the cloud's own terminate."""
-
-
-@dataclass(frozen=True, slots=True)
-class Victims:
-    """The instances a fault is for."""
-
-    fault: Fault
-    instances: tuple[InstanceView, ...]
 
 
 def chaos_asked(view: ClusterView, command: InjectChaos, kafka: KafkaSnapshot | None) -> CommandDecision:

@@ -37,14 +37,6 @@ class Member:
         """Where clients connect, `host:port`."""
         return f"{self.address}:{self.port}"
 
-    def is_at_the_place_of(self, other: "Member") -> bool:
-        return (self.address, self.port, self.peer_port, self.election_port) == (
-            other.address,
-            other.port,
-            other.peer_port,
-            other.election_port,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class EnsembleConfig:
@@ -56,11 +48,6 @@ class EnsembleConfig:
     @property
     def participants(self) -> tuple[Member, ...]:
         return tuple(m for m in self.members if m.role == "participant")
-
-    @property
-    def majority(self) -> int:
-        """Servers that have to agree to anything, a change of the ensemble included."""
-        return majority_of(len(self.participants))
 
     def member(self, server: int) -> Member | None:
         return next((m for m in self.members if m.id == server), None)
@@ -97,10 +84,6 @@ class EnsembleSeen:
     def of(self, server: int) -> MemberHealth:
         """Its health; a server nobody asked has not answered."""
         return self.health.get(server) or MemberHealth(server, problem="it was not asked")
-
-
-def majority_of(participants: int) -> int:
-    return participants // 2 + 1
 
 
 def parse_config(text: str) -> EnsembleConfig:

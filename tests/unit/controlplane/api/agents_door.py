@@ -25,8 +25,8 @@ from controlplane.server.web_server import WebServer
 from controlplane.storage.agent_credentials import Vm
 from controlplane.storage.certificates.authority import Authority
 from controlplane.storage.home import Home, ServerRecord
-from controlplane.storage.lease import MemoryLeaseStore
 from controlplane.storage.lease_holder import Candidate
+from tests.fakes.leases import MemoryLeaseStore
 from tests.unit.controlplane.api.portal_house import START, House, broker, vm_of
 
 HOST = "127.0.43.1"

@@ -32,7 +32,6 @@ from controlplane.fleet.images.commands import ImageDesk
 from controlplane.fleet.images.state import ImageKeeper
 from controlplane.portal.app import create_app
 from controlplane.runtime.polling import Looked
-from controlplane.storage.job_store import MemoryJobStore
 from controlplane.storage.latest_values import Observation, Subject
 from controlplane.storage.streams import FREEZES, IMAGES, PROPOSALS, anomalies_stream
 from events import facts
@@ -44,6 +43,7 @@ from events.spec.problems import Problem
 from planner.consumers.seen import MemberSeen
 from planner.observed import BrokerSeen
 from tests.builders import a_partition, a_report, a_snapshot
+from tests.fakes.jobs import MemoryJobStore
 from tests.sim.topics import topic_text
 from tests.unit.controlplane.api.portal_house import House, broker
 from tests.unit.controlplane.background.git_sync.git_house import binding

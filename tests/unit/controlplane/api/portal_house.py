@@ -33,23 +33,24 @@ from controlplane.commands.policies.store import NoPolicies, Policies
 from controlplane.converger.loop import Converger, new_events
 from controlplane.converger.ports import Ports
 from controlplane.portal.app import create_app
-from controlplane.storage.agent_credentials import MemoryCredentialStore, Vm
+from controlplane.storage.agent_credentials import Vm
 from controlplane.storage.backup import BackupSummary
 from controlplane.storage.home import Installation
-from controlplane.storage.job_store import MemoryJobStore
-from controlplane.storage.latest_values import MemoryLatestStore
 from controlplane.storage.plan_store import MemoryPlanStore
 from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.envelope import Origin
 from events.ids import ClusterUid, Epoch, NodeName
-from events.memory import MemoryEventStore
 from events.store import EventStore
 from planner.observed import KafkaSnapshot
 from planner.rollout.desired import desired_nodes
 from providers.price_book import PriceBook
+from tests.fakes.agent_credentials import MemoryCredentialStore
 from tests.fakes.asking import Asker
+from tests.fakes.event_store import MemoryEventStore
+from tests.fakes.jobs import MemoryJobStore
 from tests.fakes.kafka import FakeKafka
+from tests.fakes.latest_values import MemoryLatestStore
 from tests.fakes.windows import KeptWindows
 from tests.unit.events.spec_texts import ORDERS
 

@@ -13,9 +13,9 @@ from agent.certification import signing_request
 from agent.client import CertificateLost, CredentialLost, NewDocument, Refused, RetryLater
 from agent.identity import INSTANCE_HEADER, enrol_request
 from controlplane.api.peers import certificate_of
-from controlplane.storage.agent_credentials import MemoryCredentialStore
 from controlplane.storage.certificates.agents import AgentCertificate
 from controlplane.storage.certificates.authority import Authority
+from tests.fakes.agent_credentials import MemoryCredentialStore
 from tests.unit.controlplane.api.agents_door import Door, report
 from tests.unit.controlplane.api.certified_agent import LIFE, RENEWAL, Agent, agent_of, asked, certified_at, stranger
 from tests.unit.controlplane.api.portal_house import START, broker

@@ -17,12 +17,12 @@ from controlplane.converger.loop import TickReport
 from controlplane.converger.status import ServerLoop
 from controlplane.portal.app import create_app
 from controlplane.runtime.polling import Looked
-from controlplane.storage.job_store import MemoryJobStore
 from controlplane.storage.streams import anomalies_stream, cluster_stream
 from events.envelope import NewEvent, Origin
 from events.ids import ClusterUid
-from events.memory import MemoryEventStore
 from tests.fakes.asking import Asker
+from tests.fakes.event_store import MemoryEventStore
+from tests.fakes.jobs import MemoryJobStore
 from tests.unit.controlplane.api.portal_house import PORT, START, TOKEN, House
 from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
 from tests.unit.events.spec_texts import ORDERS

@@ -23,8 +23,8 @@ from controlplane.server.tls_people import PeopleDoorRefused, PeopleTls, people_
 from controlplane.server.web_server import WebServer
 from controlplane.storage.certificates.authority import Authority, load_or_make
 from controlplane.storage.home import Home, ServerRecord
-from controlplane.storage.lease import MemoryLeaseStore
 from controlplane.storage.lease_holder import Candidate
+from tests.fakes.leases import MemoryLeaseStore
 from tests.unit.controlplane.api.portal_house import TOKEN, House
 
 HOST = "127.0.43.7"

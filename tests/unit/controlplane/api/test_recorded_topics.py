@@ -8,11 +8,11 @@ from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from controlplane.background.topic_placement.reconciler import PlacementKeeper
 from controlplane.background.topic_placement.snapshot import RecordedPlacements
-from controlplane.background.topic_placement.store import MemoryPlacementStore
 from controlplane.portal.app import create_app
-from controlplane.storage.latest_values import MemoryLatestStore
 from events.ids import Epoch
 from tests.builders import a_partition, a_snapshot
+from tests.fakes.latest_values import MemoryLatestStore
+from tests.fakes.placements import MemoryPlacementStore
 from tests.unit.controlplane.api.portal_house import TOKEN, House
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
 

@@ -16,26 +16,23 @@ from controlplane.background.consumer_groups.watch import GroupWatch
 from controlplane.background.dns.reconciler import KeptZone, NameKeeper
 from controlplane.background.drift.reconciler import DriftKeeper, DriftPorts
 from controlplane.background.notifications.binding import NotifierBinding
-from controlplane.background.notifications.outbox import MemoryOutbox
 from controlplane.background.notifications.post import NoticeSpreader
 from controlplane.background.rounds import RoundIncomplete
 from controlplane.background.topic_names.index import TopicIndex
 from controlplane.background.topic_names.record import kept_names
 from controlplane.background.topic_placement.reconciler import PlacementKeeper
-from controlplane.background.topic_placement.store import MemoryPlacementStore, TopicRecord
+from controlplane.background.topic_placement.store import TopicRecord
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.observed.consumer_groups import kept_groups
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.topics import TopicsView, TopicView
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.storage.job_store import MemoryJobStore
-from controlplane.storage.latest_values import MemoryLatestStore, Observation, Subject
+from controlplane.storage.latest_values import Observation, Subject
 from controlplane.storage.streams import anomalies_stream
 from events import facts
 from events.codec import encode
 from events.envelope import NewEvent, Origin
 from events.ids import ClusterUid, Epoch
-from events.memory import MemoryEventStore
 from events.topic_facts import TopicDeclaration
 from planner.broker_answers import LogBounds, TopicLogs
 from planner.observed import KafkaSnapshot
@@ -43,7 +40,12 @@ from providers.base import Resources
 from providers.dns.zone import Held
 from tests.builders import BEFORE, NOW, a_document, a_partition, a_snapshot, a_view
 from tests.fakes.dns import FakeZone
+from tests.fakes.event_store import MemoryEventStore
+from tests.fakes.jobs import MemoryJobStore
 from tests.fakes.kafka import FakeKafka
+from tests.fakes.latest_values import MemoryLatestStore
+from tests.fakes.outbox import MemoryOutbox
+from tests.fakes.placements import MemoryPlacementStore
 from tests.sim.agent_fleet import AgentFleet
 
 ODD, SOUND = ClusterUid("a-odd"), ClusterUid("b-sound")

@@ -22,7 +22,6 @@ from events import facts
 from events.codec import encode
 from events.envelope import Origin
 from events.ids import ClusterUid, derived_id
-from events.memory import MemoryEventStore
 from events.spec.conversion import from_data, to_data
 from events.spec.digest import instance_digest
 from events.spec.document import load_documents
@@ -35,6 +34,7 @@ from providers.given_machines import GivenMachine, given_by
 from providers.quota import Quota, Unit, refuse_what_does_not_fit
 from providers.registry import load
 from tests.builders import BEFORE, a_planned, a_view, an_instance
+from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.resources import instance, resources
 
 EXAMPLE = (Path(__file__).parents[4] / "examples" / "aws-orders.yaml").read_text()

@@ -1,9 +1,10 @@
 """Reports of agents as they are kept: what another release wrote is not heard, and nobody else's is lost over it."""
 
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, keep_report, last_report, reports_of
-from controlplane.storage.latest_values import MemoryLatestStore, Observation, Subject
+from controlplane.storage.latest_values import Observation, Subject
 from events.ids import ClusterUid
 from tests.builders import NOW, a_report, an_instance
+from tests.fakes.latest_values import MemoryLatestStore
 
 UID = ClusterUid("u")
 

@@ -4,9 +4,9 @@ import pytest
 
 from controlplane.cluster.commands import Command, CommandRefused, DeclareCluster, DeleteCluster, InjectChaos, StartGame
 from controlplane.commands.handler import CommandHandler
-from events.memory import MemoryEventStore
 from events.spec.model import KafkaClusterDocument
 from tests.builders import a_document
+from tests.fakes.event_store import MemoryEventStore
 
 WORDS = "frozen until 2026-12-01 05:00 UTC by anna: black friday"
 

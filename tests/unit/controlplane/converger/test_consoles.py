@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.clouds.consoles import CONSOLE, keep_console, without_secrets
-from controlplane.storage.latest_values import MemoryLatestStore, Observation, Subject
+from controlplane.storage.latest_values import Observation, Subject
 from events.ids import ClusterUid
 from providers.console import LAST_BYTES
 from providers.errors import CloudUnavailable
 from tests.builders import a_view, an_instance
+from tests.fakes.latest_values import MemoryLatestStore
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 TOKEN = "c2VjcmV0LXRva2Vu"

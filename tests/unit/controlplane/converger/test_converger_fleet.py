@@ -16,8 +16,6 @@ from controlplane.converger.loop import Converger, new_events
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.ports import Ports
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.storage.job_store import MemoryJobStore
-from controlplane.storage.latest_values import MemoryLatestStore
 from controlplane.storage.lease import LostLeadership
 from controlplane.storage.plan_store import MemoryPlanStore
 from controlplane.storage.streams import FREEZES, cluster_stream
@@ -26,11 +24,13 @@ from events.codec import decode, encode
 from events.envelope import NewEvent, Origin, Recorded
 from events.errors import StoreUnavailable
 from events.ids import ClusterUid, Epoch
-from events.memory import MemoryEventStore
 from events.spec.conversion import to_data
 from planner.observed import KafkaSnapshot
 from providers.errors import CloudUnavailable
 from tests.builders import NOW, a_document, a_report, a_snapshot, an_instance, an_inventory
+from tests.fakes.event_store import MemoryEventStore
+from tests.fakes.jobs import MemoryJobStore
+from tests.fakes.latest_values import MemoryLatestStore
 from tests.sim.world import UID, World
 
 GOOD, BAD, THIRD = ClusterUid("good"), ClusterUid("bad"), ClusterUid("third")

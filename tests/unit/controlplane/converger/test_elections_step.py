@@ -12,7 +12,6 @@ from controlplane.converger.conditions.stuck_moves import elections_fail
 from controlplane.converger.moves.elections import election_step
 from controlplane.converger.upkeep import upkeep_step
 from controlplane.converger.verdict import Allowance, Situation
-from controlplane.storage.latest_values import MemoryLatestStore
 from events import facts
 from events.ids import ClusterUid
 from planner.observed import PartitionSeen
@@ -26,6 +25,7 @@ from tests.builders import (
     a_snapshot,
     a_view,
 )
+from tests.fakes.latest_values import MemoryLatestStore
 from tests.unit.controlplane.converger.hungmoves_scene import (
     BRAKED,
     LONG_AGO,

@@ -18,7 +18,6 @@ from controlplane.converger.documents import document_for
 from controlplane.converger.health.heartbeats import ASK_AGAIN, heartbeats_for, places_heartbeats
 from controlplane.converger.moves.stuck_moves import strangers_moves
 from controlplane.converger.verdict import ChangeTopics, Reassign
-from controlplane.storage.latest_values import MemoryLatestStore
 from events.ids import ClusterUid
 from events.spec.health import Health
 from planner.heartbeats import HEARTBEAT_TOPIC
@@ -34,6 +33,7 @@ from tests.builders import (
     an_instance,
     an_observation,
 )
+from tests.fakes.latest_values import MemoryLatestStore
 
 PLACED = tuple(
     a_partition(f"{HEARTBEAT_TOPIC}-{n}", replicas, min_isr=1)

@@ -27,7 +27,6 @@ from controlplane.converger.verdict import (
     Situation,
 )
 from controlplane.kafka.throttle import ThrottlePlan
-from controlplane.storage.latest_values import MemoryLatestStore
 from events import facts
 from events.ids import ClusterUid
 from planner.healing import Cure, PastCure
@@ -46,6 +45,7 @@ from tests.builders import (
     an_instance,
 )
 from tests.fakes.kafka import FakeKafka
+from tests.fakes.latest_values import MemoryLatestStore
 from tests.unit.controlplane.converger.hungmoves_scene import (
     A_MIGRATION,
     ALL,

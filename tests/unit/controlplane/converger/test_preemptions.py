@@ -14,7 +14,6 @@ from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger.clouds.maintenance import MAINTENANCE, maintenance_step, maintenance_told, preemptions
 from controlplane.converger.decide import decide
 from controlplane.converger.verdict import Verdict
-from controlplane.storage.latest_values import MemoryLatestStore
 from events import facts
 from tests.builders import (
     NOW,
@@ -29,6 +28,7 @@ from tests.builders import (
     a_view,
     an_instance,
 )
+from tests.fakes.latest_values import MemoryLatestStore
 
 A, B = "brokers-a-0.g1", "brokers-b-0.g1"
 

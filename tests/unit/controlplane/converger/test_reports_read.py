@@ -5,10 +5,11 @@ from dataclasses import replace
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, keep_report
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.observe import Observer
-from controlplane.storage.latest_values import MemoryLatestStore, Observation
+from controlplane.storage.latest_values import Observation
 from events import facts
 from events.ids import ClusterUid
 from tests.builders import a_report
+from tests.fakes.latest_values import MemoryLatestStore
 from tests.unit.controlplane.api.portal_house import _ports
 from tests.unit.controlplane.converger.test_disks_at_rest import AtRest, NoCloud
 

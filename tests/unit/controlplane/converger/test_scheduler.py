@@ -6,10 +6,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from controlplane.converger.scheduler import EVERYBODY, FEW, Bell, Scheduler
-from controlplane.storage.lease import Lease, LostLeadership, MemoryLeaseStore
+from controlplane.storage.lease import Lease, LostLeadership
 from controlplane.storage.lease_holder import Candidate
 from events.errors import StoreUnavailable
 from events.ids import Epoch
+from tests.fakes.leases import MemoryLeaseStore
 
 WAIT_S = 10.0
 

@@ -14,7 +14,6 @@ from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.observe import _job_seen
 from controlplane.converger.runner import ThreadRunner
 from controlplane.storage.job import JobState, StaleEpoch
-from controlplane.storage.job_store import MemoryJobStore
 from controlplane.storage.plan_store import MemoryPlanStore
 from events.errors import StoreUnavailable
 from events.ids import ClusterUid, Epoch, IntentId
@@ -28,6 +27,7 @@ from planner.rebalancing.question import RebalanceQuestion
 from providers.base import TerraformRun
 from providers.errors import AuthFailed, CloudUnavailable, RunInterrupted
 from tests.builders import BEFORE, a_drain, a_move, a_partition, a_plan, a_snapshot, a_view, an_instance
+from tests.fakes.jobs import MemoryJobStore
 from tests.unit.planner.rebalancing import rebalance_cases
 
 WAIT_S = 10.0

@@ -14,7 +14,6 @@ from controlplane.kafka.gates import (
     may_stop_broker,
     may_stop_controller,
 )
-from controlplane.kafka.unregister import may_unregister
 from planner.observed import (
     BrokerSeen,
     KafkaSnapshot,
@@ -197,27 +196,6 @@ class TestEmpty:
 
     def test_open_when_nothing_is_left(self) -> None:
         assert broker_is_empty(snapshot(partition((4, 2, 3), replicas=(4, 2, 3))), 1).open
-
-
-class TestUnregister:
-    def test_a_broker_without_proof_of_its_end_is_refused_even_when_fenced(self) -> None:
-        refusal = may_unregister(snapshot(fenced=[1]), 1, stopped_proof=False)
-        assert refusal is not None
-        assert "not proved stopped" in refusal.reason
-
-    def test_a_broker_kafka_calls_live_is_refused_in_spite_of_proof(self) -> None:
-        refusal = may_unregister(snapshot(), 1, stopped_proof=True)
-        assert refusal is not None
-        assert "still calls it live" in refusal.reason
-
-    def test_a_broker_with_replicas_is_refused(self) -> None:
-        refusal = may_unregister(snapshot(partition((2, 3)), fenced=[1]), 1, stopped_proof=True)
-        assert refusal is not None
-        assert refusal.reason.endswith("Start it again and drain it")
-
-    @pytest.mark.parametrize("broker", [1, 9])
-    def test_a_stopped_empty_broker_fenced_or_unknown_may_go(self, broker: int) -> None:
-        assert may_unregister(snapshot(fenced=[1]), broker, stopped_proof=True) is None
 
 
 class TestQuorum:

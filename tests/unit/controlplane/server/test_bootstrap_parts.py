@@ -32,7 +32,6 @@ from controlplane.server.tls_agents import AgentTls
 from controlplane.server.web_server import WebServer
 from controlplane.storage.certificates.authority import Authority, load_or_make
 from controlplane.storage.home import Home, ServerRecord
-from controlplane.storage.lease import MemoryLeaseStore
 from controlplane.storage.lease_holder import Candidate
 from events import facts
 from events.clock import utc_now
@@ -40,6 +39,7 @@ from events.ids import ClusterUid, IntentId
 from providers.errors import PlaceUnknown
 from providers.tf.mirror import ProviderMirror
 from providers.tf.states import StateKey
+from tests.fakes.leases import MemoryLeaseStore
 from tests.unit.controlplane.api.portal_house import House, broker, three_brokers
 
 UID = ClusterUid("ab" * 16)

@@ -8,8 +8,8 @@ from controlplane.background.dns.binding import ZoneBinding
 from controlplane.runtime.polling import Poller
 from controlplane.server.assembly.dns import names_of
 from controlplane.server.settings import Settings, SettingsRefused
-from controlplane.storage.latest_values import MemoryLatestStore
 from events.clock import utc_now
+from tests.fakes.latest_values import MemoryLatestStore
 
 
 class NoFleet:

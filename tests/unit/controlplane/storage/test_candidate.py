@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from controlplane.runtime.process_lock import LeaderLock
-from controlplane.storage.lease import Lease, LostLeadership, MemoryLeaseStore
+from controlplane.storage.lease import Lease, LostLeadership
 from controlplane.storage.lease_holder import Candidate
 from events.errors import StoreUnavailable
+from tests.fakes.leases import MemoryLeaseStore
 
 TERM_S = 30.0
 

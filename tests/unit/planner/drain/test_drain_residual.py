@@ -29,16 +29,14 @@ def test_a_fresh_plan_is_all_to_do() -> None:
     seen, plan = started()
     state = residual(plan, seen, (1000,))
     assert state.valid_next == plan.moves
-    assert not state.plan_is_spent
-    assert not state.is_drained
+    assert state.left_on_outgoing
 
 
 def test_a_plan_that_ran_leaves_nothing() -> None:
     seen, plan = started()
     state = residual(plan, executed(seen, plan), (1000,))
     assert state.finished == plan.moves
-    assert state.is_drained
-    assert not state.needs_new_round
+    assert not state.left_on_outgoing
 
 
 def test_half_a_plan_leaves_the_other_half() -> None:
@@ -65,8 +63,8 @@ def test_a_strangers_reassignment_is_waited_for() -> None:
     state = residual(plan, with_partition(after, now), (1000,))
     assert state.changed_by_others == (name,)
     assert state.strangers_running == (name,)
-    assert state.plan_is_spent
-    assert not state.needs_new_round
+    assert not state.valid_next
+    assert not state.running
 
 
 def test_what_a_stranger_left_behind_is_the_next_rounds() -> None:
@@ -75,7 +73,10 @@ def test_what_a_stranger_left_behind_is_the_next_rounds() -> None:
     name = plan.moves[0].name
     state = residual(plan, with_partition(after, replace(seen_of(after, name), replicas=(1001, 1000))), (1000,))
     assert state.changed_by_others == (name,)
-    assert state.needs_new_round
+    assert state.left_on_outgoing
+    assert not state.valid_next
+    assert not state.running
+    assert not state.strangers_running
 
 
 def test_a_topic_created_meanwhile_is_found() -> None:
@@ -84,14 +85,18 @@ def test_a_topic_created_meanwhile_is_found() -> None:
     after = executed(seen, plan)
     state = residual(plan, replace(after, partitions=(*after.partitions, new)), (1000,))
     assert state.new_partitions == (TopicPartition("fresh", 0),)
-    assert state.needs_new_round
+    assert state.left_on_outgoing
+    assert not state.valid_next
+    assert not state.running
+    assert not state.strangers_running
 
 
 def test_a_topic_deleted_meanwhile_is_forgotten() -> None:
     seen, plan = started()
     state = residual(plan, replace(seen, partitions=()), (1000,))
-    assert state.is_drained
-    assert state.plan_is_spent
+    assert not state.left_on_outgoing
+    assert not state.valid_next
+    assert not state.running
 
 
 def test_the_next_round_plans_only_what_is_left() -> None:

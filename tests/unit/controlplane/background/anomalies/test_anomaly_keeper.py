@@ -18,9 +18,7 @@ from controlplane.cluster.observed.agent_reports import keep_report
 from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.cluster.views.healing import DemotionView, SwitchView
 from controlplane.cluster.views.running_settings import RestartView
-from controlplane.storage.latest_values import MemoryLatestStore
 from controlplane.storage.streams import anomalies_stream
-from events.memory import MemoryEventStore
 from events.topic_facts import TopicTrouble
 from planner.anomalies.cooling import Load
 from planner.anomalies.judge import Finding
@@ -28,6 +26,8 @@ from planner.anomalies.kinds import Kind, State
 from planner.anomalies.slow import BrokerWindow
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from tests.builders import NOW, a_document, a_drain, a_partition, a_report, a_snapshot, a_view, an_instance
+from tests.fakes.event_store import MemoryEventStore
+from tests.fakes.latest_values import MemoryLatestStore
 
 KEY, NODE = "brokers-a-0.g1", "brokers-a-0"
 CALM = {"produce_local_p99_ms": 8.0, "request_queue_p99_ms": 6.0}

@@ -18,9 +18,10 @@ from controlplane.cluster.observed.consumer_groups import (
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.conditions.consumers import consumers_stuck
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.storage.latest_values import MemoryLatestStore, Observation, Subject
+from controlplane.storage.latest_values import Observation, Subject
 from tests.builders import NOW, a_situation, a_view, an_instance
 from tests.fakes.kafka import FakeKafka
+from tests.fakes.latest_values import MemoryLatestStore
 
 START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 

@@ -9,12 +9,12 @@ import pytest
 from controlplane.background.dns.reconciler import DNS_NAME, READ_AGAIN, KeptZone, NameKeeper
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
-from controlplane.storage.latest_values import MemoryLatestStore
 from events.ids import ClusterUid
 from providers.dns.zone import Held
 from providers.errors import CloudUnavailable
 from tests.builders import NOW, a_document, a_view, an_instance
 from tests.fakes.dns import FakeZone
+from tests.fakes.latest_values import MemoryLatestStore
 
 ZONE = "kafka.example.com"
 NAME = f"orders.{ZONE}"

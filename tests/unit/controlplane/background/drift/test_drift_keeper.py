@@ -12,13 +12,13 @@ from controlplane.cluster.observed.cloud_drift import AuditNoted, ask_for_audit,
 from controlplane.cluster.observed.network_audits import NetworkAtRest
 from controlplane.cluster.places import places_of
 from controlplane.cluster.view import ClusterView
-from controlplane.storage.job_store import MemoryJobStore
-from controlplane.storage.latest_values import MemoryLatestStore
 from events.ids import ClusterUid, Epoch, IntentId
 from providers.audits import Audit, Drift
 from providers.base import Place, Resources
 from providers.networks import NetworkRun, NetworkRunKind
 from tests.builders import BEFORE, NOW, a_view
+from tests.fakes.jobs import MemoryJobStore
+from tests.fakes.latest_values import MemoryLatestStore
 
 DAY = timedelta(days=1)
 DRIFT = {"address": "x.instance", "target": "instance/b-0.g1", "attribute": "size", "recorded": "1", "found": "2"}

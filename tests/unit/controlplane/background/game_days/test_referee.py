@@ -19,10 +19,10 @@ from controlplane.server.assembly.game_days import may_harm_still
 from events import facts
 from events.errors import StoreUnavailable
 from events.ids import Epoch
-from events.memory import MemoryEventStore
 from events.store import EventStore
 from providers.harm import CannotHarm
 from tests.builders import a_partition, a_snapshot
+from tests.fakes.event_store import MemoryEventStore
 from tests.unit.controlplane.api.portal_house import House as PortalHouse, brokers_as_declared
 from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
 

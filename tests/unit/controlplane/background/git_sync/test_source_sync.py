@@ -10,7 +10,7 @@ from controlplane.cluster.commands import DeclareCluster, DeleteCluster, PauseCl
 from controlplane.commands.handler import CommandRefused
 from events import facts
 from events.codec import decode
-from events.memory import MemoryEventStore
+from tests.fakes.event_store import MemoryEventStore
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.background.git_sync.git_house import (
     AUTHOR,

@@ -7,10 +7,11 @@ import pytest
 from controlplane.background.topic_names.index import TopicIndex
 from controlplane.background.topic_names.record import NAMES, keep_names, kept_names
 from controlplane.cluster.view import ClusterView
-from controlplane.storage.latest_values import MemoryLatestStore, Observation, Subject
+from controlplane.storage.latest_values import Observation, Subject
 from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot
 from tests.builders import a_partition, a_snapshot
+from tests.fakes.latest_values import MemoryLatestStore
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ORDERS, LEDGER = ClusterUid("u1"), ClusterUid("u2")

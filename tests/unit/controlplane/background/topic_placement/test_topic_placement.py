@@ -11,13 +11,15 @@ from hypothesis import given, strategies as st
 from controlplane.background.topic_placement.packed import hash_of, packed, shape_of, text_of, unpacked
 from controlplane.background.topic_placement.reconciler import LOOKS, SIZES, PlacementKeeper
 from controlplane.background.topic_placement.snapshot import RecordedPlacements
-from controlplane.background.topic_placement.store import MemoryPlacementStore, TopicRecord
+from controlplane.background.topic_placement.store import TopicRecord
 from controlplane.cluster.view import ClusterView
-from controlplane.storage.latest_values import MemoryLatestStore, Observation, Subject
+from controlplane.storage.latest_values import Observation, Subject
 from events.errors import StoreUnavailable
 from events.ids import ClusterUid, Epoch
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from tests.builders import NOW, a_partition, a_snapshot
+from tests.fakes.latest_values import MemoryLatestStore
+from tests.fakes.placements import MemoryPlacementStore
 
 UID, FIRST = ClusterUid("c1"), Epoch(1)
 

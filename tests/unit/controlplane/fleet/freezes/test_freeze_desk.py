@@ -13,8 +13,8 @@ from controlplane.storage.streams import FREEZES
 from events import facts
 from events.codec import encode
 from events.envelope import Origin
-from events.memory import MemoryEventStore
 from tests.builders import NOW, a_document, a_view
+from tests.fakes.event_store import MemoryEventStore
 
 HOUR = timedelta(hours=1)
 

@@ -9,8 +9,8 @@ from controlplane.cluster.view import ClusterView
 from controlplane.fleet.images.commands import ImageDesk
 from controlplane.fleet.images.state import ImageKeeper
 from events import facts
-from events.memory import MemoryEventStore
 from tests.builders import NOW, a_planned, an_instance
+from tests.fakes.event_store import MemoryEventStore
 from tests.unit.controlplane.fleet.images.catalogue_of import flagged, published
 from tests.unit.controlplane.fleet.images.test_choice import a_follower, another, on
 

@@ -26,9 +26,9 @@ from controlplane.server.split.subscriber import (
     LoopHearing,
     rings,
 )
-from controlplane.storage.job_store import MemoryJobStore
 from events.spec.problems import Problem
 from providers.doctor import Finding
+from tests.fakes.jobs import MemoryJobStore
 from tests.unit.controlplane.api.portal_house import House, broker
 
 BINDING = GitBinding(name="platform", repository="https://git.example.com/kafka.git")

@@ -7,7 +7,6 @@ import pytest
 from fastapi.testclient import TestClient
 
 from controlplane.api.services import PortalServices
-from controlplane.background.notifications.outbox import MemoryOutbox
 from controlplane.background.notifications.service import NotifierDesk
 from controlplane.cluster.commands import CommandRefused, PauseCluster
 from controlplane.portal.app import create_app
@@ -16,8 +15,9 @@ from controlplane.server.split.commands import PortalCommands, PortalNotifiers, 
 from controlplane.server.split.message import LoopWord
 from controlplane.server.split.null_ports import IDLE, NOBODY_LEADS
 from controlplane.server.split.subscriber import LoopHearing
-from controlplane.storage.latest_values import MemoryLatestStore
 from tests.fakes.asking import Asker
+from tests.fakes.latest_values import MemoryLatestStore
+from tests.fakes.outbox import MemoryOutbox
 from tests.unit.controlplane.api.portal_house import PORT, TOKEN, House
 from tests.unit.events.spec_texts import ORDERS
 

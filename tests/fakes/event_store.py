@@ -1,4 +1,4 @@
-"""The event store in memory: for unit tests, the simulator, and as the plainest statement of the contract."""
+"""The event store in memory: the plainest statement of its contract."""
 
 import json
 import threading

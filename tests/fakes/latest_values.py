@@ -1,0 +1,50 @@
+"""Latest values in memory."""
+
+import threading
+from collections.abc import Sequence
+
+from controlplane.storage.latest_values import KeptObservation, Observation, Subject, in_order, supersede
+from events.ids import ClusterUid
+
+
+class MemoryLatestStore:
+    """Observations of one process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: dict[Subject, KeptObservation] = {}
+
+    def put(self, observation: Observation) -> bool:
+        """See LatestStore."""
+        return self.put_all([observation]) == 1
+
+    def put_all(self, observations: Sequence[Observation]) -> int:
+        """See LatestStore."""
+        with self._lock:
+            news = 0
+            for observation in observations:
+                kept = supersede(self._kept.get(observation.subject), observation)
+                if kept is not None:
+                    self._kept[observation.subject] = kept
+                    news += 1
+            return news
+
+    def get(self, subject: Subject) -> Observation | None:
+        """See LatestStore."""
+        with self._lock:
+            kept = self._kept.get(subject)
+            return None if kept is None else kept.observation
+
+    def of_cluster(self, cluster_uid: ClusterUid, kind: str | None = None) -> list[Observation]:
+        """See LatestStore."""
+        with self._lock:
+            return in_order(
+                kept.observation
+                for subject, kept in self._kept.items()
+                if subject.cluster_uid == cluster_uid and kind in (None, subject.kind)
+            )
+
+    def of_kind(self, kind: str) -> list[Observation]:
+        """See LatestStore."""
+        with self._lock:
+            return in_order(kept.observation for subject, kept in self._kept.items() if subject.kind == kind)

@@ -18,7 +18,8 @@ from typing import Any
 from controlplane.storage.home import Home
 from tests.contract.agent_crowd import Crowd, let_in, outcome
 from tests.contract.flooded_server import CREDENTIAL, People, known_vms, of_people, rss_mib
-from tests.contract.test_api_server import Server, eventually
+from tests.contract.server_process import eventually
+from tests.contract.test_api_server import Server
 
 FLOORS = {"people_p95_s": 1.0}
 

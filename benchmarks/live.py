@@ -18,9 +18,10 @@ from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.workload import Workload
-from tests.kafka_processes import KafkaProcesses, wait_until
+from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
 from tests.live_drain import HEIR, LiveDrain, Tick
+from tests.waiting import until
 
 MIB = 2**20
 PARTITIONS = 48
@@ -48,11 +49,11 @@ def _measured(kafka: KafkaProcesses, gateway: AdminGateway, size: int, bandwidth
     create_topic(kafka.bootstrap, "orders", partitions=PARTITIONS, rf=3, bytes_per_partition=size // PARTITIONS)
     create_topic(kafka.bootstrap, "traffic", partitions=6, rf=3)
     kafka.start(HEIR)
-    wait_until(lambda: HEIR in _live(gateway), "the successor", timeout_s=120)
+    until(lambda: HEIR in _live(gateway), "the successor", timeout_s=120)
     traffic = Workload(lambda: kafka.bootstrap, "traffic", records_per_s=500)
     traffic.start()
     # the group's offsets topic has to be there before the plan, or it would be a second round
-    wait_until(lambda: traffic.consumed > 0, "traffic both ways", timeout_s=120)
+    until(lambda: traffic.consumed > 0, "traffic both ways", timeout_s=120)
     try:
         drain = LiveDrain.planned(gateway, bandwidth_bytes_per_s=bandwidth)
         began = time.monotonic()
@@ -112,7 +113,7 @@ def _started(kafka: KafkaProcesses, gateway: AdminGateway) -> None:
         kafka.start(broker, wait=False)
     for broker in (1000, 1001, 1002):
         kafka.await_listening(broker, timeout_s=120)
-    wait_until(lambda: len(_live(gateway)) == 3, "three live brokers", timeout_s=120)
+    until(lambda: len(_live(gateway)) == 3, "three live brokers", timeout_s=120)
 
 
 def _live(gateway: AdminGateway) -> frozenset[int]:

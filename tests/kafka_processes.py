@@ -13,15 +13,15 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
 from events.ids import kafka_uuid
+from tests.waiting import until
 
 JARS = Path(__file__).resolve().parent.parent / ".cache" / "kafka"
 SMALL_JVM = (
@@ -191,7 +191,7 @@ class KafkaProcesses:
                 return True
             return False
 
-        wait_until(listens, f"{node.role} {node.id} to listen on {node.address}", timeout_s=timeout_s)
+        until(listens, f"{node.role} {node.id} to listen on {node.address}", timeout_s=timeout_s)
 
     def stop(self, node_id: int, *, timeout_s: float = 30.0) -> None:
         """SIGTERM and wait; SIGKILL when it does not end in time."""
@@ -315,15 +315,6 @@ class KafkaProcesses:
             main,
             *args,
         ]
-
-
-def wait_until(condition: Callable[[], object], what: str, *, timeout_s: float = 30.0, every_s: float = 0.1) -> None:
-    """Poll until `condition` is true; raises TimeoutError naming `what` once `timeout_s` is over."""
-    end = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError(f"waited {timeout_s:.0f} s for {what}")
-        time.sleep(every_s)
 
 
 def die_with(parent: int) -> None:

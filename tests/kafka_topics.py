@@ -6,7 +6,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from tests.kafka_processes import wait_until
+from tests.waiting import until
 
 _RECORD_BYTES = 50_000
 
@@ -34,7 +34,7 @@ def create_topic(
             and all(p.leader >= 0 for p in found.partitions.values())
         )
 
-    wait_until(is_led, f"leaders of {name}")
+    until(is_led, f"leaders of {name}")
     if bytes_per_partition:
         producer = Producer({**servers, "acks": "all", "linger.ms": 20, "enable.idempotence": True})
         for _ in range(-(-bytes_per_partition // _RECORD_BYTES)):

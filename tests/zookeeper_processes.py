@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from tests.kafka_processes import JARS, LOG4J, SMALL, SMALL_JVM, die_with, wait_until
+from tests.kafka_processes import JARS, LOG4J, SMALL, SMALL_JVM, die_with
+from tests.waiting import until
 
 SUPER_PASSWORD = "only-for-tests"
 SUPER_DIGEST = "super:" + base64.b64encode(hashlib.sha1(f"super:{SUPER_PASSWORD}".encode()).digest()).decode()
@@ -144,7 +145,7 @@ class ZooKeeperProcesses:
 
     def await_serving(self, server: int) -> None:
         node = self.servers[server]
-        wait_until(lambda: "Mode: " in self.ask(server, "srvr"), f"ZooKeeper {server} to serve ({node.address})")
+        until(lambda: "Mode: " in self.ask(server, "srvr"), f"ZooKeeper {server} to serve ({node.address})")
 
     def await_listening(self, node: JavaNode) -> None:
         def listens() -> bool:
@@ -154,7 +155,7 @@ class ZooKeeperProcesses:
                 return True
             return False
 
-        wait_until(listens, f"{node.role} {node.id} to listen on {node.address}", timeout_s=40)
+        until(listens, f"{node.role} {node.id} to listen on {node.address}", timeout_s=40)
 
     def ask(self, server: int, word: str) -> str:
         """The answer to a four-letter word, empty when there is none."""

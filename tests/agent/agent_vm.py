@@ -6,8 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -15,6 +13,7 @@ from pydantic import SecretStr
 
 from agent.init import read_pid_file
 from agent.wire import BootData
+from tests.waiting import until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KAFKA = REPOSITORY / ".cache" / "kafka"
@@ -79,7 +78,7 @@ class AgentVm:
             env=environ,
             start_new_session=True,
         )
-        eventually(lambda: read_pid_file(self.root) is not None, timeout_s=10)
+        until(lambda: read_pid_file(self.root) is not None, timeout_s=10)
 
     @property
     def agent_pid(self) -> int | None:
@@ -114,7 +113,7 @@ class AgentVm:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._init.pid, signal.SIGKILL)
             self._init.wait(10)
-            eventually(lambda: not self.members(), timeout_s=10)
+            until(lambda: not self.members(), timeout_s=10)
 
     def members(self) -> list[int]:
         """Live processes of the VM's group."""
@@ -132,10 +131,3 @@ class AgentVm:
 
     def log(self) -> str:
         return (self.root / "logs" / "agent.log").read_text()
-
-
-def eventually(condition: Callable[[], object], *, timeout_s: float) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {timeout_s} s"
-        time.sleep(0.05)

@@ -26,7 +26,7 @@ from controlplane.kafka.zookeeper.migration import (
     Stop,
     next_step,
 )
-from tests.agent.agent_vm import AgentVm, eventually
+from tests.agent.agent_vm import AgentVm
 from tests.agent.control_server import ControlServer
 from tests.agent.migrating_documents import (
     BROKERS,
@@ -38,6 +38,7 @@ from tests.agent.migrating_documents import (
     node_of,
 )
 from tests.agent.small_cluster import document
+from tests.waiting import until
 
 _STEP_S = 90.0
 
@@ -69,11 +70,11 @@ class MigratingCluster:
         """The cluster as it was: ZooKeeper with the cluster's id, then brokers."""
         self.control.serve(document("zookeeper-1", self.documents.zookeeper()))
         self._boot("zookeeper-1", "data", SERVER.address)
-        eventually(self._is_id_fixed, timeout_s=30)
+        until(self._is_id_fixed, timeout_s=30)
         for broker in BROKERS:
             self._tell(broker)
             self._boot(node_of(broker), "data", BROKERS[broker])
-        eventually(lambda: not self.look().unsettled, timeout_s=60)
+        until(lambda: not self.look().unsettled, timeout_s=60)
 
     def steps(self, goal: Goal) -> Iterator[Step]:
         """Every step that is taken, waits left out; the last one is Done or Blocked."""
@@ -113,7 +114,7 @@ class MigratingCluster:
     def make_topic(self, name: str) -> None:
         """Whoever leads the cluster makes it. The client asks again by itself, so that it is there already is fine."""
         self.admin.create_topics([NewTopic(name, 3, 3)])[name].exception(30)
-        eventually(lambda: name in self.topics(), timeout_s=20)
+        until(lambda: name in self.topics(), timeout_s=20)
 
     def topics(self) -> set[str]:
         return set(self.admin.list_topics(timeout=5).topics)
@@ -142,7 +143,7 @@ class MigratingCluster:
                 if node_of(service) not in self.vms:
                     self._boot(node_of(service), "metadata", CONTROLLERS[service])
         if isinstance(step, Stop):
-            eventually(lambda: all(self._known(s) is Knows.STOPPED for s in step.ids), timeout_s=_STEP_S)
+            until(lambda: all(self._known(s) is Knows.STOPPED for s in step.ids), timeout_s=_STEP_S)
 
     def _known(self, service: int) -> Knows:
         """What it was started with; stopped only by its agent's proof."""

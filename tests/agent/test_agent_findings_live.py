@@ -18,7 +18,7 @@ from agent.health.vitals import Finding, Vitals
 from agent.metrics import Jolokia, JolokiaSilent
 from tests.agent.agent_vm import KAFKA
 from tests.jolokia_port import answers, java_agent
-from tests.kafka_processes import wait_until
+from tests.waiting import until
 
 pytestmark = pytest.mark.kafka
 
@@ -56,7 +56,7 @@ def running(folder: Path, *illness: str, limit: tuple[int, int] | None = None) -
     try:
         assert process.stdout is not None
         assert b"ill\n" in iter(process.stdout.readline, b""), "it ended before it was ill"
-        wait_until(lambda: answers(jolokia), "the metrics port to answer", timeout_s=WITHIN_S)
+        until(lambda: answers(jolokia), "the metrics port to answer", timeout_s=WITHIN_S)
         yield jolokia, process.pid
     finally:
         jolokia.close()

@@ -21,8 +21,9 @@ from agent.sending import KafkaCarrier, Undelivered
 from agent.wire import MetricsTopic, ServiceDocument
 from spark.metrics.topic import TOPIC_CONFIG
 from tests.jolokia_port import java_agent
-from tests.kafka_processes import JARS, KafkaProcesses, wait_until
+from tests.kafka_processes import JARS, KafkaProcesses
 from tests.kafka_topics import create_topic
+from tests.waiting import until
 
 pytestmark = pytest.mark.kafka
 
@@ -119,7 +120,7 @@ def test_a_kafka_that_is_not_there_gives_the_message_back(bootstrap: str) -> Non
     carrier = KafkaCarrier("127.0.61.9:9", "bills", timeout_s=1.0)
     assert carrier.send(Parcel(b"k", b"v"), outcomes.append)
 
-    wait_until(lambda: settled(carrier, outcomes), "librdkafka to give up", timeout_s=30)
+    until(lambda: settled(carrier, outcomes), "librdkafka to give up", timeout_s=30)
     carrier.close()
     (failure,) = outcomes
     assert failure is not None
@@ -130,7 +131,7 @@ def test_a_topic_that_refuses_its_size_is_a_final_answer(bootstrap: str) -> None
     outcomes: list[Undelivered | None] = []
     carrier = KafkaCarrier(bootstrap, "bills")
     assert carrier.send(Parcel(b"k", os.urandom(2 * 2**20)), outcomes.append)
-    wait_until(lambda: settled(carrier, outcomes), "Kafka's answer", timeout_s=30)
+    until(lambda: settled(carrier, outcomes), "Kafka's answer", timeout_s=30)
     carrier.close()
     assert outcomes[0] is not None
     assert outcomes[0].is_final

@@ -11,7 +11,8 @@ import pytest
 
 from agent.init import read_pid_file
 from agent.process import Marks, ProcessId, adopt, identify, is_alive, send_signal, spawn
-from tests.agent.agent_vm import REPOSITORY, eventually
+from tests.agent.agent_vm import REPOSITORY
+from tests.waiting import until
 
 SLEEPER = (sys.executable, "-c", "import time; time.sleep(60)")
 
@@ -35,7 +36,7 @@ def test_a_service_is_found_again_by_its_pid_file(marks: Marks, tmp_path: Path) 
         assert os.getpgid(started.pid) == os.getpgrp(), "killing the group must be a power cut"
     finally:
         started.kill()
-        eventually(lambda: not started.is_alive(), timeout_s=5)
+        until(lambda: not started.is_alive(), timeout_s=5)
     assert started.exit_code == 137
     assert not found.is_alive()
     assert adopt(marks) is None
@@ -53,7 +54,7 @@ def test_a_service_is_found_without_a_good_pid_file(marks: Marks, tmp_path: Path
         assert found.pid == started.pid
     finally:
         started.kill()
-        eventually(lambda: not started.is_alive(), timeout_s=5)
+        until(lambda: not started.is_alive(), timeout_s=5)
 
 
 def test_the_service_of_another_vm_is_not_adopted(marks: Marks, tmp_path: Path) -> None:
@@ -63,7 +64,7 @@ def test_the_service_of_another_vm_is_not_adopted(marks: Marks, tmp_path: Path) 
         assert adopt(other) is None
     finally:
         started.kill()
-        eventually(lambda: not started.is_alive(), timeout_s=5)
+        until(lambda: not started.is_alive(), timeout_s=5)
 
 
 def test_a_reused_pid_is_not_signalled(marks: Marks, tmp_path: Path) -> None:
@@ -75,13 +76,13 @@ def test_a_reused_pid_is_not_signalled(marks: Marks, tmp_path: Path) -> None:
         assert started.is_alive()
     finally:
         started.kill()
-        eventually(lambda: not started.is_alive(), timeout_s=5)
+        until(lambda: not started.is_alive(), timeout_s=5)
 
 
 def test_a_zombie_is_dead() -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
     try:
-        eventually(lambda: identify(child.pid) is None, timeout_s=5)
+        until(lambda: identify(child.pid) is None, timeout_s=5)
         assert child.returncode is None, "nobody has reaped it yet"
     finally:
         child.wait()
@@ -90,7 +91,7 @@ def test_a_zombie_is_dead() -> None:
 def test_the_output_of_the_last_start_is_kept(marks: Marks, tmp_path: Path) -> None:
     for text in ("one", "two"):
         done = start(marks, tmp_path, command=(sys.executable, "-c", f"print('{text}')"))
-        eventually(lambda done=done: not done.is_alive(), timeout_s=10)
+        until(lambda done=done: not done.is_alive(), timeout_s=10)
         assert done.exit_code == 0
     assert (tmp_path / "broker.out").read_text() == "two\n"
     assert (tmp_path / "broker.out.1").read_text() == "one\n"
@@ -135,21 +136,21 @@ def box(tmp_path: Path) -> Iterator[Box]:
 
 
 def test_the_init_restarts_its_agent_and_keeps_the_orphan(box: Box) -> None:
-    eventually(lambda: box.pids("children"), timeout_s=10)
+    until(lambda: box.pids("children"), timeout_s=10)
     (agent,), (child,) = box.pids("agents"), box.pids("children")
     assert read_pid_file(box.root) == identify(box.init.pid)
     assert os.getpgid(box.init.pid) == box.init.pid == os.getpgid(agent) == os.getpgid(child)
     os.kill(agent, signal.SIGKILL)
-    eventually(lambda: len(box.pids("children")) == 2, timeout_s=10)
+    until(lambda: len(box.pids("children")) == 2, timeout_s=10)
     assert identify(child) is not None, "what the agent started lives on"
     assert int(Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()[1]) == box.init.pid
     assert len(set((box.root / "boots").read_text().split())) == 1, "one boot, one boot id"
     os.kill(child, signal.SIGKILL)
-    eventually(lambda: not Path(f"/proc/{child}").exists(), timeout_s=5)  # reaped
+    until(lambda: not Path(f"/proc/{child}").exists(), timeout_s=5)  # reaped
 
 
 def test_the_power_button_leaves_nobody_behind(box: Box) -> None:
-    eventually(lambda: box.pids("children"), timeout_s=10)
+    until(lambda: box.pids("children"), timeout_s=10)
     box.init.terminate()
     assert box.init.wait(20) == 0
     assert identify(box.pids("agents")[0]) is None
@@ -158,12 +159,10 @@ def test_the_power_button_leaves_nobody_behind(box: Box) -> None:
 
 
 def test_a_power_cut_takes_the_whole_group(box: Box) -> None:
-    eventually(lambda: box.pids("children"), timeout_s=10)
+    until(lambda: box.pids("children"), timeout_s=10)
     os.killpg(box.init.pid, signal.SIGKILL)
     box.init.wait(10)
-    eventually(
-        lambda: identify(box.pids("agents")[0]) is None and identify(box.pids("children")[0]) is None, timeout_s=5
-    )
+    until(lambda: identify(box.pids("agents")[0]) is None and identify(box.pids("children")[0]) is None, timeout_s=5)
 
 
 def test_a_second_agent_on_one_root_is_refused(tmp_path: Path) -> None:

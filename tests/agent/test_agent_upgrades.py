@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from agent.wire import AgentOrder, Report, UpgradeReport
-from tests.agent.agent_vm import AgentVm, eventually
+from tests.agent.agent_vm import AgentVm
 from tests.agent.control_server import ControlServer
 from tests.agent.small_cluster import Cluster, document, serving
 from tests.agent.upgraded import Mirror, Signer, agent_archive
+from tests.waiting import until
 
 CRASHES = "raise SystemExit('it cannot start')\n"
 HANGS = "import time\nwhile True:\n    time.sleep(60)\n"
@@ -65,7 +66,7 @@ def test_an_agent_is_upgraded_and_an_upgraded_one_again(house: House) -> None:
     report, _ = house.says("done")
     assert report.agent_version == "9.9.1"
     house.vm.kill_agent()
-    eventually(lambda: house.vm.agent_pid is not None, timeout_s=10)
+    until(lambda: house.vm.agent_pid is not None, timeout_s=10)
     house.tell(house.offer("9.9.2", number="o-2"))
     report, _ = house.says("done", "o-2")
     assert report.agent_version == "9.9.2", "the way on goes from an upgraded agent, too"
@@ -131,9 +132,9 @@ def test_an_agent_that_hangs_is_ended_by_the_alarm(house: House) -> None:
 def test_an_agent_nobody_hears_gives_way_and_says_so_once_it_is_heard(house: House) -> None:
     house.tell(house.offer("9.9.1", within_s=4.0))
     bundles = house.vm.root / "agent" / "bundles" / "choice.json"
-    eventually(lambda: bundles.exists() and '"tries"' in bundles.read_text(), timeout_s=20)
+    until(lambda: bundles.exists() and '"tries"' in bundles.read_text(), timeout_s=20)
     house.server.is_down = True
-    eventually(lambda: "had not reported" in bundles.read_text() or "done" in bundles.read_text(), timeout_s=30)
+    until(lambda: "had not reported" in bundles.read_text() or "done" in bundles.read_text(), timeout_s=30)
     house.server.is_down = False
     report, said = house.says("failed")
     assert (report.agent_version, said.state) == ("0.1.0", "failed")
@@ -166,7 +167,7 @@ def test_kafka_outlives_an_upgrade(tmp_path: Path) -> None:
             order = signer.order(archive, version, f"{url}/{archive.name}", number=number)
             told = document("brokers-0", cluster.service("broker", "b-1", state="running"))
             cluster.server.serve(told.model_copy(update={"agent": order}))
-            eventually(
+            until(
                 lambda state=state, number=number: any(
                     r.upgrade is not None and (r.upgrade.order, r.upgrade.state) == (number, state)
                     for r in cluster.server.reports[vm.instance][-3:]
@@ -182,7 +183,7 @@ def test_kafka_outlives_an_upgrade(tmp_path: Path) -> None:
 def test_the_power_button_ends_a_new_agent_that_has_not_reported_yet(house: House) -> None:
     house.tell(house.offer("9.9.1"))
     bundles = house.vm.root / "agent" / "bundles" / "choice.json"
-    eventually(lambda: bundles.exists() and '"tries": 1' in bundles.read_text(), timeout_s=20)
+    until(lambda: bundles.exists() and '"tries": 1' in bundles.read_text(), timeout_s=20)
     house.server.is_down = True
     assert house.vm.press_power_button() == 0
     assert "had not reported" not in bundles.read_text(), "the next boot goes on with it"

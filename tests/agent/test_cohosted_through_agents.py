@@ -14,9 +14,10 @@ import pytest
 from agent.wire import EnsembleMember, LogDir, ServiceDocument, ServiceReport
 from controlplane.kafka.zookeeper.live_registry import KazooRegistry
 from controlplane.kafka.zookeeper.superuser import super_digest, super_password
-from tests.agent.agent_vm import AgentVm, eventually
+from tests.agent.agent_vm import AgentVm
 from tests.agent.control_server import ControlServer
 from tests.agent.small_cluster import ONE_BROKER, document
+from tests.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.soak, pytest.mark.timeout(180)]
 
@@ -114,7 +115,7 @@ def test_a_server_that_dies_comes_back_and_the_broker_keeps_its_process_and_its_
     one.control.wait_for_service(
         one.vm.instance, "zookeeper", lambda s: s.state == "running" and s.pid not in (0, died.pid), timeout_s=60
     )
-    eventually(lambda: 1000 in one.registry.look().brokers, timeout_s=30)
+    until(lambda: 1000 in one.registry.look().brokers, timeout_s=30)
     assert one.registry.look().brokers[1000].session == session
     last = one.said("broker", "b-1", after=one.control.count(one.vm.instance))
     assert (last.pid, last.metrics["unexpected_exits"]) == (kept.pid, 0)
@@ -134,7 +135,7 @@ def test_a_new_agent_adopts_both(one: OneVm) -> None:
     told = one.control.count(one.vm.instance)
     before = {n: one.said(n, s, after=told).pid for n, s in (("broker", "b-1"), ("zookeeper", "z-1"))}
     dead = one.vm.kill_agent()
-    eventually(lambda: one.vm.agent_pid not in (None, dead), timeout_s=30)
+    until(lambda: one.vm.agent_pid not in (None, dead), timeout_s=30)
     told = one.control.count(one.vm.instance)
     after = {n: one.said(n, s, after=told).pid for n, s in (("broker", "b-1"), ("zookeeper", "z-1"))}
     assert after == before

@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
-from tests.agent.agent_vm import eventually
 from tests.agent.small_cluster import BROKER, CONTROLLER, Cluster, serving
+from tests.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
 
@@ -43,9 +43,7 @@ def test_a_cluster_starts_from_its_documents(cluster: Cluster) -> None:
 def test_a_topic_without_its_own_min_isr_gets_two(cluster: Cluster) -> None:
     admin = AdminClient({"bootstrap.servers": f"{BROKER}:9092", "log_level": 0})
     admin.create_topics([NewTopic("plain", num_partitions=2, replication_factor=1)])["plain"].result(20)
-    eventually(
-        lambda: _min_isr(admin, "plain") is not None, timeout_s=20
-    )  # the broker hears of the topic a little later
+    until(lambda: _min_isr(admin, "plain") is not None, timeout_s=20)  # the broker hears of the topic a little later
     assert _min_isr(admin, "plain") == "2"
     after = cluster.server.count(cluster.broker.instance)
     seen = cluster.server.wait_for_service(
@@ -76,7 +74,7 @@ def test_kafka_outlives_its_agent_and_the_next_one_adopts_it(cluster: Cluster) -
     last_seq = cluster.server.reports[cluster.broker.instance][-1].seq
     boot_id = cluster.server.reports[cluster.broker.instance][-1].boot_id
     killed = cluster.broker.kill_agent()
-    eventually(lambda: cluster.broker.agent_pid not in (None, killed), timeout_s=15)
+    until(lambda: cluster.broker.agent_pid not in (None, killed), timeout_s=15)
     after = cluster.server.count(cluster.broker.instance)
     adopted = cluster.broker_running("b-1", after=after)
     assert adopted.pid == before.pid
@@ -120,7 +118,7 @@ def test_a_vm_that_reboots_without_the_control_plane_starts_its_broker(cluster: 
     cluster.server.is_down = True
     after = cluster.server.count(cluster.broker.instance)
     cluster.broker.boot()
-    eventually(lambda: _is_broker_up(), timeout_s=30)
+    until(lambda: _is_broker_up(), timeout_s=30)
     cluster.server.is_down = False
     running = cluster.broker_running("b-2", after=after)
     assert running.metrics["unexpected_exits"] == 1, "a reboot is no crash"
@@ -175,7 +173,7 @@ def test_a_retired_vm_stops_its_services_and_stays_down(cluster: Cluster) -> Non
     instance = cluster.controller.instance
     cluster.server.retired.add(instance)
     cluster.serve_controller("c-2", generation=2, fresh=False)  # wakes the poll
-    eventually(lambda: "over for good" in cluster.controller.log(), timeout_s=40)
+    until(lambda: "over for good" in cluster.controller.log(), timeout_s=40)
     cluster.controller.cut_power()
     cluster.server.retired.discard(instance)
     after = cluster.server.count(instance)

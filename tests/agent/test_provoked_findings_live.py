@@ -18,6 +18,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.agent.small_cluster import BROKER, Cluster, serving
+from tests.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.soak, pytest.mark.timeout(420)]
 
@@ -119,10 +120,12 @@ def _interrupt(pid: int, thread: str, folder: Path) -> None:
 def _let_in(admin: AdminClient, *, timeout_s: float = 150.0) -> None:
     """A broker whose controller stood still a moment ago is fenced until that has heard from it: on a busy machine that
     takes longer than a client waits for somebody to turn to."""
-    until_s = time.monotonic() + timeout_s
-    while admin.list_topics(timeout=10).controller_id < 0:
-        assert time.monotonic() < until_s, f"the broker was not let in again within {timeout_s:.0f} s"
-        time.sleep(0.5)
+    until(
+        lambda: admin.list_topics(timeout=10).controller_id >= 0,
+        "the broker is let in",
+        timeout_s=timeout_s,
+        every_s=0.5,
+    )
 
 
 @contextlib.contextmanager

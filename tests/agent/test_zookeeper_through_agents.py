@@ -20,9 +20,10 @@ from controlplane.kafka.zookeeper.live_registry import KazooRegistry
 from controlplane.kafka.zookeeper.members import Member
 from controlplane.kafka.zookeeper.sessions import session
 from controlplane.kafka.zookeeper.superuser import super_digest, super_password
-from tests.agent.agent_vm import AgentVm, eventually
+from tests.agent.agent_vm import AgentVm
 from tests.agent.control_server import ControlServer
 from tests.agent.small_cluster import ONE_BROKER, document
+from tests.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
 
@@ -140,7 +141,7 @@ def test_a_newcomer_may_restart_before_it_is_let_in(ensemble: Ensemble) -> None:
     ensemble.running(2, "z2-2")
 
     wanted = list(MEMBERS.values())
-    eventually(lambda: ensemble.ensemble.look(wanted).of(2).serves, timeout_s=20)
+    until(lambda: ensemble.ensemble.look(wanted).of(2).serves, timeout_s=20)
     config = ensemble.ensemble.look(wanted).config
     assert config is not None
     grown = ensemble.ensemble.join(MEMBERS[2], from_version=config.version)
@@ -152,18 +153,18 @@ def test_a_member_restarts_with_the_membership_zookeeper_has_written_since(ensem
     before = ensemble.registry.look().brokers[1000].session
     ensemble.serve(1, "z1-2", members=(1,))
     ensemble.running(1, "z1-2")
-    eventually(lambda: ensemble.ensemble.look().config is not None, timeout_s=20)
+    until(lambda: ensemble.ensemble.look().config is not None, timeout_s=20)
     config = ensemble.ensemble.look().config
     assert config is not None
     assert {m.id for m in config.participants} == {1, 2}
-    eventually(lambda: 1000 in ensemble.registry.look().brokers, timeout_s=20)
+    until(lambda: 1000 in ensemble.registry.look().brokers, timeout_s=20)
     assert ensemble.registry.look().brokers[1000].session == before, "the broker's session outlived it"
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(480)
 def test_an_ensemble_whose_follower_hardly_runs_is_found_slow_and_overloaded(ensemble: Ensemble) -> None:
-    eventually(lambda: sorted(map(_mode, MEMBERS)) == ["follower", "leader"], timeout_s=30)
+    until(lambda: sorted(map(_mode, MEMBERS)) == ["follower", "leader"], timeout_s=30)
     follower, leader = sorted(MEMBERS, key=_mode)
     over = threading.Event()
     threads = [

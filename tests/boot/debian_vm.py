@@ -6,8 +6,6 @@ Everything is ended by its process id, and every loop device and address that wa
 import json
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -149,11 +147,3 @@ class DebianVm:
         """The last of what its console showed and its agent logged."""
         log = self.text("/var/lib/kedge-agent/logs/agent.log") + self.text("/var/lib/kedge-agent/logs/controller.log")
         return f"{self.console.read_text(errors='replace')[-3000:]}\n{log[-3000:]}"
-
-
-def eventually(condition: Callable[[], object], *, timeout_s: float, otherwise: Callable[[], str]) -> None:
-    """Waits until the condition holds. Raises AssertionError with the words of `otherwise`."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, otherwise()
-        time.sleep(0.2)

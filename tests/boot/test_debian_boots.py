@@ -19,8 +19,9 @@ from controlplane.server.agent_bundle import write_bundle
 from providers.cloud_init import user_data
 from providers.software import Download, Software
 from tests.agent.control_server import ControlServer
-from tests.boot.debian_vm import DebianVm, LoopbackAddress, LoopDisk, Root, eventually, ran, unpacked
+from tests.boot.debian_vm import DebianVm, LoopbackAddress, LoopDisk, Root, ran, unpacked
 from tests.tools.debian_root import root_archive
+from tests.waiting import until
 
 VERSION, ADDRESS, MIRROR = "4.2.0", "127.0.77.5", "127.0.77.2"
 UID, NODE = "b00700000000000000000000000b0070", "controllers-a-0"
@@ -148,7 +149,7 @@ def test_a_plain_debian_boots_installs_enrols_makes_its_disk_and_runs_kafka_also
         server.serve(wanting(CONTROLLER))
         vm.give(born(server, software(mirror)))
         vm.boot(disk.device)
-        eventually(lambda: server.enrolments or not vm.is_on, timeout_s=120, otherwise=vm.words)
+        until(lambda: server.enrolments or not vm.is_on, timeout_s=120, told=vm.words)
         first = server.wait_for_service(instance, "controller", lambda s: s.metrics.get("quorum_leader") == 100)
         assert first.kafka_version == VERSION
         assert server.reports[instance][-1].attachments == (DISK.volume,)
@@ -178,7 +179,7 @@ def test_a_plain_debian_boots_installs_enrols_makes_its_disk_and_runs_kafka_also
         gone = CONTROLLER.model_copy(update={"state": "stopped", "gives_volumes": True})
         server.serve(wanting(gone, epoch=2))
         server.wait_for_service(instance, "controller", lambda s: s.state == "stopped", after=seen)
-        eventually(lambda: server.reports[instance][-1].attachments == (), timeout_s=30, otherwise=vm.words)
+        until(lambda: server.reports[instance][-1].attachments == (), timeout_s=30, told=vm.words)
         assert disk.device not in Path("/proc/mounts").read_text()
 
         # Its stop is taken back: the disk is mounted again, and what is on it serves. Then it is retired after all.
@@ -187,7 +188,7 @@ def test_a_plain_debian_boots_installs_enrols_makes_its_disk_and_runs_kafka_also
         server.wait_for_service(instance, "controller", lambda s: s.metrics.get("quorum_leader") == 100, after=seen)
         assert server.reports[instance][-1].attachments == (DISK.volume,)
         server.serve(wanting(restarted.model_copy(update={"state": "stopped", "gives_volumes": True}), epoch=4))
-        eventually(lambda: server.reports[instance][-1].attachments == (), timeout_s=60, otherwise=vm.words)
+        until(lambda: server.reports[instance][-1].attachments == (), timeout_s=60, told=vm.words)
         assert disk.device not in Path("/proc/mounts").read_text()
     finally:
         vm.end()
@@ -207,7 +208,7 @@ def test_a_mirror_with_another_file_than_the_one_that_was_meant_gets_nothing_run
         agent.write_bytes(agent.read_bytes() + b"more")
         vm.give(born(server, wanted))
         vm.boot()
-        eventually(lambda: "its SHA-256 is" in vm.console.read_text(errors="replace"), timeout_s=90, otherwise=vm.words)
+        until(lambda: "its SHA-256 is" in vm.console.read_text(errors="replace"), timeout_s=90, told=vm.words)
         assert not (vm.root / "opt/kedge/agent/current").exists()
         assert server.enrolments == []
     finally:

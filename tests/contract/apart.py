@@ -5,15 +5,14 @@ import shutil
 import signal
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
 
-from tests.contract.server_process import ServerProcess
+from tests.contract.server_process import ServerProcess, eventually
 from tests.databases import APP, PORTAL, as_role
 
 DEADLINE_S = 60.0
@@ -99,10 +98,3 @@ def houses_on(database: str) -> Iterator[Houses]:
             if part.process.poll() is None:
                 part.end()
         shutil.rmtree(root)
-
-
-def eventually(condition: Callable[[], object], part: Part) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, part.log
-        time.sleep(0.1)

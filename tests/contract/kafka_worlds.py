@@ -13,8 +13,9 @@ from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
 from tests.fakes.kafka import FakeKafka
-from tests.kafka_processes import SOON_FENCED, KafkaProcesses, wait_until
+from tests.kafka_processes import SOON_FENCED, KafkaProcesses
 from tests.kafka_topics import create_topic
+from tests.waiting import until
 
 CONTROLLER = 100
 RACKS = {1000: "az-1", 1001: "az-2", 1002: "az-3"}
@@ -105,7 +106,7 @@ class RealWorld:
         return node.directory_id, node.host
 
     def until(self, condition: Callable[[], object], what: str) -> None:
-        wait_until(condition, what, timeout_s=self.patience_s)
+        until(condition, what, timeout_s=self.patience_s)
 
     def close(self) -> None:
         self.dialer.close()

@@ -33,7 +33,7 @@ from controlplane.kafka.zookeeper.registry import RegistrySeen
 from tests.agent.migrating_cluster import MigratingCluster
 from tests.agent.migrating_documents import BROKERS, CONTROLLERS, PASSWORD, SERVER, MigratingDocuments
 from tests.fakes.kafka import FakeKafka
-from tests.kafka_processes import wait_until
+from tests.waiting import until
 
 _WAITS = 100
 
@@ -184,7 +184,7 @@ class RealMigratingWorld:
         self.cluster.tell(broker, self._told)
 
     def until(self, condition: Callable[[], object], what: str) -> None:
-        wait_until(condition, what, timeout_s=90)
+        until(condition, what, timeout_s=90)
 
     def close(self) -> None:
         self._dialer.close()

@@ -8,13 +8,15 @@ import multiprocessing
 import os
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from io import TextIOWrapper
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tests.contract.reachable import open_to_all
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -124,3 +126,15 @@ class _NoPlanner:
     def warm_up(self) -> None: ...
 
     def stop(self) -> None: ...
+
+
+class Logged(Protocol):
+    """A process whose words are kept."""
+
+    @property
+    def log(self) -> str: ...
+
+
+def eventually(condition: Callable[[], object], of: Logged, *, timeout_s: float = 60.0) -> None:
+    """Waits for it. What the process said comes with the TimeoutError."""
+    until(condition, timeout_s=timeout_s, every_s=0.1, told=lambda: of.log)

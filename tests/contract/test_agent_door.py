@@ -5,7 +5,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -20,8 +19,10 @@ from agent.trust import PinnedCa
 from agent.wire import BootData
 from controlplane.storage.certificates.authority import load_or_make
 from controlplane.storage.home import Home
-from tests.contract.test_api_server import Server, eventually
+from tests.contract.server_process import eventually
+from tests.contract.test_api_server import Server
 from tests.unit.controlplane.api.agents_door import served
+from tests.waiting import until
 
 AGENTS = "127.0.43.7"
 
@@ -129,10 +130,10 @@ def test_the_agents_own_process_believes_the_server_of_its_boot_data_and_no_othe
     start()
     _, born = agent(home, tmp_path / "unused")
     with agent_process(tmp_path / "vm", born) as log:
-        _until(lambda: "enrolment-refused" in log.read_text())
+        until(lambda: "enrolment-refused" in log.read_text())
     assert (tmp_path / "vm" / "agent" / "ca.pem").exists()
     with agent_process(tmp_path / "fooled", born.model_copy(update={"ca_sha256": "ab" * 32})) as log:
-        _until(lambda: "the server is imitated" in log.read_text())
+        until(lambda: "the server is imitated" in log.read_text())
     assert not (tmp_path / "fooled" / "agent" / "ca.pem").exists()
 
 
@@ -145,8 +146,8 @@ def test_the_agents_own_process_gets_a_certificate_and_is_heard_with_it(tmp_path
             return known is not None and known.certified_at is not None
 
         with agent_process(tmp_path / "vm", door.boot) as log:
-            _until(is_certified)
-            _until(lambda: "/agent/v1/report" in [path for path, _ in door.heard.asked])
+            until(is_certified)
+            until(lambda: "/agent/v1/report" in [path for path, _ in door.heard.asked])
         assert stat.S_IMODE((tmp_path / "vm" / "agent" / "certificate.pem").stat().st_mode) == 0o600
         assert "HTTP 4" not in log.read_text()
 
@@ -167,10 +168,3 @@ def agent_process(root: Path, boot: BootData) -> Iterator[Path]:
     finally:
         process.terminate()
         assert process.wait(20) == 0
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

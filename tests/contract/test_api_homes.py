@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from controlplane.storage.home import Home
-from tests.contract.server_process import ServerProcess
-from tests.contract.test_api_server import DEADLINE_S, PAUSED, Server, eventually
+from tests.contract.server_process import ServerProcess, eventually
+from tests.contract.test_api_server import DEADLINE_S, PAUSED, Server
 from tests.databases import APP, as_role
 
 pytestmark = pytest.mark.postgres

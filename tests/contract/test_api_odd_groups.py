@@ -1,7 +1,6 @@
 """Groups of odd names through a real HTTP server and the real command line: what a client does to a path counts."""
 
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from controlplane.cli.surroundings import Surroundings
 from controlplane.runtime.listen_addresses import listening
 from tests.unit.controlplane.api.portal_house import TOKEN
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
+from tests.waiting import until
 
 ODD = (".", "..", "new\nline", "a/../b", "%2e%2e", "two words?#&")
 
@@ -33,9 +33,7 @@ def address() -> Iterator[str]:
     server = uvicorn.Server(uvicorn.Config(house.app, log_config=None, proxy_headers=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
     thread.start()
-    until_s = time.monotonic() + 20
-    while not server.started and time.monotonic() < until_s:
-        time.sleep(0.02)
+    until(lambda: server.started, "the server starts", timeout_s=20)
     yield f"http://{host}"
     server.should_exit = True
     thread.join(20)

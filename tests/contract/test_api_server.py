@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from controlplane.storage.home import Home
-from tests.contract.server_process import ServerProcess
+from tests.contract.server_process import ServerProcess, eventually
 from tests.unit.events.spec_texts import ORDERS
 
 DEADLINE_S = 60.0
@@ -149,10 +149,3 @@ def test_a_server_ends_in_order_though_somebody_waits_for_news(start: Callable[[
 def _url(home: Home) -> str | None:
     known = home.server()
     return known.url if known else None
-
-
-def eventually(condition: Callable[[], object], server: Server) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, server.log
-        time.sleep(0.1)

@@ -156,7 +156,8 @@ def test_a_server_that_may_not_migrate_says_what_to_run(postgres_server: Postgre
 
 
 def test_a_real_server_serves_under_its_role_and_tells_the_doctor(own: str, tmp_path: Path) -> None:
-    from tests.contract.test_api_server import Server, eventually
+    from tests.contract.server_process import eventually
+    from tests.contract.test_api_server import Server
 
     (tmp_path / "kedge.toml").write_text(f'terraform_state = "http"\ndatabase_url = "{as_role(own, APP)}"\n')
     home = Home(tmp_path)

@@ -14,7 +14,8 @@ import pytest
 
 from controlplane.storage.home import Home
 from tests.contract.git_repositories import Upstream, Web
-from tests.contract.test_api_server import PAUSED, Server, eventually
+from tests.contract.server_process import eventually
+from tests.contract.test_api_server import PAUSED, Server
 from tests.fakes.forges import PROJECT, TOKEN, ForgeWorld, served
 from tests.fakes.github import GitHubFake
 from tests.unit.events.spec_texts import edited

@@ -10,7 +10,8 @@ import pytest
 
 from controlplane.storage.home import Home
 from tests.contract.git_repositories import Upstream
-from tests.contract.test_api_server import PAUSED, Server, eventually
+from tests.contract.server_process import eventually
+from tests.contract.test_api_server import PAUSED, Server
 from tests.unit.events.spec_texts import edited
 
 POLL_S = 0.3

@@ -23,8 +23,9 @@ from planner.consumers.seen import GroupSeen
 from planner.observed import TopicPartition
 from planner.topics.step import Growth, TopicStep
 from tests.fakes.kafka import FakeKafka
-from tests.kafka_processes import KafkaProcesses, wait_until
+from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
+from tests.waiting import until
 from tests.zookeeper_processes import ZooKeeperProcesses
 
 BROKER = 1000
@@ -89,7 +90,7 @@ class RealWorld:
                 return BROKER in told.brokers and told.controller_id >= 0
             return False
 
-        wait_until(is_led, "the broker to have a controller", timeout_s=60)
+        until(is_led, "the broker to have a controller", timeout_s=60)
 
     def create_topic(self, name: str, *, partitions: int, rf: int) -> None:
         create_topic(self.processes.bootstrap, name, partitions=partitions, rf=rf)
@@ -118,7 +119,7 @@ class RealWorld:
             reader.poll(0.1)
             return bool(reader.assignment())
 
-        wait_until(has_some, f"an assignment of {group}", timeout_s=20)
+        until(has_some, f"an assignment of {group}", timeout_s=20)
 
     def commit(self, group: str, topic: str, partition: int, offset: int) -> None:
         told = self._readers[group].commit(offsets=[ClientPartition(topic, partition, offset)], asynchronous=False)
@@ -129,7 +130,7 @@ class RealWorld:
         self._readers.pop(group).close()
 
     def until(self, condition: Callable[[], object], what: str) -> None:
-        wait_until(condition, what, timeout_s=20)
+        until(condition, what, timeout_s=20)
 
     def close(self) -> None:
         for reader in self._readers.values():

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from controlplane.storage.home import Home
-from tests.contract.apart import DEADLINE_S, LOOP_USER, Houses, Part, eventually, houses_on
+from tests.contract.apart import DEADLINE_S, LOOP_USER, Houses, Part, houses_on
+from tests.contract.server_process import eventually
 from tests.databases import APP
 from tests.unit.events.spec_texts import ORDERS
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.contract.apart import DEADLINE_S, Houses, Part, eventually, houses_on
+from tests.contract.apart import DEADLINE_S, Houses, Part, houses_on
+from tests.contract.server_process import eventually
 from tests.databases import APP, PORTAL, READER, RELAY, as_role
 
 pytestmark = [

@@ -17,7 +17,8 @@ import pytest
 
 from controlplane.storage.home import Home
 from providers import process
-from tests.contract.test_api_server import Server, eventually
+from tests.contract.server_process import eventually
+from tests.contract.test_api_server import Server
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.clouds.hetzner import FakeHetzner, fake_hetzner
 from tests.fakes.clouds.hetzner_hands import write_settings

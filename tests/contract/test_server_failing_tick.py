@@ -8,7 +8,8 @@ import pytest
 
 from controlplane.storage.home import Home
 from providers.local.layout import Layout
-from tests.contract.test_api_server import PAUSED, Server, eventually
+from tests.contract.server_process import eventually
+from tests.contract.test_api_server import PAUSED, Server
 from tests.contract.test_server_outages import start
 
 __all__ = ["start"]

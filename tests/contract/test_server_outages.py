@@ -15,7 +15,8 @@ import pytest
 from controlplane.storage.home import Home
 from tests.contract.agent_crowd import Vm
 from tests.contract.flooded_server import CREDENTIAL, known_vms
-from tests.contract.test_api_server import PAUSED, Server, eventually
+from tests.contract.server_process import eventually
+from tests.contract.test_api_server import PAUSED, Server
 from tests.postgres_server import running_postgres
 
 PATIENCE_S = 30.0

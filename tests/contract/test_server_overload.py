@@ -15,7 +15,8 @@ from controlplane.runtime.descriptors import budget_of
 from controlplane.storage.home import Home
 from tests.contract.agent_crowd import Crowd, let_in, outcome
 from tests.contract.flooded_server import CREDENTIAL, People, known_vms, rss_mib
-from tests.contract.test_api_server import PAUSED, Server, eventually
+from tests.contract.server_process import eventually
+from tests.contract.test_api_server import PAUSED, Server
 
 AGENTS, DESCRIPTORS = 200, 320
 

@@ -16,7 +16,7 @@ from controlplane.kafka.zookeeper.errors import StaleConfig, ZooKeeperRefused, Z
 from controlplane.kafka.zookeeper.locks import HeldBy, KazooLocks, Locks, Taken, may_begin
 from controlplane.kafka.zookeeper.members import EnsembleConfig, Member
 from tests.fakes.zookeeper import FakeEnsemble, FakeLocks, FakeNodes
-from tests.kafka_processes import wait_until
+from tests.waiting import until
 from tests.zookeeper_processes import SUPER_PASSWORD, ZooKeeperProcesses
 
 FOUNDERS = (1, 2, 3)
@@ -95,7 +95,7 @@ class RealWorld:
         return KazooLocks("contract", self._endpoints, holder=holder, password=SUPER_PASSWORD)
 
     def until(self, condition: Callable[[], object], what: str) -> None:
-        wait_until(condition, what, timeout_s=30)
+        until(condition, what, timeout_s=30)
 
     def _ensemble(self, password: str) -> KazooEnsemble:
         return KazooEnsemble("contract", self._known, password=password, connect_s=1.5)

@@ -5,8 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -88,17 +87,3 @@ class LivingServer:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("KEDGE_")}
         own = {"KEDGE_HOME": str(self.home), "KEDGE_PORT": "0", "PYTHONUNBUFFERED": "1"}
         return {**kept, **own, **self._settings}
-
-
-def until(
-    look: Callable[[], _T | None], what: str, *, timeout_s: float, every_s: float = 0.1, told: Callable[[], str] = str
-) -> _T:
-    """What `look` finds once it finds something. Fails with what was waited for, and with what `told` says."""
-    deadline = time.monotonic() + timeout_s
-    while True:
-        found = look()
-        if found:
-            return found
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {timeout_s:.0f} s: {what}\n{told()}")
-        time.sleep(every_s)

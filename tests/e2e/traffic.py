@@ -10,8 +10,8 @@ from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.min_isr import MinIsrObserver
 from controlplane.kafka.workload import Workload
-from tests.e2e.living_server import until
 from tests.kafka_topics import create_topic
+from tests.waiting import until
 
 RECORDS_PER_S = 200
 _NUMBERS = itertools.count(1)

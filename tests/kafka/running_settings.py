@@ -17,7 +17,7 @@ from controlplane.kafka.settings_live import (
 )
 from controlplane.kafka.throttle import CLUSTER_DEFAULT, ConfigChange
 from events.spec.setting_table import Setting, UpdateMode, settings_of
-from tests.kafka_processes import wait_until
+from tests.waiting import until
 
 BROKER = 1000
 SOME_VALUE = {
@@ -67,7 +67,7 @@ class Live:
         return found.value, found.source
 
     def await_value(self, name: str, value: str, source: SettingSource, *, broker: int = BROKER) -> None:
-        wait_until(lambda: self.now(name, broker=broker) == (value, source), f"{name} to be {value} on {broker}")
+        until(lambda: self.now(name, broker=broker) == (value, source), f"{name} to be {value} on {broker}")
 
 
 def told_of(live: Live) -> dict[str, tuple[str, bool, bool]]:

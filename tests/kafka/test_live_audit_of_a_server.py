@@ -18,12 +18,13 @@ from confluent_kafka import Consumer, TopicPartition
 
 from controlplane.storage.home import Home
 from tests.contract.test_server_canary import spec
-from tests.e2e.living_server import START_WITHIN_S, LivingServer, until
+from tests.e2e.living_server import START_WITHIN_S, LivingServer
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.clouds.hetzner import FakeHetzner, fake_hetzner
 from tests.fakes.clouds.hetzner_hands import write_settings
 from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
+from tests.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 

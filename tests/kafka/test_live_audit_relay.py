@@ -5,15 +5,15 @@ own role. What was asked of the loop is in the topic in order, whichever of them
 import json
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from tests.contract.apart import LOOP_USER, Houses, Part, eventually, houses_on
+from tests.contract.apart import LOOP_USER, Houses, Part, houses_on
+from tests.contract.server_process import eventually
 from tests.databases import APP, RELAY, as_role, postgres_copy
 from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
@@ -73,17 +73,10 @@ class Relayed:
         return [int(one["position"]) for one in self.written()]
 
     def until_written(self, count: int, part: Part) -> None:
-        until(lambda: self.positions()[-1:] == [count], part)
+        eventually(lambda: self.positions()[-1:] == [count], part, timeout_s=WITHIN_S)
 
     def _binding(self, **more: object) -> str:
         return json.dumps({"bootstrap": self._kafka.bootstrap, "topic": self._topic, **more})
-
-
-def until(condition: Callable[[], object], part: Part) -> None:
-    deadline = time.monotonic() + WITHIN_S
-    while not condition():
-        assert time.monotonic() < deadline, part.log
-        time.sleep(0.3)
 
 
 def ask(loop: Part, count: int) -> None:
@@ -136,7 +129,7 @@ def relayed(
 def test_the_topic_is_the_audit_in_order_though_one_of_two_relays_is_killed(relayed: Relayed) -> None:
     loop = relayed.loop(apart=True)
     ask(loop, 3)
-    until(lambda: "no relay is at work" in told(loop), loop)
+    eventually(lambda: "no relay is at work" in told(loop), loop, timeout_s=WITHIN_S)
     assert doctor(loop)[0] is False
     assert (metrics(loop)["problem"], metrics(loop)['state{by="relay",state="no_relay"}']) == (1, 1)
     assert relayed.positions() == [], "the server writes nothing"
@@ -145,18 +138,18 @@ def test_the_topic_is_the_audit_in_order_though_one_of_two_relays_is_killed(rela
     relayed.until_written(3, first)
     second = relayed.relay()
     eventually(lambda: "role kedge_relay, writes the audit to its topic: this one waits" in second.log, second)
-    until(lambda: told(loop) == "", loop)
+    eventually(lambda: told(loop) == "", loop, timeout_s=WITHIN_S)
     well, words = doctor(loop)
     assert well
     assert "the relay (role kedge_relay) has written entry 3 of 3" in words
     assert words.endswith("; relays that wait: 1 of role kedge_relay")
-    until(lambda: timer(loop)["note"] == words, loop)
+    eventually(lambda: timer(loop)["note"] == words, loop, timeout_s=WITHIN_S)
     assert metrics(loop)['waiting_relays{role="kedge_relay"}'] == 1
     assert (metrics(loop)["problem"], metrics(loop)["newest_entry"], metrics(loop)["last_entry"]) == (0, 3, 3)
 
     # Killed with entries on their way: the other one goes on, from what the topic holds.
     ask(loop, 60)
-    until(lambda: len(relayed.positions()) > 3, first)
+    eventually(lambda: len(relayed.positions()) > 3, first, timeout_s=WITHIN_S)
     first.end(signal.SIGKILL)
     ask(loop, 20)
     kept = entries(loop)
@@ -164,14 +157,14 @@ def test_the_topic_is_the_audit_in_order_though_one_of_two_relays_is_killed(rela
     found = relayed.written()
     assert [one["position"] for one in found] == list(range(1, len(kept) + 1)), "each once, in order"
     assert [one["sha256"] for one in found] == [one["sha256"] for one in kept]
-    until(lambda: told(loop) == "", loop)
-    until(lambda: metrics(loop)['waiting_relays{role="kedge_relay"}'] == 0, loop)
+    eventually(lambda: told(loop) == "", loop, timeout_s=WITHIN_S)
+    eventually(lambda: metrics(loop)['waiting_relays{role="kedge_relay"}'] == 0, loop, timeout_s=WITHIN_S)
     assert doctor(loop)[0], "a lone relay is well"
     assert "wait" not in doctor(loop)[1]
 
     # Asked to stop, it stops; the next one goes on.
     assert second.end(signal.SIGTERM) == 0, second.log
-    until(lambda: "no relay is at work" in told(loop), loop)
+    eventually(lambda: "no relay is at work" in told(loop), loop, timeout_s=WITHIN_S)
     ask(loop, 2)
     third = relayed.relay()
     relayed.until_written(len(kept) + 2, third)
@@ -187,16 +180,16 @@ def test_a_server_that_writes_too_waits_for_the_relay_and_goes_on_where_that_was
     loop = relayed.loop(apart=False)
     ask(loop, 3)
     relayed.until_written(3, loop)
-    until(lambda: metrics(loop).get("last_entry") == 3, loop)
+    eventually(lambda: metrics(loop).get("last_entry") == 3, loop, timeout_s=WITHIN_S)
     assert metrics(loop)['state{by="server",state="reached"}'] == 1
     relay = relayed.relay()
-    until(lambda: "role kedge_relay, writes the audit" in told(loop), loop)
+    eventually(lambda: "role kedge_relay, writes the audit" in told(loop), loop, timeout_s=WITHIN_S)
     assert "`apart = true` in [audit_topic]" in told(loop)
     assert metrics(loop)['state{by="server",state="turn_taken"}'] == 1
     ask(loop, 30)
-    until(lambda: len(relayed.positions()) > 3, relay)
+    eventually(lambda: len(relayed.positions()) > 3, relay, timeout_s=WITHIN_S)
     relay.end(signal.SIGKILL)
     ask(loop, 5)
     relayed.until_written(38, loop)
-    until(lambda: told(loop) == "", loop)
+    eventually(lambda: told(loop) == "", loop, timeout_s=WITHIN_S)
     assert relayed.positions() == list(range(1, 39)), "each once, in order"

@@ -18,8 +18,9 @@ from controlplane.kafka.min_isr import MinIsrObserver
 from controlplane.kafka.throttle import throttle_for
 from controlplane.kafka.workload import Workload
 from planner.observed import PartitionSeen, TopicPartition
-from tests.kafka_processes import SOON_FENCED, KafkaProcesses, wait_until
+from tests.kafka_processes import SOON_FENCED, KafkaProcesses
 from tests.kafka_topics import create_topic
+from tests.waiting import until
 
 pytestmark = pytest.mark.kafka
 MB = 10**6
@@ -45,7 +46,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
 def gateway(processes: KafkaProcesses) -> Iterator[AdminGateway]:
     dialer = DirectDialer()
     gateway = AdminGateway(dialer, "live", lambda: processes.bootstrap)
-    wait_until(lambda: _live(gateway) == {1000, 1001}, "two live brokers")
+    until(lambda: _live(gateway) == {1000, 1001}, "two live brokers")
     yield gateway
     dialer.close()
 
@@ -60,7 +61,7 @@ def test_a_workload_reads_back_everything_that_was_acknowledged(
     observer.start()
     workload.start()
     assert workload.fill("filled", 5 * MB) == 500
-    wait_until(lambda: workload.acknowledged > 1000 and workload.consumed > 800, "traffic to flow both ways")
+    until(lambda: workload.acknowledged > 1000 and workload.consumed > 800, "traffic to flow both ways")
     workload.stop()
     report = observer.stop()
 
@@ -96,7 +97,7 @@ def test_topics_that_come_and_go_do_not_spoil_a_snapshot(processes: KafkaProcess
         seen += 1
     thread.join()
     assert seen > 2
-    wait_until(lambda: not any(p.name.topic.startswith("brief") for p in gateway.partitions()), "the topics to be gone")
+    until(lambda: not any(p.name.topic.startswith("brief") for p in gateway.partitions()), "the topics to be gone")
 
 
 def test_a_single_replica_with_a_larger_min_isr_refuses_writes_while_it_moves(
@@ -114,7 +115,7 @@ def test_a_single_replica_with_a_larger_min_isr_refuses_writes_while_it_moves(
     observer = MinIsrObserver(gateway.partitions)
     observer.sample()
     assert gateway.reassign({name: target}) == {}
-    wait_until(lambda: _partition(gateway, name).is_moving, "the move")
+    until(lambda: _partition(gateway, name).is_moving, "the move")
     with pytest.raises(KafkaUnavailable):
         Workload(lambda: processes.bootstrap, "lonely").fill("lonely", 1000, record_bytes=1000, timeout_s=1.5)
     observer.sample()
@@ -122,7 +123,7 @@ def test_a_single_replica_with_a_larger_min_isr_refuses_writes_while_it_moves(
     assert _partition(gateway, name).min_isr == 2
 
     gateway.clear_throttles()
-    wait_until(lambda: not _partition(gateway, name).is_moving, "the move to end")
+    until(lambda: not _partition(gateway, name).is_moving, "the move to end")
     assert Workload(lambda: processes.bootstrap, "lonely").fill("lonely", 1000, record_bytes=1000) == 1
 
 
@@ -135,13 +136,13 @@ def test_a_broker_without_power_is_missing_from_the_disks_and_nothing_hangs(
     assert set(snapshot.log_dirs) == {1001}
     changed = gateway.set_throttle(throttle_for([(TopicPartition("traffic", 0), (1000,), (1001,))], bytes_per_s=MB))
     assert changed == 3, "one rate on the live broker, two lists; nothing on the dead one"
-    wait_until(lambda: gateway.snapshot().brokers[1000].fenced, "the dead broker to be fenced")
+    until(lambda: gateway.snapshot().brokers[1000].fenced, "the dead broker to be fenced")
     assert time.monotonic() - began < 30
     assert gateway.clear_throttles() == 3
 
     processes.start(1000)
-    wait_until(lambda: _live(gateway) == {1000, 1001}, "the broker to be back")
-    wait_until(lambda: set(gateway.snapshot().log_dirs) == {1000, 1001}, "its disks to be told")
+    until(lambda: _live(gateway) == {1000, 1001}, "the broker to be back")
+    until(lambda: set(gateway.snapshot().log_dirs) == {1000, 1001}, "its disks to be told")
 
 
 def test_a_cluster_nobody_answers_for_is_unavailable_in_time() -> None:

@@ -31,8 +31,9 @@ from planner.anomalies.kinds import Kind
 from planner.observed import KafkaSnapshot, TopicPartition
 from tests.builders import a_situation, a_view, an_instance
 from tests.fakes.latest_values import MemoryLatestStore
-from tests.kafka_processes import KafkaProcesses, wait_until
+from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
+from tests.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.soak, pytest.mark.timeout(180)]
 
@@ -70,7 +71,7 @@ def clock() -> Clock:
 def gateway(processes: KafkaProcesses, clock: Clock) -> Iterator[AdminGateway]:
     dialer = DirectDialer()
     made = AdminGateway(dialer, "conditions", lambda: processes.bootstrap, now=clock)
-    wait_until(lambda: len(made.snapshot().live_brokers()) == 3, "three live brokers")
+    until(lambda: len(made.snapshot().live_brokers()) == 3, "three live brokers")
     yield made
     dialer.close()
 
@@ -114,7 +115,7 @@ def test_a_move_of_somebody_else_is_told_after_ten_minutes_and_over_with_the_mov
     assert (old.status, old.reason) == (True, "NobodysPlan")
     assert f"slow-0 to [{target}] for 11 min" in old.message
     gateway.clear_throttles()
-    wait_until(lambda: not gateway.snapshot().moving(), "the move to end", timeout_s=60)
+    until(lambda: not gateway.snapshot().moving(), "the move to end", timeout_s=60)
     assert told() == NO_STRANGERS
 
 
@@ -139,7 +140,7 @@ def test_a_group_that_stands_still_while_its_log_grows_is_told_until_it_reads_on
         for n in range(3):
             producer.produce("orders", f"record {n}".encode())
         assert producer.flush(20) == 0
-        wait_until(consumer.has_committed.is_set, "the first commit", timeout_s=40)
+        until(consumer.has_committed.is_set, "the first commit", timeout_s=40)
         first = told()
         clock.minutes = 4
         early = told()
@@ -152,7 +153,7 @@ def test_a_group_that_stands_still_while_its_log_grows_is_told_until_it_reads_on
         assert (late.status, late.reason) == (True, "Stuck")
         assert "stubborn: it stands still in 1 of 1 partitions while their logs grow" in late.message
         consumer.may_go_on.set()
-        wait_until(consumer.has_caught_up, "it to read on", timeout_s=30)
+        until(consumer.has_caught_up, "it to read on", timeout_s=30)
         clock.minutes = 7
         over = told()
         assert over is not None
@@ -169,13 +170,13 @@ def test_replicas_that_somebody_put_into_one_zone_are_told_and_violate_a_goal_un
     assert Kind.GOAL_VIOLATION not in found(view, gateway.snapshot())
     made_by_hand(processes, "together", 1001, 1002)
     name = TopicPartition("together", 0)
-    wait_until(lambda: name in gateway.snapshot().by_name, "the topic to be known")
+    until(lambda: name in gateway.snapshot().by_name, "the topic to be known")
     seen = gateway.snapshot()
     assert told_of_places(view, seen) == (True, "SharedZone")
     said = found(view, seen)[Kind.GOAL_VIOLATION]
     assert said == "1 partitions have replicas in one zone though another has room: together-0 on [1001, 1002]"
     assert gateway.reassign({name: (1001, 1000)}) == {}
-    wait_until(lambda: not gateway.snapshot().moving(), "the move to end", timeout_s=30)
+    until(lambda: not gateway.snapshot().moving(), "the move to end", timeout_s=30)
     assert told_of_places(view, gateway.snapshot()) == (False, "Free")
     assert Kind.GOAL_VIOLATION not in found(view, gateway.snapshot())
 
@@ -183,11 +184,11 @@ def test_replicas_that_somebody_put_into_one_zone_are_told_and_violate_a_goal_un
 def test_replicas_on_a_broker_that_nobody_has_are_told(processes: KafkaProcesses, gateway: AdminGateway) -> None:
     """It was stopped and unregistered by hand while it still held a replica. Last: it does not come back."""
     made_by_hand(processes, "left", 1000, 1002)
-    wait_until(lambda: TopicPartition("left", 0) in gateway.snapshot().by_name, "the topic to be known")
+    until(lambda: TopicPartition("left", 0) in gateway.snapshot().by_name, "the topic to be known")
     processes.stop(1002)
-    wait_until(lambda: 1002 not in gateway.snapshot().live_brokers(), "its end to be known", timeout_s=30)
+    until(lambda: 1002 not in gateway.snapshot().live_brokers(), "its end to be known", timeout_s=30)
     gateway.unregister_broker(1002)
-    wait_until(lambda: 1002 not in gateway.snapshot().brokers, "its registration to be gone", timeout_s=30)
+    until(lambda: 1002 not in gateway.snapshot().brokers, "its registration to be gone", timeout_s=30)
     without = a_view(*(i for i in the_view().brokers() if i.service_id != 1002), without=["brokers-c-0.g1"])
     seen = gateway.snapshot()
     told = misplaced_told(look(without, seen))

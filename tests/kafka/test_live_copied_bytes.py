@@ -11,8 +11,9 @@ from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from planner.observed import TopicPartition
 from tests.jolokia_port import answers, java_agent
-from tests.kafka_processes import JARS, KafkaProcesses, wait_until
+from tests.kafka_processes import JARS, KafkaProcesses
 from tests.kafka_topics import create_topic
+from tests.waiting import until
 
 pytestmark = pytest.mark.kafka
 VERSION, NETWORK, HOST, PORT = "4.1.1", "127.0.70", "127.0.70.1", 8778
@@ -43,8 +44,8 @@ def test_bytes_that_a_move_brings_are_counted_and_what_clients_write_is_not(kafk
         return read_vitals(jolokia, at_s=0.0, pid=1, log_dirs=(), proc=Path("/proc")).copied_total
 
     try:
-        wait_until(lambda: answers(jolokia), "the metrics port to answer")
-        wait_until(lambda: len(gateway.snapshot().live_brokers()) == 2, "two live brokers")
+        until(lambda: answers(jolokia), "the metrics port to answer")
+        until(lambda: len(gateway.snapshot().live_brokers()) == 2, "two live brokers")
         create_topic(kafka.bootstrap, "orders", partitions=1, rf=1, bytes_per_partition=8 * MB)
         create_topic(kafka.bootstrap, "written", partitions=2, rf=2, bytes_per_partition=2 * MB)
         assert copied() == 0, "its own clients' records, and those it follows, are no copies"
@@ -67,4 +68,4 @@ def _moved_to(gateway: AdminGateway, name: TopicPartition, broker: int) -> None:
         seen = gateway.snapshot().by_name[name]
         return seen.replicas == (broker,) and not seen.is_moving
 
-    wait_until(is_there, f"{name} on {broker}")
+    until(is_there, f"{name} on {broker}")

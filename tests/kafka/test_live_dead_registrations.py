@@ -23,8 +23,9 @@ from controlplane.kafka.features import METADATA, blocked_by, metadata_level_of
 from events import facts
 from planner.observed import TopicPartition
 from tests.builders import a_document, a_situation, a_view, an_instance
-from tests.kafka_processes import SOON_FENCED, KafkaProcesses, wait_until
+from tests.kafka_processes import SOON_FENCED, KafkaProcesses
 from tests.kafka_topics import create_topic
+from tests.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.soak, pytest.mark.timeout(300)]
 
@@ -51,7 +52,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
 def gateway(processes: KafkaProcesses) -> Iterator[AdminGateway]:
     dialer = DirectDialer()
     made = AdminGateway(dialer, "dead", lambda: [processes.nodes[b].address for b in (1000, 1002)])
-    wait_until(lambda: len(made.snapshot().live_brokers()) == 4, "four live brokers", timeout_s=90)
+    until(lambda: len(made.snapshot().live_brokers()) == 4, "four live brokers", timeout_s=90)
     yield made
     dialer.close()
 
@@ -62,10 +63,10 @@ def test_a_broker_that_died_registered_stands_in_the_way_until_no_partition_name
     """And one that Kedge never made, which it leaves to people."""
     create_topic([processes.nodes[b].address for b in (1000, DEAD)], "orders", partitions=1, rf=2)
     gateway.reassign({TopicPartition("orders", 0): (1000, DEAD)})
-    wait_until(lambda: _replicas(gateway) == {1000, DEAD}, "the replica on the one that dies", timeout_s=60)
+    until(lambda: _replicas(gateway) == {1000, DEAD}, "the replica on the one that dies", timeout_s=60)
     processes.kill(DEAD)
     processes.kill(STRANGER)
-    wait_until(lambda: gateway.snapshot().live_brokers() == {1000, 1002}, "both to be fenced", timeout_s=60)
+    until(lambda: gateway.snapshot().live_brokers() == {1000, 1002}, "both to be fenced", timeout_s=60)
 
     with pytest.raises(KafkaRefused) as refused:
         gateway.update_feature(METADATA, MIDDLE, validate_only=True)
@@ -80,10 +81,10 @@ def test_a_broker_that_died_registered_stands_in_the_way_until_no_partition_name
     assert f"Next: kafka-cluster.sh unregister --id {DEAD}" in blocked.message
 
     gateway.reassign({TopicPartition("orders", 0): (1000, 1002)})
-    wait_until(lambda: _replicas(gateway) == {1000, 1002}, "no partition to name it", timeout_s=60)
+    until(lambda: _replicas(gateway) == {1000, 1002}, "no partition to name it", timeout_s=60)
     assert _decided(gateway, _rolled("4.2.0", finalising=(METADATA, MIDDLE))).effects == (Unregister(DEAD),)
     gateway.unregister_broker(DEAD)
-    wait_until(lambda: DEAD not in gateway.snapshot().brokers, "its registration to be gone")
+    until(lambda: DEAD not in gateway.snapshot().brokers, "its registration to be gone")
 
     with pytest.raises(KafkaRefused) as refused:
         gateway.update_feature(METADATA, MIDDLE, validate_only=True)
@@ -91,7 +92,7 @@ def test_a_broker_that_died_registered_stands_in_the_way_until_no_partition_name
     verdict = _decided(gateway, _rolled("4.2.0", finalising=(METADATA, MIDDLE)))
     assert f"unregister --id {STRANGER}" in (verdict.wait.next_command if verdict.wait else "")
     gateway.unregister_broker(STRANGER)
-    wait_until(lambda: STRANGER not in gateway.snapshot().brokers, "its registration to be gone")
+    until(lambda: STRANGER not in gateway.snapshot().brokers, "its registration to be gone")
 
     verdict = _decided(gateway, _rolled("4.2.0", finalising=(METADATA, MIDDLE)))
     assert verdict.wait is None
@@ -104,7 +105,7 @@ def test_a_controller_that_left_with_an_older_version_does_until_its_id_comes_ba
     """It never had a vote: to run once is enough for Kafka to ask it for ever."""
     processes.add_controller(LEFT, version="4.2.0")
     processes.start(LEFT, timeout_s=90)
-    wait_until(lambda: _refusal(gateway) == LEFT, "its registration", timeout_s=60)
+    until(lambda: _refusal(gateway) == LEFT, "its registration", timeout_s=60)
     processes.stop(LEFT)
     assert _refusal(gateway) == LEFT, "dead, it is asked all the same"
     left = an_instance("controllers-b-0", 1, Phase.RETIRED, service_id=LEFT, drained=True, kafka_version="4.2.0")
@@ -116,7 +117,7 @@ def test_a_controller_that_left_with_an_older_version_does_until_its_id_comes_ba
     assert verdict.wait.next_command.startswith("kedge apply, with 3 controllers")
 
     processes.start(LEFT, version="4.3.0", timeout_s=90)
-    wait_until(lambda: _refusal(gateway) is None, "its id with the new version", timeout_s=60)
+    until(lambda: _refusal(gateway) is None, "its id with the new version", timeout_s=60)
     processes.stop(LEFT)
     _raise(gateway, NEW)
 
@@ -162,4 +163,4 @@ def _refusal(gateway: AdminGateway) -> int | None:
 def _raise(gateway: AdminGateway, level: int) -> None:
     for validate_only in (True, False):
         gateway.update_feature(METADATA, level, validate_only=validate_only)
-    wait_until(lambda: gateway.snapshot().features[METADATA].finalised == level, f"level {level}", timeout_s=60)
+    until(lambda: gateway.snapshot().features[METADATA].finalised == level, f"level {level}", timeout_s=60)

@@ -9,9 +9,10 @@ from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable
 from planner.observed import TopicPartition
-from tests.kafka_processes import KafkaProcesses, wait_until
+from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
 from tests.live_drain import HEIR, OUTGOING, LiveDrain
+from tests.waiting import until
 
 pytestmark = pytest.mark.kafka
 BROKERS = {1000: "a", 1001: "b", 1002: "c"}
@@ -37,10 +38,10 @@ def gateway(processes: KafkaProcesses) -> Iterator[AdminGateway]:
 
 
 def test_a_drain_follows_its_plan_on_real_brokers(processes: KafkaProcesses, gateway: AdminGateway) -> None:
-    wait_until(lambda: len(_live(gateway)) == 3, "three live brokers")
+    until(lambda: len(_live(gateway)) == 3, "three live brokers")
     create_topic(processes.bootstrap, "orders", partitions=24, rf=3, bytes_per_partition=2 * MB)
     processes.start(HEIR)
-    wait_until(lambda: HEIR in _live(gateway), "the successor")
+    until(lambda: HEIR in _live(gateway), "the successor")
     _lead_everything_from(gateway, OUTGOING)
 
     drain = LiveDrain.planned(gateway, bandwidth_bytes_per_s=5 * MB)
@@ -58,7 +59,7 @@ def test_a_drain_follows_its_plan_on_real_brokers(processes: KafkaProcesses, gat
     assert all(p.isr and set(p.isr) == set(p.replicas) for p in seen.partitions)
     after = {m.name: m.after for m in drain.plan.moves}
     assert {p.name: p.replicas for p in seen.partitions if p.name in after} == after
-    wait_until(lambda: _led_as_planned(gateway, after), "the leaders of the plan")
+    until(lambda: _led_as_planned(gateway, after), "the leaders of the plan")
     assert drain.elected > 0
     # 5 MB/s for a horizon of 3 s keep 15 of 48 MB open, and a quota lets the first second pass: never all at once,
     # and throttled is only what is open
@@ -75,7 +76,7 @@ def _lead_everything_from(gateway: AdminGateway, broker: int) -> None:
     }
     assert gateway.reassign(orders) == {}
     gateway.elect_preferred(list(orders))
-    wait_until(lambda: _led_as_planned(gateway, orders), f"broker {broker} to lead")
+    until(lambda: _led_as_planned(gateway, orders), f"broker {broker} to lead")
 
 
 def _led_as_planned(gateway: AdminGateway, after: dict[TopicPartition, tuple[int, ...]]) -> bool:

@@ -30,8 +30,9 @@ from events import facts
 from planner.observed import TopicPartition
 from tests.builders import a_situation, a_view, an_instance
 from tests.fakes.latest_values import MemoryLatestStore
-from tests.kafka_processes import KafkaProcesses, wait_until
+from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
+from tests.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.soak, pytest.mark.timeout(180)]
 
@@ -101,7 +102,7 @@ def upkeep(processes: KafkaProcesses) -> Iterator[Upkeep]:
     made: list[Upkeep] = []
     gateway = AdminGateway(dialer, "elections", lambda: processes.bootstrap, now=lambda: made[0].now())
     made.append(Upkeep(gateway))
-    wait_until(lambda: len(gateway.snapshot().live_brokers()) == 2, "two live brokers")
+    until(lambda: len(gateway.snapshot().live_brokers()) == 2, "two live brokers")
     yield made[0]
     dialer.close()
 
@@ -118,7 +119,7 @@ def test_elections_that_kafka_refuses_are_told_cost_no_controller_and_are_over_o
     create_topic(processes.bootstrap, LED.topic, partitions=1, rf=2)
     (before,) = [p for p in gateway.snapshot().partitions if p.name == LED]
     gateway.reassign({LED: tuple(reversed(before.replicas))})
-    wait_until(lambda: led_by_the_second(gateway), "the list to be another one")
+    until(lambda: led_by_the_second(gateway), "the list to be another one")
     nobody_alters(processes.bootstrap)
     assert not upkeep.told().status, "nothing was asked yet"
     for minutes in (1, 3, 6):
@@ -132,7 +133,7 @@ def test_elections_that_kafka_refuses_are_told_cost_no_controller_and_are_over_o
     assert "(ClusterAuthorizationFailedError)" in told.message
     assert election_step(upkeep.look()) is None, "another controller would refuse it, too"
     processes.stop(before.replicas[0])  # the controller has to elect, and the first of the list is the one left
-    wait_until(lambda: not led_by_the_second(gateway), "the leader to be home")
+    until(lambda: not led_by_the_second(gateway), "the leader to be home")
     assert not upkeep.told().status
 
 

@@ -9,7 +9,7 @@ from controlplane.kafka.zookeeper.errors import ZooKeeperUnavailable
 from controlplane.kafka.zookeeper.locks import HeldBy, KazooLocks, Taken, may_begin
 from controlplane.kafka.zookeeper.members import EnsembleConfig, Member
 from tests.fakes.cutting_proxy import CuttingProxy
-from tests.kafka_processes import wait_until
+from tests.waiting import until
 from tests.zookeeper_processes import SUPER_PASSWORD, ZooKeeperProcesses
 
 pytestmark = [pytest.mark.kafka, pytest.mark.soak]
@@ -36,11 +36,11 @@ def test_a_server_whose_disk_was_lost_leaves_and_joins_anew(
 ) -> None:
     processes.kill(processes.servers[3])
     processes.wipe(3)
-    wait_until(lambda: ensemble.look().leader is not None, "the two others to go on")
+    until(lambda: ensemble.look().leader is not None, "the two others to go on")
     ensemble.leave(3, from_version=_config(ensemble).version)
 
     processes.add_server(3, members=(1, 2))
-    wait_until(lambda: ensemble.look(WANTED).of(3).serves, "the newcomer to catch up")
+    until(lambda: ensemble.look(WANTED).of(3).serves, "the newcomer to catch up")
     grown = ensemble.join(WANTED[2], from_version=_config(ensemble).version)
     assert grown.participants == tuple(WANTED)
 
@@ -58,8 +58,8 @@ def test_a_holder_that_is_cut_off_begins_nothing_and_its_lock_is_anothers_after_
         assert isinstance(first, Taken)
         assert isinstance(theirs.take("restart", why="broker 1001"), HeldBy)
         line.close()
-        wait_until(lambda: not may_begin(ours.standing("restart")).open, "the holder to notice")
-        wait_until(lambda: isinstance(theirs.take("restart", why="broker 1001"), Taken), "its session to end")
+        until(lambda: not may_begin(ours.standing("restart")).open, "the holder to notice")
+        until(lambda: isinstance(theirs.take("restart", why="broker 1001"), Taken), "its session to end")
         second = theirs.take("restart", why="broker 1001")
         assert isinstance(second, Taken)
         assert second.token > first.token
@@ -75,13 +75,13 @@ def test_a_lost_majority_is_left_alone_until_a_server_is_back_with_its_disk(
     before = ensemble.look().config
     processes.kill(processes.servers[1])
     processes.kill(processes.servers[2])
-    wait_until(lambda: ensemble.look().config is None, "the last server to stop serving")
+    until(lambda: ensemble.look().config is None, "the last server to stop serving")
     assert before is not None
     with pytest.raises(ZooKeeperUnavailable):
         ensemble.leave(1, from_version=before.version)
 
     processes.start_server(1)
-    wait_until(lambda: ensemble.look().leader is not None, "two of three to serve")
+    until(lambda: ensemble.look().leader is not None, "two of three to serve")
     assert ensemble.look().config == before, "nobody was removed meanwhile"
 
 

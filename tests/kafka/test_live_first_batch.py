@@ -10,9 +10,10 @@ from confluent_kafka import Producer
 
 from controlplane.kafka.audit import Ledger, read_names, record
 from controlplane.kafka.workload import Workload
-from tests.kafka_processes import KafkaProcesses, wait_until
+from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
 from tests.refusing_proxy import RefusingProxy
+from tests.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.soak, pytest.mark.timeout(120)]
 PROXY = ("127.0.46.99", 9092)
@@ -47,7 +48,7 @@ def test_ours_loses_nothing_when_its_first_record_is_refused(
     workload = Workload(lambda: [SERVERS], request.node.topic, records_per_s=100)
     proxy.armed.set()
     workload.start()
-    wait_until(lambda: proxy.refused.is_set() and workload.acknowledged > 50, "records behind the one that was refused")
+    until(lambda: proxy.refused.is_set() and workload.acknowledged > 50, "records behind the one that was refused")
     workload.stop()
     audit = workload.audit()
     assert (workload.error, audit.lost, audit.duplicated, audit.failed) == ("", 0, 0, 0), audit

@@ -15,9 +15,10 @@ from planner.drain.model.capacity import Capacity, Origin, Source, resolve
 from planner.drain.model.document import read_state
 from planner.drain.model.observed import Policy, measured_disks, observed_document
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
-from tests.kafka_processes import KafkaProcesses, wait_until
+from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
 from tests.live_drain import HEIR, OUTGOING, LiveDrain
+from tests.waiting import until
 
 pytestmark = pytest.mark.kafka
 BROKERS = {1000: "a", 1001: "b", 1002: "c", HEIR: "a"}
@@ -49,7 +50,7 @@ def gateway(processes: KafkaProcesses) -> Iterator[AdminGateway]:
 
 def test_replicas_are_made_in_the_directories_of_the_plan(processes: KafkaProcesses, gateway: AdminGateway) -> None:
     """One log of 20 MB and six of 1 MB: Kafka, which counts replicas, would put three or four in each directory."""
-    wait_until(lambda: len(_live(gateway)) == 4, "four live brokers")
+    until(lambda: len(_live(gateway)) == 4, "four live brokers")
     create_topic(processes.bootstrap, "large", partitions=1, rf=3, bytes_per_partition=20 * MB)
     create_topic(processes.bootstrap, "small", partitions=6, rf=3, bytes_per_partition=MB)
     _put_all_on(gateway, (1000, 1001, 1002))
@@ -98,10 +99,8 @@ def _put_all_on(gateway: AdminGateway, brokers: tuple[int, ...]) -> None:
     """New topics may have replicas on the heir already; the drain is to find it empty."""
     orders = dict.fromkeys((LARGE, *SMALL), brokers)
     assert gateway.reassign(orders) == {}
-    wait_until(lambda: all(set(p.isr) == set(brokers) for p in _ours(gateway)), "everything to leave the heir")
-    wait_until(
-        lambda: gateway.snapshot().log_dirs[HEIR].replicas == 0, "the heir's directories to be empty", timeout_s=90
-    )
+    until(lambda: all(set(p.isr) == set(brokers) for p in _ours(gateway)), "everything to leave the heir")
+    until(lambda: gateway.snapshot().log_dirs[HEIR].replicas == 0, "the heir's directories to be empty", timeout_s=90)
 
 
 def _ours(gateway: AdminGateway) -> list[PartitionSeen]:

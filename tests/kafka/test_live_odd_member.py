@@ -10,9 +10,10 @@ from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.group_members import METADATA_UNREADABLE
 from planner.consumers.judgement import judged
 from planner.consumers.reported import GroupsTold
-from tests.kafka_processes import KafkaProcesses, wait_until
+from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
 from tests.odd_member import OLD_LIBRARY, OddMember
+from tests.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
 
@@ -49,7 +50,7 @@ def test_case_04_one_odd_member_hides_no_other_group_on_a_real_broker(
             odd = look().named(OLD_LIBRARY)
             return odd is not None and odd.state == "Stable"
 
-        wait_until(has_settled, "the odd member to be in its group", timeout_s=30)
+        until(has_settled, "the odd member to be in its group", timeout_s=30)
         odd, beside = look().named(OLD_LIBRARY), look().named(BESIDE)
         assert odd is not None
         assert beside is not None

@@ -11,7 +11,8 @@ from agent.metrics import Jolokia
 from agent.old_clients import old_clients
 from agent.wire import OldClientReport
 from tests.jolokia_port import answers, java_agent
-from tests.kafka_processes import JARS, wait_until
+from tests.kafka_processes import JARS
+from tests.waiting import until
 from tests.zookeeper_processes import ZooKeeperProcesses
 
 VERSION, NETWORK = "3.9.1", "127.0.58"
@@ -46,13 +47,13 @@ def ask_for_offsets(address: tuple[str, int], *, version: int) -> None:
 def test_a_request_in_a_version_kafka_4_refuses_is_told_with_its_client(broker: tuple[str, int]) -> None:
     jolokia = Jolokia(f"http://{NETWORK}.1:8778", timeout_s=10.0)
 
-    wait_until(lambda: answers(jolokia), "the metrics port to answer")
+    until(lambda: answers(jolokia), "the metrics port to answer")
     assert old_clients(jolokia) == ()
     ask_for_offsets(broker, version=1)
     assert old_clients(jolokia) == (), "version 1 is spoken by Kafka 4, too"
     for _ in range(3):
         ask_for_offsets(broker, version=0)
-    wait_until(lambda: old_clients(jolokia), "the broker to count it")
+    until(lambda: old_clients(jolokia), "the broker to count it")
     assert old_clients(jolokia) == (
         OldClientReport(request="ListOffsets", version=0, software="unknown", software_version="unknown", requests=3),
     )

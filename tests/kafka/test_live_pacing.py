@@ -10,9 +10,10 @@ from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.workload import Workload
-from tests.kafka_processes import KafkaProcesses, wait_until
+from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
 from tests.live_drain import HEIR, OUTGOING, LiveDrain
+from tests.waiting import until
 
 pytestmark = pytest.mark.kafka
 BROKERS = {1000: "a", 1001: "b", 1002: "c", 1010: "a"}
@@ -44,7 +45,7 @@ def gateway(processes: KafkaProcesses) -> Iterator[AdminGateway]:
 def test_a_drain_under_traffic_keeps_its_promise_by_a_corrected_throttle(
     processes: KafkaProcesses, gateway: AdminGateway
 ) -> None:
-    wait_until(lambda: len(_live(gateway)) == 4, "four live brokers")
+    until(lambda: len(_live(gateway)) == 4, "four live brokers")
     create_topic(processes.bootstrap, "orders", partitions=2, rf=3, bytes_per_partition=16 * MB)
     _place(gateway)
     load = Workload(
@@ -53,7 +54,7 @@ def test_a_drain_under_traffic_keeps_its_promise_by_a_corrected_throttle(
     load.start()
     try:
         watch = TrafficWatch()
-        wait_until(lambda: load.acknowledged > RECORDS_PER_S, "traffic to flow")
+        until(lambda: load.acknowledged > RECORDS_PER_S, "traffic to flow")
         watch.see(gateway.snapshot(), {})
         time.sleep(APART.total_seconds() + 0.5)
         seen = gateway.snapshot()
@@ -84,7 +85,7 @@ def _place(gateway: AdminGateway) -> None:
     orders = {p.name: (OUTGOING, 1001, 1002) for p in gateway.snapshot().partitions if p.name.topic == "orders"}
     assert gateway.reassign(orders) == {}
     placed = orders.items()
-    wait_until(
+    until(
         lambda: placed <= {p.name: p.replicas for p in gateway.snapshot().partitions if not p.is_moving}.items(),
         "the topic in its place",
     )

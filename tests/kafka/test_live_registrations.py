@@ -14,7 +14,8 @@ from controlplane.converger.health.registrations import Astray, astray
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from tests.builders import a_view, an_instance
-from tests.kafka_processes import SOON_FENCED, KafkaProcesses, wait_until
+from tests.kafka_processes import SOON_FENCED, KafkaProcesses
+from tests.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.soak, pytest.mark.timeout(180)]
 
@@ -42,7 +43,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
 def gateway(processes: KafkaProcesses) -> Iterator[AdminGateway]:
     dialer = DirectDialer()
     made = AdminGateway(dialer, "registrations", lambda: processes.bootstrap)
-    wait_until(lambda: len(made.snapshot().live_brokers()) == 2, "two live brokers")
+    until(lambda: len(made.snapshot().live_brokers()) == 2, "two live brokers")
     yield made
     dialer.close()
 
@@ -83,17 +84,17 @@ def test_a_broker_that_stands_still_is_told_as_fenced_until_it_goes_on(
     assert process is not None
     os.kill(process.pid, signal.SIGSTOP)
     try:
-        wait_until(lambda: _fault(gateway) == "Fenced", "the controllers to fence it", timeout_s=30)
+        until(lambda: _fault(gateway) == "Fenced", "the controllers to fence it", timeout_s=30)
     finally:
         os.kill(process.pid, signal.SIGCONT)
-    wait_until(lambda: _fault(gateway) == "", "it to be let in again", timeout_s=30)
+    until(lambda: _fault(gateway) == "", "it to be let in again", timeout_s=30)
 
 
 def test_a_broker_that_nobody_has_registered_is_told(processes: KafkaProcesses, gateway: AdminGateway) -> None:
     processes.stop(1001)
-    wait_until(lambda: 1001 not in gateway.snapshot().live_brokers(), "its end to be known")
+    until(lambda: 1001 not in gateway.snapshot().live_brokers(), "its end to be known")
     gateway.unregister_broker(1001)
-    wait_until(lambda: _fault(gateway) == "NotRegistered", "its registration to be gone")
+    until(lambda: _fault(gateway) == "NotRegistered", "its registration to be gone")
 
 
 def _fault(gateway: AdminGateway) -> str:

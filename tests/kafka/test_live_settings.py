@@ -19,7 +19,8 @@ from events.spec.setting_table import settings_of
 from planner.rollout.setting_change import setting_changes
 from planner.rollout.setting_class import HALF_TO_DOUBLE, live_steps, setting_class
 from tests.kafka.running_settings import BROKER, Live, by_its_mode, left_alone, tabled, taken_live, told_of
-from tests.kafka_processes import JARS, KafkaProcesses, wait_until
+from tests.kafka_processes import JARS, KafkaProcesses
+from tests.waiting import until
 
 pytestmark = pytest.mark.kafka
 
@@ -43,7 +44,7 @@ def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         kafka.add_broker(BROKER, "az-1")
         kafka.add_broker(OTHER, "az-2", overrides={"num.replica.fetchers": "8"})
         kafka.found()
-        wait_until(lambda: _answers(dialer, kafka.bootstrap), "both brokers to answer")
+        until(lambda: _answers(dialer, kafka.bootstrap), "both brokers to answer")
         with dialer.dial("settings", kafka.bootstrap, Deadline.after(8)) as connection:
             yield Live(version, connection, read_running(connection, BROKER, Deadline.after(8)))
     finally:

@@ -20,8 +20,9 @@ from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable
 from planner.observed import TopicPartition
 from tests.kafka.kedge_process import begun
-from tests.kafka_processes import SOON_FENCED, KafkaProcesses, wait_until
+from tests.kafka_processes import SOON_FENCED, KafkaProcesses
 from tests.kafka_topics import create_topic
+from tests.waiting import until
 
 T = TypeVar("T")
 
@@ -38,7 +39,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
     )
     try:
         kafka.found(BROKERS)
-        wait_until(lambda: _live(kafka) == set(BROKERS), "two live brokers")
+        until(lambda: _live(kafka) == set(BROKERS), "two live brokers")
         create_topic(kafka.bootstrap, "orders", partitions=6, rf=1, bytes_per_partition=2 * MB)
         yield kafka
     finally:
@@ -77,7 +78,7 @@ def test_a_strangers_cluster_is_exported_planned_moved_as_its_json_says_and_then
     for part in _parts(tmp_path):
         wanted = {TopicPartition(p["topic"], p["partition"]): tuple(p["replicas"]) for p in _moves(part)}
         assert asked(processes, partial(AdminGateway.reassign, targets=wanted)) == {}
-        wait_until(partial(_are_done, processes, wanted), f"the moves of {part.name} to end")
+        until(partial(_are_done, processes, wanted), f"the moves of {part.name} to end")
     again = tmp_path / "again.json"
     assert kedge(*export[:-1], str(again)).exit_code == exits.OK
     assert all(1000 not in p["replicas"] for p in json.loads(again.read_text())["partitions"])
@@ -103,7 +104,7 @@ def test_bandwidth_nobody_gave_and_an_address_nobody_answers_are_told(
 
 def test_a_dead_broker_is_dead_in_the_state_and_needs_no_figures(processes: KafkaProcesses) -> None:
     processes.kill(1001)
-    wait_until(lambda: _live(processes) == {1000}, "the dead broker to be fenced", timeout_s=40)
+    until(lambda: _live(processes) == {1000}, "the dead broker to be fenced", timeout_s=40)
     survivor = processes.nodes[1000].address
     ran = kedge("state", "export", "--bootstrap", survivor, "--bandwidth", "50MB/s")
     assert ran.exit_code == exits.OK, ran.stderr

@@ -7,7 +7,8 @@ import pytest
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaRefused
-from tests.kafka_processes import KafkaProcesses, wait_until
+from tests.kafka_processes import KafkaProcesses
+from tests.waiting import until
 
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(240)]
 
@@ -34,7 +35,7 @@ def gateway(kafka: KafkaProcesses) -> Iterator[AdminGateway]:
 
 
 def test_a_static_quorum_is_seen_as_such_and_takes_no_change_of_its_voters(gateway: AdminGateway) -> None:
-    wait_until(lambda: gateway.snapshot().live_brokers() == {1000}, "the broker", timeout_s=60)
+    until(lambda: gateway.snapshot().live_brokers() == {1000}, "the broker", timeout_s=60)
     seen = gateway.snapshot()
     assert (seen.features[KRAFT].finalised, seen.features[KRAFT].max_supported) == (0, 1)
     assert {m.id for m in seen.quorum.members if m.is_voter} == {100, 101, 102}
@@ -50,10 +51,10 @@ def test_it_is_made_dynamic_by_raising_its_level(kafka: KafkaProcesses, gateway:
     gateway.update_feature(KRAFT, 1, validate_only=True)
     assert gateway.snapshot().features[KRAFT].finalised == 0, "it was only asked"
     gateway.update_feature(KRAFT, 1, validate_only=False)
-    wait_until(lambda: gateway.snapshot().features[KRAFT].finalised == 1, "the level", timeout_s=30)
+    until(lambda: gateway.snapshot().features[KRAFT].finalised == 1, "the level", timeout_s=30)
     assert _voters(gateway) == {n.id: n.directory_id for n in kafka.nodes.values() if n.role == "controller"}
     kafka.start(away, timeout_s=90)
-    wait_until(lambda: len(_following(gateway)) == 3, "the one that was away", timeout_s=60)
+    until(lambda: len(_following(gateway)) == 3, "the one that was away", timeout_s=60)
 
 
 def test_then_its_voters_change_one_by_one(kafka: KafkaProcesses, gateway: AdminGateway) -> None:
@@ -63,17 +64,17 @@ def test_then_its_voters_change_one_by_one(kafka: KafkaProcesses, gateway: Admin
     for controller in (*(c for c in (100, 101, 102) if c != leader), leader):
         kafka.stop(controller)
         kafka.start(controller, timeout_s=90)
-        wait_until(lambda: len(_following(gateway)) == 3, f"controller {controller} to follow", timeout_s=60)
+        until(lambda: len(_following(gateway)) == 3, f"controller {controller} to follow", timeout_s=60)
     there = {n.id: n.directory_id for n in kafka.nodes.values() if n.role == "controller"}
     told = _voters(gateway)
-    wait_until(lambda: _voters(gateway) == there, f"directories {there}, not {told}", timeout_s=60)
+    until(lambda: _voters(gateway) == there, f"directories {there}, not {told}", timeout_s=60)
     leader = gateway.snapshot().quorum.leader
     victim = next(c for c in (100, 101, 102) if c != leader)
     directory = _voters(gateway)[victim]
     gateway.remove_voter(victim, directory)
-    wait_until(lambda: set(_voters(gateway)) == {100, 101, 102} - {victim}, "two voters", timeout_s=30)
+    until(lambda: set(_voters(gateway)) == {100, 101, 102} - {victim}, "two voters", timeout_s=30)
     gateway.add_voter(victim, directory, host=kafka.nodes[victim].host, port=kafka.nodes[victim].port)
-    wait_until(lambda: _voters(gateway).get(victim) == directory, "three voters again", timeout_s=60)
+    until(lambda: _voters(gateway).get(victim) == directory, "three voters again", timeout_s=60)
 
 
 def _voters(gateway: AdminGateway) -> dict[int, str]:

@@ -26,9 +26,10 @@ from events.codec import encode
 from events.envelope import Recorded
 from events.ids import Epoch
 from tests.builders import a_view
-from tests.kafka_processes import KafkaProcesses, wait_until
+from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
 from tests.sim.topics import declared, topic_text
+from tests.waiting import until
 
 pytestmark = pytest.mark.kafka
 
@@ -80,7 +81,7 @@ class Steward:
             self.tick()
             return bool(condition(self.view))
 
-        wait_until(there, what, timeout_s=60)
+        until(there, what, timeout_s=60)
 
     def settled(self) -> None:
         self.until(lambda view: not view.topics.has_work, "topics as declared")
@@ -112,7 +113,7 @@ def steward(processes: KafkaProcesses) -> Iterator[Steward]:
         except KafkaUnavailable:
             return False
 
-    wait_until(live, "three live brokers", timeout_s=60)
+    until(live, "three live brokers", timeout_s=60)
     yield Steward(gateway)
     dialer.close()
 

@@ -28,8 +28,8 @@ from planner.observed import PartitionSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import Growth, NewTopic, TopicStep
 from tests.builders import a_view, a_zookeeper_document, an_instance
-from tests.kafka_processes import wait_until
 from tests.kafka_topics import create_topic
+from tests.waiting import until
 from tests.zookeeper_processes import SUPER_PASSWORD, ZooKeeperProcesses
 
 pytestmark = pytest.mark.kafka
@@ -71,7 +71,7 @@ class Cluster:
             except KafkaUnavailable:
                 return False
 
-        wait_until(holds, what, timeout_s=40)
+        until(holds, what, timeout_s=40)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def test_a_snapshot_tells_the_mode_the_controller_and_the_disks_but_no_quorum_and_no_features(cluster: Cluster) -> None:
-    wait_until(lambda: set(cluster.gateway.snapshot().log_dirs) == set(RACKS), "every broker to tell of its disks")
+    until(lambda: set(cluster.gateway.snapshot().log_dirs) == set(RACKS), "every broker to tell of its disks")
     snapshot = cluster.gateway.snapshot()
     assert (snapshot.mode, snapshot.cluster_id) == ("zookeeper", CLUSTER_ID)
     assert {b.id: b.rack for b in snapshot.brokers.values()} == RACKS

@@ -1,7 +1,6 @@
 """The portal of `hostile_house`, served by a real uvicorn on loopback to a browser that is signed in."""
 
 import threading
-import time
 from dataclasses import replace
 
 import uvicorn
@@ -13,6 +12,7 @@ from controlplane.api.auth import cookie_name, loopback_hosts
 from controlplane.portal.app import create_app
 from controlplane.runtime.listen_addresses import listening
 from tests.unit.controlplane.api.portal_house import House
+from tests.waiting import until
 
 START_WITHIN_S = 20.0
 
@@ -31,10 +31,7 @@ class HostilePortal:
 
     def __enter__(self) -> "HostilePortal":
         self._thread.start()
-        deadline = time.monotonic() + START_WITHIN_S
-        while not self._server.started:
-            assert time.monotonic() < deadline, "the portal does not start"
-            time.sleep(0.02)
+        until(lambda: self._server.started, "the portal starts", timeout_s=START_WITHIN_S)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -59,6 +59,7 @@ from tests.fakes.windows import KeptWindows
 from tests.sim.failpoints import CrashingStore
 from tests.sim.topics import declared, topic_text
 from tests.sim.world import UID, World
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext
@@ -233,10 +234,7 @@ class LivingPortal:
     def start(self) -> "LivingPortal":
         for thread in self._threads:
             thread.start()
-        deadline = time.monotonic() + START_WITHIN_S
-        while not self._server.started:
-            assert time.monotonic() < deadline, "the portal does not start"
-            time.sleep(0.02)
+        until(lambda: self._server.started, "the portal starts", timeout_s=START_WITHIN_S)
         return self
 
     def stop(self) -> None:
@@ -255,19 +253,13 @@ class LivingPortal:
 
     def wait_for_listener(self) -> None:
         """Until an open page has its live stream."""
-        deadline = time.monotonic() + START_WITHIN_S
-        while not self.app.state.tailer.listeners:
-            assert time.monotonic() < deadline, "no page listens"
-            time.sleep(0.02)
+        until(lambda: self.app.state.tailer.listeners, "a page listens", timeout_s=START_WITHIN_S)
 
     def drop_streams(self) -> None:
         """Ends every live stream, as a server does that goes away; new ones are taken at once."""
         tailer = self.app.state.tailer
         tailer.close()
-        deadline = time.monotonic() + 5
-        while tailer.listeners:
-            assert time.monotonic() < deadline, "somebody goes on listening"
-            time.sleep(0.05)
+        until(lambda: not tailer.listeners, "nobody listens any more", timeout_s=5)
         tailer._closing = False
 
     def play(self) -> None:

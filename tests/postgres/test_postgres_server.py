@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psycopg
@@ -13,6 +12,7 @@ import pytest
 
 from tests import postgres_server as module
 from tests.postgres_server import PostgresMissing, find_binaries, running_postgres
+from tests.waiting import until
 
 CHILD = """
 import sys, time
@@ -60,8 +60,5 @@ def test_a_killed_test_run_leaves_no_server_behind():
     directory = Path(arguments[arguments.index("-D") + 1]).parent
     child.send_signal(signal.SIGKILL)
     child.wait()
-    deadline = time.monotonic() + 20
-    while is_alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not is_alive(pid)
+    until(lambda: not is_alive(pid), "the server is over", timeout_s=20)
     shutil.rmtree(directory)  # the one thing a killed run cannot tidy up itself

@@ -4,13 +4,13 @@ import os
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Self, TypeVar
 
 import psutil
 import pyspark
+
+from tests.waiting import until
 
 HOME = Path(pyspark.__file__).parent
 HOST = "127.0.0.1"
@@ -34,12 +34,12 @@ class StandaloneSpark:
         try:
             port = self.master.rpartition(":")[2]
             self._start("master", ["master.Master", "--host", HOST, "--port", port, "--webui-port", "0"])
-            until(lambda: _answers(int(port)), "the master listens")
+            until(lambda: _answers(int(port)), "the master listens", timeout_s=WITHIN_S)
             for number in range(self._workers):
                 own = ["--host", HOST, "--cores", "1", "--memory", "1g", "--webui-port", "0"]
                 own += ["--work-dir", str(self._work / f"worker-{number}")]
                 self._start(f"worker-{number}", ["worker.Worker", *own, self.master])
-            until(self._all_registered, "both workers are registered")
+            until(self._all_registered, "both workers are registered", timeout_s=WITHIN_S)
         except BaseException:
             self.__exit__()
             raise
@@ -73,7 +73,7 @@ class StandaloneSpark:
         command = [str(HOME / "bin" / "spark-submit"), *server, "--master", self.master, *given, "spark-internal"]
         # a Connect server counts as a daemon for spark-submit: its heap is the daemons', not the driver's
         self._run("connect", command, memory="512m")
-        until(lambda: _answers(port) or self._ended(), "the Connect server listens")
+        until(lambda: _answers(port) or self._ended(), "the Connect server listens", timeout_s=WITHIN_S)
         if self._ended():
             raise RuntimeError(f"the Connect server ended:\n{(self._work / 'connect.log').read_text()[-2000:]}")
         return f"sc://{HOST}:{port}"
@@ -106,16 +106,6 @@ class StandaloneSpark:
     def _all_registered(self) -> bool:
         logs = (self._work / f"worker-{number}.log" for number in range(self._workers))
         return all(b"Successfully registered with master" in log.read_bytes() for log in logs)
-
-
-def until(look: Callable[[], Found], what: str) -> Found:
-    """Polls and returns the first thing that counts as true; raises TimeoutError when `what` has not come in time."""
-    deadline = time.monotonic() + WITHIN_S
-    while not (found := look()):
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"not within {WITHIN_S:.0f} s: {what}")
-        time.sleep(0.05)
-    return found
 
 
 def _family(pid: int) -> list[psutil.Process]:

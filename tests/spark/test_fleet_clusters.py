@@ -11,8 +11,9 @@ import pytest
 from planner.drain.certified import CertifiedPlan, certified
 from planner.drain.model.plan_document import read_plan
 from spark.fleet.snapshot import write_snapshot
-from tests.spark.standalone_spark import StandaloneSpark, until
+from tests.spark.standalone_spark import WITHIN_S, StandaloneSpark
 from tests.unit.spark.fleet_cases import EPOCH, small_state
+from tests.waiting import until
 
 pytestmark = [pytest.mark.soak, pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -35,7 +36,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_killed_executor_costs_time_and_no_plan(cluster: StandaloneSpark, snapshot: Path, tmp_path: Path) -> None:
     job = _job(cluster.master, snapshot, tmp_path)
     try:
-        until(cluster.executors, "an executor runs Python")[0].kill()
+        until(cluster.executors, "an executor runs Python", timeout_s=WITHIN_S)[0].kill()
         assert job.poll() is None, job.communicate()[1]
         _assert_all_planned(job, tmp_path)
     finally:

@@ -17,6 +17,7 @@ from planner.drain.solve import solve
 from spark.process import WorkerProcess
 from spark.supervisor import WorkerSettings, WorkerSupervisor
 from tests.unit.planner.drain.drain_cases import request, roll, scale_down
+from tests.waiting import until
 
 FAKE = Path(__file__).with_name("fake_worker.py")
 Start = Callable[..., PlanningService]
@@ -60,15 +61,6 @@ def is_running(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
-
-
-def until(holds: Callable[[], bool], *, within_s: float = 30.0) -> bool:
-    deadline = time.monotonic() + within_s
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def assert_in_process(result: PlannedDrain, why: str) -> None:
@@ -253,7 +245,7 @@ def test_a_start_is_given_up_once_it_stands_still_and_not_because_the_machine_is
     supervisor = WorkerSupervisor(settings)
     supervisor.start()
     try:
-        assert until(lambda: str(supervisor.status()) == status, within_s=30)
+        assert until(lambda: str(supervisor.status()) == status, timeout_s=30)
     finally:
         supervisor.stop()
 

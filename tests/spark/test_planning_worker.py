@@ -18,6 +18,7 @@ from planner.rebalancing.ask import answered
 from spark.supervisor import WorkerSettings
 from tests.unit.planner.drain.drain_cases import roll, scale_down
 from tests.unit.planner.rebalancing.rebalance_cases import question
+from tests.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
 
@@ -114,10 +115,7 @@ def test_a_server_killed_takes_its_worker_and_its_java_along(scratch: Path) -> N
     )
     assert server.stdout is not None
     worker = psutil.Process(int(server.stdout.readline()))
-    deadline = time.monotonic() + 60
-    while not any("java" in p.name() for p in worker.children(recursive=True)):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    until(lambda: any("java" in p.name() for p in worker.children(recursive=True)), "Java runs", timeout_s=60)
     family = descendants(worker.pid)
     server.kill()
     server.wait()

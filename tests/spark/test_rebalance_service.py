@@ -15,9 +15,10 @@ from controlplane.converger.planning import (
 )
 from planner.rebalancing.ask import answered
 from planner.rebalancing.plan import RebalancePlan, Unplanned
-from tests.spark.test_planning_service import Start, jobs, lives, start, until
+from tests.spark.test_planning_service import Start, jobs, lives, start
 from tests.unit.planner.drain.drain_cases import roll
 from tests.unit.planner.rebalancing.rebalance_cases import question, unplannable
+from tests.waiting import until
 
 __all__ = ["start"]
 

@@ -21,7 +21,7 @@ from providers.made_from import MadeFrom
 from providers.software import Software
 from providers.variables import image_for
 from tests.fakes.resources import UID, instance, resources
-from tests.kafka_processes import wait_until
+from tests.waiting import until
 
 R3 = MadeFrom("4.1.1-r3", {"arm64": "ami-2", "any": "ami-9"})
 OF_THE_SETTINGS = {"4.1.1": {"arm64": "ami-1", "x86_64": "ami-1"}}
@@ -123,7 +123,7 @@ def test_a_vm_of_the_local_cloud_finds_its_kafka_in_its_image(tmp_path: Path, mo
     found = cloud.root / "local-1" / "instances" / UID / "n-0.g1" / "found"
     try:
         perform("create-instance", request)
-        wait_until(lambda: found.exists() and bool(found.read_text()), "the VM to boot")
+        until(lambda: found.exists() and bool(found.read_text()), "the VM to boot")
         assert found.read_text().strip() == str(tmp_path / "kafka" / "r3")
     finally:
         reap(cloud.root)

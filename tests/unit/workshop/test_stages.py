@@ -4,8 +4,6 @@ import os
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from tests.behind import ENDED, Behind
 from tests.stages import BROKERS_ALONE, STAGES, Group, Outcome, Stage, _ran, groups, narrowed, summary
 from tests.tries import _alone
 from tests.turns import Turn
+from tests.waiting import until
 
 TESTS = Path(__file__).parents[2]
 
@@ -144,12 +143,12 @@ def test_what_is_behind_gives_way_and_ends_with_all_its_processes_when_the_run_i
     behind = Behind()
     with ThreadPoolExecutor(1) as pool:
         code = pool.submit(behind, (sys.executable, "-c", waits, str(begun)), os.environ)
-        _until(begun.exists)
+        until(begun.exists)
         behind.end()
         assert code.result(timeout=30) == ENDED
     nice, child = begun.read_text().split()
     assert nice == "19"
-    _until(lambda: not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text())
+    until(lambda: not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text())
     assert behind(("true",), os.environ) == ENDED, "nothing is begun any more"
 
 
@@ -160,10 +159,3 @@ def test_the_time_of_all_stages_is_the_wall_s_and_who_is_behind_has_a_third_of_i
     front, behind = Stage("front", 600, ()), Stage("behind", 250, ())
     assert Group((front,), (behind,)).budget_s == 600 + (250 - 200)
     assert Group((front,), (Stage("behind", 90, ()),)).budget_s == 600
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end, "it did not come to be within 30 s"
-        time.sleep(0.01)

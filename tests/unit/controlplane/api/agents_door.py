@@ -1,7 +1,6 @@
 """A real server over TLS on a loopback address, and the agent's real client: for tests of who is believed."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from controlplane.storage.home import Home, ServerRecord
 from controlplane.storage.lease_holder import Candidate
 from tests.fakes.leases import MemoryLeaseStore
 from tests.unit.controlplane.api.portal_house import START, House, broker, vm_of
+from tests.waiting import until
 
 HOST = "127.0.43.1"
 
@@ -145,10 +145,3 @@ def report(vm: Vm, seq: int) -> Report:
 
 def nobody_to_fetch_from(url: str) -> bytes:
     raise AssertionError(f"{url} was asked for its CA once more")
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.02)

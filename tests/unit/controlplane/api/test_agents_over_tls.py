@@ -17,16 +17,9 @@ from agent.trust import CaRefused, PinnedCa
 from agent.wire import BootData
 from controlplane.server.tls_agents import AgentTls
 from controlplane.storage.certificates.authority import Authority, load_or_make
-from tests.unit.controlplane.api.agents_door import (
-    HOST,
-    calling,
-    enrol,
-    nobody_to_fetch_from,
-    report,
-    served,
-    until,
-)
+from tests.unit.controlplane.api.agents_door import HOST, calling, enrol, nobody_to_fetch_from, report, served
 from tests.unit.controlplane.api.portal_house import TOKEN
+from tests.waiting import until
 
 
 def test_an_agent_finds_the_ca_enrols_hears_reports_and_rotates_over_tls(tmp_path: Path, authority: Authority) -> None:

@@ -3,7 +3,7 @@
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,6 +26,7 @@ from controlplane.storage.home import Home, ServerRecord
 from controlplane.storage.lease_holder import Candidate
 from tests.fakes.leases import MemoryLeaseStore
 from tests.unit.controlplane.api.portal_house import TOKEN, House
+from tests.waiting import until
 
 HOST = "127.0.43.7"
 
@@ -183,10 +184,3 @@ def test_settings_that_would_serve_people_unprotected_are_refused_with_what_to_d
 ) -> None:
     with pytest.raises(SettingsRefused, match=why):
         settings(tmp_path, authority, **given)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

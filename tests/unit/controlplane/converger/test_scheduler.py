@@ -11,6 +11,7 @@ from controlplane.storage.lease_holder import Candidate
 from events.errors import StoreUnavailable
 from events.ids import Epoch
 from tests.fakes.leases import MemoryLeaseStore
+from tests.waiting import until
 
 WAIT_S = 10.0
 
@@ -234,9 +235,7 @@ def test_an_error_nobody_foresaw_does_not_end_the_thread_that_answers_the_bell()
     beats.start()
     try:
         assert ticks.ticked.wait(WAIT_S)
-        deadline = time.monotonic() + WAIT_S
-        while ticks.trouble and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: not ticks.trouble, "the trouble is over", timeout_s=WAIT_S)
         ticks.ticked.clear()
         bell.ring(at_once=True)
         assert ticks.ticked.wait(WAIT_S), "the next ring is heard"
@@ -258,10 +257,7 @@ def test_a_lease_is_asked_for_again_after_an_error_nobody_foresaw() -> None:
     thread = threading.Thread(target=who.run, args=(stop,), daemon=True)
     thread.start()
     try:
-        deadline = time.monotonic() + WAIT_S
-        while not who.may_act and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert who.may_act
+        until(lambda: who.may_act, "it may act", timeout_s=WAIT_S)
     finally:
         stop.set()
         thread.join(WAIT_S)

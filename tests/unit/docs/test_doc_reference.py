@@ -1,11 +1,11 @@
 """What the pages list is all there is in the code: settings, reasons of Blocked, the rungs of the ladder, quotes."""
 
-import ast
 import re
 from pathlib import Path
 
 import pytest
 
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.decide import IN_HAND, NEXT
 from controlplane.server.settings import Settings
 from controlplane.storage.home import Home
@@ -13,9 +13,6 @@ from tests.unit.docs.doc_pages import ROOT, Block, bare, blocks, table_headed, t
 
 OPERATING = text("docs/operating.md")
 GOLDEN = ROOT / "tests" / "sequences" / "golden"
-
-_OTHER_WAITS = {"loop.py", "verdict.py"}
-"""`loop.py` calls that of `concurrent.futures`, `verdict.py` is where the function itself is."""
 
 
 def test_every_setting_is_in_the_table_with_its_variable_and_default() -> None:
@@ -33,51 +30,13 @@ def _default(value: object) -> str:
 
 def test_every_reason_of_blocked_is_explained_and_none_that_is_gone() -> None:
     told = [bare(row[0]) for row in table_headed(OPERATING, "reason")]
-    assert told == sorted(_reasons())
+    assert told == sorted(WaitReason)
 
 
 def test_every_reason_says_what_it_means_what_kedge_does_and_what_people_can_do() -> None:
     """A row is: reason, after, what it means, what Kedge does, what you can do."""
     short = [row[0] for row in table_headed(OPERATING, "reason") if len(row) != 5 or not all(row)]
     assert not short, f"docs/operating.md lacks a part of {', '.join(short)}"
-
-
-def _reasons() -> set[str]:
-    """First arguments of `wait(...)` and `Wait(...)` in the converger, also those chosen between a few literals."""
-    found: set[str] = set()
-    for file in (ROOT / "controlplane" / "converger").rglob("*.py"):
-        if file.name not in _OTHER_WAITS:
-            found |= _reasons_in(file)
-    return found
-
-
-def _reasons_in(file: Path) -> set[str]:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.args]
-    given = [call.args[0] for call in calls if call.func.id in ("wait", "Wait")]  # type: ignore[attr-defined]
-    found: set[str] = set()
-    for argument in given:
-        words = _words(argument) or _words_assigned(tree, argument)
-        assert words, f"{file.name}:{argument.lineno}: a reason no page can explain, because it is no literal"
-        found |= words
-    return found
-
-
-def _words_assigned(tree: ast.Module, name: ast.expr) -> set[str]:
-    if not isinstance(name, ast.Name):
-        return set()
-    assigned = [n for n in ast.walk(tree) if isinstance(n, ast.Assign) and _name_of(n.targets[0]) == name.id]
-    return {word for assignment in assigned for word in _words(assignment.value)}
-
-
-def _name_of(target: ast.expr) -> str:
-    return target.id if isinstance(target, ast.Name) else ""
-
-
-def _words(expression: ast.expr) -> set[str]:
-    """CamelCase literals in the expression."""
-    literals = (n.value for n in ast.walk(expression) if isinstance(n, ast.Constant))
-    return {v for v in literals if isinstance(v, str) and re.fullmatch(r"([A-Z][a-z]+)+", v)}
 
 
 def test_the_ladder_of_the_architecture_is_the_one_that_decides() -> None:

@@ -9,7 +9,7 @@ import pytest
 from controlplane.api.schemas.clusters import BesideOut, ClusterDetailOut, FindingOut
 from controlplane.api.schemas.quorum import QuorumMemberOut, QuorumOut
 from controlplane.api.trouble import GRAVE, ITS_TURN, NOTED_REASONS, NOTES, why
-from controlplane.cluster.wait_reasons import _FOR_A_PERSON, _ONCE_GIVEN_UP, is_for_a_person
+from controlplane.cluster.wait_reasons import WaitReason, is_for_a_person
 from tests.unit.controlplane.cli.cli_world import START, condition, detail, instance
 from tests.unit.docs.doc_pages import bare, table_headed, text
 from tests.unit.docs.test_doc_conditions import condition_types
@@ -238,8 +238,9 @@ def test_without_cause_nothing_is_explained(said: ClusterDetailOut) -> None:
 def test_who_ends_a_wait_is_as_operators_read_it() -> None:
     rows = table_headed(text("docs/operating.md"), "reason")
     marked = {bare(row[0]) for row in rows if "**person" in row[2]}
-    assert marked == _FOR_A_PERSON
-    assert {bare(row[0]) for row in rows if "**person" in "".join(row[3:])} == _ONCE_GIVEN_UP
+    assert marked == {reason for reason in WaitReason if reason.needs_person}
+    once_given_up = {bare(row[0]) for row in rows if "**person" in "".join(row[3:])}
+    assert once_given_up == {reason for reason in WaitReason if reason.needs_person_once_given_up}
 
 
 def test_a_run_that_fails_is_for_a_person_once_it_is_not_tried_again() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from controlplane.cluster.holds import hold_on
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.chaosend import chaos_step
 from controlplane.converger.clouds.intents import intent_step
 from controlplane.converger.clouds.maintenance import maintenance_step
@@ -167,11 +168,11 @@ def _ladder(situation: Situation) -> Verdict:
     view = situation.view
     if view.unreadable:
         sentence = f"history unreadable: {view.unreadable}"
-        return wait("HistoryUnreadable", sentence, patience_s=0)
+        return wait(WaitReason.HISTORY_UNREADABLE, sentence, patience_s=0)
     if view.document is None or view.deleted:
         return Verdict("nothing declared" if view.document is None else "deleted")
     if view.held:
-        return wait("Held", f"held: {view.held}", next_command=f"kedge resume {view.name}", patience_s=0)
+        return wait(WaitReason.HELD, f"held: {view.held}", next_command=f"kedge resume {view.name}", patience_s=0)
     deletion = deletion_step(situation)
     if deletion is not None:
         return deletion
@@ -181,7 +182,7 @@ def _ladder(situation: Situation) -> Verdict:
             return _in_hand(situation, number, verdict)
     hold = hold_on(view, situation.now)
     if hold is not None:
-        return wait("Paused", hold.sentence, next_command=hold.next_command, patience_s=0)
+        return wait(WaitReason.PAUSED, hold.sentence, next_command=hold.next_command, patience_s=0)
     lost = cure(situation, ()) if is_lost(situation) else None
     if lost is not None:
         return lost
@@ -227,11 +228,11 @@ def _explained(situation: Situation, verdict: Verdict) -> Verdict:
     if not situation.view.restarts or verdict.wait is None or verdict.wait.reason not in _GATES or verdict.effects:
         return verdict
     restart = restart_in_hand_step(situation)
-    failed = restart is not None and restart.wait is not None and restart.wait.reason == "RestartFailed"
+    failed = restart is not None and restart.wait is not None and restart.wait.reason == WaitReason.RESTART_FAILED
     return restart if restart is not None and failed else verdict
 
 
-_GATES = frozenset({"MaxUnavailable", "MinIsrGate", "QuorumGate"})
+_GATES = frozenset({WaitReason.MAX_UNAVAILABLE, WaitReason.MIN_ISR_GATE, WaitReason.QUORUM_GATE})
 """Reasons to wait until others are back."""
 
 
@@ -260,7 +261,7 @@ def _put_off(situation: Situation, verdict: Verdict) -> Verdict:
     return record(f"{verdict.sentence}; who is down is replaced first", facts.DrainAbandoned(drain.id, "put off"))
 
 
-_NOTHING_MOVES = frozenset({"DrainInfeasible", "DrainTarget", "MovesDeferred"})
+_NOTHING_MOVES = frozenset({WaitReason.DRAIN_INFEASIBLE, WaitReason.DRAIN_TARGET, WaitReason.MOVES_DEFERRED})
 
 
 def _needs_the_sick(step: Step, verdict: Verdict) -> bool:

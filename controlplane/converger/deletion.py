@@ -2,6 +2,7 @@
 
 from controlplane.cluster.places import by_place
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.clouds.intents import intent_step
 from controlplane.converger.rolls.arrivals import service_report
 from controlplane.converger.verdict import Situation, Verdict, record, wait
@@ -26,7 +27,9 @@ def deletion_step(situation: Situation) -> Verdict | None:
         return record("deleted; it had no VM", facts.ClusterDeleted(retained=False))
     running = _still_running(situation)
     if running and view.tombstone_at and situation.seconds_since(view.tombstone_at) < STOP_WITHIN_S:
-        return wait("Stopping", f"deleting: {len(running)} services are still to stop, {running[0]} among them")
+        return wait(
+            WaitReason.STOPPING, f"deleting: {len(running)} services are still to stop, {running[0]} among them"
+        )
     return record(f"destroying {len(view.alive())} VMs", *_destroy(view))
 
 

@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 from controlplane.cluster.folds.images import build_name, image_in_force
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.clouds.surgebudget import SurgeBudget, surge_vms
 from controlplane.converger.health.curebudget import NO_CURES, FleetCures
 from controlplane.converger.verdict import Allowance, Verdict, Wait
-from controlplane.converger.windows import FREEZE, STAGE, WINDOW
 from controlplane.fleet.images.fold import urgency
 from controlplane.storage.streams import cluster_uid_of
 from events import facts
@@ -114,11 +114,11 @@ class FleetBrake:
         with self.taking:
             self._budget.hear(view, waiting.ask if waiting else None)
             reason = waiting.reason if waiting else ""
-            if reason in (WINDOW, FREEZE, STAGE):
+            if reason in (WaitReason.WINDOW, WaitReason.FREEZE, WaitReason.FLEET_ORDER):
                 self._resting.add(view.uid)
-            elif reason != "FleetBrake":
+            elif reason != WaitReason.FLEET_BRAKE:
                 self._resting.discard(view.uid)
-            if reason == "FleetBrake" and _urgency(view) and not self._fails(view):
+            if reason == WaitReason.FLEET_BRAKE and _urgency(view) and not self._fails(view):
                 self._urgent[view.uid] = (_urgency(view), view.name)
             else:
                 self._urgent.pop(view.uid, None)

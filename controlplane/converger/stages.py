@@ -5,8 +5,9 @@ person may let one generation go on without them (`kedge roll --now`).
 """
 
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.verdict import Situation, Verdict
-from controlplane.converger.windows import STAGE, Closed, is_waived
+from controlplane.converger.windows import Closed, is_waived
 from controlplane.fleet.spec_order import StageWait
 from events import facts
 
@@ -19,7 +20,7 @@ FAILS = "StageFails"
 def held_by_stage(situation: Situation) -> Closed | None:
     """What keeps a changed spec from being brought about now, None when nothing does."""
     words = stage_words(situation.view, situation.order)
-    return Closed(STAGE, words, None) if words and situation.view.converged else None
+    return Closed(WaitReason.FLEET_ORDER, words, None) if words and situation.view.converged else None
 
 
 def stage_words(view: ClusterView, order: StageWait | None) -> str:
@@ -30,9 +31,11 @@ def stage_words(view: ClusterView, order: StageWait | None) -> str:
 def stage_told(situation: Situation, verdict: Verdict) -> facts.ConditionChanged | None:
     """The condition. Repairs and other waits in between change nothing about it while somebody is to go before."""
     held = held_by_stage(situation)
-    if held is not None and verdict.wait is not None and verdict.wait.reason == STAGE:
+    if held is not None and verdict.wait is not None and verdict.wait.reason == WaitReason.FLEET_ORDER:
         go_on = f"kedge roll {situation.view.name} --now, to go on without waiting for them"
         fails = situation.order is not None and situation.order.fails
         next_command = f". Next: mend that, or take the change back there; or {go_on}" if fails else ""
-        return facts.ConditionChanged(STAGE_WAITS, True, FAILS if fails else STAGE, f"{held.words}{next_command}")
+        return facts.ConditionChanged(
+            STAGE_WAITS, True, FAILS if fails else WaitReason.FLEET_ORDER, f"{held.words}{next_command}"
+        )
     return facts.ConditionChanged(STAGE_WAITS, False, "Free", "") if held is None or verdict.is_idle else None

@@ -8,6 +8,7 @@ from typing import Any
 
 from controlplane.cluster.view import ClusterView, DrainView
 from controlplane.cluster.views.rebalances import RebalanceView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.health.curebudget import NO_CURES, FleetCures
 from controlplane.converger.observation import Observation
 from controlplane.fleet.images.offer import NOTHING, ImageOffer
@@ -226,8 +227,7 @@ class SurgeAsk:
 class Wait:
     """Nothing can be done now. After `patience_s` without progress it is shown as the condition `Blocked`."""
 
-    reason: str
-    """CamelCase word, stable."""
+    reason: WaitReason
     next_command: str = ""
     patience_s: float = 20.0
     ask: SurgeAsk | None = None
@@ -330,7 +330,7 @@ def act(sentence: str, *effects: Effect) -> Verdict:
 
 
 def wait(
-    reason: str,
+    reason: WaitReason,
     sentence: str,
     *effects: Effect,
     next_command: str = "",

@@ -11,6 +11,7 @@ from datetime import datetime, time, timedelta
 from enum import StrEnum
 
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.rolls.images import is_urgent
 from controlplane.converger.verdict import Situation, StartBalancing, Verdict, Wait
 from controlplane.runtime.quantities import moment_to_minute
@@ -18,10 +19,6 @@ from events import facts, topic_facts
 from events.spec.rollout import RolloutWindow
 from planner.rollout.windows import Freeze, UnknownZone, Window, next_chance, open_at, open_until
 
-WINDOW = "Window"
-FREEZE = "Freeze"
-STAGE = "FleetOrder"
-"""An earlier stage has the same change of its spec in hand (`stages`)."""
 WAITS = "WaitsForWindow"
 """The condition. A cluster that waits for its window is not `Blocked`: nobody has to do anything."""
 
@@ -138,7 +135,7 @@ BEGUN = (
     facts.RebalanceBatchStarted,
 )
 """What is recorded as it begins. A test holds every event of a voluntary step against it."""
-_ASKED_FOR = frozenset({"FleetBrake", "SurgeBudget", "RestartLock"})
+_ASKED_FOR = frozenset({WaitReason.FLEET_BRAKE, WaitReason.SURGE_BUDGET, WaitReason.RESTART_LOCK})
 """Who may not begin asks the fleet for no place, and the ensemble for no lock."""
 
 
@@ -146,15 +143,14 @@ _ASKED_FOR = frozenset({"FleetBrake", "SurgeBudget", "RestartLock"})
 class Closed:
     """Why nothing voluntary may begin. `until` is the next chance, None where nobody can say."""
 
-    reason: str
+    reason: WaitReason
     words: str
     until: datetime | None
 
     def verdict(self, held: Verdict, now: datetime) -> Verdict:
         """The wait in place of what would have begun."""
         sentence = f"{self.sentence(now)}; then: {held.sentence}"
-        reason = "Freeze" if self.reason == FREEZE else "FleetOrder" if self.reason == STAGE else "Window"
-        return Verdict(sentence, wait=Wait(reason, patience_s=_FOR_EVER_S))
+        return Verdict(sentence, wait=Wait(self.reason, patience_s=_FOR_EVER_S))
 
     def sentence(self, now: datetime) -> str:
         """`waits for its window, which opens at 2026-01-03 02:00 UTC (in 3 h)`."""
@@ -182,13 +178,13 @@ def closed(view: ClusterView, freezes: tuple[Freeze, ...], now: datetime) -> Clo
             return None
         chance = next_chance(windows, named, now)
     except UnknownZone as error:
-        return Closed(WINDOW, f"waits for its window: {error}; nobody can say when it opens", None)
+        return Closed(WaitReason.WINDOW, f"waits for its window: {error}; nobody can say when it opens", None)
     if frozen is not None:
         goes_on = f", goes on at {moment_to_minute(chance)}" if chance is not None else ""
-        return Closed(FREEZE, f"{_frozen_words(frozen)}{goes_on}", chance)
+        return Closed(WaitReason.FREEZE, f"{_frozen_words(frozen)}{goes_on}", chance)
     if chance is None:
-        return Closed(WINDOW, "waits for a window outside of all freezes; none is in sight", None)
-    return Closed(WINDOW, f"waits for its window, which opens at {moment_to_minute(chance)}", chance)
+        return Closed(WaitReason.WINDOW, "waits for a window outside of all freezes; none is in sight", None)
+    return Closed(WaitReason.WINDOW, f"waits for its window, which opens at {moment_to_minute(chance)}", chance)
 
 
 def frozen_words(view: ClusterView, freezes: Iterable[Freeze], now: datetime) -> str:
@@ -254,13 +250,17 @@ def brings_spec(step: str) -> bool:
 
 def waits_its_turn(verdict: Verdict) -> bool:
     """Whether nothing but a closed window, a freeze or an earlier stage holds the cluster up: nobody has to act."""
-    return verdict.wait is not None and verdict.wait.reason in (WINDOW, FREEZE, STAGE)
+    return verdict.wait is not None and verdict.wait.reason in (
+        WaitReason.WINDOW,
+        WaitReason.FREEZE,
+        WaitReason.FLEET_ORDER,
+    )
 
 
 def window_told(situation: Situation, verdict: Verdict) -> facts.ConditionChanged | None:
     """The condition. Repairs and other waits in between change nothing about it, while there is no chance."""
     shut = closed_for(situation)
-    if shut is not None and verdict.wait is not None and verdict.wait.reason in (WINDOW, FREEZE):
+    if shut is not None and verdict.wait is not None and verdict.wait.reason in (WaitReason.WINDOW, WaitReason.FREEZE):
         return facts.ConditionChanged(WAITS, True, shut.reason, shut.words)
     return facts.ConditionChanged(WAITS, False, "Free", "") if shut is None or verdict.is_idle else None
 

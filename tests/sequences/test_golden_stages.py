@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.cluster.view import ConditionView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.stages import FAILS, STAGE_WAITS
-from controlplane.converger.windows import STAGE
 from events import facts
 from events.spec.model import KafkaClusterDocument
 from tests.builders import a_document
@@ -28,7 +28,7 @@ def version_goes_through_staging_first() -> ImageFleet:
     ledger.declare(_document("ledger", "production", f"{{{NEW}}}"))
     fleet.run(until=lambda f: len(_made(stage)) > 1 and _is_reached(ledger))
     told = _told(shop)
-    assert (told.status, told.reason) == (True, STAGE)
+    assert (told.status, told.reason) == (True, WaitReason.FLEET_ORDER)
     assert told.message == "kafka.version 4.2.0 waits for stage (staging), which rolls to it"
     assert STAGE_WAITS not in ledger.view().conditions
     assert "Blocked" not in {name for name, c in shop.view().conditions.items() if c.status}

@@ -10,6 +10,7 @@ from datetime import timedelta
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.clouds.rendering import place_of_intent
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.runtime.once import once
@@ -28,7 +29,9 @@ def substitution_step(situation: Situation, intent: IntentView) -> Verdict | Non
     late = timedelta(seconds=may_be_unlisted_s(situation, intent))
     is_old = inventory is None or (intent.failed_at is not None and inventory.at <= intent.failed_at + late)
     if inventory is None or is_old or inventory.silence(place_of_intent(situation.view, intent)):
-        return wait("InventoryUnknown", f"no capacity; waiting for an inventory that shows what {intent.kind} made")
+        return wait(
+            WaitReason.INVENTORY_UNKNOWN, f"no capacity; waiting for an inventory that shows what {intent.kind} made"
+        )
     machines = {
         i.key: machine
         for i in waiting

@@ -10,6 +10,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.jobs import JobSeen
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.clouds.capacity import may_be_unlisted_s, substitution_step
 from controlplane.converger.clouds.missingvolumes import unlisted_volumes, was_given_up_since
 from controlplane.converger.clouds.permissions import permission_step, still_lacking
@@ -52,7 +53,7 @@ def _follow(situation: Situation, intent: IntentView) -> Verdict:
     if job is None:
         return _start(situation, intent, what)
     if job.is_open:
-        running = wait("TerraformRuns", f"Terraform: {what} ({job.state}{_progress(job)})", patience_s=600)
+        running = wait(WaitReason.TERRAFORM_RUNS, f"Terraform: {what} ({job.state}{_progress(job)})", patience_s=600)
         return still_lacking(situation, intent, running)
     if job.state == "failed":
         failure = facts.RunFailed(intent.id, job.error, job.message, job.retryable)
@@ -89,16 +90,16 @@ def _start(situation: Situation, intent: IntentView, what: str) -> Verdict:
     if intent.failures >= MAX_RUN_FAILURES:
         sentence = f"Terraform: {what} failed {intent.failures} times, last: {intent.error}"
         sentence += unmounted_by_hand(situation, intent)
-        return wait("RunFailed", sentence, next_command=_resume(situation), patience_s=0)
+        return wait(WaitReason.RUN_FAILED, sentence, next_command=_resume(situation), patience_s=0)
     if intent.failed_at is not None:
         since_s = situation.seconds_since(intent.failed_at)
         left = delay_s(intent.failures) - since_s
         if left > 0:
             sentence = f"Terraform: {what} failed {intent.failures} times ({intent.error}), again in {left:.0f} s"
-            return wait("RunFailed", sentence)
+            return wait(WaitReason.RUN_FAILED, sentence)
         if (unlisted := may_be_unlisted_s(situation, intent) - since_s) > 0:
             return wait(
-                "RunFailed",
+                WaitReason.RUN_FAILED,
                 f"Terraform: {what} failed ({intent.error}), again in {unlisted:.0f} s: what it may have made is not "
                 "listed by the cloud at once, and would be made twice",
             )
@@ -122,11 +123,11 @@ def _refused(situation: Situation, intent: IntentView, what: str) -> Verdict:
     unlisted = unlisted_volumes(view, situation.seen.fresh_inventory(situation.now))
     named = sorted(key for key in unlisted if f"volume/{key}" in intent.error)
     if not named:
-        return wait("RunRefused", sentence, next_command=_resume(situation), patience_s=0)
+        return wait(WaitReason.RUN_REFUSED, sentence, next_command=_resume(situation), patience_s=0)
     node = unlisted[named[0]].node
     sentence += f"; {place_of_intent(view, intent)} does not list {named[0]}: if it is gone, {node} needs a new disk"
     command = f"kedge replace {view.name} --node {node} --new-disk"
-    return wait("RunRefused", sentence, next_command=command, patience_s=0)
+    return wait(WaitReason.RUN_REFUSED, sentence, next_command=command, patience_s=0)
 
 
 def _resume(situation: Situation) -> str:
@@ -136,9 +137,9 @@ def _resume(situation: Situation) -> str:
 def _confirm(situation: Situation, intent: IntentView, job: JobSeen, what: str) -> Verdict:
     inventory = situation.seen.fresh_inventory(situation.now)
     if inventory is None or (job.ended_at and inventory.at <= job.ended_at):
-        return wait("InventoryUnknown", f"{what} ran; waiting for an inventory newer than it")
+        return wait(WaitReason.INVENTORY_UNKNOWN, f"{what} ran; waiting for an inventory newer than it")
     if unknown := inventory.silence(place_of_intent(situation.view, intent)):
-        return wait("InventoryUnknown", f"{what} ran; {unknown}")
+        return wait(WaitReason.INVENTORY_UNKNOWN, f"{what} ran; {unknown}")
     if (dead := _died_unbound(situation, intent)) is not None:
         return dead
     match intent.kind:
@@ -165,7 +166,7 @@ def _surged(situation: Situation, intent: IntentView, inventory: InventorySeen, 
     deadline_s = situation.join_deadline_s
     if missing and situation.seconds_since(_ran_at(intent, job)) < deadline_s:
         sentence = f"{what}: {len(running)} of {len(intent.keys)} VMs run, waiting for {', '.join(missing)}"
-        return wait("VmsBoot", sentence, patience_s=deadline_s)
+        return wait(WaitReason.VMS_BOOT, sentence, patience_s=deadline_s)
     launched = tuple(facts.LaunchedInstance(c.key, c.id, c.address or "") for c in running)
     nodes = {view.instances[k].node for k in intent.keys}
     addresses = {n: a for n, a in inventory.addresses_in(place_of_intent(view, intent)).items() if n in nodes}
@@ -209,7 +210,7 @@ def _unbound(situation: Situation, intent: IntentView, inventory: InventorySeen,
     # A dead VM holds nothing, whatever the record of its disks still says.
     attached = [] if key in inventory.gone else _attached(situation, inventory, key)
     if attached:
-        return wait("VolumeAttached", f"{what} ran, but the cloud still shows {', '.join(attached)} attached")
+        return wait(WaitReason.VOLUME_ATTACHED, f"{what} ran, but the cloud still shows {', '.join(attached)} attached")
     return record(f"{key} has given up its volumes and address", facts.ReleaseCompleted(intent.id))
 
 
@@ -222,7 +223,7 @@ def _bound(situation: Situation, intent: IntentView, inventory: InventorySeen, j
     attached = _attached(situation, inventory, key)
     if len(attached) < len(wanted):
         return wait(
-            "VolumeDetached",
+            WaitReason.VOLUME_DETACHED,
             f"{what} ran, but the cloud shows {len(attached)} of {len(wanted)} volumes there",
         )
     made = _launched(instance, inventory, job) if instance.awaits_bind else ()
@@ -244,7 +245,7 @@ def _born(
     if _running(inventory, key, instance.intent, _made(job).get(key, "")) is not None:
         return None
     if key not in inventory.gone and situation.seconds_since(_ran_at(intent, job)) < deadline_s:
-        return wait("VmsBoot", f"{what}: waiting for {key} to run", patience_s=deadline_s)
+        return wait(WaitReason.VMS_BOOT, f"{what}: waiting for {key} to run", patience_s=deadline_s)
     launched = _launched(instance, inventory, job)
     return record(f"{key} was made and does not run", facts.BindCompleted(intent.id, launched))
 
@@ -268,10 +269,12 @@ def _still_there(situation: Situation, intent: IntentView, inventory: InventoryS
     if left:
         kills = tuple(TerminateInstance(c.key, c.id) for c in left)
         sentence = f"{what} ran, but {', '.join(c.key for c in left)} is still there: asking the cloud to terminate it"
-        return wait("VmLeftBehind", sentence, *kills)
+        return wait(WaitReason.VM_LEFT_BEHIND, sentence, *kills)
     unproved = [k for k in intent.keys if not _proved_gone(situation, k, inventory)]
     if unproved:
-        return wait("InventoryUnknown", f"{what} ran; the cloud has not yet answered for {', '.join(unproved)}")
+        return wait(
+            WaitReason.INVENTORY_UNKNOWN, f"{what} ran; the cloud has not yet answered for {', '.join(unproved)}"
+        )
     return None
 
 
@@ -301,7 +304,7 @@ def _destroyed(situation: Situation, intent: IntentView, inventory: InventorySee
     left = [c for k in sorted(keys) for c in inventory.carrying(k) if c.state is not InstanceState.GONE]
     if left:
         kills = tuple(TerminateInstance(c.key, c.id) for c in left)
-        return wait("VmLeftBehind", f"{what} ran, but {len(left)} VMs are still there", *kills)
+        return wait(WaitReason.VM_LEFT_BEHIND, f"{what} ran, but {len(left)} VMs are still there", *kills)
     if elsewhere:
         place = place_of_intent(situation.view, intent)
         return record(f"nothing of the cluster is left in {place}", facts.DestroyCompleted(intent.id))

@@ -1,6 +1,7 @@
 """A cluster's VMs wait for the network they are to be made in; what stands goes on meanwhile."""
 
 from controlplane.cluster.observed.networks import NetworkAwaited
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.verdict import Situation, Verdict, wait
 from providers.errors import NotPermitted
 
@@ -14,9 +15,9 @@ def network_step(situation: Situation) -> Verdict | None:
     sentence = "; ".join(network.sentence for network in missing)
     lacking = next((network for network in missing if network.lacks_permission), None)
     if lacking is None:
-        return wait("NetworkMissing", sentence, next_command=missing[0].next_command, patience_s=60.0)
+        return wait(WaitReason.NETWORK_MISSING, sentence, next_command=missing[0].next_command, patience_s=60.0)
     told = f"{sentence}. {NotPermitted.what_next}{_next_try(situation, lacking)}"
-    return wait("PermissionMissing", told, next_command=lacking.next_command, patience_s=0)
+    return wait(WaitReason.PERMISSION_MISSING, told, next_command=lacking.next_command, patience_s=0)
 
 
 def _next_try(situation: Situation, network: NetworkAwaited) -> str:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from controlplane.cluster.places import places_of
 from controlplane.cluster.views.intents import IntentView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.clouds.rendering import place_of_intent
 from controlplane.converger.verdict import Situation, Verdict, Wait, wait
 from controlplane.runtime.backoff import refused_pause_s
@@ -39,7 +40,7 @@ def permission_step(situation: Situation, intent: IntentView, what: str) -> Verd
         f"Terraform: {what} may not be done in {place}: {told}. {NotPermitted.what_next} Next try in "
         f"{max(1.0, left_s / 60):.0f} min"
     )
-    return wait("PermissionMissing", sentence, next_command=_resume(situation), patience_s=0)
+    return wait(WaitReason.PERMISSION_MISSING, sentence, next_command=_resume(situation), patience_s=0)
 
 
 def still_lacking(situation: Situation, intent: IntentView, verdict: Verdict) -> Verdict:
@@ -47,7 +48,7 @@ def still_lacking(situation: Situation, intent: IntentView, verdict: Verdict) ->
     if not intent.refusals or not says_not_permitted(intent.error):
         return verdict
     sentence = f"{verdict.sentence}; it was not permitted before: {intent.error.partition(': ')[2]}"
-    return replace(verdict, sentence=sentence, wait=Wait("PermissionMissing", _resume(situation), 0))
+    return replace(verdict, sentence=sentence, wait=Wait(WaitReason.PERMISSION_MISSING, _resume(situation), 0))
 
 
 def _resume(situation: Situation) -> str:

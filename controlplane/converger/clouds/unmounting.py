@@ -8,6 +8,7 @@ from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.views.controller_moves import has_ties
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.clouds.rendering import place_of_intent
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.verdict import Situation, TerminateInstance, Verdict, wait
@@ -30,7 +31,7 @@ def unmounting_step(situation: Situation, intent: IntentView, what: str) -> Verd
     mounted = {i.key: held for i in holders if (held := _mounted(situation, i))}
     if mounted and left_s > 0:
         told = "; ".join(f"{', '.join(held)} on {key}" for key, held in mounted.items())
-        return wait("Unmounting", f"{what}: waiting {left_s:.0f} s at most until agents have unmounted {told}")
+        return wait(WaitReason.UNMOUNTING, f"{what}: waiting {left_s:.0f} s at most until agents have unmounted {told}")
     ends_vms = intent.kind != "release" or intent.with_vm
     if not ends_vms or place_of_intent(situation.view, intent).cloud not in situation.seen.holds_mounted:
         return None
@@ -38,7 +39,9 @@ def unmounting_step(situation: Situation, intent: IntentView, what: str) -> Verd
     if not unproved:
         return None
     if inventory is None:
-        return wait("InventoryUnknown", f"{what}: {unproved[0].key} may hold its disks; waiting for a fresh inventory")
+        return wait(
+            WaitReason.INVENTORY_UNKNOWN, f"{what}: {unproved[0].key} may hold its disks; waiting for a fresh inventory"
+        )
     return _end(situation, unproved, inventory, what)
 
 
@@ -96,7 +99,7 @@ def _end(situation: Situation, unproved: list[InstanceView], inventory: Inventor
         f"{what}: nobody says that the disks of {', '.join(c.key for c in going)} are unmounted, and this cloud takes "
         "no mounted disk from a VM that runs: asking it to terminate the VM first"
     )
-    return wait("VmHoldsDisks", sentence, *kills, patience_s=_END_WITHIN_S)
+    return wait(WaitReason.VM_HOLDS_DISKS, sentence, *kills, patience_s=_END_WITHIN_S)
 
 
 _END_WITHIN_S = 600.0

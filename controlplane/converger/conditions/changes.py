@@ -5,7 +5,7 @@ from datetime import datetime
 
 from controlplane.cluster.holds import hold_on
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.wait_reasons import NEXT
+from controlplane.cluster.wait_reasons import NEXT, WaitReason
 from controlplane.converger.clouds.capacity import fallen_back
 from controlplane.converger.clouds.maintenance import maintenance_told
 from controlplane.converger.clouds.packetfilters import FILTER_BEHIND, filters_told
@@ -25,7 +25,6 @@ from controlplane.converger.health.brokendown import BROKER_AWAY, broker_away
 from controlplane.converger.health.healing import health_of
 from controlplane.converger.health.registrations import registration_wrong
 from controlplane.converger.rolls.images import image_told
-from controlplane.converger.rolls.refusals import CONFIGURATION_REFUSED
 from controlplane.converger.running.livesettings import ADOPTED, settings_adopted
 from controlplane.converger.stages import STAGE_WAITS, stage_told
 from controlplane.converger.verdict import Situation, Verdict
@@ -78,7 +77,7 @@ def _blocked(situation: Situation, verdict: Verdict) -> facts.ConditionChanged |
 def _asked_spec_came(situation: Situation, reason: str) -> facts.ConditionChanged | None:
     """What asked for another spec is over once there is one that something else is waited for."""
     view, told = situation.view, situation.view.conditions.get(BLOCKED)
-    if told is None or not told.status or told.reason != CONFIGURATION_REFUSED or reason == told.reason:
+    if told is None or not told.status or told.reason != WaitReason.CONFIGURATION_REFUSED or reason == told.reason:
         return None
     if view.declared_at is None or told.since > view.declared_at:
         return None
@@ -173,7 +172,7 @@ def _differs(view: ClusterView, wanted: facts.ConditionChanged) -> bool:
         return True
     if wanted.type == BLOCKED and (NEXT in current.message) != (NEXT in wanted.message):
         return True  # what was tried again by itself waits for a person now, or the other way round
-    if wanted.reason == CONFIGURATION_REFUSED and current.message != wanted.message:
+    if wanted.reason == WaitReason.CONFIGURATION_REFUSED and current.message != wanted.message:
         return True  # Kafka names one setting at a time
     return (current.status, current.reason) != (wanted.status, wanted.reason)
 

@@ -7,6 +7,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.places import place_of, places_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from events import facts
@@ -106,4 +107,4 @@ def _distrust(view: ClusterView, doubt: Doubt) -> Verdict:
     )
     named = sorted({view.instances[k].planned.rack for k in doubt.keys})
     command = " ".join(("kedge confirm-loss", view.name, *(f"--rack {rack}" for rack in named)))
-    return wait("ListingLostRacks", sentence, next_command=command, patience_s=0)
+    return wait(WaitReason.LISTING_LOST_RACKS, sentence, next_command=command, patience_s=0)

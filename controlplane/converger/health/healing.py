@@ -20,6 +20,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import services_on
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.health.brokendown import broken_ailments, is_replaced, waited_for
 from controlplane.converger.health.cure_evidence import evidence_of
 from controlplane.converger.health.testimony import lost_directories
@@ -154,7 +155,7 @@ def healing_left_step(situation: Situation) -> Verdict | None:
         return None
     gate = _gate(situation, prescription.ailment)
     sentence = f"restart of {prescription.ailment.whose} ({_words(prescription)}) waits: {gate.reason}"
-    return wait("HealingGate", sentence, patience_s=60)
+    return wait(WaitReason.HEALING_GATE, sentence, patience_s=60)
 
 
 @once

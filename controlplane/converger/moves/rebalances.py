@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from controlplane.cluster.external_brokers import expected_brokers
 from controlplane.cluster.healing_switches import heals
 from controlplane.cluster.views.rebalances import DAY, RebalanceView, spent_bytes
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.moves.diskroom import DISK_LIMIT_FRACTION
 from controlplane.converger.moves.pacing import paced
@@ -97,14 +98,17 @@ def rebalance_step(situation: Situation) -> Verdict | None:
         return _by_policy(situation)
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
-        return wait("KafkaUnknown", f"{_name(rebalance)}: {situation.seen.why_no_kafka}")
+        return wait(WaitReason.KAFKA_UNKNOWN, f"{_name(rebalance)}: {situation.seen.why_no_kafka}")
     gate = _whole(situation, kafka)
     if not gate.open:
-        return wait("BrokerDown", f"{_name(rebalance)} waits: {gate.reason}", patience_s=60)
+        return wait(WaitReason.BROKER_DOWN, f"{_name(rebalance)} waits: {gate.reason}", patience_s=60)
     if not rebalance.plan_sha256:
         return _plan(situation, rebalance, kafka)
     if situation.seen.rebalance_sha256 != rebalance.plan_sha256:
-        return wait("RebalancePlanned", f"{_name(rebalance)}: {rebalance.moves} moves planned, begins at the next tick")
+        return wait(
+            WaitReason.REBALANCE_PLANNED,
+            f"{_name(rebalance)}: {rebalance.moves} moves planned, begins at the next tick",
+        )
     plan = _plan_seen(situation)
     if plan is None:
         lost = facts.RebalancePutOff(rebalance.id, "the stored plan is missing or corrupt", 0, 0)
@@ -128,7 +132,7 @@ def _plan(situation: Situation, rebalance: RebalanceView, kafka: KafkaSnapshot) 
     if job is None:
         return _ask_for_plan(situation, rebalance, kafka)
     if job.is_open:
-        return wait("RebalancePlanning", f"{_name(rebalance)}: the plan is being computed", patience_s=180)
+        return wait(WaitReason.REBALANCE_PLANNING, f"{_name(rebalance)}: the plan is being computed", patience_s=180)
     if job.state == "failed":
         failure = facts.RebalancePlanFailed(rebalance.id, job.message)
         return record(f"{_name(rebalance)}: no plan: {job.message}", failure)
@@ -159,18 +163,20 @@ def _ask_for_plan(situation: Situation, rebalance: RebalanceView, kafka: KafkaSn
         left = delay_s(rebalance.failures) - situation.seconds_since(rebalance.failed_at)
         if left > 0:
             return wait(
-                "RebalancePlanning",
+                WaitReason.REBALANCE_PLANNING,
                 f"{_name(rebalance)}: {rebalance.failed}; planning again in {left:.0f} s",
                 patience_s=180,
             )
     moving = kafka.moving()
     if moving:
         sentence = f"{_name(rebalance)}: somebody else moves {moving[0].name}; waiting for it to end"
-        return wait("ForeignReassignment", sentence)
+        return wait(WaitReason.FOREIGN_REASSIGNMENT, sentence)
     there = [i.service_id for i in situation.view.receivers()]
     untold = [b for b in there if b not in kafka.log_dirs or kafka.log_dirs[b].total_bytes <= 0]
     if untold:
-        return wait("KafkaUnknown", f"{_name(rebalance)}: broker {untold[0]} has not told how full its disk is")
+        return wait(
+            WaitReason.KAFKA_UNKNOWN, f"{_name(rebalance)}: broker {untold[0]} has not told how full its disk is"
+        )
     if len(there) < 2 or not takers(situation.view, rebalance):
         why = "there is no other broker to move anything to"
         if rebalance.chosen:
@@ -186,11 +192,13 @@ def _next_batch(
 ) -> Verdict | None:
     left = residual(plan, kafka, ())
     if left.running:
-        return wait("RebalanceMoves", f"{_name(rebalance)}: {left.running[0].name} waits for a broker", patience_s=600)
+        return wait(
+            WaitReason.REBALANCE_MOVES, f"{_name(rebalance)}: {left.running[0].name} waits for a broker", patience_s=600
+        )
     strangers = [p for p in kafka.moving() if p.name in {m.name for m in plan.moves}]
     if strangers:
         sentence = f"{_name(rebalance)}: somebody else moves {strangers[0].name}; waiting for it to end"
-        return wait("ForeignReassignment", sentence)
+        return wait(WaitReason.FOREIGN_REASSIGNMENT, sentence)
     # What would refuse writes while it moves stays where it is: nobody needs it to move.
     movable = [m for m in left.valid_next if _gate(situation, kafka, m).open]
     if not movable:
@@ -227,7 +235,7 @@ def _day_is_spent(
         f"{_name(rebalance)}: {len(left.finished)} of {len(plan.moves)} moves done; {human_bytes(spent)} of "
         f"{human_bytes(rebalance.per_day_bytes)} a day are begun, goes on in {hours:.1f} h"
     )
-    return wait("RebalanceBudget", sentence, patience_s=2 * DAY.total_seconds())
+    return wait(WaitReason.REBALANCE_BUDGET, sentence, patience_s=2 * DAY.total_seconds())
 
 
 def _end(
@@ -235,7 +243,7 @@ def _end(
 ) -> Verdict:
     settling = [m for m in plan.moves if _is_settling(m, kafka)]
     if settling and situation.seconds_since(situation.view.progressed_at or situation.now) < SETTLE_S:
-        return wait("MetadataSettles", f"{_name(rebalance)}: {settling[0].name} has moved, the metadata lags")
+        return wait(WaitReason.METADATA_SETTLES, f"{_name(rebalance)}: {settling[0].name} has moved, the metadata lags")
     if kafka.throttles.any and not kafka.moving():
         return act(f"{_name(rebalance)}: done, clearing the throttles", ClearThrottles())
     if left.changed_by_others:
@@ -303,7 +311,7 @@ def _report(
     steady = pace.throttle.seen == kafka.throttles
     sentence = _with(_sentence(situation, rebalance, plan, left, kafka), pace.said)
     effects = () if steady else throttle_effects(pace.throttle)
-    return wait("RebalanceMoves", sentence, *effects, patience_s=3600)
+    return wait(WaitReason.REBALANCE_MOVES, sentence, *effects, patience_s=3600)
 
 
 def _sentence(

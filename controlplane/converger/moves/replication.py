@@ -11,6 +11,7 @@ from controlplane.cluster.external_brokers import expected_brokers
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.stuck_moves import MovesView
 from controlplane.cluster.views.topics import ReplicationView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.moves.placementwork import ground_of
 from controlplane.converger.rolls.copying import throttle_effects
@@ -73,7 +74,7 @@ def followed(situation: Situation, batch: ReplicationView) -> Verdict | None:
         sentence = f"{words}: {done} of {len(moves)} moves done, {len(running)} running"
         throttle = _throttle(view, kafka, batch, running)
         effects = () if throttle.seen == kafka.throttles else throttle_effects(throttle)
-        return wait("TopicReplicas", sentence, *effects, patience_s=PATIENCE_S)
+        return wait(WaitReason.TOPIC_REPLICAS, sentence, *effects, patience_s=PATIENCE_S)
     if kafka.throttles.any and not kafka.moving():
         return act(f"{words}: done, clearing the throttles", ClearThrottles())
     reason = f"{done} of {len(moves)} moves done"

@@ -7,6 +7,7 @@ does not serve needs a new VM first.
 
 from collections.abc import Sequence
 
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.moves.batches import MoveBatch, Of
 from controlplane.converger.moves.deadends import detours
 from controlplane.converger.moves.deadtargets import dead_target, new_vm_for
@@ -51,7 +52,7 @@ def _not_yet(situation: Situation, names: Sequence[TopicPartition]) -> Verdict:
     sentence = (
         f"{len(names)} moves that hang were to be taken back and still run{why}; asked again, every 5 min at last"
     )
-    return wait("TakingBack", sentence)
+    return wait(WaitReason.TAKING_BACK, sentence)
 
 
 def _go_elsewhere(
@@ -67,9 +68,9 @@ def _go_elsewhere(
     planned = {p.name for p in batch.running}
     stuck = next((p.name for p in left if p.name in planned), None)
     if stuck is None:
-        return wait("DrainMoves", f"{len(left)} moves that hung are made elsewhere", patience_s=3600)
+        return wait(WaitReason.DRAIN_MOVES, f"{len(left)} moves that hung are made elsewhere", patience_s=3600)
     sentence = f"{stuck} hangs and cannot be taken back: too few of its replicas before are in sync"
-    return wait("ReassignmentStuck", sentence, patience_s=0)
+    return wait(WaitReason.REASSIGNMENT_STUCK, sentence, patience_s=0)
 
 
 def _over(situation: Situation, batch: MoveBatch, kafka: KafkaSnapshot) -> Verdict | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from controlplane.cluster.holds import hold_on
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.rolls.replacements import lost_controllers_step
 from controlplane.converger.verdict import Situation, Verdict
 
@@ -21,7 +22,7 @@ def is_lost(situation: Situation) -> bool:
 def waits_for_metadata(verdict: Verdict) -> bool:
     """Whether it does nothing but wait until Kafka can be asked."""
     idle = verdict.wait is not None and not verdict.events and not verdict.effects
-    return idle and verdict.wait is not None and verdict.wait.reason == "KafkaUnknown"
+    return idle and verdict.wait is not None and verdict.wait.reason == WaitReason.KAFKA_UNKNOWN
 
 
 def cure(situation: Situation, steps: Sequence[Step]) -> Verdict | None:

@@ -8,6 +8,7 @@ A broker that finds no id in ZooKeeper makes one up, so none is started before.
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.quorum.protocol import target_of
 from controlplane.converger.rolls.births import founders, founders_wanted
 from controlplane.converger.verdict import FixClusterId, Situation, Verdict, act, record, wait
@@ -29,13 +30,13 @@ def ensemble_step(situation: Situation) -> Verdict | None:
         return record(f"ZooKeeper holds the cluster id {wanted}", facts.ClusterIdFixed(wanted))
     if there:
         sentence = f"the ensemble belongs to cluster {there}, not {wanted}: no broker is started"
-        return wait("StrangeEnsemble", sentence, next_command=f"kedge describe {view.name}", patience_s=0)
+        return wait(WaitReason.STRANGE_ENSEMBLE, sentence, next_command=f"kedge describe {view.name}", patience_s=0)
     if there is None:
         if _is_late(situation):
             return None  # what is lost or late is seen to by the steps below
         why = situation.seen.missing.get("ensemble", "nobody has asked it yet")
         patience_s = situation.join_deadline_s
-        return wait("EnsembleForms", f"waiting for the ensemble to serve: {why}", patience_s=patience_s)
+        return wait(WaitReason.ENSEMBLE_FORMS, f"waiting for the ensemble to serve: {why}", patience_s=patience_s)
     return act(f"writing the cluster id {wanted} to ZooKeeper", FixClusterId(wanted))
 
 

@@ -10,6 +10,7 @@ and cannot go back (tests/kafka/test_live_static_quorum.py).
 
 from controlplane.cluster.external_brokers import declared_external, expected_brokers, other_voters
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.verdict import RaiseFeature, Situation, Verdict, act, record, wait
 from controlplane.kafka.features import KRAFT, METADATA, is_static, metadata_level_of
@@ -40,17 +41,19 @@ def external_quorum_step(situation: Situation) -> Verdict | None:
         return None
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
-        return None if ours else wait("KafkaUnknown", "whether the quorum there is static cannot be read")
+        return None if ours else wait(WaitReason.KAFKA_UNKNOWN, "whether the quorum there is static cannot be read")
     if not is_static(kafka):
         return _told(kafka) if asked else None
     impossible = why_it_stays_static(kafka)
     if impossible:
         next_command = f"Kafka {RAISED_FROM} or later there, its {METADATA} finalised, by who runs it"
-        return wait("ExternalQuorumStatic", _stays(joins, impossible), next_command=next_command, patience_s=0)
+        return wait(
+            WaitReason.EXTERNAL_QUORUM_STATIC, _stays(joins, impossible), next_command=next_command, patience_s=0
+        )
     if not asked:
         next_command = "`quorum: dynamic` under `spec.external`, then kedge apply (Kafka has no way back from it)"
         sentence = _stays(joins, f"the quorum there is static ({KRAFT} 0)")
-        return wait("ExternalQuorumStatic", sentence, next_command=next_command, patience_s=0)
+        return wait(WaitReason.EXTERNAL_QUORUM_STATIC, sentence, next_command=next_command, patience_s=0)
     return _held_up(view, external, kafka) or _raise(view, kafka)
 
 
@@ -83,22 +86,24 @@ def _held_up(view: ClusterView, external: External, kafka: KafkaSnapshot) -> Ver
     """What has to be mended before the level is raised: there is no way back, so nothing may be missing then."""
     wrong = other_voters(external, kafka)
     if wrong:
-        return wait("ExternalMismatch", wrong, next_command="correct spec.external.controllers", patience_s=0)
+        return wait(WaitReason.EXTERNAL_MISMATCH, wrong, next_command="correct spec.external.controllers", patience_s=0)
     expected = expected_brokers(view)
     whole = cluster_is_whole(kafka, expected, excepted=frozenset())
     if not whole.open:
-        return wait("BrokerDown", f"not making the quorum dynamic: {whole.reason}")
+        return wait(WaitReason.BROKER_DOWN, f"not making the quorum dynamic: {whole.reason}")
     silent = sorted(b.id for b in kafka.brokers.values() if b.fenced)
     if silent:
         sentence = f"{brokers_named(silent)} registered and not serving: nobody knows what it supports"
         by_hand = f"start it, or kafka-cluster.sh unregister --id {silent[0]}, by who runs it"
-        return wait("FinalisationBlocked", f"not making the quorum dynamic: {sentence}", next_command=by_hand)
+        return wait(WaitReason.FINALISATION_BLOCKED, f"not making the quorum dynamic: {sentence}", next_command=by_hand)
     kraft = kafka.features.get(KRAFT)
     if kraft is None or kraft.max_supported < DYNAMIC:
         who = brokers_named(kraft.limited_by) if kraft is not None and kraft.limited_by else "a broker"
-        return wait("FinalisationBlocked", f"not making the quorum dynamic: {who} does not support {KRAFT} {DYNAMIC}")
+        return wait(
+            WaitReason.FINALISATION_BLOCKED, f"not making the quorum dynamic: {who} does not support {KRAFT} {DYNAMIC}"
+        )
     gate = quorum_is_whole(kafka)
-    return None if gate.open else wait("QuorumGate", f"not making the quorum dynamic: {gate.reason}")
+    return None if gate.open else wait(WaitReason.QUORUM_GATE, f"not making the quorum dynamic: {gate.reason}")
 
 
 def quorum_is_whole(kafka: KafkaSnapshot) -> Gate:
@@ -125,6 +130,8 @@ def _told(kafka: KafkaSnapshot) -> Verdict:
     untold = sorted(m.id for m in kafka.quorum.members if m.is_voter and not set(m.directory_id) - {"A"})
     if untold:
         ids = ", ".join(map(str, untold))
-        return wait("QuorumGate", f"{KRAFT} is {DYNAMIC}, and voter {ids} is told without its directory as yet")
+        return wait(
+            WaitReason.QUORUM_GATE, f"{KRAFT} is {DYNAMIC}, and voter {ids} is told without its directory as yet"
+        )
     voters = sum(m.is_voter for m in kafka.quorum.members)
     return record(f"the quorum is dynamic: {voters} voters, each with its directory", facts.FeatureFinalised(*_LEVEL))

@@ -14,6 +14,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.migration import MigrationView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.quorum.migrationlook import look, unproved
 from controlplane.converger.quorum.migrationwords import progress
 from controlplane.converger.quorum.protocol import target_of
@@ -70,14 +71,15 @@ def migration_begin_step(situation: Situation) -> Verdict | None:
     waiting = next((i for i in view.alive() if i.phase is not Phase.JOINED or i.lost), None)
     if waiting is not None:
         return wait(
-            "NotSettled", f"not migrating to KRaft: {waiting.key} is {'lost' if waiting.lost else waiting.phase}"
+            WaitReason.NOT_SETTLED,
+            f"not migrating to KRaft: {waiting.key} is {'lost' if waiting.lost else waiting.phase}",
         )
     level = metadata_level_of(MIGRATES)
     if view.protocol != level or view.ensemble_spec is None or target_of(view.ensemble_spec) != level:
         sentence = f"not migrating to KRaft: brokers speak protocol {view.protocol}, and {level} is needed first"
-        return wait("MigrationBlocked", sentence, next_command=f"kedge describe {view.name}", patience_s=0)
+        return wait(WaitReason.MIGRATION_BLOCKED, sentence, next_command=f"kedge describe {view.name}", patience_s=0)
     if not situation.allowance.may_roll:
-        return wait("FleetBrake", f"waiting to migrate to KRaft: {situation.allowance.reason}")
+        return wait(WaitReason.FLEET_BRAKE, f"waiting to migrate to KRaft: {situation.allowance.reason}")
     reason = f"the spec of generation {view.generation} asks for mode kraft, and every VM is as declared"
     return record(
         "the migration to KRaft begins: its controllers are made", facts.MigrationBegun(view.generation, reason)
@@ -92,7 +94,10 @@ def _turn(view: ClusterView, migration: MigrationView) -> Verdict | None:
     if goal == "zookeeper" and migration.has_no_way_back:
         sentence = "the spec asks for mode zookeeper, and there is no way back any more: going on to KRaft"
         return wait(
-            "MigrationBlocked", sentence, next_command=f"kedge apply, with mode kraft ({view.name})", patience_s=0
+            WaitReason.MIGRATION_BLOCKED,
+            sentence,
+            next_command=f"kedge apply, with mode kraft ({view.name})",
+            patience_s=0,
         )
     where = "KRaft" if goal == "kraft" else "ZooKeeper"
     reason = f"the spec of generation {view.generation} asks for mode {goal}"
@@ -118,7 +123,7 @@ def _found(situation: Situation, migration: MigrationView) -> Verdict | None:
     if len(ready) < len(wanted):
         late = sorted(set(wanted) - {i.node for i in ready})
         sentence = progress(situation, migration, None, f"waiting for the VMs of {', '.join(late)}")
-        return wait("InstanceJoins", sentence, patience_s=situation.join_deadline_s)
+        return wait(WaitReason.INSTANCE_JOINS, sentence, patience_s=situation.join_deadline_s)
     voters = tuple(
         facts.FoundingVoter(
             i.node, i.service_id, view.seat_address(i), CONTROLLER_PORT, i.planned.volumes[0].directory_id
@@ -143,7 +148,7 @@ def _go_on(situation: Situation, migration: MigrationView) -> Verdict:
     if seen is None:
         why = situation.seen.missing.get("ensemble", "nobody has asked it yet")
         sentence = progress(situation, migration, None, f"ZooKeeper does not say who leads: {why}")
-        return wait("EnsembleUnknown", sentence)
+        return wait(WaitReason.ENSEMBLE_UNKNOWN, sentence)
     if seen.registry.kraft_epoch >= 0 and situation.seen.restart_lock == "held":
         return act(
             "giving the restart lock back: the quorum leads, and ZooKeeper decides no more", ReleaseRestartLock()
@@ -162,7 +167,10 @@ def _taken(situation: Situation, migration: MigrationView, seen: MigrationSeen, 
         case Blocked(reason=reason):
             sentence = progress(situation, migration, seen, reason)
             return wait(
-                "MigrationBlocked", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0
+                WaitReason.MIGRATION_BLOCKED,
+                sentence,
+                next_command=f"kedge describe {situation.view.name}",
+                patience_s=0,
             )
         case Done(reason=reason):
             return record(f"the migration has ended: {reason}", facts.MigrationEnded(migration.goal, reason))
@@ -200,7 +208,8 @@ def _held(situation: Situation, migration: MigrationView, seen: MigrationSeen, s
     if kafka is None:
         why = situation.seen.why_no_kafka
         return wait(
-            "KafkaUnknown", progress(situation, migration, seen, f"{step.reason}, once Kafka can be read: {why}")
+            WaitReason.KAFKA_UNKNOWN,
+            progress(situation, migration, seen, f"{step.reason}, once Kafka can be read: {why}"),
         )
     safety = restart_safety(situation, kafka, instance)
     if safety.waits is not None:
@@ -223,16 +232,16 @@ def _wait(situation: Situation, migration: MigrationView, seen: MigrationSeen | 
     document = view.document
     soak_s = document.spec.rollout.soak_s if document else 0.0
     if seen is not None and seen.soak_left_s > 0 and reason.startswith("all brokers are KRaft's"):
-        return wait("Soak", progress(situation, migration, seen, reason), patience_s=soak_s + 30)
+        return wait(WaitReason.SOAK, progress(situation, migration, seen, reason), patience_s=soak_s + 30)
     waited_s = situation.seconds_since(migration.since)
     sentence = progress(situation, migration, seen, reason)
     if waited_s <= situation.join_deadline_s + (soak_s if migration.krafts_since else 0.0):
-        return Verdict(sentence, wait=Wait("Migration", patience_s=situation.join_deadline_s + soak_s + 30))
+        return Verdict(sentence, wait=Wait(WaitReason.MIGRATION, patience_s=situation.join_deadline_s + soak_s + 30))
     help_of = f"kedge describe {view.name}"
     if migration.goal == "kraft" and not migration.has_no_way_back:
         help_of += ", or kedge apply with the spec of before, to go back"
     stuck = f"{sentence}; so for {waited_s:.0f} s, nothing is undone by itself"
-    return wait("MigrationStuck", stuck, next_command=help_of, patience_s=0)
+    return wait(WaitReason.MIGRATION_STUCK, stuck, next_command=help_of, patience_s=0)
 
 
 def _left_behind(situation: Situation) -> Verdict | None:

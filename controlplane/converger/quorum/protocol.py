@@ -9,6 +9,7 @@ import re
 
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from events import facts
 from events.spec.model import KafkaClusterDocument
@@ -79,7 +80,7 @@ def raise_step(situation: Situation) -> Verdict | None:
     left = soak_s - situation.seconds_since(view.replaced_at) if view.replaced_at else 0.0
     if left > 0:
         sentence = f"every VM is as declared; soaking {left:.0f} s more before protocol {target} is set for good"
-        return wait("Soak", sentence, patience_s=soak_s + 30)
+        return wait(WaitReason.SOAK, sentence, patience_s=soak_s + 30)
     reason = f"all brokers run Kafka {view.document.spec.kafka.version}" if view.document else ""
     raised = facts.ProtocolRaised(view.protocol, target, reason)
     return record(f"protocol {view.protocol} -> {target}: brokers are started anew with it", raised)

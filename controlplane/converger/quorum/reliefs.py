@@ -17,6 +17,7 @@ from controlplane.cluster.places import place_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.controller_moves import elders, is_waiting
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.quorum.seats import thin_list
 from controlplane.converger.rolls.arrivals import has_reported
 from controlplane.converger.rolls.departures import request_retire
@@ -71,7 +72,9 @@ def relief_refused(situation: Situation, planned: Sequence[facts.PlannedInstance
     if heir is None or not reason:
         return None
     sentence = f"not making {heir.key} in the place of {heir.relieves}: {reason}"
-    return wait("ControllerStays", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
+    return wait(
+        WaitReason.CONTROLLER_STAYS, sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0
+    )
 
 
 def is_relieved(view: ClusterView, change: NodeChange) -> bool:
@@ -102,9 +105,9 @@ def _look_after(situation: Situation, olds: Sequence[InstanceView], heir: Instan
 
 def _relieve(situation: Situation, old: InstanceView, heir: InstanceView) -> Verdict | None:
     if not has_reported(situation, heir):
-        return wait("SuccessorSilent", f"{heir.key} runs; waiting for its agent before {old.key} is touched")
+        return wait(WaitReason.SUCCESSOR_SILENT, f"{heir.key} runs; waiting for its agent before {old.key} is touched")
     if reason := _refusal(situation):
-        return wait("ControllerStays", f"{heir.key} does not relieve {old.key}: {reason}", patience_s=0)
+        return wait(WaitReason.CONTROLLER_STAYS, f"{heir.key} does not relieve {old.key}: {reason}", patience_s=0)
     view = situation.view
     if view.restarts or any(_is_unaware(view, broker) for broker in view.brokers()):
         return None

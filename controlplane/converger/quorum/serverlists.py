@@ -14,6 +14,7 @@ from dataclasses import replace
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.quorum.seats import brokers_to_tell, members_to_leave, stranger_among, voter_change_due
 from controlplane.converger.quorum.voters import begin_voter_change
 from controlplane.converger.rolls.replacements import replacement_step
@@ -47,12 +48,14 @@ def server_move_step(situation: Situation) -> Verdict | None:
     first = leaving[0]
     if kafka is None:
         why = situation.seen.why_no_kafka
-        return wait("KafkaUnknown", f"ZooKeeper server {first.service_id} of {first.key} is to leave: {why}")
+        return wait(WaitReason.KAFKA_UNKNOWN, f"ZooKeeper server {first.service_id} of {first.key} is to leave: {why}")
     step = voter_change_due(view, kafka, only={m.service_id for m in leaving})
     if step is not None and step.leaves and step.gate.open:
         return begin_voter_change(view, step)
     reason = stranger_among(view, kafka) or (step.gate.reason if step else "Kafka does not count it among the voters")
-    return wait("QuorumGate", f"{first.key}: ZooKeeper server {first.service_id} keeps its vote for now: {reason}")
+    return wait(
+        WaitReason.QUORUM_GATE, f"{first.key}: ZooKeeper server {first.service_id} keeps its vote for now: {reason}"
+    )
 
 
 def _tell(situation: Situation, brokers: tuple[InstanceView, ...]) -> Verdict:
@@ -61,9 +64,9 @@ def _tell(situation: Situation, brokers: tuple[InstanceView, ...]) -> Verdict:
     if view.restart_refusal is not None:
         key, reason = view.restart_refusal
         again = f"kedge resume {view.name} to try again"
-        return wait("RestartReverted", f"{key} was {reason}; {why}", next_command=again, patience_s=0)
+        return wait(WaitReason.RESTART_REVERTED, f"{key} was {reason}; {why}", next_command=again, patience_s=0)
     if kafka is None:
-        return wait("KafkaUnknown", f"not restarting {first.key}: {situation.seen.why_no_kafka}")
+        return wait(WaitReason.KAFKA_UNKNOWN, f"not restarting {first.key}: {situation.seen.why_no_kafka}")
     # The active controller last, as everywhere: one election is enough.
     first = min(brokers, key=lambda i: (i.service_id == kafka.controller, i.planned.rack, i.key))
     safety = restart_safety(situation, kafka, first)

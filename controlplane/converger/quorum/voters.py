@@ -16,6 +16,7 @@ from controlplane.cluster.external_brokers import is_shared
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView, VoterChangeView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.quorum.seats import (
     address_of_seat,
     knowing_too_few,
@@ -56,7 +57,7 @@ def volume_step(situation: Situation) -> Verdict | None:
                 f"{said}; it may be the only copy of the cluster's metadata, so nothing is formatted: bring the volume "
                 "back as it was"
             )
-            return wait("MetadataLost", sentence, next_command=f"kedge describe {view.name}", patience_s=0)
+            return wait(WaitReason.METADATA_LOST, sentence, next_command=f"kedge describe {view.name}", patience_s=0)
         lost = facts.VolumeLost(instance.key, volume.key, volume.directory_id, "agent", said)
         what = "directory" if instance.hosted else "disk"
         return record(f"{instance.service_key} has lost its {what}: {said}", lost)
@@ -121,10 +122,15 @@ def dismiss_members(situation: Situation, brokers: Sequence[InstanceView]) -> Ve
     first = voting[0]
     if kafka is None:
         why = situation.seen.why_no_kafka
-        return wait("KafkaUnknown", f"ZooKeeper server {first.service_id} of {first.key} is to leave first: {why}")
+        return wait(
+            WaitReason.KAFKA_UNKNOWN, f"ZooKeeper server {first.service_id} of {first.key} is to leave first: {why}"
+        )
     if view.voter_change is not None:
         change, reason = view.voter_change, _gate(kafka, view.voter_change).reason
-        return wait("QuorumGate", f"{first.key} goes after the change of vote {change.voter.id}, which waits: {reason}")
+        return wait(
+            WaitReason.QUORUM_GATE,
+            f"{first.key} goes after the change of vote {change.voter.id}, which waits: {reason}",
+        )
     # Others beside brokers that stay may be to leave, too: this VM does not wait for them.
     step = voter_change_due(view, kafka, only={m.service_id for m in voting})
     if step is not None and step.leaves and step.gate.open:
@@ -133,7 +139,9 @@ def dismiss_members(situation: Situation, brokers: Sequence[InstanceView]) -> Ve
         return record(f"the server on {first.key} leaves: it has no vote", of_no_quorum(first))
     strange = stranger_among(view, kafka)
     reason = strange or (step.gate.reason if step else "another change comes first")
-    return wait("QuorumGate", f"{first.key}: ZooKeeper server {first.service_id} keeps its vote for now: {reason}")
+    return wait(
+        WaitReason.QUORUM_GATE, f"{first.key}: ZooKeeper server {first.service_id} keeps its vote for now: {reason}"
+    )
 
 
 def _has_vote(kafka: KafkaSnapshot, instance: InstanceView) -> bool:
@@ -159,7 +167,7 @@ def voters_left_step(situation: Situation) -> Verdict | None:
     kafka = situation.seen.fresh_kafka(situation.now)
     reason = _gate(kafka, change).reason if kafka else "Kafka's metadata cannot be read"
     verb = "vote for" if change.adds else "leave of"
-    return wait("QuorumGate", f"{verb} controller {change.voter.id} waits: {reason}")
+    return wait(WaitReason.QUORUM_GATE, f"{verb} controller {change.voter.id} waits: {reason}")
 
 
 def begin_voter_change(view: ClusterView, step: VoterStep) -> Verdict:
@@ -185,13 +193,13 @@ def leave_step(situation: Situation, instance: InstanceView) -> Verdict:
         gone = of_no_quorum(instance)
         return record(f"{instance.key} leaves: the migration has left it without work", gone)
     if kafka is None:
-        return wait("KafkaUnknown", f"{instance.key} leaves the quorum; Kafka's metadata cannot be read")
+        return wait(WaitReason.KAFKA_UNKNOWN, f"{instance.key} leaves the quorum; Kafka's metadata cannot be read")
     strange = stranger_among(view, kafka)
     if strange:
-        return wait("UnknownVoter", strange, next_command=f"kedge describe {view.name}", patience_s=0)
+        return wait(WaitReason.UNKNOWN_VOTER, strange, next_command=f"kedge describe {view.name}", patience_s=0)
     step = voter_change_due(view, kafka)
     if step is not None and not step.gate.open:
-        return wait("QuorumGate", f"{step.seat.node} keeps its vote for now: {step.gate.reason}")
+        return wait(WaitReason.QUORUM_GATE, f"{step.seat.node} keeps its vote for now: {step.gate.reason}")
     if step is not None:
         return begin_voter_change(view, step)
     return record(f"{instance.key} leaves: it has no vote", of_no_quorum(instance))

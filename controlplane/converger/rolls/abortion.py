@@ -17,6 +17,7 @@ from controlplane.cluster.external_brokers import expected_brokers
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.quorum.voters import dismiss_members
 from controlplane.converger.rolls.departures import request_retire
@@ -60,14 +61,14 @@ def _take_back(situation: Situation, pairs: Sequence[Pair]) -> Verdict:
     keys = ", ".join(new.key for _, new in pairs)
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
-        return wait("KafkaUnknown", f"aborted: {keys} goes again; Kafka's metadata cannot be read")
+        return wait(WaitReason.KAFKA_UNKNOWN, f"aborted: {keys} goes again; Kafka's metadata cannot be read")
     filled = [(old, new) for old, new in pairs if kafka.hosted_by(new.service_id)]
     if filled:
         return _drain_back(situation, filled, kafka)
     live = [new for _, new in pairs if new.service_id in kafka.live_brokers()]
     closed = [g for new in live if not (g := broker_is_empty(kafka, new.service_id)).open]
     if closed:
-        return wait("LogDirsNotEmpty", f"aborted: {closed[0].reason}")
+        return wait(WaitReason.LOG_DIRS_NOT_EMPTY, f"aborted: {closed[0].reason}")
     if (leaves := dismiss_members(situation, [new for _, new in pairs])) is not None:
         return leaves
     fence = facts.FenceRequested(tuple(new.key for _, new in pairs), "the roll was aborted before its drain")
@@ -80,7 +81,7 @@ def _drain_back(situation: Situation, pairs: Sequence[Pair], kafka: KafkaSnapsho
     gate = cluster_is_whole(kafka, [b for b in serving if b not in leaving], excepted=frozenset(leaving))
     keys = [new.key for _, new in pairs]
     if not gate.open:
-        return wait("BrokerDown", f"aborted: not draining {keys[0]} back: {gate.reason}")
+        return wait(WaitReason.BROKER_DOWN, f"aborted: not draining {keys[0]} back: {gate.reason}")
     heirs = {new.service_id: old.service_id for old, new in pairs}
     reason = f"the roll was aborted: back to {', '.join(old.key for old, _ in pairs)}"
     drain = request_drain(situation, keys, heirs, round_number=1, reason=reason)

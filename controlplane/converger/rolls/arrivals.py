@@ -9,6 +9,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import member_of, services_on
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.health.cure_evidence import start_progress
 from controlplane.converger.health.doubtedlosses import NOT_THERE, doubt_of, doubt_step, is_contradicted
 from controlplane.converger.observation import InventorySeen
@@ -121,7 +122,7 @@ def arrival_step(situation: Situation) -> Verdict | None:
         return None  # the others wait for those: `refusal_left_step` says what for
     states = ", ".join(f"{i.key} ({_arrival_words(situation, i)})" for i in waited_for)
     sentence = f"waiting for {states} to join"
-    return wait("InstanceJoins", sentence, *_plan_ahead(situation), patience_s=situation.join_deadline_s)
+    return wait(WaitReason.INSTANCE_JOINS, sentence, *_plan_ahead(situation), patience_s=situation.join_deadline_s)
 
 
 def _in(situation: Situation, broker: InstanceView) -> bool:

@@ -8,6 +8,7 @@ from controlplane.cluster.places import by_place
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import members_of
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.moves.deadends import in_the_way
 from controlplane.converger.quorum.seats import brokers_to_tell
 from controlplane.converger.quorum.voters import dismiss_members
@@ -107,7 +108,7 @@ def _linger(situation: Situation) -> Verdict | None:
         return None
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
-        return wait("KafkaUnknown", f"{_keys(lingering)} linger; Kafka's metadata cannot be read")
+        return wait(WaitReason.KAFKA_UNKNOWN, f"{_keys(lingering)} linger; Kafka's metadata cannot be read")
     filled = [i for i in lingering if kafka.hosted_by(i.service_id)]
     # Whoever lingers with a server that votes does so for as long as another VM is gone: that may be minutes.
     kept = bool(voting_on(situation.view, filled)) and _is_one_gone(situation.view)
@@ -119,12 +120,12 @@ def _linger(situation: Situation) -> Verdict | None:
     left = linger_left_s(situation)
     if left > 0:
         sentence = f"{_keys(lingering)} empty; lingering {left:.0f} s more so that clients refresh"
-        return wait("Linger", sentence, patience_s=document.spec.rollout.linger_s + 30)
+        return wait(WaitReason.LINGER, sentence, patience_s=document.spec.rollout.linger_s + 30)
     if _two_racks_lost(situation.view) and not all(i.lost for i in lingering):
         return None  # whatever struck them: their successors are made and filled before anybody else is stopped
     closed = [g for i in lingering if not (g := may_stop_empty(kafka, i)).open]
     if closed:
-        return wait("MinIsrGate", closed[0].reason)
+        return wait(WaitReason.MIN_ISR_GATE, closed[0].reason)
     if situation.view.restarts or brokers_to_tell(situation.view):
         return None  # `server_list_step` has them started anew first, and each is seen through
     if (leaves := dismiss_members(situation, lingering)) is not None:
@@ -155,7 +156,7 @@ def _fencing(situation: Situation) -> Verdict | None:
         if refilled:
             return _take_back(refilled, kafka, "it was not heard to have stopped, and has")
     states = [f"{i.key} ({r.state if (r := service_report(situation, i)) else 'silent'})" for i in fencing]
-    return wait("Fencing", f"waiting for proof that {', '.join(states)} stopped", patience_s=90)
+    return wait(WaitReason.FENCING, f"waiting for proof that {', '.join(states)} stopped", patience_s=90)
 
 
 def _leave(situation: Situation) -> Verdict | None:
@@ -167,7 +168,7 @@ def _leave(situation: Situation) -> Verdict | None:
         return None
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None or any(i.fenced_at and kafka.at <= i.fenced_at for i in fenced):
-        return wait("KafkaUnknown", f"waiting for metadata newer than the stop of {_keys(fenced)}")
+        return wait(WaitReason.KAFKA_UNKNOWN, f"waiting for metadata newer than the stop of {_keys(fenced)}")
     named = [i for i in fenced if kafka.hosted_by(i.service_id)]
     if named:
         return _take_back(named, kafka, "metadata newer than its stop still names it for")
@@ -191,7 +192,7 @@ def _unregister(registered: Sequence[InstanceView], kafka: KafkaSnapshot) -> Ver
     fenced = [i for i in registered if kafka.brokers[i.service_id].fenced]
     if not fenced:
         ids = ", ".join(str(i.service_id) for i in registered)
-        return wait("BrokerStillUnfenced", f"broker {ids} is stopped; the controller has not fenced it yet")
+        return wait(WaitReason.BROKER_STILL_UNFENCED, f"broker {ids} is stopped; the controller has not fenced it yet")
     return act(
         f"unregistering broker {', '.join(str(i.service_id) for i in fenced)}",
         *(Unregister(i.service_id) for i in fenced),
@@ -216,7 +217,7 @@ def _failed(situation: Situation) -> Verdict | None:
         return request_retire(situation, brokers, "never joined a cluster that does not exist yet")
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
-        return wait("KafkaUnknown", f"{_keys(brokers)} did not join; Kafka's metadata cannot be read")
+        return wait(WaitReason.KAFKA_UNKNOWN, f"{_keys(brokers)} did not join; Kafka's metadata cannot be read")
     dismissed = [i for i in brokers if not voting_on(situation.view, (i,))]
     if not dismissed:
         return _dismiss_one(situation, brokers, kafka)

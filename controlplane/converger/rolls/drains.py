@@ -9,6 +9,7 @@ from typing import Any
 from controlplane.cluster.external_brokers import leaving_externals, named
 from controlplane.cluster.holds import hold_on
 from controlplane.cluster.view import ClusterView, DrainView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.moves.deadends import counted_on, detours, in_the_way, in_the_way_of_drain
 from controlplane.converger.moves.diskroom import overfull_disk, untold_disks
 from controlplane.converger.moves.pacing import paced
@@ -65,7 +66,7 @@ def drain_step(situation: Situation) -> Verdict | None:
         return None
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
-        return wait("KafkaUnknown", f"drain of {_names(drain)}: {situation.seen.why_no_kafka}")
+        return wait(WaitReason.KAFKA_UNKNOWN, f"drain of {_names(drain)}: {situation.seen.why_no_kafka}")
     if why := _unwanted(situation.view, drain):
         return _taken_back(drain, kafka, why)
     dead = given_up_for(situation, drain, kafka)
@@ -74,7 +75,10 @@ def drain_step(situation: Situation) -> Verdict | None:
     if not drain.plan_sha256:
         return _plan(situation, drain)
     if situation.seen.plan_sha256 != drain.plan_sha256:
-        return wait("DrainPlanned", f"drain of {_names(drain)}: {drain.moves} moves planned, starting at the next tick")
+        return wait(
+            WaitReason.DRAIN_PLANNED,
+            f"drain of {_names(drain)}: {drain.moves} moves planned, starting at the next tick",
+        )
     if situation.seen.plan is None:
         lost = facts.DrainPlanFailed(drain.id, "the stored plan is missing or corrupt", infeasible=False)
         return record(f"drain of {_names(drain)}: the stored plan cannot be read; planning again", lost)
@@ -105,7 +109,8 @@ def _taken_back(drain: DrainView, kafka: KafkaSnapshot, why: str) -> Verdict:
     running = [p for p in kafka.moving() if set(p.replicas) & set(drain.outgoing)]
     if running:
         return wait(
-            "DrainMoves", f"drain of {_names(drain)}: taken back; {len(running)} moves that run are seen through"
+            WaitReason.DRAIN_MOVES,
+            f"drain of {_names(drain)}: taken back; {len(running)} moves that run are seen through",
         )
     if kafka.throttles.any and not kafka.moving():
         return act(f"drain of {_names(drain)}: taken back, clearing the throttles", ClearThrottles())
@@ -118,7 +123,7 @@ def _plan(situation: Situation, drain: DrainView) -> Verdict:
     if job is None:
         return _ask_for_plan(situation, drain)
     if job.is_open:
-        return wait("DrainPlanning", f"drain of {_names(drain)}: the plan is being computed", patience_s=180)
+        return wait(WaitReason.DRAIN_PLANNING, f"drain of {_names(drain)}: the plan is being computed", patience_s=180)
     if job.state == "failed":
         failure = facts.DrainPlanFailed(drain.id, job.message, infeasible=not job.retryable)
         return record(f"drain of {_names(drain)}: no plan: {job.message}", failure)
@@ -141,7 +146,7 @@ def _ask_for_plan(situation: Situation, drain: DrainView) -> Verdict:
         left = delay_s(drain.failures) - situation.seconds_since(drain.failed_at)
         if left > 0:
             sentence = f"drain of {_names(drain)}: {drain.failed}; planning again in {left:.0f} s"
-            return wait("DrainInfeasible", sentence, next_command=f"kedge describe {situation.view.name}")
+            return wait(WaitReason.DRAIN_INFEASIBLE, sentence, next_command=f"kedge describe {situation.view.name}")
     return act(f"drain of {_names(drain)}: planning round {drain.round}", StartPlanning(drain, plan_job_id(drain)))
 
 
@@ -168,16 +173,20 @@ def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaS
     if held:
         why = held_up(held, kafka, gone_for_good(situation))
         return wait(
-            "DrainTarget", f"drain of {_names(drain)}: {len(held)} moves are not handed over: {why}", patience_s=60
+            WaitReason.DRAIN_TARGET,
+            f"drain of {_names(drain)}: {len(held)} moves are not handed over: {why}",
+            patience_s=60,
         )
     if hold and allowed:
         stopped = f"drain of {_names(drain)}: stopped after {len(left.finished)} of {len(plan.moves)} moves"
-        return wait("Paused", f"{stopped}; {hold.sentence}", next_command=hold.next_command, patience_s=0)
+        return wait(WaitReason.PAUSED, f"{stopped}; {hold.sentence}", next_command=hold.next_command, patience_s=0)
     if refused:
         next_command = (
             f"list the topic under rollout.allowUnavailable, then kedge apply (cluster {situation.view.name})"
         )
-        return wait("MinIsrGate", f"drain of {_names(drain)}: {refused[0]}", next_command=next_command, patience_s=0)
+        return wait(
+            WaitReason.MIN_ISR_GATE, f"drain of {_names(drain)}: {refused[0]}", next_command=next_command, patience_s=0
+        )
     return _end_round(situation, drain, plan, left, kafka)
 
 
@@ -187,7 +196,7 @@ def _no_room(drain: DrainView, moves: Sequence[Move], kafka: KafkaSnapshot) -> V
     untold = [b for b in untold_disks(kafka, moves) if b in kafka.live_brokers()]
     if untold:
         sentence = f"drain of {_names(drain)}: broker {untold[0]} has not told how full its disk is"
-        return wait("KafkaUnknown", sentence)
+        return wait(WaitReason.KAFKA_UNKNOWN, sentence)
     overfull = overfull_disk(kafka, moves)
     if not overfull:
         return None
@@ -234,7 +243,7 @@ def _report(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: Kafk
     sentence = _with(sentence, kept_waiting(left.running, kafka, gone))
     steady = pace.throttle.seen == kafka.throttles
     effects = () if steady else throttle_effects(pace.throttle)
-    return wait("DrainMoves", _with(sentence, pace.said), *effects, patience_s=3600)
+    return wait(WaitReason.DRAIN_MOVES, _with(sentence, pace.said), *effects, patience_s=3600)
 
 
 def _with(sentence: str, correction: str) -> str:
@@ -260,10 +269,12 @@ def _end_round(
         moved, moves = drain.done_bytes + sum(m.bytes for m in plan.moves), drain.done_moves + len(plan.moves)
         return record(f"{_names(drain)} holds no replica: {moves} moves done", _outcome(drain, moved, moves))
     if not hosted:
-        return wait("LogDirsNotEmpty", f"drain of {_names(drain)}: {closed[0].reason}")
+        return wait(WaitReason.LOG_DIRS_NOT_EMPTY, f"drain of {_names(drain)}: {closed[0].reason}")
     settling = [p for p in hosted if _is_settling(plan, p)]
     if settling and situation.seconds_since(situation.view.progressed_at or situation.now) < _settles_within_s(plan):
-        return wait("MetadataSettles", f"drain of {_names(drain)}: {settling[0].name} has moved, the metadata lags")
+        return wait(
+            WaitReason.METADATA_SETTLES, f"drain of {_names(drain)}: {settling[0].name} has moved, the metadata lags"
+        )
     if left.strangers_running:
         return _for_strangers(situation, drain, kafka, left.strangers_running)
     topics = sorted({p.name.topic for p in hosted})
@@ -273,7 +284,12 @@ def _end_round(
         sentence = (
             f"drain of {_names(drain)}: {len(hosted)} partitions left after {drain.round} rounds ({', '.join(topics)})"
         )
-        return wait("DrainNotConverging", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
+        return wait(
+            WaitReason.DRAIN_NOT_CONVERGING,
+            sentence,
+            next_command=f"kedge describe {situation.view.name}",
+            patience_s=0,
+        )
     reason = f"{len(hosted)} partitions are still there ({', '.join(topics[:3])})"
     again = requested_again(situation, drain, round_number=drain.round + 1, reason=reason, done=left.finished)
     return record(f"drain of {_names(drain)}: round {again.round}, {again.reason}", again)
@@ -299,7 +315,7 @@ def _for_strangers(
         return act(f"drain of {_names(drain)}: {sentence}", Reassign(around))
     who = "the rebalance in hand" if running[0] in ours else "somebody else"
     sentence = f"drain of {_names(drain)}: {who} moves {running[0]}; waiting for it to end"
-    return wait("ForeignReassignment", sentence)
+    return wait(WaitReason.FOREIGN_REASSIGNMENT, sentence)
 
 
 def _outcome(drain: DrainView, moved: int, moves: int) -> object:
@@ -329,7 +345,7 @@ def _without_copy(situation: Situation, drain: DrainView, hosted: Sequence[Parti
         f"{lost[0].name} (replicas {list(lost[0].replicas)}) among them: what was in them is lost unless that disk is "
         f"brought back. Delete these topics and make them anew ({topics}), then all goes on"
     )
-    return wait("CopiesGone", sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
+    return wait(WaitReason.COPIES_GONE, sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
 
 
 def _deferred(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot) -> Verdict:
@@ -340,7 +356,7 @@ def _deferred(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: Ka
     )
     again_s = ASK_AGAIN_S if looks_movable(kafka, drain.outgoing) else ASK_ANYWAY_S
     if situation.seconds_since(situation.view.progressed_at or situation.now) < again_s:
-        return wait("MovesDeferred", sentence, patience_s=0)
+        return wait(WaitReason.MOVES_DEFERRED, sentence, patience_s=0)
     return record(sentence, requested_again(situation, drain, round_number=drain.round, reason=first.reason))
 
 
@@ -362,11 +378,11 @@ def _give_up(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, dead:
     if counting:
         broker, name = counting[0]
         sentence = f"drain of {_names(drain)}: broker {broker} died, and Kafka still counts it in for {name}"
-        return wait("ReassignmentStuck", sentence, patience_s=60)
+        return wait(WaitReason.REASSIGNMENT_STUCK, sentence, patience_s=60)
     # Who is gone for good is replaced first where no broker is left to take the place: another one is made by that.
     if led and len(gone) < len(dead):
         sentence = f"drain of {_names(drain)}: {led[0].name} waits for dead broker {dead[0]} and its ISR is too small"
-        return wait("ReassignmentStuck", sentence, patience_s=0)
+        return wait(WaitReason.REASSIGNMENT_STUCK, sentence, patience_s=0)
     why = f"broker {dead[0]} {'died' if _is_gone(situation, dead[0]) else 'cannot receive'}"
     abandoned = facts.DrainAbandoned(drain.id, why)
     return record(f"drain of {_names(drain)} put off: {why} and is replaced first", abandoned)

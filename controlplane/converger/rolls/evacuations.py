@@ -13,6 +13,7 @@ from controlplane.cluster.external_brokers import expected_brokers
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.rolls.drainrequests import request_drain
 from controlplane.converger.rolls.handovers import is_to_be_replaced_first
@@ -30,7 +31,7 @@ def evacuation_step(situation: Situation) -> Verdict | None:
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         why = situation.seen.why_no_kafka
-        return wait("KafkaUnknown", f"evacuation of {_keys(there)}: {why}") if view.is_evacuating() else None
+        return wait(WaitReason.KAFKA_UNKNOWN, f"evacuation of {_keys(there)}: {why}") if view.is_evacuating() else None
     filled = [i for i in there if kafka.hosted_by(i.service_id)]
     if filled:
         return _empty(situation, kafka, _alike(situation.view, filled))
@@ -44,12 +45,12 @@ def _empty(situation: Situation, kafka: KafkaSnapshot, filled: Sequence[Instance
     """None where somebody down gets a new VM first: nobody would make it while this waits for him."""
     view, ids = situation.view, frozenset(i.service_id for i in filled)
     if not situation.allowance.may_roll:
-        return wait("FleetBrake", f"waiting to evacuate {_keys(filled)}: {situation.allowance.reason}")
+        return wait(WaitReason.FLEET_BRAKE, f"waiting to evacuate {_keys(filled)}: {situation.allowance.reason}")
     gate = cluster_is_whole(kafka, set(expected_brokers(view)) - ids, excepted=ids)
     if not gate.open and is_to_be_replaced_first(situation):
         return None
     if not gate.open:
-        return wait("BrokerDown", f"not evacuating {_keys(filled)}: {gate.reason}")
+        return wait(WaitReason.BROKER_DOWN, f"not evacuating {_keys(filled)}: {gate.reason}")
     reason = f"to be empty, {view.evacuations[filled[0].key].reason}"
     if view.recycling != view.generation:
         started = facts.RecycleStarted(

@@ -20,6 +20,7 @@ from controlplane.cluster.external_brokers import (
 )
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.external import ExternalBrokerView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.rolls.drainrequests import request_external_drain
 from controlplane.converger.verdict import Situation, Unregister, Verdict, act, record, wait
@@ -43,11 +44,11 @@ def import_step(situation: Situation) -> Verdict | None:
     if situation.view.external is not None:
         return _found_more(situation, external, kafka) or _other_quorum(situation.view, external, kafka)
     if kafka is None:
-        return wait("KafkaUnknown", f"importing {situation.view.name}: {situation.seen.why_no_kafka}")
+        return wait(WaitReason.KAFKA_UNKNOWN, f"importing {situation.view.name}: {situation.seen.why_no_kafka}")
     wrong = _mismatch(external, kafka)
     if wrong:
         again = f"kedge import --bootstrap HOST:PORT --name {situation.view.name}, then kedge apply"
-        return wait("ExternalMismatch", f"nothing is taken on: {wrong}", next_command=again, patience_s=0)
+        return wait(WaitReason.EXTERNAL_MISMATCH, f"nothing is taken on: {wrong}", next_command=again, patience_s=0)
     level = kafka.features.get("metadata.version")
     imported = facts.ClusterImported(
         kafka_cluster_id=kafka.cluster_id,
@@ -88,18 +89,18 @@ def external_drain_step(situation: Situation) -> Verdict | None:
     what = named(ids)
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
-        return wait("KafkaUnknown", f"{what} to be emptied: {situation.seen.why_no_kafka}")
+        return wait(WaitReason.KAFKA_UNKNOWN, f"{what} to be emptied: {situation.seen.why_no_kafka}")
     bare = sorted(b for b in ids if not kafka.hosted_by(b))
     if bare:
         return record(f"{named(bare)} held no replica anyway", facts.ExternalDrained("", tuple(bare), 0, 0))
     if not view.receivers():
         sentence = f"not emptying {what}: no broker of a pool is there to take what it holds"
-        return wait("NoReceiver", sentence, next_command=f"kedge describe {view.name}", patience_s=0)
+        return wait(WaitReason.NO_RECEIVER, sentence, next_command=f"kedge describe {view.name}", patience_s=0)
     if not situation.allowance.may_roll:
-        return wait("FleetBrake", f"waiting to empty {what}: {situation.allowance.reason}")
+        return wait(WaitReason.FLEET_BRAKE, f"waiting to empty {what}: {situation.allowance.reason}")
     gate = cluster_is_whole(kafka, [b for b in expected_brokers(view) if b not in ids], excepted=ids)
     if not gate.open:
-        return wait("BrokerDown", f"not emptying {what}: {gate.reason}")
+        return wait(WaitReason.BROKER_DOWN, f"not emptying {what}: {gate.reason}")
     if view.recycling != view.generation:
         started = facts.RecycleStarted(view.generation, (), (), (), reason=f"{what} to be emptied")
         return record(f"working towards generation {view.generation}: {started.reason}", started)
@@ -141,10 +142,10 @@ def _other_quorum(view: ClusterView, external: External, kafka: KafkaSnapshot | 
     if {v.id: v for v in voters} == view.voters:
         return None
     if kafka is None:
-        return wait("KafkaUnknown", "the spec names other voters; Kafka's metadata cannot be read")
+        return wait(WaitReason.KAFKA_UNKNOWN, "the spec names other voters; Kafka's metadata cannot be read")
     wrong = other_voters(external, kafka)
     if wrong:
-        return wait("ExternalMismatch", wrong, next_command="correct spec.external.controllers", patience_s=0)
+        return wait(WaitReason.EXTERNAL_MISMATCH, wrong, next_command="correct spec.external.controllers", patience_s=0)
     ids = ", ".join(str(v.id) for v in voters)
     return record(f"new brokers are told the voters {ids}", facts.ExternalQuorumChanged(voters))
 
@@ -156,11 +157,13 @@ def _found_more(situation: Situation, external: External, kafka: KafkaSnapshot |
         return None
     ours = {i.service_id for i in situation.view.instances.values() if i.is_broker}
     if kafka is None:
-        return wait("KafkaUnknown", f"looking for {named(new)}: Kafka's metadata cannot be read")
+        return wait(WaitReason.KAFKA_UNKNOWN, f"looking for {named(new)}: Kafka's metadata cannot be read")
     missing = [b for b in new if b not in kafka.brokers or b in ours]
     if missing:
         sentence = f"{named(missing)} of the spec is no broker of others that Kafka knows"
-        return wait("ExternalMismatch", sentence, next_command="take it off spec.external.brokers", patience_s=0)
+        return wait(
+            WaitReason.EXTERNAL_MISMATCH, sentence, next_command="take it off spec.external.brokers", patience_s=0
+        )
     found = facts.ExternalFound(tuple(_found(kafka.brokers[b]) for b in new))
     return record(f"{named(new)} found", found)
 

@@ -7,6 +7,7 @@ from controlplane.cluster.folds.images import awaits_image
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.moves.rebalanceasking import asked_by_scale_up
 from controlplane.converger.quorum.protocol import raise_step
 from controlplane.converger.quorum.seats import remembered, size_to_bring_back
@@ -26,11 +27,12 @@ def finalisation_step(situation: Situation) -> Verdict | None:
     if unsettled:
         i = unsettled[0]
         return wait(
-            "NotSettled", f"generation {view.generation} not reached: {i.key} is {'lost' if i.lost else i.phase}"
+            WaitReason.NOT_SETTLED,
+            f"generation {view.generation} not reached: {i.key} is {'lost' if i.lost else i.phase}",
         )
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
-        return wait("KafkaUnknown", "every VM is as declared; Kafka's metadata cannot be read")
+        return wait(WaitReason.KAFKA_UNKNOWN, "every VM is as declared; Kafka's metadata cannot be read")
     if is_shared(view):
         return _reached(view)  # its feature levels are raised by who runs its quorum
     if view.in_zookeeper_mode:
@@ -43,7 +45,7 @@ def finalisation_step(situation: Situation) -> Verdict | None:
     target = view.document.spec.kafka.metadata_version or view.document.spec.kafka.version
     step = next_feature_step(kafka, metadata_level_of(target))
     if isinstance(step, Blocked):
-        return wait("FinalisationBlocked", f"cannot raise the feature levels to {target}: {step.reason}")
+        return wait(WaitReason.FINALISATION_BLOCKED, f"cannot raise the feature levels to {target}: {step.reason}")
     if step is None:
         return _reached(view)
     ghosts = _ghosts(view, kafka)
@@ -73,14 +75,14 @@ def _raise(situation: Situation, kafka: KafkaSnapshot, step: FeatureStep, target
         )
         size = size_to_bring_back(view)
         again = f"kedge apply, with {size} controllers until {target} is finalised: they come back under their ids"
-        return wait("ControllersRemembered", sentence, next_command=again, patience_s=0)
+        return wait(WaitReason.CONTROLLERS_REMEMBERED, sentence, next_command=again, patience_s=0)
     if view.finalising == (step.name, step.level):
         return _ask_kafka(view, kafka, step)
     soak_s = view.document.spec.rollout.soak_s if view.document else 0.0
     left = soak_s - situation.seconds_since(view.replaced_at) if view.replaced_at else 0.0
     if left > 0:
         sentence = f"every VM is as declared; soaking {left:.0f} s more before {target} is finalised for good"
-        return wait("Soak", sentence, patience_s=soak_s + 30)
+        return wait(WaitReason.SOAK, sentence, patience_s=soak_s + 30)
     requested = facts.FinalisationRequested(step.name, step.level, f"all nodes support {target}")
     return record(f"finalising {step.name} at {step.level}", requested)
 
@@ -98,7 +100,7 @@ def _ask_kafka(view: ClusterView, kafka: KafkaSnapshot, step: FeatureStep) -> Ve
     more = f" and {len(dead) - 3} more" if len(dead) > 3 else ""
     next_command = f"kafka-cluster.sh unregister --id {dead[0]}, once nobody wants it back and no partition names it"
     sentence = f"{sentence}: Kafka asks dead brokers, too. {told}{more}"
-    return wait("FinalisationBlocked", sentence, raising, next_command=next_command)
+    return wait(WaitReason.FINALISATION_BLOCKED, sentence, raising, next_command=next_command)
 
 
 def _dead_registrations(view: ClusterView, kafka: KafkaSnapshot) -> list[int]:

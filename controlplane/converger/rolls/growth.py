@@ -10,6 +10,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.observation import InventorySeen
 from controlplane.converger.rolls.arrivals import service_report
 from controlplane.converger.rolls.replacements import pending_changes
@@ -57,10 +58,10 @@ def grown_step(situation: Situation, intent: IntentView, inventory: InventorySee
         # A volume nobody lists any more has gone with its VM: whoever comes next has a disk of its own.
         if seen is not None and seen.size_gib < sizes[volume] and not _is_over(instance):
             sentence = f"{what} ran, but the cloud still shows {volume} with {seen.size_gib} of {sizes[volume]} GiB"
-            return wait("VolumeGrows", sentence)
+            return wait(WaitReason.VOLUME_GROWS, sentence)
     small = None if _is_over(instance) else _small_filesystem(situation, instance, intent)
     if small is not None and not _is_waited_for(situation.view, instance):
-        return wait("FilesystemGrows", f"{what} ran; {small}", patience_s=600)
+        return wait(WaitReason.FILESYSTEM_GROWS, f"{what} ran; {small}", patience_s=600)
     grown = ", ".join(f"{v} to {sizes[v]} GiB" for v in intent.volumes)
     return record(f"{instance.key}: grown {grown}", facts.GrowthCompleted(intent.id))
 

@@ -16,6 +16,7 @@ from controlplane.cluster.quorum_config import is_told_to_stop
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import services_on
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.health.testimony import lost_directories, says_it_is_down, why_not_serving
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.quorum.seats import lacks_majority, must_leave_first, voter_change_due
@@ -100,7 +101,9 @@ def _is_gone(situation: Situation, instance: InstanceView) -> bool:
 def _hand_over(situation: Situation, olds: list[InstanceView], new: InstanceView) -> Verdict | None:
     """`olds` are all earlier instances of the node: one that failed to join may hold the volume now."""
     if not new.awaits_bind and not has_reported(situation, new):
-        return wait("SuccessorSilent", f"{new.key} runs; waiting for its agent before {olds[0].key} is touched")
+        return wait(
+            WaitReason.SUCCESSOR_SILENT, f"{new.key} runs; waiting for its agent before {olds[0].key} is touched"
+        )
     holder = next((i for i in olds if i.bound), None)
     if holder is not None:
         return _take_from(situation, holder, new)
@@ -110,10 +113,14 @@ def _hand_over(situation: Situation, olds: list[InstanceView], new: InstanceView
     if new.phase is Phase.JOINED:
         released = [i for i in olds if i.phase is Phase.RELEASED]
         if new.planned.new_dirs and not new.lost and (left := _left_to_copy(situation, new)):
-            return wait("CopiesMissing", f"{new.key} fills its new disk: {left}", patience_s=_COPYING_S)
+            return wait(WaitReason.COPIES_MISSING, f"{new.key} fills its new disk: {left}", patience_s=_COPYING_S)
         keeper = next((i for i in released if _keeps_a_disk(i, new)), None)
         if keeper is not None and (left := _not_elsewhere(situation, keeper)):
-            return wait("CopiesMissing", f"{keeper.key} keeps the disk nobody took over: {left}", patience_s=_COPYING_S)
+            return wait(
+                WaitReason.COPIES_MISSING,
+                f"{keeper.key} keeps the disk nobody took over: {left}",
+                patience_s=_COPYING_S,
+            )
         return request_retire(situation, released, f"{new.key} has taken over {new.planned.service} {new.service_id}")
     return None
 
@@ -169,7 +176,9 @@ def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) ->
         kafka = situation.seen.fresh_kafka(situation.now)
         step = voter_change_due(situation.view, kafka) if kafka else None
         reason = step.gate.reason if step else "Kafka's metadata cannot be read"
-        return wait("QuorumGate", f"handover of {new.node}: its lost directory leaves the quorum first: {reason}")
+        return wait(
+            WaitReason.QUORUM_GATE, f"handover of {new.node}: its lost directory leaves the quorum first: {reason}"
+        )
     if holder.phase is Phase.FENCED:
         intent = intent_id(situation.view.uid, "release", holder.key, 1)
         with_vm = new.awaits_bind or holder.unheard
@@ -221,7 +230,9 @@ def _nothing_to_pass(situation: Situation, old: InstanceView, heir: InstanceView
     names, all_of_it = sorted(lost), lost >= {v.dir for v in old.planned.volumes}
     which = " --new-disk" if all_of_it else "".join(f" --disk {name}" for name in names)
     sentence = f"handover of {old.node}: nothing is on {', '.join(names)} of {old.key}, and nobody can take that over"
-    return wait("DiskLost", sentence, next_command=f"kedge replace {situation.view.name} --node {old.node}{which}")
+    return wait(
+        WaitReason.DISK_LOST, sentence, next_command=f"kedge replace {situation.view.name} --node {old.node}{which}"
+    )
 
 
 def _let_go(situation: Situation, heir: InstanceView) -> Verdict | None:
@@ -328,8 +339,8 @@ def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Verd
         lost = lacks_majority(situation.view)
         if lost:
             again = f"kedge describe {situation.view.name}"
-            return wait("MetadataLost", f"handover of {old.node}: {lost}", next_command=again, patience_s=0)
-        return wait("KafkaUnknown", f"handover of {old.node}: Kafka's metadata cannot be read")
+            return wait(WaitReason.METADATA_LOST, f"handover of {old.node}: {lost}", next_command=again, patience_s=0)
+        return wait(WaitReason.KAFKA_UNKNOWN, f"handover of {old.node}: Kafka's metadata cannot be read")
     beyond = heir_is_beyond_its_reach(situation, new)
     if beyond is not None:
         return _let_go(situation, new) or beyond
@@ -338,8 +349,8 @@ def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Verd
         return empty
     room = may_go_away(situation, kafka, old) if old.is_broker else None
     if room is not None and not room.open:
-        return wait("MaxUnavailable", f"handover of {old.node}: {room.reason}")
-    reason = "MinIsrGate" if old.is_broker else "QuorumGate"
+        return wait(WaitReason.MAX_UNAVAILABLE, f"handover of {old.node}: {room.reason}")
+    reason = WaitReason.MIN_ISR_GATE if old.is_broker else WaitReason.QUORUM_GATE
     told = on_its_way(situation, but=(old.service_key,))
     if told:
         return wait(reason, f"handover of {old.node}: {told} was told to stop or to start anew, and may yet obey")

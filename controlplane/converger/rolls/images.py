@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from controlplane.cluster.folds.images import image_in, image_in_force
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from controlplane.fleet.images.fold import SECURITY
 from events import facts
@@ -30,7 +31,7 @@ def image_left_step(situation: Situation) -> Verdict | None:
     offer = situation.image
     if not offer.waits:
         return None
-    return wait("ImageWaits", offer.waits, next_command="kedge images", patience_s=FOR_EVER_S)
+    return wait(WaitReason.IMAGE_WAITS, offer.waits, next_command="kedge images", patience_s=FOR_EVER_S)
 
 
 def withdrawn_first(situation: Situation) -> Verdict | None:
@@ -38,7 +39,7 @@ def withdrawn_first(situation: Situation) -> Verdict | None:
     if not situation.image.holds:
         return None
     words = f"not rolling on: {situation.image.waits}"
-    return wait("ImageWithdrawn", words, next_command="kedge images publish, or kedge abort", patience_s=0)
+    return wait(WaitReason.IMAGE_WITHDRAWN, words, next_command="kedge images publish, or kedge abort", patience_s=0)
 
 
 def with_image(situation: Situation, planned: facts.PlannedInstance, place: Place) -> facts.PlannedInstance:

@@ -4,6 +4,7 @@ ZooKeeper mode the protocol its brokers run with."""
 from collections.abc import Mapping
 
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.quorum.protocol import PROTOCOL, brokers_after, knows_protocol
 from controlplane.converger.verdict import Situation, Verdict, wait
 from controlplane.kafka.features import METADATA, metadata_level_of
@@ -50,7 +51,7 @@ def _beyond_protocol(situation: Situation, refused: str, service: str, version: 
     spoken = _spoken(situation, version)
     if isinstance(spoken, str):
         sentence = f"{refused} with Kafka {version}: {spoken}"
-        return wait("KafkaUnknown", sentence, next_command=f"kedge describe {situation.view.name}")
+        return wait(WaitReason.KAFKA_UNKNOWN, sentence, next_command=f"kedge describe {situation.view.name}")
     beyond = {broker: p for broker, p in sorted(spoken.items()) if not knows_protocol(version, p)}
     if not beyond:
         return None
@@ -78,4 +79,4 @@ def _spoken(situation: Situation, version: str) -> Mapping[int, str] | str:
 
 def _blocked(situation: Situation, sentence: str, how: str) -> Verdict:
     again = f"kedge apply, with the release that was {how} or a later one (cluster {situation.view.name})"
-    return wait("DowngradeBlocked", sentence, next_command=again, patience_s=0)
+    return wait(WaitReason.DOWNGRADE_BLOCKED, sentence, next_command=again, patience_s=0)

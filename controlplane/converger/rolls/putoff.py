@@ -6,6 +6,7 @@ thousand events a day.
 
 from datetime import timedelta
 
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.verdict import Situation, Verdict, wait
 from controlplane.runtime.backoff import delay_s
 from events import facts
@@ -30,4 +31,4 @@ def paced(situation: Situation, verdict: Verdict) -> Verdict:
         f"{last.times} drains in a row were put off, the last one as {last.reason}; the next one in {left_s:.0f} s"
     )
     look = f"kedge describe {situation.view.name}"
-    return wait("DrainPutOff", sentence, next_command=look, patience_s=60, until=until)
+    return wait(WaitReason.DRAIN_PUT_OFF, sentence, next_command=look, patience_s=60, until=until)

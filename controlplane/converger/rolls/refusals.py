@@ -11,11 +11,10 @@ that are in force where those that are refused are new.
 from collections.abc import Mapping
 
 from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.rolls.arrivals import refusal_of
 from controlplane.converger.verdict import Situation, Verdict, wait
 from events.spec.problems import counted
-
-CONFIGURATION_REFUSED = "ConfigurationRefused"
 
 
 def refused_arrivals(situation: Situation) -> Mapping[str, str]:
@@ -33,7 +32,9 @@ def refusal_left_step(situation: Situation) -> Verdict | None:
     who = f"{first} and {counted(others, 'other VM')} refuse their" if others else f"{first} refuses its"
     stays = "they stay and take" if others else "it stays and takes"
     sentence = f"Kafka on {who} configuration: {refused[first]}; {stays} the next spec, and no further VM is made"
-    return wait(CONFIGURATION_REFUSED, sentence, next_command="kedge apply, with other settings", patience_s=0)
+    return wait(
+        WaitReason.CONFIGURATION_REFUSED, sentence, next_command="kedge apply, with other settings", patience_s=0
+    )
 
 
 def refused_settings(situation: Situation) -> frozenset[str]:

@@ -12,6 +12,7 @@ from controlplane.cluster.places import place_of, place_to_stay_in, planned_plac
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import member_of
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.evacuation_room import heirs_have_room, room_without
 from controlplane.converger.quorum.protocol import old_protocol
 from controlplane.converger.quorum.reliefs import is_relieved, is_settled, relief_refused, to_relieve, without_relief
@@ -204,7 +205,7 @@ def _held_back(situation: Situation, work: Work, *, mends: bool, ill: bool) -> V
     view = situation.view
     if view.join_failures >= MAX_JOIN_FAILURES:
         sentence = f"{view.join_failures} tries in a row made no VM that joined; not trying again by itself"
-        return wait("ReplacementFailed", sentence, next_command=f"kedge resume {view.name}", patience_s=0)
+        return wait(WaitReason.REPLACEMENT_FAILED, sentence, next_command=f"kedge resume {view.name}", patience_s=0)
     beyond = beyond_its_reach(situation, work)
     if beyond is not None:
         return beyond
@@ -218,10 +219,12 @@ def _held_back(situation: Situation, work: Work, *, mends: bool, ill: bool) -> V
     if withdrawn is not None:
         return withdrawn
     if not situation.allowance.may_roll:
-        return wait("FleetBrake", f"waiting to roll: {situation.allowance.reason}")
+        return wait(WaitReason.FLEET_BRAKE, f"waiting to roll: {situation.allowance.reason}")
     arriving = [i for i in view.in_phase(Phase.REQUESTED, Phase.LAUNCHED) if not is_settled(i)]
     if arriving and not ill:
-        return wait("InstanceJoins", f"not starting on {work.nodes[0].node}: {arriving[0].key} is not settled yet")
+        return wait(
+            WaitReason.INSTANCE_JOINS, f"not starting on {work.nodes[0].node}: {arriving[0].key} is not settled yet"
+        )
     return _not_whole(situation, work)
 
 
@@ -230,7 +233,7 @@ def _ask_for_surge(work: Work, share: SurgeShare, *, mends: bool) -> Verdict:
     nodes = ", ".join(c.node for c in work.nodes)
     sentence = f"waiting to {'repair' if mends else 'surge'} {nodes}: {share.reason}"
     looks = f"kedge describe {share.holders[0]}" if share.holders else ""
-    waiting = Wait("SurgeBudget", looks, ask=SurgeAsk(len(work.nodes), mends))
+    waiting = Wait(WaitReason.SURGE_BUDGET, looks, ask=SurgeAsk(len(work.nodes), mends))
     return Verdict(sentence, wait=waiting)
 
 
@@ -245,7 +248,11 @@ def _grace(situation: Situation, work: Work) -> Verdict | None:
         return _not_healed(situation, work) if since else None
     kept = ", ".join(i.key for i in situation.view.in_phase(Phase.LINGERING) if not i.lost)
     stays = f"; until then {kept}, which is empty, is not stopped" if kept else ""
-    return wait("LossGrace", f"{work.nodes[0].node}: its VM is gone; replacing it in {left:.0f} s{stays}", patience_s=0)
+    return wait(
+        WaitReason.LOSS_GRACE,
+        f"{work.nodes[0].node}: its VM is gone; replacing it in {left:.0f} s{stays}",
+        patience_s=0,
+    )
 
 
 def _not_healed(situation: Situation, work: Work) -> Verdict | None:
@@ -258,20 +265,22 @@ def _not_healed(situation: Situation, work: Work) -> Verdict | None:
     ):
         return None
     sentence = f"{work.nodes[0].node}: its VM is gone and not replaced: {why}"
-    return wait("HealingOff", sentence, next_command=f"kedge healing on {view.name} --kind {kind}", patience_s=0)
+    return wait(
+        WaitReason.HEALING_OFF, sentence, next_command=f"kedge healing on {view.name} --kind {kind}", patience_s=0
+    )
 
 
 def _not_whole(situation: Situation, work: Work) -> Verdict | None:
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
-        return wait("KafkaUnknown", f"not starting on {work.nodes[0].node}: {situation.seen.why_no_kafka}")
+        return wait(WaitReason.KAFKA_UNKNOWN, f"not starting on {work.nodes[0].node}: {situation.seen.why_no_kafka}")
     nodes = {c.node for c in work.nodes}
     # What a lost one of these nodes had goes to the very VM that is to be made.
     gone = [i.service_id for i in situation.view.brokers() if i.lost and i.node in nodes]
     gate = is_whole(situation, [*gone, *(c.incumbent.service_id for c in work.nodes if c.incumbent)])
     if gate.open:
         return None
-    return wait("BrokerDown", f"not starting on {work.nodes[0].node}: {gate.reason}")
+    return wait(WaitReason.BROKER_DOWN, f"not starting on {work.nodes[0].node}: {gate.reason}")
 
 
 def _begin(situation: Situation, changes: Sequence[NodeChange], work: Work) -> Verdict:
@@ -314,13 +323,15 @@ def _surge(situation: Situation, work: Work) -> Verdict:
     ways = {p.key: situation.seen.handover_on(_place_of_plan(view, p).cloud) for p in told}
     if None in ways.values():
         why = situation.seen.missing.get("handover", "its cloud does not tell")
-        return wait("InventoryUnknown", f"not making {told[0].key}: how addresses pass there is unknown: {why}")
+        return wait(
+            WaitReason.INVENTORY_UNKNOWN, f"not making {told[0].key}: how addresses pass there is unknown: {why}"
+        )
     if heirs := [p for p in planned if _inherits_address(p) and ways[p.key] is Handover.NONE]:
         sentence = (
             f"not replacing {heirs[0].node}: on this cloud an address stays with its VM, and the other members would "
             "look for the controller where it was"
         )
-        return wait("AddressStays", sentence, next_command=f"kedge describe {view.name}", patience_s=0)
+        return wait(WaitReason.ADDRESS_STAYS, sentence, next_command=f"kedge describe {view.name}", patience_s=0)
     planned = [with_image(situation, p, _place_of_plan(view, p)) for p in planned]
     keys = ",".join(p.key for p in planned)
     return record(f"creating {keys}: {work.reason}", *_surges(view, planned, work.reason))
@@ -475,7 +486,12 @@ def _small_disks(situation: Situation, work: Work) -> Verdict | None:
     if room is None or room.open:
         return None
     next_command = f"kedge apply, with larger disks (cluster {situation.view.name})"
-    return wait("NoRoom", f"not replacing {work.nodes[0].node}: {room.reason}", next_command=next_command, patience_s=0)
+    return wait(
+        WaitReason.NO_ROOM,
+        f"not replacing {work.nodes[0].node}: {room.reason}",
+        next_command=next_command,
+        patience_s=0,
+    )
 
 
 def _no_room_for(situation: Situation, keys: Sequence[str]) -> Verdict | None:
@@ -493,4 +509,4 @@ def _no_room_for(situation: Situation, keys: Sequence[str]) -> Verdict | None:
     next_command = f"kedge apply, with more brokers or disk (cluster {view.name})"
     if empty:
         next_command = f"kedge readmit {view.name} --broker {min(empty)}"
-    return wait("NoRoom", sentence, next_command=next_command, patience_s=0)
+    return wait(WaitReason.NO_ROOM, sentence, next_command=next_command, patience_s=0)

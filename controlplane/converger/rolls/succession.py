@@ -8,6 +8,7 @@ from controlplane.cluster.healing_switches import is_being_cured
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.moves.deadends import in_the_way
 from controlplane.converger.rolls.drainrequests import request_drain
@@ -76,7 +77,7 @@ def drain_replaced(
     heirs = {old.service_id: new.service_id for old, new in pairs}
     gate = is_whole(situation, [*excepted, *heirs])
     if not gate.open:
-        return wait("BrokerDown", f"not draining {pairs[0][0].key}: {gate.reason}")
+        return wait(WaitReason.BROKER_DOWN, f"not draining {pairs[0][0].key}: {gate.reason}")
     keys = [*(old.key for old, _ in pairs), *(i.key for i in beside)]
     reason = f"replaced by {', '.join(new.key for _, new in pairs)}"
     drain = request_drain(situation, keys, heirs, round_number=1, reason=reason)

@@ -16,6 +16,7 @@ from controlplane.cluster.places import place_of
 from controlplane.cluster.views.cost_tags import CostTagsView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.verdict import Situation, Verdict, record, wait
 from events import facts
 from events.ids import intent_id
@@ -69,7 +70,7 @@ def tags_left_step(situation: Situation) -> Verdict | None:
     told = [*_unfit(situation), *_failed(situation)]
     if not told:
         return None
-    return wait("CostTagsMissing", f"cost tags: {'; '.join(told)}", patience_s=0)
+    return wait(WaitReason.COST_TAGS_MISSING, f"cost tags: {'; '.join(told)}", patience_s=0)
 
 
 def _differing(situation: Situation) -> Iterator[tuple[InstanceView, CostTagsView, Mapping[str, str]]]:

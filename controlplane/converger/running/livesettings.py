@@ -13,6 +13,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.running_settings import SettingStage
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.observation import SettingsObserved
 from controlplane.converger.rolls.canaries import out_of_sync
 from controlplane.converger.running.minisr import default_gate
@@ -51,7 +52,7 @@ def settings_in_hand_step(situation: Situation) -> Verdict | None:
         return None  # all else is set; what it waits for goes on below (`settings_left_step`)
     rack = rack_of_step(situation.view, seen.step) if work.goes_by_rack else ""
     sentence = f"setting {words(seen.offered)} live" + (f" in rack {rack}" if rack else "")
-    return wait("SettingNotTaken", sentence, SetSettings(seen.step), patience_s=READ_BACK_S)
+    return wait(WaitReason.SETTING_NOT_TAKEN, sentence, SetSettings(seen.step), patience_s=READ_BACK_S)
 
 
 def settings_step(situation: Situation) -> Verdict | None:
@@ -69,7 +70,7 @@ def settings_step(situation: Situation) -> Verdict | None:
         request = _request(view, work, f"nothing changes for Kafka: {', '.join(work.config)}")
         return record(request.reason, request, facts.SettingsChanged(request.change))
     if _is_to_be_asked(situation, work):
-        return wait("SettingsPending", f"asking the brokers whether they take {words(work.live)}")
+        return wait(WaitReason.SETTINGS_PENDING, f"asking the brokers whether they take {words(work.live)}")
     seen = _answer(situation, work)
     if seen is None or situation.seen.fresh_kafka(situation.now) is None:
         return None
@@ -87,7 +88,7 @@ def settings_left_step(situation: Situation) -> Verdict | None:
         return None
     seen = _answer(situation, work) if work.change and work.stage is SettingStage.ALL else None
     left = {n: v for n, v in work.live.items() if n in GUARDED} if seen and _guard(situation, seen) else work.live
-    return wait("SettingsPending", f"{words(left)} not set yet: {_why_not(situation)}")
+    return wait(WaitReason.SETTINGS_PENDING, f"{words(left)} not set yet: {_why_not(situation)}")
 
 
 def settings_adopted(situation: Situation) -> facts.ConditionChanged | None:
@@ -177,11 +178,11 @@ def _refused(situation: Situation) -> Verdict | None:
         told = f"broker {refusal.broker} did not stand {words(refusal.values)}: {refusal.reason}"
         again = f"kedge apply, with another value, or kedge resume {name} to try again"
         sentence = f"{told}; it has what it had before, no other broker was touched"
-        return wait("SettingReverted", sentence, next_command=again, patience_s=0)
+        return wait(WaitReason.SETTING_REVERTED, sentence, next_command=again, patience_s=0)
     begun = "what was set before stays" if situation.view.setting_change else "nothing was applied"
     sentence = f"broker {refusal.broker} refuses {words(refusal.values)}: {refusal.reason}; {begun}"
     again = f"kedge apply, with another value, or kedge resume {name} to ask again"
-    return wait("SettingRefused", sentence, next_command=again, patience_s=0)
+    return wait(WaitReason.SETTING_REFUSED, sentence, next_command=again, patience_s=0)
 
 
 def _guard(situation: Situation, seen: SettingsObserved) -> str:

@@ -6,6 +6,7 @@ Cures of what is ill do not wait for it.
 """
 
 from controlplane.cluster.holds import hold_on
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.quorum.seats import brokers_to_tell
 from controlplane.converger.rolls.replacements import pending_changes
 from controlplane.converger.stages import held_by_stage
@@ -21,8 +22,8 @@ def lock_first(situation: Situation, why: str) -> Verdict | None:
     if not situation.view.in_zookeeper_mode or standing == "held":
         return None
     if standing == "unsure":
-        return wait("RestartLock", may_begin(standing).reason)
-    return wait("RestartLock", "taking the restart lock", TakeRestartLock(why), patience_s=60)
+        return wait(WaitReason.RESTART_LOCK, may_begin(standing).reason)
+    return wait(WaitReason.RESTART_LOCK, "taking the restart lock", TakeRestartLock(why), patience_s=60)
 
 
 def give_back(situation: Situation) -> Verdict | None:

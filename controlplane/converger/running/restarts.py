@@ -19,6 +19,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import service_on
 from controlplane.cluster.views.running_settings import RestartView, RollingRestartView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.health.cure_evidence import start_progress
 from controlplane.converger.moves.deadtargets import new_vm_for
 from controlplane.converger.quorum.protocol import has_old_protocol, old_protocol
@@ -109,15 +110,15 @@ def _not_back(situation: Situation, instance: InstanceView, restart: RestartView
         again = " with its old settings" if restart.new_settings else ", once more"
         how = again if restart.reverting else ""
         sentence = f"waiting for {instance.service_key} ({state}) to be back in sync after its restart{how}"
-        return wait("Restart", sentence, patience_s=deadline_s + 30)
+        return wait(WaitReason.RESTART, sentence, patience_s=deadline_s + 30)
     if coming := start_progress(situation, instance):
         # Another start, or another VM, would have it begin anew.
         sentence = f"{instance.service_key} ({state}) is not back in sync after {waited_s:.0f} s, and {coming}"
-        return wait("Restart", sentence, patience_s=deadline_s + 30)
+        return wait(WaitReason.RESTART, sentence, patience_s=deadline_s + 30)
     if is_late(situation, instance):
         # Nothing was tried, so nothing is to be taken back.
         again = f"kedge describe {situation.view.name}"
-        return wait("Restart", f"{instance.service_key} runs on as before its restart", next_command=again)
+        return wait(WaitReason.RESTART, f"{instance.service_key} runs on as before its restart", next_command=again)
     if restart.reverting:
         before = _as_before(restart.new_settings)
         sentence = f"{instance.service_key} is not back{before} either ({state} after {waited_s:.0f} s)"
@@ -127,7 +128,7 @@ def _not_back(situation: Situation, instance: InstanceView, restart: RestartView
         return _failed(situation, sentence, cure)
     if situation.seen.fresh_kafka(situation.now) is None and state == "running":
         unknown = "Kafka's metadata cannot be read, so nobody knows if it serves"
-        return wait("KafkaUnknown", f"{instance.service_key} runs; {unknown}")
+        return wait(WaitReason.KAFKA_UNKNOWN, f"{instance.service_key} runs; {unknown}")
     return _revert(situation, instance, f"not back in sync after {deadline_s:.0f} s: {trouble(situation, instance)}")
 
 
@@ -136,7 +137,7 @@ def _failed(situation: Situation, sentence: str, refusal: Refusal | None) -> Ver
     until = refusal.until if refusal is not None else None
     said = f"{sentence}; no new VM: {refusal.reason}" if refusal is not None else sentence
     look = "" if until is not None else f"kedge describe {situation.view.name}"
-    return wait("RestartFailed", said, next_command=look, patience_s=0, until=until)
+    return wait(WaitReason.RESTART_FAILED, said, next_command=look, patience_s=0, until=until)
 
 
 def restart_step(situation: Situation) -> Verdict | None:
@@ -153,12 +154,12 @@ def restart_step(situation: Situation) -> Verdict | None:
         return _refused(view, view.restart_refusal, left)
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
-        return wait("KafkaUnknown", f"not restarting {left[0].node}: {situation.seen.why_no_kafka}")
+        return wait(WaitReason.KAFKA_UNKNOWN, f"not restarting {left[0].node}: {situation.seen.why_no_kafka}")
     if situation.repairs_only:
         first = restart_order(left, leaders=who_leads(kafka))[0]
         return _watch(situation, kafka, first.service)
     if not situation.allowance.may_roll:
-        return wait("FleetBrake", f"waiting to restart {len(left)} services: {situation.allowance.reason}")
+        return wait(WaitReason.FLEET_BRAKE, f"waiting to restart {len(left)} services: {situation.allowance.reason}")
     if view.recycling != view.generation:
         return _begin(situation, left)
     change = restart_order(left, leaders=who_leads(kafka))[0]
@@ -195,7 +196,7 @@ def _refused(view: ClusterView, refusal: tuple[str, str], left: Sequence[NodeCha
     sentence = f"{key} was {reason}; it {now}{f', and {spared}' if others else ''}"
     resume = f"kedge resume {view.name} to try again"
     again = f"kedge apply, with other settings, or {resume}" if settings else resume
-    return wait("RestartReverted", sentence, next_command=again, patience_s=0)
+    return wait(WaitReason.RESTART_REVERTED, sentence, next_command=again, patience_s=0)
 
 
 def _begin(situation: Situation, left: Sequence[NodeChange]) -> Verdict:
@@ -220,7 +221,7 @@ def _watch(situation: Situation, kafka: KafkaSnapshot, service: str) -> Verdict 
     if has_fallen(kafka, instance) and kafka.at > canary.since:
         return _revert(situation, instance, f"down while it was watched: {trouble(situation, instance)}")
     sentence = f"{instance.service_key} runs with the new settings; watching it {left_s:.0f} s more before the next one"
-    return wait("Soak", sentence, patience_s=document.spec.rollout.soak_s + 30)
+    return wait(WaitReason.SOAK, sentence, patience_s=document.spec.rollout.soak_s + 30)
 
 
 def _restart(situation: Situation, kafka: KafkaSnapshot, order: Sequence[NodeChange]) -> Verdict:

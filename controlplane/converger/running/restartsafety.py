@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.health.registrations import is_told_astray
 from controlplane.converger.health.wholeness import out_of_sync
 from controlplane.converger.rolls.handovers import broker_gate, controller_gate, service_down, sick_broker_gate
@@ -49,13 +50,13 @@ def restart_safety(situation: Situation, kafka: KafkaSnapshot, instance: Instanc
     room = may_go_away(situation, kafka, instance) if instance.is_broker else None
     if room is not None and not room.open:
         blocking = _blocking(situation, kafka, instance.service_id)
-        return RestartSafety(instance.key, room, Wait("MaxUnavailable"), blocking)
+        return RestartSafety(instance.key, room, Wait(WaitReason.MAX_UNAVAILABLE), blocking)
     stumbling = service_down(situation, kafka, instance)
     if stumbling:
-        return RestartSafety(instance.key, Gate(False, stumbling), Wait("BrokerDown"))
+        return RestartSafety(instance.key, Gate(False, stumbling), Wait(WaitReason.BROKER_DOWN))
     if not instance.is_broker:
         gate = controller_gate(situation, kafka, instance)
-        return RestartSafety(instance.key, gate, None if gate.open else Wait("QuorumGate"))
+        return RestartSafety(instance.key, gate, None if gate.open else Wait(WaitReason.QUORUM_GATE))
     hosted = kafka.hosted_by(instance.service_id)
     moving = [p for p in hosted if p.is_moving]
     if moving:
@@ -64,7 +65,7 @@ def restart_safety(situation: Situation, kafka: KafkaSnapshot, instance: Instanc
     if gate.open:
         return RestartSafety(instance.key, gate)
     blocking = _blocking(situation, kafka, instance.service_id)
-    return RestartSafety(instance.key, gate, Wait("MinIsrGate", _help(situation, blocking)), blocking)
+    return RestartSafety(instance.key, gate, Wait(WaitReason.MIN_ISR_GATE, _help(situation, blocking)), blocking)
 
 
 def _broker_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
@@ -88,7 +89,7 @@ def _moving(instance: InstanceView, moving: Sequence[PartitionSeen], *, of: int)
     move = "is being moved" if len(moving) == 1 else "are being moved"
     sentence = f"{len(moving)} of {of} partitions on broker {instance.service_id} {move}, {moving[0].name} among them"
     blocking = tuple(BlockingPartition(p, "is being moved") for p in moving)
-    return RestartSafety(instance.key, Gate(False, sentence), Wait("ForeignReassignment"), blocking)
+    return RestartSafety(instance.key, Gate(False, sentence), Wait(WaitReason.FOREIGN_REASSIGNMENT), blocking)
 
 
 def _blocking(situation: Situation, kafka: KafkaSnapshot, broker: int) -> tuple[BlockingPartition, ...]:

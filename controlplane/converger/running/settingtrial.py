@@ -13,6 +13,7 @@ from datetime import datetime
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.running_settings import SettingChangeView, SettingStage
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.observation import SettingsObserved
 from controlplane.converger.rolls.canaries import first_to_try, has_fallen, out_of_sync, trouble
 from controlplane.converger.running.settingwords import READ_BACK_S, words
@@ -67,14 +68,14 @@ def settings_watch_step(situation: Situation) -> Verdict | None:
         return None
     whom, values = f"broker {change.canary}", words(values_to_try(change.live))
     if work.stage is SettingStage.ALL:
-        next_ones = wait("SettingsPending", f"{whom} has stood {values}, the others are next")
+        next_ones = wait(WaitReason.SETTINGS_PENDING, f"{whom} has stood {values}, the others are next")
         return next_ones if _is_new(situation) else None
     if change.stage is SettingStage.WATCH:
         return _watched(situation, change, f"{whom} runs with {values}")
     if change.stage is SettingStage.REVERT:
         sentence = f"taking {values} back from {whom}, which does not answer now: {change.reverting}"
-        return wait("SettingNotTaken", sentence, patience_s=READ_BACK_S)
-    return wait("SettingsPending", f"setting {values} on {whom} first", patience_s=READ_BACK_S)
+        return wait(WaitReason.SETTING_NOT_TAKEN, sentence, patience_s=READ_BACK_S)
+    return wait(WaitReason.SETTINGS_PENDING, f"setting {values} on {whom} first", patience_s=READ_BACK_S)
 
 
 def _is_new(situation: Situation) -> bool:
@@ -92,7 +93,7 @@ def _watched(situation: Situation, change: SettingChangeView, what: str) -> Verd
         sentence = f"{what}; watching it until Kafka can be asked: {situation.seen.why_no_kafka}"
     else:
         sentence = f"{what}; it is out of sync in more partitions than before, watching it until it is not"
-    return wait("Soak", sentence, patience_s=_soak_s(situation) + situation.join_deadline_s + 30)
+    return wait(WaitReason.SOAK, sentence, patience_s=_soak_s(situation) + situation.join_deadline_s + 30)
 
 
 def _judge(situation: Situation, change: SettingChangeView, kafka: KafkaSnapshot, waited_s: float) -> Verdict | None:
@@ -121,7 +122,7 @@ def _set(situation: Situation, work: SettingWork, change: SettingChangeView) -> 
     if refusal is not None:
         return _revert(change, f"it refuses {words(seen.offered)}: {refusal}")
     sentence = f"setting {words(seen.offered)} on broker {broker} first"
-    return wait("SettingNotTaken", sentence, SetSettings(seen.step), patience_s=READ_BACK_S)
+    return wait(WaitReason.SETTING_NOT_TAKEN, sentence, SetSettings(seen.step), patience_s=READ_BACK_S)
 
 
 def _revert(change: SettingChangeView, why: str) -> Verdict:
@@ -144,8 +145,8 @@ def _take_back(situation: Situation, work: SettingWork, change: SettingChangeVie
     said = next((w for b, w in sorted(seen.refusals.items()) if b in there and w is not None), None)
     what = f"taking {words(work.live)} back from broker {change.canary}"
     if said is not None:
-        return wait("SettingNotTaken", f"{what}: it refuses that: {said}", patience_s=READ_BACK_S)
-    return wait("SettingNotTaken", what, SetSettings(seen.step), patience_s=READ_BACK_S)
+        return wait(WaitReason.SETTING_NOT_TAKEN, f"{what}: it refuses that: {said}", patience_s=READ_BACK_S)
+    return wait(WaitReason.SETTING_NOT_TAKEN, what, SetSettings(seen.step), patience_s=READ_BACK_S)
 
 
 def _answer(situation: Situation, work: SettingWork) -> SettingsObserved | None:

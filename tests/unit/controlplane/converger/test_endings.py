@@ -10,6 +10,7 @@ from controlplane.cluster.holds import hold_on
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.cluster.views.intents import IntentView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.decide import decide
 from controlplane.converger.deletion import STOP_WITHIN_S, deletion_step
@@ -284,21 +285,23 @@ def test_a_cluster_at_rest_changes_no_condition() -> None:
 
 @pytest.mark.parametrize(("since_s", "shown"), [(19, False), (20, True)])
 def test_a_wait_is_shown_once_its_patience_is_over(since_s: int, shown: bool) -> None:
-    waiting = Verdict("waiting for it", wait=Wait("LogDirsNotEmpty", "kedge describe orders", 20))
+    waiting = Verdict("waiting for it", wait=Wait(WaitReason.LOG_DIRS_NOT_EMPTY, "kedge describe orders", 20))
     changes = _conditions(waiting, progressed_at=NOW - timedelta(seconds=since_s))
     assert changes == ({"Blocked": (True, "LogDirsNotEmpty")} if shown else {})
 
 
 def test_the_condition_names_the_next_command() -> None:
-    waiting = Verdict("waiting", wait=Wait("Soak", "kedge describe orders", 0))
+    waiting = Verdict("waiting", wait=Wait(WaitReason.SOAK, "kedge describe orders", 0))
     change = condition_changes(a_situation(a_view()), waiting)[0]
     assert change.message == "waiting. Next: kedge describe orders"
 
 
 def test_another_number_in_the_message_is_no_change() -> None:
     known = {**a_view().conditions, "Blocked": ConditionView(True, "Soak", "5 s more", BEFORE)}
-    assert _conditions(Verdict("4 s more", wait=Wait("Soak", "", 0)), conditions=known) == {}
-    assert _conditions(Verdict("x", wait=Wait("Linger", "", 0)), conditions=known) == {"Blocked": (True, "Linger")}
+    assert _conditions(Verdict("4 s more", wait=Wait(WaitReason.SOAK, "", 0)), conditions=known) == {}
+    assert _conditions(Verdict("x", wait=Wait(WaitReason.LINGER, "", 0)), conditions=known) == {
+        "Blocked": (True, "Linger")
+    }
     assert _conditions(Verdict("free"), conditions=known) == {"Blocked": (False, "Free")}
 
 

@@ -9,12 +9,12 @@ import pytest
 
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.external import ExternalBrokerView, ExternalView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.commands.previews.external import NO_WAY_BACK
 from controlplane.commands.previews.plan import preview
 from controlplane.converger.decide import decide
 from controlplane.converger.quorum.external import why_it_stays_static
 from controlplane.converger.verdict import RaiseFeature, Situation, Verdict
-from controlplane.converger.windows import WINDOW
 from controlplane.kafka.features import KRAFT, METADATA
 from events import facts
 from planner.observed import FeatureSeen, KafkaSnapshot, QuorumSeen, VoterSeen
@@ -153,7 +153,7 @@ def test_it_waits_for_the_end_of_a_freeze() -> None:
     frozen = replace(situation, freezes=(Freeze(begins=BEFORE, ends=NOW + timedelta(hours=1), reason="year's end"),))
     verdict = decide(frozen)
     assert waits_with(verdict) == "Freeze"
-    assert WINDOW not in verdict.sentence
+    assert WaitReason.WINDOW not in verdict.sentence
 
 
 def test_once_it_is_recorded_nothing_is_looked_at_any_more() -> None:

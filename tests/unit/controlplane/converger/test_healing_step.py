@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from controlplane.cluster.views.running_settings import Before, ReplaceView, RestartView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.decide import IN_HAND, _in_hand
 from controlplane.converger.health.curebudget import FleetCures
@@ -174,7 +175,7 @@ def test_a_drain_of_which_nothing_can_move_gives_way_to_the_new_vm_of_who_is_dow
 
     def events(**view: Any) -> tuple[object, ...]:
         here = a_situation(a_view(drain=a_drain(), **view), kafka=kafka)
-        return _in_hand(here, IN_HAND.index(drain_step), wait("MovesDeferred", "a drain waits")).events
+        return _in_hand(here, IN_HAND.index(drain_step), wait(WaitReason.MOVES_DEFERRED, "a drain waits")).events
 
     assert events(to_replace=asked) == (facts.DrainAbandoned("drain-1", "put off"),)
     assert events() == ()

@@ -6,6 +6,7 @@ from typing import Any
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.images import ImageView
 from controlplane.cluster.views.intents import IntentView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.clouds.rendering import terraform_run
 from controlplane.converger.decide import decide
@@ -150,10 +151,10 @@ def test_the_more_urgent_get_the_places_first() -> None:
     worse, better = _named("c-critical"), _named("b-high", image=on(replace(CHOSEN, security="high")))
     brake.look_at([rolling, worse, better])
     assert not brake.allowance(worse).may_roll
-    brake.hear(worse, Wait("FleetBrake"))
+    brake.hear(worse, Wait(WaitReason.FLEET_BRAKE))
     brake.look_at([replace(rolling, recycling=0, version=rolling.version + 1), worse, better])
     refused = brake.allowance(better)
     assert (refused.may_roll, "c-critical is more urgent" in refused.reason) == (False, True)
     assert brake.allowance(worse).may_roll
-    brake.hear(worse, Wait("Window"))
+    brake.hear(worse, Wait(WaitReason.WINDOW))
     assert brake.allowance(better).may_roll, "who waits for its window keeps no place from anybody"

@@ -14,6 +14,7 @@ from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.running_settings import Before, RestartView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.decide import decide
 from controlplane.converger.rolls.keptback import is_kept_back, may_be_kept_back
 from controlplane.converger.rolls.lateorders import beside_late_orders, late_order_step
@@ -211,7 +212,7 @@ def test_who_waits_for_it_says_why_it_is_not_told() -> None:
 def test_a_broker_that_died_meanwhile_gets_its_successor_first() -> None:
     lost = an_instance("brokers-b-0", lost_at=NOW - timedelta(seconds=400))
     view = a_view(an_instance("brokers-a-0", 1, Phase.FENCING), lost, orders={A: LATE}, recycling=1)
-    waits = wait("Fencing", "waiting for proof that it stopped")
+    waits = wait(WaitReason.FENCING, "waiting for proof that it stopped")
     verdict = beside_late_orders(_seen(view, kafka=ONE_DEAD), waits)
     assert [type(event) for event in verdict.events] == [facts.SurgeRequested]
     assert beside_late_orders(_seen(_stopping(IN_TIME), kafka=ONE_DEAD), waits) is waits

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.cluster.view import ConditionView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.clouds.networking import network_step
 from controlplane.converger.clouds.permissions import LISTING_REFUSED
 from controlplane.converger.conditions.changes import condition_changes
@@ -62,9 +63,9 @@ def test_a_network_that_may_not_be_made_is_told_at_once_with_what_tries_it_now_a
     )
     lacking = network_step(a_situation(view, networks=(failed, refused)))
     assert lacking is not None
-    assert lacking.wait == Wait("PermissionMissing", repair, 0)
+    assert lacking.wait == Wait(WaitReason.PERMISSION_MISSING, repair, 0)
     assert "ec2:CreateVpc" in lacking.sentence
     assert lacking.sentence.endswith("Next try in 5 min")
     waiting = network_step(a_situation(view, networks=(failed,)))
     assert waiting is not None
-    assert waiting.wait == Wait("NetworkMissing", "kedge networks", 60)
+    assert waiting.wait == Wait(WaitReason.NETWORK_MISSING, "kedge networks", 60)

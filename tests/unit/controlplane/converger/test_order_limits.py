@@ -12,6 +12,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.rolls.keptback import ON_ITS_WAY, is_kept_back, is_late, late_orders, on_its_way
 from controlplane.converger.rolls.lateorders import TOLD_FOR_S, beside_late_orders, late_order_step
 from controlplane.converger.rolls.overtaken import SILENT_AFTER, somebody_has_gone
@@ -103,7 +104,9 @@ def test_a_controller_without_a_vote_may_stop_whatever_the_quorum_is_like() -> N
 
 def test_who_waits_without_metadata_says_that_it_cannot_be_read() -> None:
     view = _stopping()
-    told = beside_late_orders(a_situation(view, kafka=None, reports=_reports(view)), wait("Fencing", "as tested"))
+    told = beside_late_orders(
+        a_situation(view, kafka=None, reports=_reports(view)), wait(WaitReason.FENCING, "as tested")
+    )
     assert told.sentence == (
         f"as tested; {A} did not hear of it within 30 s and is told again once it is safe: "
         "Kafka's metadata cannot be read"
@@ -113,7 +116,7 @@ def test_who_waits_without_metadata_says_that_it_cannot_be_read() -> None:
 def test_what_waits_beside_a_late_order_begins_no_roll_in_its_place() -> None:
     view = _stopping(document=a_document(version="4.2.0"), generation=2, recycling=2)
     told = beside_late_orders(
-        a_situation(view, kafka=a_snapshot(), reports=_reports(view)), wait("Fencing", "as tested")
+        a_situation(view, kafka=a_snapshot(), reports=_reports(view)), wait(WaitReason.FENCING, "as tested")
     )
     assert not told.events
     assert told.sentence.startswith("as tested; ")

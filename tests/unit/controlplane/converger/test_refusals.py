@@ -9,7 +9,7 @@ from controlplane.cluster.folds.instances import RULES
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ConditionView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.cluster.wait_reasons import is_for_a_person
+from controlplane.cluster.wait_reasons import WaitReason, is_for_a_person
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.decide import decide
 from controlplane.converger.rolls.arrivals import arrival_step
@@ -122,7 +122,7 @@ def test_what_asked_for_another_spec_is_over_once_it_came_and_something_else_is_
     situation = _founding(_GOOD)
     told = {"Blocked": ConditionView(True, "ConfigurationRefused", "x", BEFORE - timedelta(seconds=5))}
     view = replace(situation.view, conditions=told, progressed_at=NOW)
-    waiting = wait("InstanceJoins", "waiting", patience_s=120)
+    waiting = wait(WaitReason.INSTANCE_JOINS, "waiting", patience_s=120)
     (changed,) = [c for c in condition_changes(replace(situation, view=view), waiting) if c.type == "Blocked"]
     assert not changed.status
     younger = replace(view, conditions={"Blocked": replace(told["Blocked"], since=NOW)})

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from controlplane.cluster.view import ClusterView, ConditionView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.decide import decide
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.stages import FAILS, STAGE_WAITS, stage_words
 from controlplane.converger.verdict import Allowance, Verdict, Wait
-from controlplane.converger.windows import BEGINNINGS, STAGE, WINDOW, Begins
+from controlplane.converger.windows import BEGINNINGS, Begins
 from controlplane.fleet.spec_order import StageWait
 from events import facts
 from tests.builders import BEFORE, NODES, a_document, a_situation, a_view, an_instance
@@ -38,7 +39,7 @@ def test_a_roll_waits_for_the_stage_before_it_and_says_for_whom() -> None:
     assert any(isinstance(e, facts.RecycleStarted) for e in _decided(_outdated(), None).events)
     verdict = _decided(_outdated())
     assert verdict.wait is not None
-    assert verdict.wait.reason == STAGE
+    assert verdict.wait.reason == WaitReason.FLEET_ORDER
     assert verdict.sentence.startswith(f"{ROLLS.words}; then: working towards generation 2")
 
 
@@ -54,8 +55,10 @@ def test_the_steps_that_wait_are_those_that_bring_a_changed_spec_about() -> None
 
 def test_the_condition_says_who_is_waited_for_and_what_a_person_may_do_where_one_fails() -> None:
     told = _told(_decided(_outdated()))
-    assert told == facts.ConditionChanged(STAGE_WAITS, True, STAGE, ROLLS.words)
-    failing = _told(_decided(_outdated(conditions={STAGE_WAITS: ConditionView(True, STAGE, "", BEFORE)}), STUCK))
+    assert told == facts.ConditionChanged(STAGE_WAITS, True, WaitReason.FLEET_ORDER, ROLLS.words)
+    failing = _told(
+        _decided(_outdated(conditions={STAGE_WAITS: ConditionView(True, WaitReason.FLEET_ORDER, "", BEFORE)}), STUCK)
+    )
     assert failing is not None
     assert (failing.status, failing.reason) == (True, FAILS)
     assert failing.message == (
@@ -65,7 +68,7 @@ def test_the_condition_says_who_is_waited_for_and_what_a_person_may_do_where_one
 
 
 def test_it_blames_nobody_for_the_time_in_which_it_waited() -> None:
-    waited = {STAGE_WAITS: ConditionView(True, STAGE, "", BEFORE)}
+    waited = {STAGE_WAITS: ConditionView(True, WaitReason.FLEET_ORDER, "", BEFORE)}
     braked = Allowance(may_roll=False, reason="10 clusters are rolling")
     verdict = _decided(_outdated(progressed_at=BEFORE, conditions=waited), None, allowance=braked)
     changed = {c.type: c for c in verdict.events if isinstance(c, facts.ConditionChanged)}
@@ -93,12 +96,12 @@ def test_a_permission_lets_its_own_generation_go_first(waived: tuple[int, str]) 
 def test_a_window_is_told_before_the_stage() -> None:
     verdict = _decided(_outdated(SHUT))
     assert verdict.wait is not None
-    assert verdict.wait.reason == WINDOW
+    assert verdict.wait.reason == WaitReason.WINDOW
     assert _told(verdict) is None
 
 
 def test_who_waits_keeps_no_place_among_those_that_roll() -> None:
     brake, view = FleetBrake(max_rolling=1), _outdated(recycling=2)
     brake.note(view)
-    brake.hear(view, Wait("FleetOrder"))
+    brake.hear(view, Wait(WaitReason.FLEET_ORDER))
     assert brake.words(replace(view, uid=type(view.uid)("other"), name="other")).startswith("0 of 1 clusters roll")

@@ -11,11 +11,12 @@ import pytest
 
 from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.cluster.views.running_settings import ReplaceView
+from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger import decide as ladder
 from controlplane.converger.decide import decide
 from controlplane.converger.fleet import FleetBrake
 from controlplane.converger.verdict import Allowance, SurgeShare, Wait
-from controlplane.converger.windows import BEGINNINGS, BEGUN, FREEZE, WAITS, WINDOW, Begins, closed, window_words
+from controlplane.converger.windows import BEGINNINGS, BEGUN, WAITS, Begins, closed, window_words
 from events import facts, topic_facts
 from planner.healing import Cure, PastCure
 from planner.rollout.windows import Freeze
@@ -94,7 +95,7 @@ def test_a_roll_begins_in_its_window_and_not_outside() -> None:
     assert _begins(_outdated(OPEN))
     verdict = decide(a_situation(_outdated()))
     assert verdict.wait is not None
-    assert verdict.wait.reason == WINDOW
+    assert verdict.wait.reason == WaitReason.WINDOW
     expected = "waits for its window, which opens at 2026-01-01 15:00 UTC (in 3 h); then: working towards generation 2"
     assert verdict.sentence.startswith(expected)
 
@@ -114,7 +115,7 @@ def test_what_waits_for_its_window_asks_the_fleet_for_no_place_and_no_vm() -> No
     for allowance in (braked, spent):
         verdict = decide(a_situation(_outdated(), allowance=allowance))
         assert verdict.wait is not None
-        assert (verdict.wait.reason, verdict.wait.ask) == (WINDOW, None)
+        assert (verdict.wait.reason, verdict.wait.ask) == (WaitReason.WINDOW, None)
 
 
 def test_a_freeze_holds_inside_the_window_and_only_who_it_names() -> None:
@@ -123,7 +124,7 @@ def test_a_freeze_holds_inside_the_window_and_only_who_it_names() -> None:
     assert _begins(plain, freezes=(SALE,))
     found = closed(frozen, (SALE,), NOW)
     assert found is not None
-    assert found.reason == FREEZE
+    assert found.reason == WaitReason.FREEZE
     assert found.words == "frozen until 2026-01-03 12:00 UTC: winter sale, goes on at 2026-01-03 12:00 UTC"
 
 
@@ -167,7 +168,7 @@ def test_the_condition_says_when_it_opens_and_no_number_that_changes_with_time()
 
 
 def test_a_window_that_has_just_opened_blames_nobody_for_the_hours_before() -> None:
-    waited = {WAITS: ConditionView(True, WINDOW, "", BEFORE)}
+    waited = {WAITS: ConditionView(True, WaitReason.WINDOW, "", BEFORE)}
     view = _outdated(OPEN, progressed_at=NOW - timedelta(days=3), conditions=waited)
     situation = a_situation(view, allowance=Allowance(may_roll=False, reason="10 clusters are rolling"))
     changed = {c.type: c for c in decide(situation).events if isinstance(c, facts.ConditionChanged)}
@@ -193,7 +194,7 @@ def test_a_roll_that_rests_between_two_windows_keeps_its_place_from_nobody() -> 
     resting, other = a_view(uid="a", recycling=2, version=5), a_view(uid="d", generation=2)
     brake.look_at([resting, other])
     assert not brake.allowance(other).may_roll
-    brake.hear(resting, Wait(WINDOW))
+    brake.hear(resting, Wait(WaitReason.WINDOW))
     assert brake.allowance(other).may_roll
 
 
@@ -201,10 +202,10 @@ def test_a_roll_that_rested_waits_for_a_place_in_its_next_window() -> None:
     brake = FleetBrake(max_rolling=1)
     resting, other = a_view(uid="a", recycling=2, version=5), a_view(uid="d", recycling=2, version=5)
     brake.look_at([resting])
-    brake.hear(resting, Wait(WINDOW))
+    brake.hear(resting, Wait(WaitReason.WINDOW))
     brake.look_at([resting, other])
     assert not brake.allowance(resting).may_roll
-    brake.hear(resting, Wait("FleetBrake"))
+    brake.hear(resting, Wait(WaitReason.FLEET_BRAKE))
     assert not brake.allowance(resting).may_roll
     brake.look_at([resting, replace(other, recycling=0, version=6)])
     assert brake.allowance(resting).may_roll

@@ -225,15 +225,11 @@ def _in_hand(situation: Situation, number: int, verdict: Verdict) -> Verdict:
 def _explained(situation: Situation, verdict: Verdict) -> Verdict:
     """Who waits at a gate for somebody to be back does not hide that the restart of one has failed: that is what keeps
     the cluster, and says what is done about it."""
-    if not situation.view.restarts or verdict.wait is None or verdict.wait.reason not in _GATES or verdict.effects:
+    if not situation.view.restarts or verdict.wait is None or not verdict.wait.reason.is_gate or verdict.effects:
         return verdict
     restart = restart_in_hand_step(situation)
     failed = restart is not None and restart.wait is not None and restart.wait.reason == WaitReason.RESTART_FAILED
     return restart if restart is not None and failed else verdict
-
-
-_GATES = frozenset({WaitReason.MAX_UNAVAILABLE, WaitReason.MIN_ISR_GATE, WaitReason.QUORUM_GATE})
-"""Reasons to wait until others are back."""
 
 
 def _restarted_first(situation: Situation) -> Verdict | None:
@@ -255,13 +251,10 @@ def _has_no_source(situation: Situation, step: Step, verdict: Verdict) -> bool:
 def _put_off(situation: Situation, verdict: Verdict) -> Verdict:
     """A drain of which nothing can move, or has no plan, as somebody who is down is to get a new VM: that one is made
     first. Of one that waits for a target nothing runs."""
-    drain, stands = situation.view.drain, verdict.wait is not None and verdict.wait.reason in _NOTHING_MOVES
+    drain, stands = situation.view.drain, verdict.wait is not None and verdict.wait.reason.drain_stands
     if drain is None or not stands or not is_to_be_replaced_first(situation):
         return verdict
     return record(f"{verdict.sentence}; who is down is replaced first", facts.DrainAbandoned(drain.id, "put off"))
-
-
-_NOTHING_MOVES = frozenset({WaitReason.DRAIN_INFEASIBLE, WaitReason.DRAIN_TARGET, WaitReason.MOVES_DEFERRED})
 
 
 def _needs_the_sick(step: Step, verdict: Verdict) -> bool:
@@ -269,7 +262,7 @@ def _needs_the_sick(step: Step, verdict: Verdict) -> bool:
     drain for which no plan can be had."""
     if verdict.wait is None:
         return False
-    return step is handover_step or (step is drain_step and verdict.wait.reason in _NOTHING_MOVES)
+    return step is handover_step or (step is drain_step and verdict.wait.reason.drain_stands)
 
 
 def _repair(situation: Situation, steps: Iterable[Step]) -> Verdict | None:

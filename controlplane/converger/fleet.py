@@ -113,8 +113,8 @@ class FleetBrake:
         """
         with self.taking:
             self._budget.hear(view, waiting.ask if waiting else None)
-            reason = waiting.reason if waiting else ""
-            if reason in (WaitReason.WINDOW, WaitReason.FREEZE, WaitReason.FLEET_ORDER):
+            reason = waiting.reason if waiting else None
+            if reason is not None and reason.awaits_turn:
                 self._resting.add(view.uid)
             elif reason != WaitReason.FLEET_BRAKE:
                 self._resting.discard(view.uid)

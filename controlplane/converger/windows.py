@@ -135,8 +135,6 @@ BEGUN = (
     facts.RebalanceBatchStarted,
 )
 """What is recorded as it begins. A test holds every event of a voluntary step against it."""
-_ASKED_FOR = frozenset({WaitReason.FLEET_BRAKE, WaitReason.SURGE_BUDGET, WaitReason.RESTART_LOCK})
-"""Who may not begin asks the fleet for no place, and the ensemble for no lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +237,7 @@ def waits(step: str, verdict: Verdict, view: ClusterView) -> bool:
         return False
     if any(isinstance(e, BEGUN) for e in verdict.events) or any(isinstance(e, StartBalancing) for e in verdict.effects):
         return True
-    return verdict.wait is not None and verdict.wait.reason in _ASKED_FOR
+    return verdict.wait is not None and verdict.wait.reason.asks_for_place
 
 
 def brings_spec(step: str) -> bool:
@@ -250,11 +248,7 @@ def brings_spec(step: str) -> bool:
 
 def waits_its_turn(verdict: Verdict) -> bool:
     """Whether nothing but a closed window, a freeze or an earlier stage holds the cluster up: nobody has to act."""
-    return verdict.wait is not None and verdict.wait.reason in (
-        WaitReason.WINDOW,
-        WaitReason.FREEZE,
-        WaitReason.FLEET_ORDER,
-    )
+    return verdict.wait is not None and verdict.wait.reason.awaits_turn
 
 
 def window_told(situation: Situation, verdict: Verdict) -> facts.ConditionChanged | None:

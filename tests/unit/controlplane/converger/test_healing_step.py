@@ -159,13 +159,16 @@ def test_a_disk_that_failed_is_replaced_before_a_handover_though_another_service
     assert verdict.events[0].key == "brokers-b-0.g1"
 
 
-@pytest.mark.parametrize("reason", ["DrainInfeasible", "DrainTarget", "MovesDeferred", "DrainMoves"])
-def test_a_drain_that_waits_for_one_whose_disk_failed_lets_it_be_replaced(reason: str) -> None:
+@pytest.mark.parametrize(
+    "reason",
+    [WaitReason.DRAIN_INFEASIBLE, WaitReason.DRAIN_TARGET, WaitReason.MOVES_DEFERRED, WaitReason.DRAIN_MOVES],
+)
+def test_a_drain_that_waits_for_one_whose_disk_failed_lets_it_be_replaced(reason: WaitReason) -> None:
     """No plan could be had for it, and what would have cured its target was below it in the ladder: for ever."""
     here = two_ill(STUCK, FAILED, a_partition())
     verdict = _in_hand(here, IN_HAND.index(drain_step), wait(reason, "a drain waits"))
     begun = [e for e in verdict.events if isinstance(e, facts.NodeReplaceRequested)]
-    assert [e.key for e in begun] == ([] if reason == "DrainMoves" else ["brokers-b-0.g1"])
+    assert [e.key for e in begun] == ([] if reason is WaitReason.DRAIN_MOVES else ["brokers-b-0.g1"])
 
 
 def test_a_drain_of_which_nothing_can_move_gives_way_to_the_new_vm_of_who_is_down() -> None:

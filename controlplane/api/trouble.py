@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from controlplane.api.schemas.clusters import BesideOut, ClusterDetailOut, ConditionOut, InstanceOut
 from controlplane.api.schemas.quorum import QuorumMemberOut
-from controlplane.cluster.wait_reasons import NEXT, is_for_a_person
+from controlplane.cluster.wait_reasons import NEXT, WaitReason, is_for_a_person
 from controlplane.kafka.quorum import keeps_up, silence
 from events.spec.problems import counted
 
@@ -44,10 +44,6 @@ SILENT_S = 120.0
 
 _AT_REST = "Converged"
 _FROZEN = ("Unreadable", "Held")
-_SOMEBODY_IS_AWAY = frozenset(
-    {"BrokerDown", "HealingGate", "KafkaUnknown", "LossGrace", "MaxUnavailable", "MinIsrGate", "NotSettled"}
-)
-"""Reasons of `Blocked` behind which stands a broker that is away: by name it is of more use than the wait is."""
 
 
 def why(detail: ClusterDetailOut) -> str:
@@ -74,7 +70,7 @@ def is_note(kind: str, reason: str) -> bool:
 
 def needs_a_person(reason: str, message: str) -> bool:
     """Whether it is blocked on somebody. Who paused it knows: what goes wrong meanwhile is told before that."""
-    return is_for_a_person(reason, message) and reason != "Paused"
+    return is_for_a_person(reason, message) and reason != WaitReason.PAUSED
 
 
 def message_of(condition: ConditionOut) -> str:
@@ -121,7 +117,8 @@ def _nothing_on_purpose(detail: ClusterDetailOut) -> bool:
     """Whether a service that does not run is nobody's doing."""
     if _is_at_rest(detail):
         return True
-    return any(c.type == "Blocked" and c.status and c.reason in _SOMEBODY_IS_AWAY for c in detail.conditions)
+    blocked = [WaitReason.of(c.reason) for c in detail.conditions if c.type == "Blocked" and c.status]
+    return any(reason is not None and reason.broker_behind for reason in blocked)
 
 
 def _partitions(detail: ClusterDetailOut, away: Sequence[InstanceOut]) -> Iterator[str]:

@@ -9,28 +9,11 @@ from dataclasses import dataclass
 
 from controlplane.api.schemas.clusters import ClusterDetailOut, ConditionOut
 from controlplane.api.trouble import message_of
-from controlplane.cluster.wait_reasons import NEXT
+from controlplane.cluster.wait_reasons import NEXT, WaitReason, is_given_up
 
 CONVERGED = "Converged"
 BLOCKED = "Blocked"
 TICK_FAILING = "TickFailing"
-
-GIVEN_UP = frozenset(
-    {
-        "RunRefused",
-        "RunFailed",
-        "PermissionMissing",
-        "ReplacementFailed",
-        "ConfigurationRefused",
-        "DrainNotConverging",
-        "SettingRefused",
-        "SettingReverted",
-        "RestartReverted",
-        "RestartFailed",
-    }
-)
-"""Reasons of `Blocked` at which the server stops trying when it names a next command. Without one it tries again by
-itself; other reasons (a broker that is down, Kafka that does not answer) end as they came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +174,9 @@ def _so_far(detail: ClusterDetailOut) -> str:
 
 def _hopeless(goal: Goal, detail: ClusterDetailOut) -> Failed | None:
     if detail.status == "Unreadable":
-        return Failed("HistoryUnreadable", detail.sentence, f"kedge events {detail.name}")
+        return Failed(WaitReason.HISTORY_UNREADABLE, detail.sentence, f"kedge events {detail.name}")
     blocked = find(detail.conditions, BLOCKED)
-    if blocked is not None and blocked.status and blocked.reason in GIVEN_UP and NEXT in blocked.message:
+    if blocked is not None and blocked.status and is_given_up(blocked.reason, blocked.message):
         return Failed(blocked.reason, message_of(blocked), next_command(blocked, detail.name))
     if isinstance(goal, Converged):
         return _never_converges(goal, detail)
@@ -208,8 +191,8 @@ def _never_converges(goal: Converged, detail: ClusterDetailOut) -> Failed | None
         message = f"generation {detail.generation} was declared before generation {goal.generation} was reached"
         return Failed("Superseded", message, f"kedge wait {name} --for=converged")
     if detail.paused:
-        return Failed("Paused", f"{name} is paused: {detail.paused}", f"kedge resume {name}")
+        return Failed(WaitReason.PAUSED, f"{name} is paused: {detail.paused}", f"kedge resume {name}")
     if detail.status == "Paused":
         fix = "set rollout.pause to false in the spec, then: kedge apply -f FILE"
-        return Failed("Paused", f"{name} is paused by its own spec", fix)
+        return Failed(WaitReason.PAUSED, f"{name} is paused by its own spec", fix)
     return None

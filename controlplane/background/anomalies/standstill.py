@@ -4,12 +4,10 @@ from datetime import datetime, timedelta
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.wait_reasons import WaitReason
 
 STILL = timedelta(minutes=30)
 """Nothing recorded for so long, and nothing on its way: by then caches are warm and leaders are where they stay."""
-
-_COPYING = frozenset({"DrainMoves", "CopiesMissing"})
-"""Reasons of `Blocked` at which bytes still flow: there are just many."""
 
 
 def stands_still(view: ClusterView, now: datetime) -> str:
@@ -27,8 +25,10 @@ def stands_still(view: ClusterView, now: datetime) -> str:
 def _is_on_its_way(view: ClusterView) -> bool:
     """Whether a drain copies, or a VM comes, goes or is filled, and nothing is told to stand in the way."""
     blocked, hung = view.conditions.get("Blocked"), view.conditions.get("ReassignmentHung")
-    if (blocked is not None and blocked.status and blocked.reason not in _COPYING) or (
-        hung is not None and hung.status
-    ):
+    if hung is not None and hung.status:
         return False
+    if blocked is not None and blocked.status:
+        reason = WaitReason.of(blocked.reason)
+        if reason is None or not reason.copies:
+            return False
     return view.drain is not None or any(i.phase is not Phase.JOINED for i in view.alive())

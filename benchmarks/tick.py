@@ -19,9 +19,9 @@ from sqlalchemy import insert, update
 from agent.wire import Report
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.clouds.inventory import ListedInventory
-from controlplane.converger.loop import Converger
-from controlplane.converger.ports import Ports
+from controlplane.converger.situation.ports import Ports
+from controlplane.converger.tick.inventory import ListedInventory
+from controlplane.converger.tick.loop import Converger
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.storage import migrate
 from controlplane.storage.job_store import SqlJobStore

@@ -11,8 +11,8 @@ from controlplane.cluster.lifecycle import SERVING, Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView, ConditionView, DrainView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.observation import InventorySeen, Observation
-from controlplane.converger.verdict import Situation
+from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.observation import InventorySeen, Observation
 from events import facts
 from events.ids import ClusterUid
 from events.spec.document import load_documents

@@ -12,10 +12,10 @@ from typing import Any, cast
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.traffic import UNKNOWN, TrafficWatch
-from controlplane.converger.act import carry_out
-from controlplane.converger.ports import Ports
-from controlplane.converger.rolls.drains import drain_step
-from controlplane.converger.verdict import ElectPreferred, Reassign, SetThrottle, Verdict
+from controlplane.converger.situation.decision import ElectPreferred, Reassign, SetThrottle, Verdict
+from controlplane.converger.situation.ports import Ports
+from controlplane.converger.steps.rolls.drains import drain_step
+from controlplane.converger.tick.act import carry_out
 from controlplane.kafka.gateway import KafkaGateway
 from events import facts
 from planner.drain.check import check

@@ -38,11 +38,12 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         *(f"e2e/test_{name}.py" for name in ("names_in_dns", "places")),
         *(f"unit/controlplane/commands/test_{name}.py" for name in ("costs", "rack_warnings")),
         "unit/controlplane/cluster/test_places.py",
+        "unit/controlplane/cluster/test_traffic.py",
         *(
-            f"unit/controlplane/converger/test_{name}.py"
+            f"unit/controlplane/converger/*test_{name}.py"
             for name in ("announcements", "capacity", "consoles", "orphans")
         ),
-        *(f"unit/controlplane/converger/test_{name}.py" for name in ("listed_inventory", "missing_volumes", "traffic")),
+        *(f"unit/controlplane/converger/*test_{name}.py" for name in ("listed_inventory", "missing_volumes")),
         *(f"unit/events/test_spec_{name}.py" for name in ("domains", "ipv6", "network_rules", "place", "spot")),
         "unit/workshop/test_standin_schemas.py",
     ),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from agent.wire import MetricsTopic
 from controlplane.background.log_reader.topic import logs_topic
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.documents import document_for
+from controlplane.converger.questions.documents import document_for
 from events.ids import Epoch
 from events.spec.settings import broker_count
 from spark.metrics.topic import MOST_REPLICAS, TOPIC, TOPIC_CONFIG

@@ -10,7 +10,7 @@ from controlplane.cluster.lifecycle import SERVING
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.commands.previews.plan import pending_rollout
-from controlplane.converger.rolls.nodevolumes import directory_names
+from controlplane.converger.questions.rolls.node_volumes import directory_names
 from controlplane.kafka.errors import KafkaFault
 from events.instance_facts import PlannedDisk
 from planner.observed import KafkaSnapshot

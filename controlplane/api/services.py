@@ -39,8 +39,8 @@ from controlplane.commands.admission.spec import Unbootable, nothing_unbootable
 from controlplane.commands.chaos_injection import Harmer, nothing_to_harm
 from controlplane.commands.handler import Outcome
 from controlplane.commands.policies.gate import PolicyGate
-from controlplane.converger.loop import Said
-from controlplane.converger.status import LoopDesk, NoLoop
+from controlplane.converger.tick.loop import Said
+from controlplane.converger.tick.status import LoopDesk, NoLoop
 from controlplane.fleet.freezes.commands import Freezes, NoFreezes
 from controlplane.fleet.images.commands import Images, NoImages
 from controlplane.fleet.networks.commands import Networks, NoNetworks

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.lake_rates import OLDEST_S, ReadRates, read_lake
+from controlplane.converger.tick.lake_rates import OLDEST_S, ReadRates, read_lake
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.runtime.short_cache import Looks

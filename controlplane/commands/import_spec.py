@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from controlplane.converger.quorum.external import why_it_stays_static
+from controlplane.converger.steps.quorum.external import why_it_stays_static
 from controlplane.kafka.features import KRAFT, METADATA, is_static
 from controlplane.kafka.import_reader import ForeignCluster
 from controlplane.kafka.settings_live import SettingSource

@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from controlplane.converger.beats import LoopWatch
-from controlplane.converger.scheduler import Scheduler
-from controlplane.converger.status import ServerLoop
+from controlplane.converger.tick.beats import LoopWatch
+from controlplane.converger.tick.scheduler import Scheduler
+from controlplane.converger.tick.status import ServerLoop
 from controlplane.server.assembly.api import api_of
 from controlplane.server.assembly.background import Rooms, rooms_of
 from controlplane.server.assembly.commands import Asking, asking_of

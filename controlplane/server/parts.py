@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from controlplane.api.audit.relay import AuditRoom
 from controlplane.api.services import PortalServices
 from controlplane.cluster.gateways import Gateways
-from controlplane.converger.loop import Converger
-from controlplane.converger.planning import PlanningService
-from controlplane.converger.runner import ThreadRunner
-from controlplane.converger.scheduler import Scheduler
+from controlplane.converger.tick.loop import Converger
+from controlplane.converger.tick.planning import PlanningService
+from controlplane.converger.tick.runner import ThreadRunner
+from controlplane.converger.tick.scheduler import Scheduler
 from controlplane.runtime.polling import Poller
 from controlplane.server.assembly.agent_upgrades import AgentsRoom
 from controlplane.server.assembly.anomalies import AnomalyRoom

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.clouds.intents import job_id
-from controlplane.converger.planning import PlanningService
+from controlplane.converger.steps.clouds.intents import job_id
+from controlplane.converger.tick.planning import PlanningService
 from controlplane.server.settings import Settings
 
 

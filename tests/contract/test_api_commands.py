@@ -17,7 +17,7 @@ from controlplane.cluster.commands import (
     ResumeCluster,
 )
 from controlplane.commands.handler import CommandHandler, CommandRefused, Outcome, SpecRefused
-from controlplane.converger.loop import new_events
+from controlplane.converger.tick.loop import new_events
 from controlplane.fleet.cluster_names import name_stream
 from controlplane.storage.streams import cluster_stream
 from events import facts

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from controlplane.converger.rolls.cordons import takes_cordons
+from controlplane.converger.steps.rolls.cordons import takes_cordons
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
 from planner.observed import TopicPartition

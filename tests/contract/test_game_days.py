@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from controlplane.background.game_days.referee import Referee, on_a_thread
 from controlplane.cluster.commands import CommandRefused
 from controlplane.commands.chaos_injection import bring_about
-from controlplane.converger.chaosend import chaos_step
+from controlplane.converger.steps.chaos_end import chaos_step
 from events import facts
 from events.ids import Epoch
 from events.sql_store import SqlEventStore

@@ -13,12 +13,12 @@ from controlplane.cluster.commands import DeclareTopics, DeleteTopic
 from controlplane.cluster.fold import evolve
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.topics import topic_deleted, topics_declared
-from controlplane.converger.act import carry_out
-from controlplane.converger.decide import decide
-from controlplane.converger.observation import Observation, TopicsObserved
-from controlplane.converger.ports import Ports
-from controlplane.converger.topics.work import names_to_ask, topic_work
-from controlplane.converger.verdict import Situation
+from controlplane.converger.ladder.decide import decide
+from controlplane.converger.questions.topics.work import names_to_ask, topic_work
+from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.observation import Observation, TopicsObserved
+from controlplane.converger.situation.ports import Ports
+from controlplane.converger.tick.act import carry_out
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable

@@ -36,9 +36,9 @@ from controlplane.commands.chaos_injection import Harmer
 from controlplane.commands.handler import CommandHandler
 from controlplane.commands.policies.gate import PolicyGate
 from controlplane.commands.policies.store import NoPolicies, Policies
-from controlplane.converger.beats import LoopWatch
-from controlplane.converger.loop import new_events
-from controlplane.converger.status import ServerLoop
+from controlplane.converger.tick.beats import LoopWatch
+from controlplane.converger.tick.loop import new_events
+from controlplane.converger.tick.status import ServerLoop
 from controlplane.fleet.images.commands import ImageDesk
 from controlplane.fleet.images.state import ImageKeeper
 from controlplane.portal.app import create_app

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.converger.rolls.cordons import brokers_to_cordon
+from controlplane.converger.steps.rolls.cordons import brokers_to_cordon
 from events import facts
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded

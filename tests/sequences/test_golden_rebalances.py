@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.converger.moves.rebalances import REST_S
-from controlplane.converger.verdict import LOSS_GRACE_S
+from controlplane.converger.situation.decision import LOSS_GRACE_S
+from controlplane.converger.steps.moves.rebalances import REST_S
 from events import facts
 from planner.observed import TopicPartition
 from tests.builders import a_document

@@ -16,7 +16,7 @@ from controlplane.cluster.observed.agent_reports import keep_report
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.conditions.agents import agents_told
-from controlplane.converger.documents import document_for
+from controlplane.converger.questions.documents import document_for
 from controlplane.fleet.freezes.state import FreezeKeeper
 from controlplane.storage.streams import cluster_stream
 from events import facts

@@ -13,8 +13,8 @@ from random import Random
 from botocore.exceptions import ClientError
 
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.clouds.inventory import ListedInventory
-from controlplane.converger.observation import InventorySeen
+from controlplane.converger.situation.observation import InventorySeen
+from controlplane.converger.tick.inventory import ListedInventory
 from controlplane.storage.latest_values import LatestStore
 from providers.base import CloudProvider, InstanceState, Listing, Place, Resources, TerraformRun
 from providers.errors import (

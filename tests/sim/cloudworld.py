@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from controlplane.cluster.lifecycle import Phase
-from controlplane.converger.runner import InfeasibleDrain, PlanRefused
+from controlplane.converger.tick.runner import InfeasibleDrain, PlanRefused
 from events import facts
 from providers.base import InstanceState, TerraformRun
 from providers.errors import CloudUnavailable, ProviderError, RateLimited

@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 from agent.wire import Document
 from controlplane.cluster.observed.agent_reports import last_report
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.documents import document_for
-from controlplane.converger.rolls.keptback import is_kept_back, may_be_kept_back
+from controlplane.converger.questions.documents import document_for
+from controlplane.converger.questions.rolls.stale_stops import is_kept_back, may_be_kept_back
 
 if TYPE_CHECKING:
     from tests.sim.world import World

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from controlplane.converger.runner import InfeasibleDrain, NoRebalance, PlanRefused, planned_rebalance, summary
+from controlplane.converger.tick.runner import InfeasibleDrain, NoRebalance, PlanRefused, planned_rebalance, summary
 from controlplane.storage.job import Job
 from events.ids import ClusterUid, Epoch, IntentId
 from planner.drain.check import check

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.observation import InventorySeen
+from controlplane.converger.situation.observation import InventorySeen
 from planner.observed import KafkaSnapshot
 from tests.fakes.kafka import FakeKafka
 from tests.sim.machines import Machines

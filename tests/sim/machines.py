@@ -6,7 +6,7 @@ from datetime import datetime
 
 from controlplane.cluster.places import places_of
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.observation import InventorySeen
+from controlplane.converger.situation.observation import InventorySeen
 from controlplane.storage.latest_values import LatestStore
 from providers.base import CloudVolume, TerraformRun
 from providers.errors import CloudUnavailable, NotYetGone, ProviderError

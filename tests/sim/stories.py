@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from controlplane.converger.quorum.seats import size_to_bring_back
+from controlplane.converger.questions.quorum.seats import size_to_bring_back
 from controlplane.kafka.zookeeper.migration import Knows
 from events.spec.model import KafkaClusterDocument
 from providers.handover import Handover

@@ -17,7 +17,7 @@ from controlplane.cluster.commands import ReplaceNode
 from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.commands.deciders.nodes import replacement_asked
-from controlplane.converger.observation import InventorySeen
+from controlplane.converger.situation.observation import InventorySeen
 from events import facts
 from providers.base import TerraformRun
 from providers.errors import AuthFailed, CloudUnavailable, ProviderError, QuotaExceeded

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.quorum.seats import size_to_bring_back
+from controlplane.converger.questions.quorum.seats import size_to_bring_back
 from providers.handover import Handover
 from tests.builders import a_document
 from tests.sim.crashes import Crashes

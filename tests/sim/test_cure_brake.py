@@ -1,7 +1,7 @@
 """A bad image makes every cluster ill: the fleet begins so many cures, says why no more, and goes on after a person."""
 
-from controlplane.converger.fleet import FleetBrake
-from controlplane.converger.health.curebudget import FleetCures
+from controlplane.converger.situation.cure_budget import FleetCures
+from controlplane.converger.tick.fleet_brake import FleetBrake
 from events import facts
 from tests.builders import a_document
 from tests.sim.imagefleet import OneOfTheBrake

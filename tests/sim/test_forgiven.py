@@ -1,6 +1,6 @@
 """What a person lets go on after Kedge gave up is really tried again. Found by seed 1102 with rivals."""
 
-from controlplane.converger.clouds.intents import MAX_RUN_FAILURES
+from controlplane.converger.steps.clouds.intents import MAX_RUN_FAILURES
 from events import facts
 from tests.builders import a_document
 from tests.sim.world import World

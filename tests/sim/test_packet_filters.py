@@ -3,7 +3,7 @@
 import hashlib
 
 from agent.wire import PacketFilterReport
-from controlplane.converger.clouds.packetfilters import FILTER_BEHIND
+from controlplane.converger.conditions.packet_filters import FILTER_BEHIND
 from tests.builders import a_document
 from tests.sim.world import World
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.converger.loop import Said, new_events
+from controlplane.converger.tick.loop import Said, new_events
 from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.envelope import Origin

@@ -16,14 +16,14 @@ from controlplane.cluster.external_brokers import external_brokers
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
-from controlplane.converger.fleet import FleetBrake
-from controlplane.converger.health.brokendown import BROKER_AWAY
-from controlplane.converger.loop import Converger, new_events
-from controlplane.converger.observation import InventorySeen
-from controlplane.converger.observe import LOOK_EVERY
-from controlplane.converger.ports import Ports
-from controlplane.converger.rolls.replacements import pending_changes
-from controlplane.converger.runner import InfeasibleDrain, PlanRefused
+from controlplane.converger.questions.health.broken_down import BROKER_AWAY
+from controlplane.converger.situation.observation import InventorySeen
+from controlplane.converger.situation.ports import Ports
+from controlplane.converger.steps.rolls.replacements import pending_changes
+from controlplane.converger.tick.fleet_brake import FleetBrake
+from controlplane.converger.tick.loop import Converger, new_events
+from controlplane.converger.tick.observe import LOOK_EVERY
+from controlplane.converger.tick.runner import InfeasibleDrain, PlanRefused
 from controlplane.fleet.freezes.state import FreezeKeeper
 from controlplane.fleet.images.state import ImageKeeper
 from controlplane.fleet.spec_order import SpecOrderKeeper

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from controlplane.converger.planning import PlannedDrain, PlannerUnavailable, PlanningService, PlanningSettings
+from controlplane.converger.tick.planning import PlannedDrain, PlannerUnavailable, PlanningService, PlanningSettings
 from planner.drain.plan import DrainPlan
 from planner.drain.solve import solve
 from spark.process import WorkerProcess

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from controlplane.converger.planning import PlannedDrain, PlannedRebalance, PlanningService, PlanningSettings
+from controlplane.converger.tick.planning import PlannedDrain, PlannedRebalance, PlanningService, PlanningSettings
 from planner.drain.solve import solve
 from planner.rebalancing.ask import answered
 from spark.supervisor import WorkerSettings

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.converger.planning import (
+from controlplane.converger.tick.planning import (
     PlannedRebalance,
     PlannerUnavailable,
     PlanningService,

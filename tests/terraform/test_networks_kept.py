@@ -17,7 +17,7 @@ from typing import Any, cast
 import pytest
 
 from controlplane.cluster.view import ClusterView, empty_view
-from controlplane.converger.runner import ThreadRunner
+from controlplane.converger.tick.runner import ThreadRunner
 from controlplane.fleet.networks.commands import NetworkDesk
 from controlplane.fleet.networks.decide import AddressPool
 from controlplane.fleet.networks.reconciler import NetworkKeeper, NetworkPorts

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.runner import ThreadRunner
+from controlplane.converger.tick.runner import ThreadRunner
 from controlplane.storage.job import Job, JobState
 from controlplane.storage.plan_store import MemoryPlanStore
 from events.ids import Epoch, IntentId

@@ -57,7 +57,7 @@ from controlplane.cluster.observed.replica_lag import Replica
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.view import ClusterView, empty_view
 from controlplane.commands.handler import Outcome
-from controlplane.converger.loop import Said
+from controlplane.converger.tick.loop import Said
 from controlplane.fleet.freezes.commands import Freezes
 from controlplane.fleet.images.commands import Images
 from controlplane.fleet.networks.commands import Networks

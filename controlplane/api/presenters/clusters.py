@@ -25,7 +25,7 @@ from controlplane.commands.handler import Outcome
 from controlplane.commands.previews.plan import Preview, pending_rollout
 from controlplane.converger.conditions.changes import BLOCKED
 from controlplane.converger.conditions.ticks import TICK_FAILING
-from controlplane.converger.rolls.externalbrokers import external_words
+from controlplane.converger.steps.rolls.external_brokers import external_words
 from controlplane.storage.agent_credentials import Credential
 from controlplane.storage.latest_values import Observation
 from events.envelope import Recorded

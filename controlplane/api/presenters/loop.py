@@ -9,9 +9,9 @@ from controlplane.api.schemas import loop as api
 from controlplane.api.server_load import LoadFigures
 from controlplane.api.services import Leadership
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.beats import Beat
-from controlplane.converger.failingticks import Poisoned
-from controlplane.converger.status import JobTold, LoopStanding
+from controlplane.converger.tick.beats import Beat
+from controlplane.converger.tick.failing_ticks import Poisoned
+from controlplane.converger.tick.status import JobTold, LoopStanding
 from controlplane.runtime.polling import Looked
 from events.envelope import Recorded
 from events.ids import ClusterUid

@@ -2,7 +2,7 @@
 
 from controlplane.api.schemas.quorum import QuorumMemberOut, QuorumOut, RememberedOut
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.quorum.seats import remembered, seats
+from controlplane.converger.questions.quorum.seats import remembered, seats
 from controlplane.kafka.features import is_static
 from planner.observed import KafkaSnapshot, VoterSeen
 

@@ -13,7 +13,7 @@ from controlplane.cluster.external_brokers import external_brokers
 from controlplane.cluster.folds.images import revision_of
 from controlplane.cluster.observed.traffic import Traffic
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.rolls.externalbrokers import external_words
+from controlplane.converger.steps.rolls.external_brokers import external_words
 from planner.observed import KafkaSnapshot, PartitionSeen, once_a_reading
 
 

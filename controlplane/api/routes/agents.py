@@ -42,7 +42,7 @@ from controlplane.cluster.observed.agent_reports import keep_report, last_report
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.work_in_hand import has_work
-from controlplane.converger.rolls.keptback import is_kept_back, may_be_kept_back
+from controlplane.converger.questions.rolls.stale_stops import is_kept_back, may_be_kept_back
 from controlplane.kafka.zookeeper.superuser import super_digest, super_password
 from controlplane.storage.agent_credentials import CredentialRefused, Vm
 from controlplane.storage.certificates.agents import identity_uri

@@ -45,7 +45,7 @@ from controlplane.cluster.commands import (
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.handler import Outcome
-from controlplane.converger.clouds.consoles import CONSOLE
+from controlplane.converger.tick.consoles import CONSOLE
 from controlplane.storage.certificates.shown import certificate_ends
 from controlplane.storage.latest_values import Subject
 from events.envelope import Recorded

@@ -18,9 +18,9 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_by_key
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.commands.previews.plan import pending_rollout
-from controlplane.converger.observation import Observation
-from controlplane.converger.running.restartsafety import RestartSafety, restart_safety
-from controlplane.converger.verdict import Situation
+from controlplane.converger.questions.running.restart_safety import RestartSafety, restart_safety
+from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.observation import Observation
 from controlplane.storage.streams import cluster_stream
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["nodes"])

@@ -10,7 +10,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.agents import AgentOrderView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.work_in_hand import has_work
-from controlplane.converger.windows import closed
+from controlplane.converger.questions.windows import closed
 from events import facts
 from planner.rollout.windows import Freeze
 

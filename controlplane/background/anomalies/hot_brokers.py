@@ -7,7 +7,7 @@ from controlplane.background.anomalies.windows import Windows
 from controlplane.cluster.external_brokers import is_shared
 from controlplane.cluster.observed.hot_brokers import HotNoted, ListNoted
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.moves.pacing import bandwidths
+from controlplane.converger.questions.moves.pacing import bandwidths
 from planner.anomalies.cooling import Cooling, cooling
 from planner.anomalies.hot import HotBroker, HotRule, hot_brokers, hot_suspects
 from planner.anomalies.slow import BrokerWindow

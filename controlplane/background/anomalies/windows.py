@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-from controlplane.converger.lake_rates import OLDEST_S, read_lake
+from controlplane.converger.tick.lake_rates import OLDEST_S, read_lake
 from planner.anomalies.cooling import Load
 from planner.anomalies.slow import BrokerWindow
 from planner.observed import TopicPartition

@@ -12,7 +12,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import services_on
 from controlplane.commands.deciders.decision import CommandDecision, asked_by
-from controlplane.converger.health.wholeness import cluster_is_whole
+from controlplane.converger.questions.health.cluster_healthy import cluster_is_whole
 from controlplane.kafka.gates import is_following
 from events import facts
 from events.ids import derived_id

@@ -20,11 +20,11 @@ from controlplane.cluster.views.instances import InstanceView, vm_of
 from controlplane.cluster.views.members import services_on
 from controlplane.commands.deciders.decision import CommandDecision, asked_by
 from controlplane.commands.previews.moves import refuse_moved
-from controlplane.converger.health.wholeness import cluster_is_whole
 from controlplane.converger.questions.chosen_receivers import removed_brokers
 from controlplane.converger.questions.disk_renewal import refuse_disks
 from controlplane.converger.questions.evacuation_room import room_onto, room_without
-from controlplane.converger.rolls.replacements import pending_changes
+from controlplane.converger.questions.health.cluster_healthy import cluster_is_whole
+from controlplane.converger.steps.rolls.replacements import pending_changes
 from controlplane.kafka.gates import Gate, is_following
 from events import facts
 from events.ids import derived_id

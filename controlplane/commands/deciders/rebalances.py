@@ -9,8 +9,8 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.decision import CommandDecision, asked_by
 from controlplane.commands.previews.moves import refuse_moved
-from controlplane.converger.moves.rebalanceasking import asked_by_person
 from controlplane.converger.questions.chosen_receivers import chosen_brokers
+from controlplane.converger.questions.moves.rebalance_requests import asked_by_person
 from events import facts
 from planner.observed import KafkaSnapshot
 from planner.quantities import human_bytes

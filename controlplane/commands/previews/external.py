@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.quorum.external import DYNAMIC, is_dynamic, why_it_stays_static
+from controlplane.converger.steps.quorum.external import DYNAMIC, is_dynamic, why_it_stays_static
 from controlplane.kafka.features import KRAFT, is_static
 from events.spec.model import KafkaClusterDocument
 from planner.observed import KafkaSnapshot

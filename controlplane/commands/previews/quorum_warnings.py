@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.quorum.seats import remembered, size_to_bring_back
+from controlplane.converger.questions.quorum.seats import remembered, size_to_bring_back
 from controlplane.kafka.features import metadata_level_of
 from planner.rollout.diff import Change, NodeChange
 

@@ -6,10 +6,6 @@ from datetime import datetime
 from controlplane.cluster.holds import hold_on
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import NEXT, WaitReason
-from controlplane.converger.clouds.capacity import fallen_back
-from controlplane.converger.clouds.maintenance import maintenance_told
-from controlplane.converger.clouds.packetfilters import FILTER_BEHIND, filters_told
-from controlplane.converger.clouds.permissions import LISTING_REFUSED, listing_refused
 from controlplane.converger.conditions.agents import agents_told
 from controlplane.converger.conditions.anomalies import demotions_told, healing_off_told
 from controlplane.converger.conditions.consumers import consumers_stuck
@@ -18,17 +14,21 @@ from controlplane.converger.conditions.drift import CLOUD_DRIFT_FOUND, NETWORK_D
 from controlplane.converger.conditions.external import EXTERNAL_EMPTY, external_empty
 from controlplane.converger.conditions.heartbeats import heartbeats_silent
 from controlplane.converger.conditions.isr import at_min_isr
+from controlplane.converger.conditions.packet_filters import FILTER_BEHIND, filters_told
 from controlplane.converger.conditions.placement import MISPLACED, misplaced_told
 from controlplane.converger.conditions.stuck_moves import elections_fail, reassignment_hung, strangers_told
 from controlplane.converger.conditions.topics import TOPICS_DEGRADED, topics_degraded
-from controlplane.converger.health.brokendown import BROKER_AWAY, broker_away
-from controlplane.converger.health.healing import health_of
-from controlplane.converger.health.registrations import registration_wrong
-from controlplane.converger.rolls.images import image_told
-from controlplane.converger.running.livesettings import ADOPTED, settings_adopted
-from controlplane.converger.stages import STAGE_WAITS, stage_told
-from controlplane.converger.verdict import Situation, Verdict
-from controlplane.converger.windows import WAITS, waits_its_turn, window_told
+from controlplane.converger.questions.health.broken_down import BROKER_AWAY, broker_away
+from controlplane.converger.questions.health.registrations import registration_wrong
+from controlplane.converger.questions.stages import STAGE_WAITS, stage_told
+from controlplane.converger.questions.windows import WAITS, waits_its_turn, window_told
+from controlplane.converger.situation.decision import Situation, Verdict
+from controlplane.converger.steps.clouds.capacity import fallen_back
+from controlplane.converger.steps.clouds.maintenance import maintenance_told
+from controlplane.converger.steps.clouds.permissions import LISTING_REFUSED, listing_refused
+from controlplane.converger.steps.health.healing import health_of
+from controlplane.converger.steps.rolls.images import image_told
+from controlplane.converger.steps.running.live_settings import ADOPTED, settings_adopted
 from events import facts
 
 BLOCKED = "Blocked"

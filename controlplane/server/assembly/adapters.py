@@ -7,11 +7,11 @@ from functools import partial
 from sqlalchemy import Engine
 
 from controlplane.cluster.gateways import Gateways, judged
-from controlplane.converger.clouds.inventory import ListedInventory
-from controlplane.converger.lake_rates import with_lake_rates
-from controlplane.converger.planning import PlanningService, PlanningSettings, balanced
-from controlplane.converger.runner import ThreadRunner
-from controlplane.converger.scheduler import Bell
+from controlplane.converger.tick.inventory import ListedInventory
+from controlplane.converger.tick.lake_rates import with_lake_rates
+from controlplane.converger.tick.planning import PlanningService, PlanningSettings, balanced
+from controlplane.converger.tick.runner import ThreadRunner
+from controlplane.converger.tick.scheduler import Bell
 from controlplane.runtime.redaction import redacted
 from controlplane.server.assembly.core import Ground
 from controlplane.server.assembly.drift import run_audit

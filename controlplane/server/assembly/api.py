@@ -15,7 +15,7 @@ from controlplane.background.log_reader.reading import KafkaJournals
 from controlplane.background.topic_placement.history import past_placements_of
 from controlplane.cluster.observed.cloud_drift import kept_audits
 from controlplane.commands.chaos_injection import bring_about
-from controlplane.converger.status import LoopDesk
+from controlplane.converger.tick.status import LoopDesk
 from controlplane.fleet.freezes.commands import FreezeDesk
 from controlplane.fleet.images.commands import ImageDesk
 from controlplane.fleet.networks.commands import NetworkDesk

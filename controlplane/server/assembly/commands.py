@@ -11,7 +11,7 @@ from controlplane.cluster.observed.agent_reports import reports_of
 from controlplane.commands.handler import CommandHandler
 from controlplane.commands.policies.gate import PolicyGate
 from controlplane.commands.policies.store import PolicyShelf
-from controlplane.converger.windows import frozen_words
+from controlplane.converger.questions.windows import frozen_words
 from controlplane.fleet.proposals.from_git import GitProposals
 from controlplane.fleet.proposals.stream import ProposalBook
 from controlplane.server.assembly.access import people_of

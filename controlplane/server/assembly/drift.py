@@ -13,8 +13,8 @@ from controlplane.cluster.observed.cloud_drift import DRIFTS
 from controlplane.cluster.observed.network_audits import NetworkAtRest
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.clouds.rendering import standing
-from controlplane.converger.ports import Ports
+from controlplane.converger.questions.clouds.rendering import standing
+from controlplane.converger.situation.ports import Ports
 from controlplane.fleet.ports import FoldedFleet
 from controlplane.runtime.polling import Leadership, Poller
 from controlplane.server.settings import Settings

@@ -8,11 +8,11 @@ from controlplane.cluster.observed.cloud_drift import Noted
 from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.clouds.consoles import reading_through
-from controlplane.converger.fleet import FleetBrake
-from controlplane.converger.health.curebudget import FleetCures
-from controlplane.converger.loop import Converger
-from controlplane.converger.ports import Ports
+from controlplane.converger.situation.cure_budget import FleetCures
+from controlplane.converger.situation.ports import Ports
+from controlplane.converger.tick.consoles import reading_through
+from controlplane.converger.tick.fleet_brake import FleetBrake
+from controlplane.converger.tick.loop import Converger
 from controlplane.fleet.freezes.state import FreezeKeeper
 from controlplane.fleet.images.state import ImageKeeper
 from controlplane.fleet.networks.reconciler import NetworkKeeper

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from controlplane.converger.ports import Ports
+from controlplane.converger.situation.ports import Ports
 from controlplane.fleet.networks.decide import AddressPool
 from controlplane.fleet.networks.reconciler import NetworkKeeper, NetworkPorts, NetworkRunner
 from controlplane.fleet.networks.server_addresses import ServerCidrs

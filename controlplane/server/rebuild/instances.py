@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from controlplane.cluster.view import FIRST_BROKER_ID
-from controlplane.converger.rolls.nodevolumes import directory_names
+from controlplane.converger.questions.rolls.node_volumes import directory_names
 from controlplane.server.rebuild.evidence import FoundCluster, FoundVm
 from events import facts
 from events.ids import derived_id, kafka_uuid

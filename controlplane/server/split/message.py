@@ -13,10 +13,10 @@ from pydantic import TypeAdapter
 
 from controlplane.api.cloud_readiness import Examination
 from controlplane.background.git_sync.signing import CLAIMED, Signature
-from controlplane.converger.beats import Beat
-from controlplane.converger.clouds.inventory import TaggedVms
-from controlplane.converger.failingticks import Poisoned
-from controlplane.converger.loop import Said
+from controlplane.converger.tick.beats import Beat
+from controlplane.converger.tick.failing_ticks import Poisoned
+from controlplane.converger.tick.inventory import TaggedVms
+from controlplane.converger.tick.loop import Said
 from controlplane.runtime.polling import Looked
 from events.ids import ClusterUid
 from events.spec.problems import Problem

@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.observation import InventorySeen
-from controlplane.converger.ports import Ports
+from controlplane.converger.situation.observation import InventorySeen
+from controlplane.converger.situation.ports import Ports
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.storage.job_store import JobStore

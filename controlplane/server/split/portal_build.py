@@ -40,9 +40,9 @@ from controlplane.cluster.observed.cloud_drift import kept_audits
 from controlplane.commands.handler import CommandHandler
 from controlplane.commands.policies.gate import PolicyGate
 from controlplane.commands.policies.store import PolicyShelf
-from controlplane.converger.fleet import FleetBrake
-from controlplane.converger.loop import Converger
-from controlplane.converger.windows import frozen_words
+from controlplane.converger.questions.windows import frozen_words
+from controlplane.converger.tick.fleet_brake import FleetBrake
+from controlplane.converger.tick.loop import Converger
 from controlplane.fleet.freezes.commands import FreezeDesk
 from controlplane.fleet.freezes.state import FreezeKeeper
 from controlplane.fleet.images.commands import ImageDesk

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from controlplane.api.cloud_readiness import Examination, Examinations
 from controlplane.api.services import Fleet, Leadership
 from controlplane.background.git_sync.status import Board, Standing
-from controlplane.converger.loop import Said
-from controlplane.converger.status import ServerLoop
+from controlplane.converger.tick.loop import Said
+from controlplane.converger.tick.status import ServerLoop
 from controlplane.server.split.message import (
     ASKED,
     DOCTOR,

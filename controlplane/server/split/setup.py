@@ -4,7 +4,7 @@ import threading
 from functools import partial
 
 from controlplane.api.services import PortalServices
-from controlplane.converger.status import ServerLoop
+from controlplane.converger.tick.status import ServerLoop
 from controlplane.runtime.polling import Polled, Poller
 from controlplane.server.assembly.git_sync import Sources
 from controlplane.server.settings import Settings

@@ -14,8 +14,8 @@ from controlplane.cluster.observed.replica_lag import BehindWatch, Replica
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
-from controlplane.converger.observe import has_brokers
-from controlplane.converger.upkeep import displaced_leaders
+from controlplane.converger.steps.housekeeping import displaced_leaders
+from controlplane.converger.tick.observe import has_brokers
 from controlplane.fleet.ports import FoldedFleet
 from controlplane.kafka.errors import KafkaFault
 from controlplane.kafka.gateway import KafkaGateway

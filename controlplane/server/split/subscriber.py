@@ -9,8 +9,8 @@ from controlplane.api.cloud_readiness import KEPT_FOR, CloudUnknown, Examination
 from controlplane.background.git_sync.binding import GitBinding
 from controlplane.background.git_sync.status import Board, Standing
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.loop import Said
-from controlplane.converger.status import MOST_JOBS, JobTold, LoopStanding
+from controlplane.converger.tick.loop import Said
+from controlplane.converger.tick.status import MOST_JOBS, JobTold, LoopStanding
 from controlplane.server.split.message import (
     ASKED,
     DOCTOR,

@@ -23,9 +23,9 @@ from controlplane.background.notifications.outbox import Standing
 from controlplane.background.notifications.service import NotifierTold
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.beats import LoopWatch
-from controlplane.converger.loop import Converger
-from controlplane.converger.status import ServerLoop
+from controlplane.converger.tick.beats import LoopWatch
+from controlplane.converger.tick.loop import Converger
+from controlplane.converger.tick.status import ServerLoop
 from controlplane.fleet.freezes.commands import FreezeDesk
 from controlplane.fleet.freezes.state import FreezeKeeper
 from controlplane.fleet.images.commands import ImageDesk

@@ -30,8 +30,8 @@ from controlplane.cluster.view import ClusterView
 from controlplane.commands.handler import CommandHandler
 from controlplane.commands.policies.gate import PolicyGate
 from controlplane.commands.policies.store import NoPolicies, Policies
-from controlplane.converger.loop import Converger, new_events
-from controlplane.converger.ports import Ports
+from controlplane.converger.situation.ports import Ports
+from controlplane.converger.tick.loop import Converger, new_events
 from controlplane.portal.app import create_app
 from controlplane.storage.agent_credentials import Vm
 from controlplane.storage.backup import BackupSummary

@@ -12,7 +12,7 @@ from agent.wire import Document, Report
 from controlplane.api.auth import enrolment_token
 from controlplane.api.routes.agents import hold_s
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
-from controlplane.converger.documents import document_for
+from controlplane.converger.questions.documents import document_for
 from controlplane.storage.agent_credentials import Vm
 from events import facts
 from events.ids import ClusterUid, Epoch, IntentId, NodeName

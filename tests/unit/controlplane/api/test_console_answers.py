@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from controlplane.api.presenters.clusters import CONSOLE_LINES, console_out, consoles_out
 from controlplane.api.schemas.clusters import ConsoleOut
-from controlplane.converger.clouds.consoles import CONSOLE
+from controlplane.converger.tick.consoles import CONSOLE
 from controlplane.storage.latest_values import Observation, Subject
 from events.ids import ClusterUid
 

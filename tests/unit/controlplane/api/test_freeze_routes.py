@@ -12,7 +12,7 @@ from controlplane.api.access.rights import Forbidden, rights_of
 from controlplane.api.access.roles import ALLOWS, Role, Verb
 from controlplane.api.access.scoped import scoped
 from controlplane.cluster.commands import ClusterNotFound, CommandRefused
-from controlplane.converger.loop import Converger
+from controlplane.converger.tick.loop import Converger
 from controlplane.fleet.freezes.commands import Answer, FreezeDesk, Freezes, Wanted
 from controlplane.fleet.freezes.state import FreezeKeeper
 from controlplane.portal.app import create_app

@@ -10,11 +10,11 @@ from fastapi.testclient import TestClient
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from controlplane.api.event_log import Asked, browse, position_at
-from controlplane.converger.beats import LoopWatch
-from controlplane.converger.clouds.inventory import TaggedVms
-from controlplane.converger.failingticks import Poisoned
-from controlplane.converger.loop import TickReport
-from controlplane.converger.status import ServerLoop
+from controlplane.converger.tick.beats import LoopWatch
+from controlplane.converger.tick.failing_ticks import Poisoned
+from controlplane.converger.tick.inventory import TaggedVms
+from controlplane.converger.tick.loop import TickReport
+from controlplane.converger.tick.status import ServerLoop
 from controlplane.portal.app import create_app
 from controlplane.runtime.polling import Looked
 from controlplane.storage.streams import anomalies_stream, cluster_stream

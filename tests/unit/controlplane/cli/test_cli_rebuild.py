@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from typer.testing import Result
 
 from agent.wire import BootData
-from controlplane.converger.documents import document_for
+from controlplane.converger.questions.documents import document_for
 from controlplane.runtime.process_lock import LeaderLock
 from controlplane.storage.home import Home
 from controlplane.storage.migrate import upgrade

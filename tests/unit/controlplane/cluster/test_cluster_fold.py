@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from controlplane.cluster.fold import evolve, fold
 from controlplane.cluster.lifecycle import ALIVE, LEAVING, LEGAL, SERVING, IllegalTransition, Phase, require
 from controlplane.cluster.view import ClusterView, empty_view
-from controlplane.converger.decide import decide
+from controlplane.converger.ladder.decide import decide
 from events import facts
 from events.codec import encode
 from events.envelope import Recorded

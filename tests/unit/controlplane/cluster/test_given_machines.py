@@ -14,8 +14,8 @@ from controlplane.cluster.planner_state import catalogue_capacity
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.commands.admission.spec import admission_problems
-from controlplane.converger.clouds.rendering import terraform_run
-from controlplane.converger.moves.pacing import bandwidths
+from controlplane.converger.questions.clouds.rendering import terraform_run
+from controlplane.converger.questions.moves.pacing import bandwidths
 from controlplane.server.clouds import unbootable_in
 from controlplane.storage.streams import cluster_stream
 from events import facts

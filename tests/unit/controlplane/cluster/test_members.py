@@ -17,11 +17,11 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.members import member_of
 from controlplane.commands.admission.spec import admission_problems
 from controlplane.commands.previews.plan import preview
-from controlplane.converger.documents import document_for
-from controlplane.converger.quorum.seats import seats, thin_list
-from controlplane.converger.quorum.voters import voter_step
-from controlplane.converger.rolls.arrivals import arrival_step
-from controlplane.converger.rolls.departures import departure_step
+from controlplane.converger.questions.documents import document_for
+from controlplane.converger.questions.quorum.seats import seats, thin_list
+from controlplane.converger.steps.quorum.voters import voter_step
+from controlplane.converger.steps.rolls.arrivals import arrival_step
+from controlplane.converger.steps.rolls.departures import departure_step
 from events import facts
 from events.ids import ClusterUid, Epoch
 from events.spec.positions import NOWHERE

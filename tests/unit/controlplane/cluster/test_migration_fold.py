@@ -9,7 +9,7 @@ from controlplane.cluster.folds.migration import RULES
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.quorum_config import is_told_nothing, is_told_to_stop, knows, quorum_told
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.documents import document_for
+from controlplane.converger.questions.documents import document_for
 from controlplane.kafka.zookeeper.migration import Knows
 from events import facts
 from planner.rollout.desired import desired_nodes

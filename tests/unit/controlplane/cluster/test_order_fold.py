@@ -6,7 +6,7 @@ from controlplane.cluster.fold import evolve
 from controlplane.cluster.folds.orders import UNJUDGED, dated
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.documents import document_for
+from controlplane.converger.questions.documents import document_for
 from events import facts
 from events.codec import encode
 from events.envelope import Recorded

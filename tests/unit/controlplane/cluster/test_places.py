@@ -17,15 +17,15 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.commands.previews.placement_moves import pools_that_move
 from controlplane.commands.previews.plan import preview
-from controlplane.converger.clouds.intents import intent_step
-from controlplane.converger.clouds.inventory import ListedInventory
-from controlplane.converger.clouds.rendering import terraform_run
-from controlplane.converger.decide import decide
-from controlplane.converger.loop import new_events
-from controlplane.converger.observation import NoPlaceAnswers, refused_in
-from controlplane.converger.rolls.departures import request_retire
-from controlplane.converger.rolls.handovers import handover_step
-from controlplane.converger.rolls.replacements import pending_changes
+from controlplane.converger.ladder.decide import decide
+from controlplane.converger.questions.clouds.rendering import terraform_run
+from controlplane.converger.situation.observation import NoPlaceAnswers, refused_in
+from controlplane.converger.steps.clouds.intents import intent_step
+from controlplane.converger.steps.rolls.departures import request_retire
+from controlplane.converger.steps.rolls.handovers import handover_step
+from controlplane.converger.steps.rolls.replacements import pending_changes
+from controlplane.converger.tick.inventory import ListedInventory
+from controlplane.converger.tick.loop import new_events
 from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.envelope import Recorded

@@ -9,7 +9,7 @@ from controlplane.cluster.commands import CancelRebalance, CommandRefused, Rebal
 from controlplane.cluster.view import ClusterView, EvacuationView
 from controlplane.cluster.views.rebalances import BatchSpent, RebalanceView, spent_bytes
 from controlplane.commands.deciders.rebalances import rebalance_asked, rebalance_cancelled, rebalance_progress
-from controlplane.converger.moves.rebalanceasking import asked_by_scale_up
+from controlplane.converger.questions.moves.rebalance_requests import asked_by_scale_up
 from events import facts
 from tests.builders import BEFORE, NOW, a_document, a_partition, a_snapshot, a_view, an_instance
 

@@ -10,7 +10,7 @@ from controlplane.cluster.commands import AdoptMoves, CommandRefused, InjectChao
 from controlplane.cluster.view import ChaosView, ClusterView, MovesView
 from controlplane.commands.deciders.chaos import Fault, chaos_asked, why_unhealthy
 from controlplane.commands.deciders.stuck_moves import moves_adopted, moves_taken_back
-from controlplane.converger.chaosend import chaos_step
+from controlplane.converger.steps.chaos_end import chaos_step
 from events import facts
 from planner.observed import QuorumSeen, VoterSeen
 from tests.builders import BEFORE, NOW, a_document, a_drain, a_partition, a_situation, a_snapshot, a_view, an_instance

@@ -9,8 +9,8 @@ from controlplane.cluster.view import ClusterView
 from controlplane.commands.admission.scale_down import room_after
 from controlplane.commands.admission.spec import admission_problems
 from controlplane.commands.deciders.nodes import evacuation_asked
-from controlplane.converger.decide import decide
-from controlplane.converger.verdict import Situation
+from controlplane.converger.ladder.decide import decide
+from controlplane.converger.situation.decision import Situation
 from events import facts
 from events.spec.positions import NOWHERE
 from planner.observed import KafkaSnapshot, LogDirsSeen

@@ -14,7 +14,7 @@ from controlplane.background.agent_upgrades.signing import AgentSigner, SigningK
 from controlplane.background.agent_upgrades.status import ANSWERS_WITHIN
 from controlplane.background.rounds import RoundIncomplete
 from controlplane.cluster.commands import CommandRefused
-from controlplane.converger.documents import document_for
+from controlplane.converger.questions.documents import document_for
 from controlplane.storage.streams import AGENTS
 from events import facts
 from tests.sim.agent_fleet import AgentFleet, SimAgent, paused

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from controlplane.cluster.places import places_of
-from controlplane.converger.clouds.rendering import standing
-from controlplane.converger.runner import ThreadRunner
+from controlplane.converger.questions.clouds.rendering import standing
+from controlplane.converger.tick.runner import ThreadRunner
 from controlplane.server.assembly.drift import run_audit
 from controlplane.storage.job import JobState
 from controlplane.storage.plan_store import MemoryPlanStore

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.cluster.view import empty_view
-from controlplane.converger.clouds.networking import network_step
-from controlplane.converger.decide import decide
+from controlplane.converger.ladder.decide import decide
+from controlplane.converger.steps.clouds.networking import network_step
 from tests.builders import a_document, a_situation, a_view
 
 MISSING = (NetworkAwaited("waits for the network default in aws/main/r1: being made"),)

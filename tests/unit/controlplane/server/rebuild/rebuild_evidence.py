@@ -8,7 +8,7 @@ from agent.wire import Document
 from controlplane.cluster.lifecycle import SERVING, Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.documents import document_for
+from controlplane.converger.questions.documents import document_for
 from controlplane.server.rebuild.evidence import DeclaredSpec, Evidence, FoundCluster, FoundVm
 from events import facts
 from events.ids import ClusterUid, kafka_uuid

@@ -10,10 +10,10 @@ import pytest
 from controlplane.api.cloud_readiness import CloudUnknown, Examination
 from controlplane.background.git_sync.binding import GitBinding
 from controlplane.background.git_sync.status import REFUSED, Board, Standing
-from controlplane.converger.beats import LoopWatch
-from controlplane.converger.clouds.intents import job_id
-from controlplane.converger.loop import TickReport
-from controlplane.converger.status import ServerLoop
+from controlplane.converger.steps.clouds.intents import job_id
+from controlplane.converger.tick.beats import LoopWatch
+from controlplane.converger.tick.loop import TickReport
+from controlplane.converger.tick.status import ServerLoop
 from controlplane.server.settings import load_settings
 from controlplane.server.split.config_parity import differing, files_alike
 from controlplane.server.split.message import LOOP, NOBODY

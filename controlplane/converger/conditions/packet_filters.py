@@ -1,0 +1,99 @@
+"""VMs that filter packets themselves and do not have the rules of their network as it is now: `PacketFilterBehind`.
+
+Clients and ports of a network may change while its VMs stand. Their agents are told and load the new rules; who does
+not lets in whom its VM was born to let in, and that is told.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.converger.situation.decision import Situation
+from events import facts
+from events.ids import ClusterUid
+
+Rules = Callable[[ClusterView, InstanceView], str]
+"""The rules a VM should have now, "" of one that does not filter packets itself."""
+
+FILTER_BEHIND = "PacketFilterBehind"
+
+LOOK_EVERY = timedelta(seconds=60)
+"""How often it is looked what agents have loaded."""
+PATIENCE = timedelta(minutes=2)
+"""An agent asks for its document at least twice a minute, and is tried again when it failed."""
+_NAMED = 3
+
+
+@dataclass(slots=True)
+class _Seen:
+    at: datetime
+    since: dict[str, datetime] = field(default_factory=dict)
+    behind: Mapping[str, str] | None = None
+
+
+class FilterWatch:
+    """Remembers for each cluster since when a VM has other rules than it should."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._seen: dict[ClusterUid, _Seen] = {}
+
+    def look(
+        self, view: ClusterView, now: datetime, reports: Callable[[], Mapping[str, ReportSeen]]
+    ) -> Mapping[str, str] | None:
+        """Key of an instance -> why its rules are others, for those behind for longer than `PATIENCE`.
+
+        None where no VM filters so, or nothing may be told to agents. Reads `reports` once a minute at most.
+        """
+        seen = self._seen.get(view.uid)
+        if seen is not None and now - seen.at < LOOK_EVERY:
+            return seen.behind
+        seen = self._seen[view.uid] = _Seen(now, seen.since if seen is not None else {})
+        wanted = {i.key: rules for i in view.alive() if (rules := self._rules(view, i))}
+        if not wanted or view.held:
+            seen.since.clear()
+            return None
+        found = behind(view, wanted, reports())
+        seen.since = {key: seen.since.get(key, now) for key in found}
+        seen.behind = {key: why for key, why in found.items() if now - seen.since[key] >= PATIENCE}
+        return seen.behind
+
+
+def behind(view: ClusterView, wanted: Mapping[str, str], reports: Mapping[str, ReportSeen]) -> Mapping[str, str]:
+    """Who has other rules than `wanted` (by key) by its last report, however old that is, and why. Pure."""
+    found: dict[str, str] = {}
+    for key, rules in wanted.items():
+        instance, seen = view.instances[key], reports.get(key)
+        if seen is None or instance.lost or instance.phase is not Phase.JOINED:
+            continue
+        told = seen.report.packet_filter
+        if told is None:
+            found[key] = f"its agent ({seen.report.agent_version}) loads none, it has the rules of its birth"
+        elif told.loaded != hashlib.sha256(rules.encode()).hexdigest():
+            found[key] = told.problem or "it has not loaded those of now"
+    return found
+
+
+def filters_told(situation: Situation) -> facts.ConditionChanged | None:
+    """The condition; None where nobody has looked."""
+    view, found = situation.view, situation.seen.filters_behind
+    if found is None:
+        is_over = FILTER_BEHIND in view.conditions
+        return facts.ConditionChanged(FILTER_BEHIND, False, "Free", "") if is_over else None
+    if not found:
+        return facts.ConditionChanged(FILTER_BEHIND, False, "Free", "")
+    keys = sorted(found)
+    named = "; ".join(f"{key}: {found[key]}" for key in keys[:_NAMED])
+    more = f"; and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+    node = view.instances[keys[0]].node
+    message = (
+        f"the packet filter of {len(keys)} VMs is not that of their network as it is now, so clients or ports that "
+        f"were added since may be refused there, and those taken away let in: {named}{more}. An agent that is too old "
+        f"is upgraded (`kedge agents`), or the node gets a new VM. Next: kedge replace {view.name} {node}"
+    )
+    return facts.ConditionChanged(FILTER_BEHIND, True, "OlderRules", message)

@@ -1,0 +1,152 @@
+"""From the fold to the desired document of every VM: what each agent is told, as a pure function of the view."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from agent.wire import AgentBuild, AgentOrder, Document, EnsembleMember, LogDir, ServiceDocument, ServiceName, Voter
+from controlplane.cluster.folds.growth import size_of
+from controlplane.cluster.folds.volumes import is_unused
+from controlplane.cluster.lifecycle import SERVING, Phase
+from controlplane.cluster.quorum_config import is_told_nothing, quorum_told
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.members import member_of
+from controlplane.converger.steps.health.heartbeats import heartbeats_for
+from controlplane.converger.steps.quorum.ensemble import CLIENT_PORT
+from controlplane.converger.steps.rolls.arrivals import CONTROLLER_PORT, start_id
+from events import facts
+
+REPORT_WITHIN_S = 120.0
+"""What a new agent has to report in, or the one before returns."""
+
+
+def document_for(view: ClusterView, key: str, *, epoch: int) -> Document | None:
+    """The document of one instance, None when the view does not know it, it is retired for good, or all is held."""
+    return None if view.held else _document(view, key, epoch)
+
+
+def document_after_release(view: ClusterView, key: str) -> Document | None:
+    """What a held cluster's agent is told once a person resumes: to be compared with what it was told last."""
+    return _document(view, key, 0)
+
+
+def is_doomed(view: ClusterView) -> bool:
+    """A cluster that is about to be destroyed stops first: no disk is taken from a running service."""
+    return bool(view.tombstone) and view.document is not None and view.document.spec.deletion_policy == "destroy"
+
+
+def _document(view: ClusterView, key: str, epoch: int) -> Document | None:
+    instance = view.instances.get(key)
+    if instance is None or view.deleted or instance.phase in _GONE:
+        return None
+    services: tuple[ServiceDocument, ...] = ()
+    waits = _only_arrives(instance) or is_told_nothing(view, instance)
+    if view.founding is not None and not waits:
+        told = () if _waits_for_id(view, instance) else (_service(view, instance, view.founding),)
+        services = (*told, *_beside(view, instance, view.founding))
+    return Document(
+        epoch=epoch,
+        cluster_uid=view.uid,
+        node=instance.node,
+        generation=instance.planned.generation,
+        services=services,
+        heartbeats=heartbeats_for(view, instance) if services else None,
+        agent=_agent(view, key),
+    )
+
+
+def _agent(view: ClusterView, key: str) -> AgentOrder | None:
+    """The agent it is to run. An order that failed is told no more: the agent stays as it is until there is another."""
+    order = view.agent_orders.get(key)
+    if order is None or order.failed_at is not None:
+        return None
+    asked = order.asked
+    return AgentOrder(
+        id=asked.order,
+        version=asked.version,
+        key=asked.public_key,
+        builds=tuple(
+            AgentBuild(platform=b.platform, url=b.url, sha256=b.sha256, size_bytes=b.size_bytes, signature=b.signature)
+            for b in asked.builds
+        ),
+        report_within_s=REPORT_WITHIN_S,
+    )
+
+
+def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFounded) -> ServiceDocument:
+    planned = instance.planned
+    told = quorum_told(view, instance)
+    # A server goes on beside a broker that did not join: it stops once it has no vote.
+    serving = instance.phase in SERVING or (instance.hosted and instance.phase is Phase.FAILED)
+    running = serving and instance.bound and not is_doomed(view) and not told.stays_stopped
+    return ServiceDocument(
+        name=_NAMES[planned.service],
+        state="running" if running else "stopped",
+        start_id=start_id(instance),
+        kafka_version=planned.kafka_version,
+        cluster_id=founding.kafka_cluster_id,
+        node_id=planned.service_id,
+        address=view.address_of(instance),
+        port=_PORTS[planned.service] if planned.service in _PORTS else view.port_of(instance),
+        rack=planned.rack,
+        log_dirs=tuple(
+            LogDir(
+                name=v.dir,
+                volume=v.key,
+                directory_id=v.directory_id,
+                fresh=_is_fresh(view, instance, v),
+                size_gib=size_of(view, v),
+                own=v.kind == "ephemeral",
+            )
+            for v in planned.volumes
+        ),
+        voters=tuple(Voter(id=v.id, address=v.address, port=v.port, directory_id=v.directory_id) for v in told.voters),
+        founder=told.founder,
+        metadata_level=told.metadata_level,
+        settings=dict(instance.settings),
+        heap_mib=instance.heap_mib,
+        ensemble=tuple(EnsembleMember(id=v.id, address=v.address, port=v.port) for v in told.ensemble),
+        protocol_version=told.protocol,
+        gives_volumes=not running and _hands_over(view, instance),
+    )
+
+
+def _beside(view: ClusterView, instance: InstanceView, founding: facts.QuorumFounded) -> tuple[ServiceDocument, ...]:
+    """The ZooKeeper server on a broker's VM: told to stop once it has left the ensemble, or the broker is."""
+    if instance.planned.member is None:
+        return ()
+    member = member_of(replace(instance, member_gone=False))
+    if member is None:
+        return ()
+    told = _service(view, member, founding)
+    return (told.model_copy(update={"state": "stopped"}) if instance.member_gone else told,)
+
+
+def _hands_over(view: ClusterView, instance: InstanceView) -> bool:
+    """Its disks may be taken from it soon: it stops for good here. Its agent unmounts them once that is down, as a
+    cloud may wait for it; a service that is to run again after all has them mounted again."""
+    return instance.phase in _GIVING or is_doomed(view)
+
+
+def _only_arrives(instance: InstanceView) -> bool:
+    """No service yet: to say `stopped` here would be kept by the agent for good."""
+    return instance.phase is Phase.REQUESTED or (instance.phase is Phase.LAUNCHED and not instance.bound)
+
+
+def _waits_for_id(view: ClusterView, instance: InstanceView) -> bool:
+    """In ZooKeeper mode a broker that starts before the ensemble holds the cluster's id makes one up."""
+    return instance.is_broker and view.in_zookeeper_mode and not view.cluster_id_fixed
+
+
+def _is_fresh(view: ClusterView, instance: InstanceView, volume: facts.PlannedVolume) -> bool:
+    """A volume nobody has served from yet: one that is its own, or that comes from a predecessor whose service was
+    never started. Where the service of this very VM was started once, its agent knows, and formats nothing.
+    """
+    first = instance.starts - instance.reconfigured == 1
+    return instance.phase is Phase.LAUNCHED and first and is_unused(view, instance, volume)
+
+
+_GONE = frozenset({Phase.RETIRED})
+_GIVING = frozenset({Phase.FENCING, Phase.FENCED, Phase.RELEASED, Phase.RETIRING})
+_NAMES: Mapping[str, ServiceName] = {"broker": "broker", "controller": "controller", "zookeeper": "zookeeper"}
+_PORTS: Mapping[str, int] = {"controller": CONTROLLER_PORT, "zookeeper": CLIENT_PORT}

@@ -1,0 +1,125 @@
+"""What of a cluster's replicas is not where it should be, and the next batch that would mend it. Pure.
+
+The best placement is not kept as a list, but as the rules it follows from: so a new topic, a growth or a move by hand
+is judged the moment it is seen, and what nobody has to move stays where it is.
+"""
+
+from dataclasses import dataclass, field
+
+from controlplane.cluster.external_brokers import external_brokers, is_shared
+from controlplane.cluster.view import ClusterView
+from controlplane.converger.questions.moves.disk_room import room_by_broker
+from controlplane.kafka.gates import may_move
+from controlplane.runtime.once import once
+from events.spec.topic_tiers import anti_affinity_of
+from events.spec.upkeep import Placement
+from planner.demotion import Orders
+from planner.observed import KafkaSnapshot, PartitionSeen
+from planner.placement.corrections import NONE, Corrections, corrections
+from planner.placement.deviations import Deviation, Rule, misplaced
+from planner.placement.leaders import even_orders
+from planner.placement.policy import Ground, TopicPolicy
+from planner.rebalancing.imbalance import deviations
+
+DEFAULTS = Placement()
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementSeen:
+    """`found`: what breaks a rule. `repair` and `spread`: the next batch against replicas that are gone, and against
+    shared zones; what cannot be mended now is in their `left`. `leaders`: the next lists to be put into another order,
+    and how uneven leaders are without that, in percent."""
+
+    found: tuple[Deviation, ...] = ()
+    repair: Corrections = field(default=NONE)
+    spread: Corrections = field(default=NONE)
+    leaders: Orders = field(default_factory=dict)
+    leaders_percent: float = 0.0
+
+
+IN_PLACE = PlacementSeen()
+
+
+def placement_of(view: ClusterView, kafka: KafkaSnapshot) -> PlacementSeen:
+    """What one look at the metadata tells. Nothing is broken: no search is begun."""
+    ground = ground_of(view, kafka)
+    found = misplaced(kafka, ground, lambda topic: topic_policy(view, topic))
+    leaders, percent = _uneven_leaders(view, kafka, ground)
+    if not found:
+        return PlacementSeen(leaders=leaders, leaders_percent=percent) if leaders else IN_PLACE
+    allowed = view.document.spec.rollout.allow_unavailable if view.document else ()
+    excused, room = frozenset(allowed), room_by_broker(kafka)
+
+    def refusal(p: PartitionSeen, after: tuple[int, ...]) -> str:
+        gate = may_move(p, after, allow_unavailable=excused)
+        return "" if gate.open else gate.reason
+
+    gone = [d for d in found if d.rule is Rule.GONE]
+    shared = [d for d in found if d.rule is Rule.ZONES]
+    return PlacementSeen(
+        found,
+        corrections(kafka, gone, ground, room, refusal=refusal),
+        corrections(kafka, shared, ground, room, refusal=refusal),
+        leaders,
+        percent,
+    )
+
+
+def _uneven_leaders(view: ClusterView, kafka: KafkaSnapshot, ground: Ground) -> tuple[Orders, float]:
+    """The lists to be put into another order, and how uneven leaders are: none below the spec's threshold."""
+    if not evens_leaders(view) or view.document is None:
+        return {}, 0.0
+    percent = deviations(kafka, ground.receivers)["leaders"]
+    if percent <= view.document.spec.balance.threshold_percent:
+        return {}, percent
+    return even_orders(kafka, ground.receivers), percent
+
+
+def names_strangers(kafka: KafkaSnapshot) -> bool:
+    """Whether a partition out of sync has a replica on a broker Kafka does not know. Asked at every tick of a roll."""
+    return any(r not in kafka.brokers for p in kafka.under_replicated() for r in p.replicas)
+
+
+def ground_of(view: ClusterView, kafka: KafkaSnapshot) -> Ground:
+    """The brokers there are: those Kafka knows, and those that are Kedge's or others', serving or not. Slow ones that
+    lead nothing get no copies either."""
+    known = {b: seen.rack for b, seen in kafka.brokers.items()}
+    known |= {b: "" for b in external_brokers(view) if b not in known}
+    ours = {i.service_id: i.planned.rack for i in view.brokers()}
+    racks = {**known, **ours}
+    slow = {d.broker for d in view.demotions.values()}
+    receivers = {i.service_id for i in view.receivers()} & kafka.live_brokers() - slow
+    return Ground(racks, frozenset(receivers), len(set(ours.values()) or set(known.values())))
+
+
+def topic_policy(view: ClusterView, topic: str) -> TopicPolicy:
+    """What the spec and the topic's own document ask of its replicas."""
+    placement = placement_spec(view)
+    declared = view.topics.by_name.get(topic)
+    if declared is None:
+        return TopicPolicy(anti_affinity_of(placement, topic, None))
+    asked = declared.declared
+    return TopicPolicy(anti_affinity_of(placement, topic, asked.tier), asked.replicas)
+
+
+def placement_spec(view: ClusterView) -> Placement:
+    """What the spec in force says of places."""
+    return view.document.spec.balance.placement if view.document else DEFAULTS
+
+
+@once
+def corrects(view: ClusterView) -> bool:
+    """Whether the spec has replicas moved apart. Nothing is moved in a cluster that others run in part."""
+    return placement_spec(view).correct and not is_shared(view)
+
+
+def leaves_leaders(view: ClusterView) -> bool:
+    """Whether the spec has leaders stay where they are, but for what Kedge does itself."""
+    return view.document is not None and view.document.spec.balance.preferred_leaders == "leave"
+
+
+@once
+def evens_leaders(view: ClusterView) -> bool:
+    """Whether the spec has lists put into another order for even leaders. Never in a cluster others run in part."""
+    policy = view.document.spec.balance if view.document else None
+    return policy is not None and policy.preferred_leaders == "even" and not is_shared(view)

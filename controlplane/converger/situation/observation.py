@@ -1,0 +1,208 @@
+"""What one tick sees of one cluster: the latest inventory, agents' reports, Kafka's metadata and the long acts.
+
+Every part carries its age. A part that could not be read is absent, with the reason: absent is *unknown*, not dead.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from controlplane.cluster.observed.agent_reports import STALE_AFTER, ReportSeen
+from controlplane.cluster.observed.cloud_drift import Noted
+from controlplane.cluster.observed.consumer_groups import GroupsNoted
+from controlplane.cluster.observed.health import WELL, HealthSeen
+from controlplane.cluster.observed.hot_brokers import HotNoted
+from controlplane.cluster.observed.jobs import JobSeen
+from controlplane.cluster.observed.moves import NONE_ASKED, Elections, TakenBack
+from controlplane.cluster.observed.networks import NetworkAwaited
+from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
+from controlplane.cluster.views.running_settings import SettingStage
+from controlplane.converger.questions.moves.placement_work import PlacementSeen
+from controlplane.kafka.zookeeper.locks import Standing
+from controlplane.kafka.zookeeper.registry import RegistrySeen
+from planner.drain.plan import DrainPlan
+from planner.observed import KafkaSnapshot, SettingSeen, TopicPartition
+from planner.pulse import Pulse
+from planner.rebalancing.plan import RebalancePlan
+from planner.rollout.live_step import NO_STEP, Deviation, LiveStep
+from providers.base import CloudInstance, CloudVolume, Place
+from providers.errors import NotPermitted, ProviderError
+from providers.handover import Handover
+from providers.notices import MaintenanceNotice
+
+
+class NoPlaceAnswers(ProviderError):
+    """No place of a cluster says what is there: why, by the names of the places."""
+
+    def __init__(self, silent: Mapping[str, ProviderError]) -> None:
+        super().__init__("; ".join(f"{place}: {error}" for place, error in sorted(silent.items())))
+        self.silent = silent
+
+
+def refused_in(silent: Mapping[str, ProviderError]) -> dict[str, str]:
+    """Those of the places that do not permit us to list what is there, and their words."""
+    return {name: str(error) for name, error in silent.items() if isinstance(error, NotPermitted)}
+
+
+@dataclass(frozen=True, slots=True)
+class InventorySeen:
+    """The clouds' word on one cluster. `gone` holds keys of instances the cloud itself declared gone, by id."""
+
+    at: datetime
+    instances: Mapping[str, CloudInstance] = field(default_factory=dict)
+    gone: frozenset[str] = frozenset()
+    volumes: Mapping[str, CloudVolume] = field(default_factory=dict)
+    node_addresses: Mapping[str, str] = field(default_factory=dict)
+    twins: Mapping[str, tuple[CloudInstance, ...]] = field(default_factory=dict)
+    """Other VMs that carry the key of an instance: made by a run that was killed, or copied by somebody's hand."""
+    notices: Mapping[str, MaintenanceNotice] = field(default_factory=dict)
+    """What the cloud announces of an instance, where it does, as of some minutes ago."""
+    silent: Mapping[str, ProviderError] = field(default_factory=dict)
+    """Places (by name) that did not answer while others did, and why: of what is there nothing is known now."""
+    let_in_since: Mapping[str, datetime] = field(default_factory=dict)
+    """By place (its name): since when this server has been let in there each time it asked."""
+    addresses_by_place: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Addresses of nodes by place (its name), where there are several: a node that moves has one in each."""
+
+    def carrying(self, key: str) -> tuple[CloudInstance, ...]:
+        """Every VM with that key: the instance itself, then its twins."""
+        own = self.instances.get(key)
+        return (*((own,) if own is not None else ()), *self.twins.get(key, ()))
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """Silent places that do not permit us to list what is there, and their words."""
+        return refused_in(self.silent)
+
+    def addresses_in(self, place: Place) -> Mapping[str, str]:
+        """The addresses nodes own there."""
+        return self.addresses_by_place.get(str(place), self.node_addresses)
+
+    def silence(self, place: Place) -> str:
+        """Why nothing is known now of what is there, "" where it has answered."""
+        name = str(place)
+        return f"{name} does not answer: {self.silent[name]}" if name in self.silent else ""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsObserved:
+    """What the brokers that answered say of the values they should hold (`wanted`, under their live names).
+
+    `step` is what would be sent next; `refusals` what each broker says to it, None for a yes. Both are empty when every
+    value is as it should be. `kept`: where a broker has another value than the spec, which adopts it. `stage` and
+    `canary`: who was to have the values when they were asked.
+    """
+
+    wanted: Mapping[str, str]
+    is_drift: bool
+    running: Mapping[int, Mapping[str, SettingSeen]] = field(default_factory=dict)
+    deviations: tuple[Deviation, ...] = ()
+    step: LiveStep = NO_STEP
+    refusals: Mapping[int, str | None] = field(default_factory=dict)
+    kept: tuple[Deviation, ...] = ()
+    stage: SettingStage = SettingStage.ALL
+    canary: int | None = None
+
+    @property
+    def offered(self) -> Mapping[str, str | None]:
+        """The values of the step by name, whoever they are for."""
+        own = {name: value for values in self.step.own.values() for name, value in values.items()}
+        return {**own, **self.step.defaults}
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsObserved:
+    """What is set on the topics that were `asked` about (one that is gone is missing in `configs`), and what Kafka
+    says to what would be done next: `offered` names the topics of that, `refusals` has its words where it would not.
+    """
+
+    asked: frozenset[str]
+    configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    offered: frozenset[str] = frozenset()
+    refusals: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Everything one tick sees of one cluster. `missing` says, in words, why a part is absent."""
+
+    inventory: InventorySeen | None = None
+    reports: Mapping[str, ReportSeen] = field(default_factory=dict)
+    kafka: KafkaSnapshot | None = None
+    jobs: Mapping[str, JobSeen] = field(default_factory=dict)
+    plan: DrainPlan | None = None
+    plan_sha256: str = ""
+    """The plan that was looked for; `plan` is None when it is missing or corrupt."""
+    rebalance_plan: RebalancePlan | None = None
+    rebalance_sha256: str = ""
+    """The rebalance plan that was looked for, as above."""
+    traffic: Traffic = UNKNOWN
+    handover: Handover | None = Handover.REBIND
+    """What the cluster's cloud can do with a node's address and disks; None while that cannot be told."""
+    handovers: Mapping[str, Handover | None] = field(default_factory=dict)
+    """The same by name of the cloud, where the cluster is on several."""
+    unlisted_s: Mapping[str, float] = field(default_factory=dict)
+    """By name of a cloud, where something is being made: how long that may be missing in listings."""
+    holds_mounted: frozenset[str] = frozenset()
+    """Clouds that take no disk from a running VM that has it mounted; told where an intent is open."""
+    settings: SettingsObserved | None = None
+    """Asked for only where something is to be set, and at rest as often as the metadata is read."""
+    topics: TopicsObserved | None = None
+    """Asked for where some are in hand or waited for, and of all as often as the metadata is read at rest."""
+    placement: PlacementSeen | None = None
+    """What is not where it should be; None while something is in hand, unless replicas seem to be lost."""
+    registered_id: str | None = None
+    """ZooKeeper mode, asked for until it is fixed: the cluster id the ensemble holds, "" for none; None: not known."""
+    registry: RegistrySeen | None = None
+    """While the cluster migrates to KRaft: who leads by ZooKeeper's word, and what the migration has kept there."""
+    restart_lock: Standing = "lost"
+    """ZooKeeper mode: whether this server holds the lock restarts are made under."""
+    protocols: Mapping[int, str] | None = None
+    """ZooKeeper mode, asked for while a broker is of a later release than the spec: the protocol version each broker
+    that answered runs with, by its id. None: not asked for, or nobody could be asked."""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Places (by name) that do not permit us to list what is there, in the cloud's words."""
+    pulses: Mapping[TopicPartition, Pulse] = field(default_factory=dict)
+    """How each running move has come on so far."""
+    elections: Elections = NONE_ASKED
+    taken_back: Mapping[TopicPartition, TakenBack] = field(default_factory=dict)
+    """Running moves that were to be taken back, and what Kafka said to it."""
+    """How often leadership was asked back, in vain so far."""
+
+    hot: HotNoted | None = None
+    """What the last look at metrics advises about a hot broker; it may be old."""
+    groups: GroupsNoted | None = None
+    """The last look at consumer groups, in short, where there was one."""
+    networks: tuple[NetworkAwaited, ...] = ()
+    """Networks of Kedge's that VMs still wait for."""
+    filters_behind: Mapping[str, str] | None = None
+    """VMs, by key, whose packet filter has been another than their network's for a while, and why; None where no VM of
+    the cluster filters packets itself."""
+
+    drift: Noted = field(default_factory=dict)
+    """The last audits of the cluster's places, from memory: empty where none was made yet."""
+
+    health: HealthSeen = WELL
+    """Since when partitions and brokers are not as they should be, by the looks at Kafka so far."""
+
+    def handover_on(self, cloud: str) -> Handover | None:
+        """What that cloud can do with a node's address and disks; None while that cannot be told."""
+        return self.handovers.get(cloud, self.handover)
+
+    def fresh_kafka(self, now: datetime) -> KafkaSnapshot | None:
+        """Kafka's metadata, if it is young enough to destroy on."""
+        if self.kafka is None or now - self.kafka.at > STALE_AFTER:
+            return None
+        return self.kafka
+
+    @property
+    def why_no_kafka(self) -> str:
+        """Why `fresh_kafka` has nothing, in words."""
+        return self.missing.get("kafka", "Kafka's metadata is older than 30 s")
+
+    def fresh_inventory(self, now: datetime) -> InventorySeen | None:
+        """The inventory, if it is young enough to destroy on."""
+        if self.inventory is None or now - self.inventory.at > STALE_AFTER:
+            return None
+        return self.inventory

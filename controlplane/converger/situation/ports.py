@@ -1,0 +1,136 @@
+"""What a tick reaches the world through. Built in `controlplane.server.bootstrap`, faked by the simulator."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from controlplane.cluster.observed.cloud_drift import Noted
+from controlplane.cluster.observed.networks import NetworkAwaited
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.converger.situation.observation import InventorySeen
+from controlplane.converger.tick.consoles import ReadsConsole, nobody_reads
+from controlplane.kafka.errors import KafkaUnavailable
+from controlplane.kafka.gateway import KafkaGateway
+from controlplane.kafka.zookeeper.locks import Standing
+from controlplane.kafka.zookeeper.registry import RegistrySeen
+from controlplane.storage.job_store import JobStore
+from controlplane.storage.latest_values import LatestStore
+from controlplane.storage.plan_store import PlanStore
+from events.clock import Clock
+from events.ids import ClusterUid, Epoch
+from events.store import EventStore
+from planner.drain.request import DrainRequest
+from planner.observed import KafkaSnapshot
+from planner.rebalancing.request import RebalanceRequest
+from providers.base import TerraformRun
+from providers.handover import Handover
+
+
+class Inventory(Protocol):
+    """The clouds' word, shared by all clusters of a place."""
+
+    def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
+        """What the clouds say of one cluster, asked anew if what is known is not newer. Raises `ProviderError`."""
+        ...
+
+    def terminate(self, view: ClusterView, cloud_id: str) -> None:
+        """The cloud's own terminate. Raises `ProviderError`."""
+        ...
+
+
+class Runner(Protocol):
+    """Starts long acts and returns at once; how they end is read from the job store."""
+
+    def terraform(self, job_id: str, run: TerraformRun, *, epoch: Epoch) -> None:
+        """Runs Terraform for an open intent. The job row exists when this returns."""
+        ...
+
+    def planning(self, job_id: str, request: DrainRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
+        """Has a drain planned and the plan stored."""
+        ...
+
+    def balancing(self, job_id: str, request: RebalanceRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
+        """Has a rebalance planned, judged and stored."""
+        ...
+
+
+class RestartLock(Protocol):
+    """ZooKeeper mode: the lock of each cluster that its restarts are made under, held by this server's sessions."""
+
+    def standing(self, view: ClusterView) -> Standing:
+        """From memory, without a call."""
+        ...
+
+    def take(self, view: ClusterView, why: str) -> str:
+        """Who has it, in words; empty where it is ours now. Raises `KafkaFault`."""
+        ...
+
+    def release(self, view: ClusterView) -> None:
+        """Frees it at once."""
+        ...
+
+
+class NoRestartLock:
+    """Where no cluster has a ZooKeeper."""
+
+    def standing(self, view: ClusterView) -> Standing:
+        return "lost"
+
+    def take(self, view: ClusterView, why: str) -> str:
+        return "there is no restart lock here"
+
+    def release(self, view: ClusterView) -> None:
+        return None
+
+
+NO_RESTART_LOCK = NoRestartLock()
+
+
+NOTHING_NOTED: Noted = {}
+
+
+def _no_registry(view: ClusterView) -> RegistrySeen:
+    raise KafkaUnavailable(what="looking into ZooKeeper", where=str(view.uid), why="nobody has a way to it here")
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Everything outside the pure core."""
+
+    store: EventStore
+    jobs: JobStore
+    plans: PlanStore
+    latest: LatestStore
+    inventory: Inventory
+    runner: Runner
+    kafka: Callable[[ClusterView], KafkaGateway]
+    boot_data: Callable[[ClusterUid, str, int, str], str]
+    """(cluster uid, node, generation, intent id) -> boot data, byte-identical each time."""
+    installation_id: str
+    clock: Clock
+    epoch: Callable[[], Epoch]
+    """The epoch this server may act under. Raises LostLeadership when it holds the lease no more."""
+    console: ReadsConsole = nobody_reads
+    networks: Callable[[ClusterView], tuple[NetworkAwaited, ...]] = lambda view: ()
+    """What networks the cluster's VMs still wait for; asks nobody."""
+    registered_id: Callable[[ClusterView], str] = lambda view: ""
+    """ZooKeeper mode: the cluster id the ensemble holds, "" for none yet. Raises `KafkaFault`."""
+    fix_cluster_id: Callable[[ClusterView, str], None] = lambda view, cluster_id: None
+    """ZooKeeper mode: have the ensemble hold it; again is fine. Raises `KafkaFault`, also where it holds another."""
+    registry: Callable[[ClusterView], RegistrySeen] = _no_registry
+    """While a cluster migrates to KRaft: who leads by ZooKeeper's word. Raises `KafkaFault`."""
+    forget_migration: Callable[[ClusterView], None] = lambda view: None
+    """Deletes what a quorum has left in ZooKeeper; again is fine. Raises `KafkaFault`."""
+    restart_lock: RestartLock = NO_RESTART_LOCK
+    packet_filter: Callable[[ClusterView, InstanceView], str] = lambda view, instance: ""
+    """The rules of a VM that filters packets itself as of now, "" of any other; asks nobody."""
+    drift: Callable[[ClusterView], Noted] = lambda view: NOTHING_NOTED
+    """The last audits of a cluster, by place; asks nobody."""
+    handover: Callable[[str], Handover] = lambda cloud: Handover.REBIND
+    """Name of a cloud -> what it can do with a node's address. Raises `ProviderError` where that cannot be told."""
+    unlisted_s: Callable[[str], float] = lambda cloud: 0.0
+    """Name of a cloud -> how long what a run has made there may be missing in listings. Raises as above."""
+    holds_mounted: Callable[[str], bool] = lambda cloud: False
+    """Name of a cloud -> whether a mounted disk stays with its running VM (`HoldsMounted`). Raises as above."""

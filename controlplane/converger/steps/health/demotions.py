@@ -1,0 +1,69 @@
+"""Brokers that are to lead nothing, as they are slow, and those that may lead again.
+
+    broker.demote_requested -> lists reordered, some at a time -> broker.demoted ... -> demotion_ended -> promoted
+
+Only the order of replica lists changes; `upkeep_step` then asks Kafka for the preferred leaders. Read off the metadata
+at each look: a list that Kafka or a person makes with the broker in front is put right at the next one.
+"""
+
+from itertools import islice
+
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.converger.situation.decision import Reassign, Situation, Verdict, act, record
+from events import facts
+from planner.demotion import Orders, demoted_orders, restored_orders
+from planner.observed import KafkaSnapshot
+
+AT_A_TIME = 200
+"""Lists reordered in one step: each is a record in the metadata log, and an election after it."""
+
+
+def demotion_step(situation: Situation) -> Verdict | None:
+    """The next lists to reorder, or the end of it. None where nobody is demoted or Kafka cannot be read."""
+    view = situation.view
+    if not view.demotions:
+        return None
+    gone = next((k for k in sorted(view.demotions) if _is_gone(view, k)), None)
+    if gone is not None:
+        return record(f"{gone} is gone, and its demotion with it", facts.BrokerPromoted(gone))
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
+        return None
+    slow = {d.broker: k for k, d in view.demotions.items() if not d.ended}
+    return _taken_off(view, kafka, slow) or _given_back(view, kafka, slow)
+
+
+def _is_gone(view: ClusterView, key: str) -> bool:
+    instance = view.instances.get(key)
+    return instance is None or instance.lost or instance.phase is not Phase.JOINED
+
+
+def _taken_off(view: ClusterView, kafka: KafkaSnapshot, slow: dict[int, str]) -> Verdict | None:
+    if not slow:
+        return None
+    orders, left = demoted_orders(kafka, slow)
+    if orders:
+        names = ", ".join(sorted(slow.values()))
+        return _reordered(f"taking leadership of {len(orders)} partitions off {names}", orders)
+    # Leaders follow the lists by `upkeep_step`, which is above this one: there is nothing left for it to do.
+    fresh = sorted(k for k in slow.values() if view.demotions[k].done_at is None)
+    if not fresh:
+        return None
+    return record(f"{', '.join(fresh)} leads nothing any more", *(facts.BrokerDemoted(k, left) for k in fresh))
+
+
+def _given_back(view: ClusterView, kafka: KafkaSnapshot, slow: dict[int, str]) -> Verdict | None:
+    ended = sorted(k for k, d in view.demotions.items() if d.ended)
+    if not ended:
+        return None
+    key, demotion = ended[0], view.demotions[ended[0]]
+    orders = restored_orders(kafka, demotion.broker, avoid=slow)
+    if orders:
+        return _reordered(f"giving {key} the leadership of {len(orders)} partitions back ({demotion.ended})", orders)
+    return record(f"{key} has its share of leaders again", facts.BrokerPromoted(key))
+
+
+def _reordered(sentence: str, orders: Orders) -> Verdict:
+    batch = dict(islice(sorted(orders.items()), AT_A_TIME))
+    return act(sentence, Reassign(batch))

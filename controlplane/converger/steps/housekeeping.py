@@ -1,0 +1,55 @@
+"""What must be so whenever nothing else is in hand: no throttle left over, leadership with the preferred replicas.
+
+An election that is in vain is asked for again, less and less often; meanwhile the rest goes on.
+"""
+
+from controlplane.cluster.external_brokers import is_shared
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.work_in_hand import has_work
+from controlplane.converger.questions.moves.placement_work import leaves_leaders
+from controlplane.converger.situation.decision import ClearThrottles, ElectPreferred, Situation, Verdict, act
+from controlplane.runtime.backoff import delay_s
+from planner.observed import KafkaSnapshot, TopicPartition, once_a_reading
+
+
+def upkeep_step(situation: Situation) -> Verdict | None:
+    """Clears left-over throttles and gives leadership back. Looks only at metadata that is at hand anyway."""
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None or (is_shared(situation.view) and not situation.view.drains):
+        return None  # where Kedge has moved nothing, a throttle and an order of leaders are their owner's
+    if kafka.throttles.any and not kafka.moving():
+        return act("clearing a throttle nobody needs", ClearThrottles())
+    displaced = displaced_leaders(kafka)
+    if displaced and _is_welcome(situation.view) and _may_ask(situation):
+        return act(f"giving leadership of {len(displaced)} partitions back", ElectPreferred(displaced))
+    return None
+
+
+def asks_leaders_back(verdict: Verdict) -> bool:
+    """Whether the verdict is an upkeep's election, which is counted. One that makes a source lead comes with moves."""
+    return any(isinstance(e, ElectPreferred) for e in verdict.effects) and len(verdict.effects) == 1
+
+
+def _is_welcome(view: ClusterView) -> bool:
+    """Whether leaders are to come home: always, or by the spec only at the end of what Kedge does itself."""
+    return not leaves_leaders(view) or bool(view.demotions) or has_work(view)
+
+
+def _may_ask(situation: Situation) -> bool:
+    """Twice at once (metadata lags a moment), then after 2, 4, 8 ... 300 s; at once of another controller."""
+    asked, cures = situation.seen.elections, situation.view.moves.cures
+    if asked.asked_at is None or (cures and cures[-1].at > asked.asked_at):
+        return True
+    return situation.seconds_since(asked.asked_at) >= delay_s(asked.asked - 1)
+
+
+@once_a_reading
+def displaced_leaders(kafka: KafkaSnapshot) -> tuple[TopicPartition, ...]:
+    """Partitions led by another replica though their first one is live and in the ISR. Asked thrice at every tick."""
+    live = kafka.live_brokers()
+    return tuple(
+        p.name
+        for p in kafka.partitions
+        if p.replicas and not p.is_moving and p.leader != p.replicas[0] and p.replicas[0] in p.isr
+        if p.replicas[0] in live
+    )

@@ -1,0 +1,198 @@
+"""Replicas moved to where they should be: one small throttled batch at a time.
+
+    found -> topics.replication_requested (cause `gone` or `zones`) -> `replication_in_hand_step` -> ended
+
+Replicas on brokers that nobody has are a repair: they are replaced at any time, in a roll too, whose gates they close.
+Replicas that share a zone are moved apart at rest, where the spec says so, inside its windows and its budget of a day.
+Where the spec wants leaders even (cause `leaders`) lists are put into another order: nothing is copied. The same lets
+others lead what makes a broker hot (cause `hot`), by the advice of the last look at metrics.
+Nothing begins while a broker is down, another replica is out of sync, or anybody moves anything.
+"""
+
+from datetime import datetime, timedelta
+
+from controlplane.cluster.external_brokers import is_shared
+from controlplane.cluster.healing_switches import why_not
+from controlplane.cluster.holds import hold_on
+from controlplane.cluster.observed.hot_brokers import YOUNG, HotNoted, ListNoted
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.rebalances import spent_bytes
+from controlplane.cluster.work_in_hand import has_work
+from controlplane.converger.questions.moves.placement_work import (
+    PlacementSeen,
+    corrects,
+    leaves_leaders,
+    placement_spec,
+)
+from controlplane.converger.questions.moves.rebalance_requests import day_budget_bytes
+from controlplane.converger.questions.topics.work import as_fact
+from controlplane.converger.questions.windows import as_windows
+from controlplane.converger.situation.decision import Situation, Verdict, record
+from controlplane.converger.steps.housekeeping import displaced_leaders
+from controlplane.converger.steps.moves.replication import WORDS, followed, others_are_whole
+from controlplane.runtime.quantities import moment_to_minute
+from events import topic_facts as facts
+from events.ids import derived_id
+from planner.anomalies.kinds import Kind
+from planner.drain.plan import Move
+from planner.observed import KafkaSnapshot, TopicPartition
+from planner.placement.deviations import Rule
+from planner.quantities import human_bytes
+from planner.rollout.windows import UnknownZone, next_opening, open_at
+
+KEPT = timedelta(hours=24)
+"""How long leaders that were taken off a hot broker are not counted against those who lead them now."""
+
+
+def lost_replicas_step(situation: Situation) -> Verdict | None:
+    """Follows the batch of replicas made anew, or begins the next one. Above whatever waits until every replica is in
+    sync, and above drains, whose moves Kafka refuses where such a broker is in the list: else they wait for ever."""
+    view, batch = situation.view, situation.view.topics.replication
+    if batch is not None:
+        return followed(situation, batch) if batch.cause == "gone" else None
+    seen, kafka = situation.seen.placement, situation.seen.fresh_kafka(situation.now)
+    if seen is None or not seen.repair.moves or kafka is None or view.topics.change is not None:
+        return None
+    if hold_on(view, situation.now) is not None or why_no_repair(situation, kafka):
+        return None
+    return _begin(view, "gone", seen.repair.moves, seen)
+
+
+def placement_step(situation: Situation) -> Verdict | None:
+    """Begins the next batch of replicas moved apart, at rest. None when all is in place, or nothing may be done now."""
+    seen, kafka = situation.seen.placement, situation.seen.fresh_kafka(situation.now)
+    if seen is None or not seen.spread.moves or kafka is None or has_work(situation.view):
+        return None
+    if why_apart_waits(situation, seen, kafka):
+        return None
+    return _begin(situation.view, "zones", _within_budget(situation, seen.spread.moves), seen)
+
+
+def leader_order_step(situation: Situation) -> Verdict | None:
+    """Begins the next batch of lists in another order, at rest. Leaders follow by `upkeep_step`, which comes first
+    here: while elections are in vain no list is changed. None when leaders are as even as the spec asks."""
+    view, seen = situation.view, situation.seen.placement
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if seen is None or not seen.leaders or kafka is None or has_work(view):
+        return None
+    moved_at = view.topics.handed_over_at
+    if moved_at is not None and situation.now - moved_at < KEPT:
+        return None  # a broker was hot: fewer leaders are what it was given on purpose
+    if why_not(view, Kind.GOAL_VIOLATION, situation.now) or displaced_leaders(kafka) or _unrest(situation, kafka):
+        return None
+    lists = kafka.by_name
+    moves = tuple(Move(n.topic, n.partition, lists[n].replicas, after, 0) for n, after in sorted(seen.leaders.items()))
+    limit = view.document.spec.balance.threshold_percent if view.document else 0
+    reason = (
+        f"{len(moves)} lists: leaders are {seen.leaders_percent:.0f} % from their even share, {limit} % are allowed"
+    )
+    return _request(view, "leaders", moves, reason)
+
+
+def hot_broker_step(situation: Situation) -> Verdict | None:
+    """Begins the next batch of lists by which others lead what a hot broker does. None without young advice."""
+    view, seen, hot = situation.view, situation.seen.placement, situation.seen.hot
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if hot is None or not hot.lists or seen is None or kafka is None or has_work(view) or not is_young(situation, hot):
+        return None
+    if is_shared(view) or leaves_leaders(view):
+        return None
+    if why_not(view, Kind.HOT_BROKER, situation.now) or displaced_leaders(kafka) or _unrest(situation, kafka):
+        return None
+    moves = tuple(Move(n.topic, n.partition, n.before, n.after, 0) for n in hot.lists if _still_fits(n, kafka))
+    return _request(view, "hot", moves, hot.reason) if moves else None
+
+
+def is_young(situation: Situation, hot: HotNoted) -> bool:
+    """Whether the advice is of now, and of after the last leaders were handed over."""
+    moved_at = situation.view.topics.handed_over_at
+    return situation.now - hot.at <= YOUNG and (moved_at is None or hot.at > moved_at)
+
+
+def _still_fits(wanted: ListNoted, kafka: KafkaSnapshot) -> bool:
+    p = kafka.by_name.get(TopicPartition(wanted.topic, wanted.partition))
+    if p is None or p.is_moving or p.replicas != wanted.before or set(wanted.after) != set(wanted.before):
+        return False
+    return wanted.after[0] in p.isr and wanted.after[0] in kafka.live_brokers()
+
+
+def why_no_repair(situation: Situation, kafka: KafkaSnapshot) -> str:
+    """Why no replica is made anew now, "" when one may be."""
+    if is_shared(situation.view):
+        return "others run a part of the cluster"
+    return why_not(situation.view, Kind.BROKER_FAILURE, situation.now) or _unrest(situation, kafka)
+
+
+def why_apart_waits(situation: Situation, seen: PlacementSeen, kafka: KafkaSnapshot) -> str:
+    """Why nothing is moved apart now, "" when something may be: what the spec says, then the time, then the cluster."""
+    view, now = situation.view, situation.now
+    if not corrects(view):
+        return "nothing is moved without being asked, as `balance.placement.correct` is false"
+    off = why_not(view, Kind.GOAL_VIOLATION, now)
+    if off:
+        return off
+    closed = _closed(view, now)
+    if closed:
+        return closed
+    if seen.spread.moves and not _within_budget(situation, seen.spread.moves):
+        return f"the day's {human_bytes(day_budget_bytes(view))} (`balance.perDayGib`) are begun"
+    return _unrest(situation, kafka)
+
+
+def _unrest(situation: Situation, kafka: KafkaSnapshot) -> str:
+    """Without a figure that changes: it stands in a condition."""
+    if kafka.moving():
+        return "somebody moves replicas, which is waited for"
+    whole = others_are_whole(situation.view, kafka)
+    return "" if whole else "a broker is down or a replica is out of sync, which goes first"
+
+
+def _closed(view: ClusterView, now: datetime) -> str:
+    windows = as_windows(placement_spec(view).windows)
+    if not windows:
+        return ""
+    try:
+        if open_at(windows, now):
+            return ""
+        opens = next_opening(windows, now)
+    except UnknownZone as error:
+        return f"{error}; nobody can say when its window opens"
+    return f"its window opens at {moment_to_minute(opens)}" if opens is not None else "its window never opens"
+
+
+def _within_budget(situation: Situation, moves: tuple[Move, ...]) -> tuple[Move, ...]:
+    """As many of them, in their order, as the day has left; one that is larger than a whole day's goes alone."""
+    limit = day_budget_bytes(situation.view)
+    if not limit:
+        return moves
+    spent = spent_bytes(situation.view.rebalance_spent, situation.now)
+    fitting: list[Move] = []
+    for move in moves:
+        size = move.bytes
+        if spent + size > limit and (spent or size <= limit):
+            continue
+        fitting.append(move)
+        spent += size
+    return tuple(fitting)
+
+
+def _begin(view: ClusterView, cause: str, moves: tuple[Move, ...], seen: PlacementSeen) -> Verdict:
+    copied = sum(m.bytes for m in moves)
+    rule = Rule.GONE if cause == "gone" else Rule.ZONES
+    names = {m.name for m in moves}
+    first = next(d.words for d in seen.found if d.rule is rule and d.name in names)
+    reason = (
+        f"{len(moves)} of {sum(d.rule is rule for d in seen.found)} partitions, {human_bytes(copied)} to copy: {first}"
+    )
+    return _request(view, cause, moves, reason, counted=copied if cause == "zones" else 0)
+
+
+def _request(view: ClusterView, cause: str, moves: tuple[Move, ...], reason: str, *, counted: int = 0) -> Verdict:
+    request = facts.ReplicationRequested(
+        batch=derived_id("replication", view.uid, str(view.topics.batches + 1)),
+        moves=tuple(as_fact(m) for m in moves),
+        reason=reason,
+        cause=cause,
+        bytes=counted,
+    )
+    return record(f"{WORDS[cause]}: {reason}", request)

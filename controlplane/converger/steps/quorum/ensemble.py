@@ -1,0 +1,60 @@
+"""How a cluster in ZooKeeper mode is founded.
+
+    every server has its address -> ensemble.founded -> a majority serves -> the cluster id is written, and read back
+    -> ensemble.cluster_id_fixed -> brokers are told to start
+
+A broker that finds no id in ZooKeeper makes one up, so none is started before.
+"""
+
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.converger.questions.rolls.founding import founders, founders_wanted
+from controlplane.converger.situation.decision import FixClusterId, Situation, Verdict, act, record, wait
+from controlplane.converger.steps.quorum.protocol import target_of
+from events import facts
+from events.ids import kafka_uuid
+
+CLIENT_PORT = 2181
+
+
+def ensemble_step(situation: Situation) -> Verdict | None:
+    """Founds the ensemble once each of its servers has an address, then has the cluster id fixed in it."""
+    view = situation.view
+    if view.founding is None:
+        return _found(view)
+    if view.cluster_id_fixed:
+        return None
+    wanted, there = view.founding.kafka_cluster_id, situation.seen.registered_id
+    if there == wanted:
+        return record(f"ZooKeeper holds the cluster id {wanted}", facts.ClusterIdFixed(wanted))
+    if there:
+        sentence = f"the ensemble belongs to cluster {there}, not {wanted}: no broker is started"
+        return wait(WaitReason.STRANGE_ENSEMBLE, sentence, next_command=f"kedge describe {view.name}", patience_s=0)
+    if there is None:
+        if _is_late(situation):
+            return None  # what is lost or late is seen to by the steps below
+        why = situation.seen.missing.get("ensemble", "nobody has asked it yet")
+        patience_s = situation.join_deadline_s
+        return wait(WaitReason.ENSEMBLE_FORMS, f"waiting for the ensemble to serve: {why}", patience_s=patience_s)
+    return act(f"writing the cluster id {wanted} to ZooKeeper", FixClusterId(wanted))
+
+
+def _is_late(situation: Situation) -> bool:
+    arriving = (i for i in situation.view.controllers() if i.phase is Phase.LAUNCHED)
+    return any(i.lost or situation.seconds_since(i.since) > situation.join_deadline_s for i in arriving)
+
+
+def _found(view: ClusterView) -> Verdict | None:
+    if view.document is None:
+        return None
+    ready = founders(view)
+    if len(ready) < founders_wanted(view):
+        return None
+    servers = tuple(
+        facts.FoundingServer(i.node, i.service_id, view.seat_address(i), CLIENT_PORT, i.planned.volumes[0].directory_id)
+        for i in ready
+    )
+    protocol = target_of(view.document)
+    founded = facts.EnsembleFounded(kafka_uuid("kafka", view.uid), protocol, servers)
+    return record(f"the ensemble is founded with {len(servers)} servers, protocol {protocol}", founded)

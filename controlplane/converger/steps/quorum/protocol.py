@@ -1,0 +1,86 @@
+"""The protocol version of a cluster in ZooKeeper mode (`inter.broker.protocol.version`), which is pinned while binaries
+roll and raised after the soak by one more start of each broker. What feature levels are to KRaft. Pure.
+
+`log.message.format.version` is not set in between: brokers of 3.x ignore it from protocol 3.0 on and always write the
+format of 3.0 (KIP-724), so the roll that older guides ask for would change nothing.
+"""
+
+import re
+
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.converger.situation.decision import Situation, Verdict, record, wait
+from events import facts
+from events.spec.model import KafkaClusterDocument
+from events.spec.releases import as_numbers, metadata_level_of
+
+PROTOCOL = "inter.broker.protocol.version"
+
+_RELEASE = re.compile(r"[0-9]+\.[0-9]+")
+
+NO_FORMAT_ROLL = (
+    "log.message.format.version is skipped: from protocol 3.0 on Kafka ignores it and writes the format of 3.0, so no "
+    "roll is needed for it"
+)
+
+
+def target_of(document: KafkaClusterDocument) -> str:
+    """The protocol version a cluster is founded with or ends at, in KRaft mode the metadata level: the pin, or that of
+    its release, as in `3.9`."""
+    return document.spec.kafka.metadata_version or metadata_level_of(document.spec.kafka.version)
+
+
+def goes_back(view: ClusterView) -> bool:
+    """ZooKeeper mode: whether a broker is of a later release than the spec is at, so that older binaries may be started
+    beside it. A cheap look, asked of every cluster at every tick."""
+    if not view.in_zookeeper_mode or view.document is None:
+        return False
+    return bool(brokers_after(view, view.document.spec.kafka.version))
+
+
+def brokers_after(view: ClusterView, version: str) -> tuple[InstanceView, ...]:
+    """Brokers of a later release than this, whose VM is not gone."""
+    there = (i for i in view.brokers() if not i.lost and i.planned.kafka_version)
+    return tuple(i for i in there if as_numbers(i.planned.kafka_version) > as_numbers(version))
+
+
+def knows_protocol(version: str, protocol: str) -> bool:
+    """Whether brokers of this release can speak this `inter.broker.protocol.version`: Kafka names its own release as
+    the latest one (`MetadataVersion`), as `3.9`, or `3.9-IV0` where nobody has set it.
+
+    A protocol that is not written as numbers is known to nobody: it is of a release this code has never seen.
+    """
+    release = _RELEASE.match(protocol)
+    return release is not None and as_numbers(release.group()) <= as_numbers(metadata_level_of(version))
+
+
+def old_protocol(view: ClusterView, instance: InstanceView) -> str:
+    """Why a broker is to be started anew, "" while it runs the protocol version of the cluster."""
+    if not view.protocol or not instance.is_broker or instance.protocol in ("", view.protocol):
+        return ""
+    return f"{PROTOCOL} {instance.protocol} -> {view.protocol}"
+
+
+def has_old_protocol(view: ClusterView) -> bool:
+    """A cheap look, asked of every cluster at every tick."""
+    return bool(view.protocol) and any(old_protocol(view, i) for i in view.brokers())
+
+
+def raise_step(situation: Situation) -> Verdict | None:
+    """Raises the protocol version once every binary is new and the soak is over. None when it is where it should be.
+
+    Asked only while every VM is as declared. The brokers' restarts follow, by the same gates as any other.
+    """
+    view = situation.view
+    target = target_of(view.document) if view.document else view.protocol
+    if as_numbers(target) <= as_numbers(view.protocol):
+        return None
+    soak_s = view.document.spec.rollout.soak_s if view.document else 0.0
+    left = soak_s - situation.seconds_since(view.replaced_at) if view.replaced_at else 0.0
+    if left > 0:
+        sentence = f"every VM is as declared; soaking {left:.0f} s more before protocol {target} is set for good"
+        return wait(WaitReason.SOAK, sentence, patience_s=soak_s + 30)
+    reason = f"all brokers run Kafka {view.document.spec.kafka.version}" if view.document else ""
+    raised = facts.ProtocolRaised(view.protocol, target, reason)
+    return record(f"protocol {view.protocol} -> {target}: brokers are started anew with it", raised)

@@ -1,0 +1,337 @@
+"""Instances that come, and instances that vanish: joined, never joined, lost. Outcomes read off the observation."""
+
+from datetime import datetime
+
+from agent.wire import ServiceReport
+from controlplane.cluster.cohosted_zookeeper import voting_on
+from controlplane.cluster.external_brokers import is_shared
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.members import member_of, services_on
+from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.converger.questions.health.cure_evidence import start_progress
+from controlplane.converger.questions.quorum.seats import stranger_among, voter_change_due
+from controlplane.converger.questions.rolls.founding import founders, founders_wanted, is_unfounded, lacks_founders
+from controlplane.converger.questions.rolls.plan_ahead import foreseen_drain, plan_job_id
+from controlplane.converger.situation.decision import ReadConsole, Situation, StartPlanning, Verdict, record, wait
+from controlplane.converger.situation.observation import InventorySeen
+from controlplane.converger.steps.health.doubted_losses import NOT_THERE, doubt_of, doubt_step, is_contradicted
+from controlplane.converger.steps.quorum.ensemble import CLIENT_PORT, ensemble_step
+from controlplane.converger.steps.quorum.protocol import target_of
+from controlplane.kafka.gates import is_following
+from controlplane.kafka.zookeeper.migration import Knows
+from events import facts
+from events.ids import kafka_uuid
+
+CONTROLLER_PORT = 9093
+
+
+def quorum_port(view: ClusterView) -> int:
+    """Where the members of the quorum are spoken to: KRaft controllers, or servers of the ensemble."""
+    return CLIENT_PORT if view.in_zookeeper_mode else CONTROLLER_PORT
+
+
+def start_id(instance: InstanceView) -> str:
+    """Each start the control plane asks for has an id of its own; the agent runs each one once."""
+    return f"{instance.key}-{instance.starts}"
+
+
+def loss_step(situation: Situation) -> Verdict | None:
+    """Records VMs the cloud itself declared gone, though nobody of us asked."""
+    inventory = situation.seen.inventory
+    if inventory is None:
+        return None
+    going = {k for intent in situation.view.intents.values() if intent.with_vm for k in intent.keys}
+    vanished = [i for i in situation.view.alive() if i.key not in going and _vanished(i, inventory)]
+    doubt = doubt_of(situation, vanished, inventory)
+    # An agent that has reported since knows better than the listing: the next one will agree, or is wrong again.
+    lost = [i for i in vanished if i.key not in doubt.keys and not is_contradicted(situation, i, inventory)]
+    if not lost:
+        return doubt_step(situation, vanished, doubt)
+    events: list[object] = []
+    for instance in lost:
+        events.append(facts.InstanceLost(instance.key, "the cloud says it is gone"))
+        if instance.phase is Phase.LAUNCHED:
+            events.append(facts.JoinFailed(instance.key, "the VM died before its service served"))
+        if instance.phase is Phase.FENCING:
+            events.append(facts.NodeFenced(instance.key, "inventory", was_seen_started(situation, instance)))
+    return record(f"{', '.join(i.key for i in lost)} gone without being asked", *events)
+
+
+def _vanished(instance: InstanceView, inventory: InventorySeen) -> bool:
+    if instance.lost or instance.deleted or instance.phase in NOT_THERE:
+        return False
+    return instance.key in inventory.gone
+
+
+def founding_step(situation: Situation) -> Verdict | None:
+    """Fixes the first quorum once every founding controller's address is known."""
+    view = situation.view
+    if is_unfounded(view) and _nobody_spoke_of_one(situation):
+        return None
+    if view.in_zookeeper_mode:
+        return ensemble_step(situation)
+    ready = founders(view)
+    if not is_unfounded(view) or view.document is None or len(ready) < founders_wanted(view):
+        return None
+    voters = tuple(
+        facts.FoundingVoter(
+            i.node,
+            i.service_id,
+            view.seat_address(i),
+            CONTROLLER_PORT,
+            i.planned.volumes[0].directory_id,
+        )
+        for i in ready
+    )
+    level = target_of(view.document)
+    founded = facts.QuorumFounded(kafka_uuid("kafka", view.uid), level, voters)
+    return record(f"the quorum is founded with {len(voters)} controllers at level {level}", founded)
+
+
+def _nobody_spoke_of_one(situation: Situation) -> bool:
+    """A quorum of one waits for its agent: nobody could replace the only voter, should its VM never boot. Of three the
+    others are a majority without it."""
+    return founders_wanted(situation.view) == 1 and not all(
+        has_reported(situation, i) for i in founders(situation.view)
+    )
+
+
+def arrival_step(situation: Situation) -> Verdict | None:
+    """Sees new instances in: joined, still on the way, or given up at their deadline."""
+    arriving = [i for i in situation.view.in_phase(Phase.LAUNCHED) if not i.lost and not _stands_by(situation, i)]
+    if not arriving:
+        return None
+    joined = [i for i in arriving if i.bound and serves(situation, i, newer_than=i.since) and _in(situation, i)]
+    if joined:
+        events = [facts.InstanceJoined(i.key, i.service_id) for i in joined]
+        return record(f"{', '.join(i.key for i in joined)} joined", *events)
+    late = [i for i in arriving if _is_overdue(situation, i)]
+    if late:
+        failed = [facts.JoinFailed(i.key, _why_late(situation, i)) for i in late]
+        sentence = f"{', '.join(i.key for i in late)} did not join in time"
+        return Verdict(sentence, tuple(failed), tuple(ReadConsole(i.key) for i in late))
+    if lacks_founders(situation.view):
+        return None  # nobody can join before the quorum is founded: who is to be made for that is not waited for
+    refused = [i for i in arriving if refusal_of(situation, i)]
+    waited_for = [i for i in arriving if i.bound and i not in refused and not _vote_waits_for_a_cure(situation, i)]
+    if not waited_for or _quorum_needs_another(situation):
+        return None
+    if refused and situation.seen.fresh_kafka(situation.now) is None:
+        return None  # the others wait for those: `refusal_left_step` says what for
+    states = ", ".join(f"{i.key} ({_arrival_words(situation, i)})" for i in waited_for)
+    sentence = f"waiting for {states} to join"
+    return wait(WaitReason.INSTANCE_JOINS, sentence, *_plan_ahead(situation), patience_s=situation.join_deadline_s)
+
+
+def _in(situation: Situation, broker: InstanceView) -> bool:
+    """Whether the ZooKeeper server on its VM is in, too; True where there is none."""
+    member = member_of(broker)
+    return member is None or serves(situation, member, newer_than=broker.since)
+
+
+def _stands_by(situation: Situation, instance: InstanceView) -> bool:
+    """A controller that has arrived, and that nobody has told to serve: the migration it is for does, or does not."""
+    view = situation.view
+    if instance.is_broker or instance.planned.service == view.quorum_service or not has_reported(situation, instance):
+        return False
+    return view.migration is None or view.migration.told("controller", instance.service_id) is Knows.STOPPED
+
+
+def _quorum_needs_another(situation: Situation) -> bool:
+    """Nobody can join while the quorum is lost: then another controller that is down must not wait for this one."""
+    if situation.seen.fresh_kafka(situation.now) is not None:
+        return False
+    newest = [situation.view.of_node(node)[-1] for node in {i.node for i in situation.view.controllers()}]
+    return any(i.lost or not i.bound or i.phase in (Phase.FENCED, Phase.RELEASED) for i in newest)
+
+
+def follows_without_vote(situation: Situation, instance: InstanceView) -> bool:
+    """Whether this very start follows the quorum as an observer: it is well, and its vote is not in its hands."""
+    kafka, report = situation.seen.fresh_kafka(situation.now), service_report(situation, instance)
+    if instance.is_broker or kafka is None or report is None or report.state != "running":
+        return False
+    member = (instance.service_id, instance.planned.volumes[0].directory_id)
+    return any((m.id, m.directory_id) == member and not m.is_voter for m in kafka.quorum.members)
+
+
+def _vote_waits_for_a_cure(situation: Situation, instance: InstanceView) -> bool:
+    """No vote is given while another controller is gone: that one must not wait for this one's vote, then."""
+    view = situation.view
+    gone = any((i.lost or view.is_broken(i)) and i.node != instance.node for i in view.controllers())
+    return gone and follows_without_vote(situation, member_of(instance) or instance)
+
+
+def _arrival_words(situation: Situation, instance: InstanceView) -> str:
+    state, kafka = state_of(situation, instance), situation.seen.fresh_kafka(situation.now)
+    member = member_of(instance)
+    if member is not None and state == "running":
+        state = f"running; its ZooKeeper server: {state_of(situation, member)}"
+    if kafka is None or not follows_without_vote(situation, member or instance):
+        return state
+    step = voter_change_due(situation.view, kafka)
+    strange = stranger_among(situation.view, kafka)
+    return f"{state}, no vote yet: {strange or (step.gate.reason if step else 'it is asked for')}"
+
+
+def _plan_ahead(situation: Situation) -> tuple[StartPlanning, ...]:
+    """The drain that follows is planned while the successor boots, if nobody has begun to."""
+    drain = foreseen_drain(situation.view, situation.now)
+    if drain is None or situation.seen.fresh_kafka(situation.now) is None:
+        return ()
+    job = plan_job_id(drain)
+    return () if job in situation.seen.jobs else (StartPlanning(drain, job),)
+
+
+def refusal_of(situation: Situation, instance: InstanceView) -> str:
+    """The words in which the service of a VM, or the server beside it, refuses the configuration of this very start; ""
+    where none does. The last word of an agent stands: that it is silent since says nothing of what its service takes.
+    """
+    if not has_reported(situation, instance) or instance.phase is not Phase.LAUNCHED:
+        return ""
+    for service in services_on(instance):
+        report = situation.seen.reports[instance.key].service(service.planned.service)
+        if report is not None and report.refuses and report.start_id == start_id(service):
+            return report.refuses
+    return ""
+
+
+def has_reported(situation: Situation, instance: InstanceView) -> bool:
+    """Whether the agent of this very VM has spoken since it was launched."""
+    seen = situation.seen.reports.get(instance.key)
+    return seen is not None and instance.launched_at is not None and seen.received_at >= instance.launched_at
+
+
+def service_report(situation: Situation, instance: InstanceView) -> ServiceReport | None:
+    """What the agent last said of the instance's service, None when it has not spoken of it."""
+    seen = situation.seen.reports.get(instance.key)
+    return seen.service(instance.planned.service) if seen else None
+
+
+def was_seen_started(situation: Situation, instance: InstanceView) -> bool | None:
+    """Whether the service of a VM that is gone was ever started, by the last word of its agent. That it had not been
+    then says nothing of what came after it; but that Kafka refused to be formatted with what it was told last does, as
+    it could not be started with that."""
+    report = service_report(situation, instance)
+    if report is None or report.started is None:
+        return None
+    refuses = bool(report.refuses) and report.start_id == start_id(instance)
+    return True if report.started else False if refuses else None
+
+
+def controller_serves(situation: Situation, instance: InstanceView) -> bool:
+    """Whether this very start of a controller follows its leader, or leads, by its own metrics: where no broker tells
+    of it, in a migration before all of them are KRaft's, and at a birth without any. A ZooKeeper server that runs does.
+    """
+    report = service_report(situation, instance)
+    if report is None or report.state != "running" or report.start_id != start_id(instance) or instance.lost:
+        return False
+    if instance.planned.service == "zookeeper":
+        return True
+    return report.metrics.get("quorum_leader", -1) >= 0 and report.metrics.get("quorum_high_watermark", 0) > 0
+
+
+def serves(situation: Situation, instance: InstanceView, *, newer_than: datetime) -> bool:
+    """Whether this very start runs, and Kafka, by metadata newer than that time, counts on it."""
+    if instance.planned.service == "controller" and situation.view.migration is not None:
+        return controller_serves(situation, instance)
+    if not instance.is_broker and _nobody_can_tell(situation.view):
+        return controller_serves(situation, instance)
+    kafka, report = situation.seen.fresh_kafka(situation.now), service_report(situation, instance)
+    if kafka is None or report is None or kafka.at <= newer_than:
+        return False
+    if report.state != "running" or report.start_id != start_id(instance):
+        return False
+    if instance.is_broker:
+        broker = kafka.brokers.get(instance.service_id)
+        return broker is not None and not broker.fenced
+    if instance.planned.service == "zookeeper" and kafka.mode == "kraft" and situation.view.migration is not None:
+        return True  # the quorum that leads beside it knows nothing of it; without a majority it would not run
+    directory = instance.planned.volumes[0].directory_id
+    # Only its own lag counts: to ask for the others' too would give up a good controller because another one is down.
+    return any(
+        m.is_voter and is_following(m)
+        for m in kafka.quorum.members
+        if (m.id, m.directory_id) == (instance.service_id, directory)
+    )
+
+
+def _nobody_can_tell(view: ClusterView) -> bool:
+    """Whether the cluster is being born and no broker is left to ask: none of them joined in time. They are made anew
+    once the controllers are in, so these cannot wait for a broker's word."""
+    if view.converged or is_shared(view):
+        return False
+    return not any(i.phase in (Phase.LAUNCHED, Phase.JOINED) and not i.lost for i in view.brokers())
+
+
+def _is_overdue(situation: Situation, instance: InstanceView) -> bool:
+    if refusal_of(situation, instance) or _waits_for_refused_quorum(situation, instance):
+        # Another VM would be told the same, and end the same way.
+        return False
+    if is_unfounded(situation.view) and has_reported(situation, instance):
+        # It is told nothing before the quorum is founded, which another one may keep waiting.
+        return False
+    if not instance.bound and has_reported(situation, instance):
+        # A successor that only waits for its node's volume and address.
+        return False
+    if instance.planned.service == "controller" and situation.view.migration is not None:
+        # Its disk is named in the quorum's first record: only who never spoke is given up for another one.
+        return not has_reported(situation, instance) and _waited_s(situation, instance) > situation.join_deadline_s
+    if follows_without_vote(situation, member_of(instance) or instance) or _holds_up_a_birth(situation, instance):
+        return False
+    return _is_late(situation, instance)
+
+
+def _waits_for_refused_quorum(situation: Situation, instance: InstanceView) -> bool:
+    """Whether it is there, and cannot join before a member of the quorum takes a configuration that it refuses."""
+    if not has_reported(situation, instance) or situation.seen.fresh_kafka(situation.now) is not None:
+        return False
+    return any(refusal_of(situation, i) for i in situation.view.controllers() if not i.hosted)
+
+
+def _is_late(situation: Situation, instance: InstanceView) -> bool:
+    report = service_report(situation, instance)
+    if situation.seen.fresh_kafka(situation.now) is None and report is not None and report.state == "running":
+        # It runs, and nobody can be asked whether it serves: unknown is not dead.
+        return False
+    if _waited_s(situation, instance) > situation.join_deadline_s and start_progress(situation, instance):
+        return False  # it opens the logs of a disk it took over, or catches up: its next VM would begin anew
+    return _waited_s(situation, instance) > situation.join_deadline_s
+
+
+def _holds_up_a_birth(situation: Situation, instance: InstanceView) -> bool:
+    """Whether the ensemble was founded with the server on its VM, and no broker has joined yet. To give the VM up would
+    take the vote with it, and without a broker nobody is asked for another one. Where none of all comes up, all are
+    given up: nobody ever served, so nothing is lost with that ensemble, and the next VMs found another one."""
+    brokers = situation.view.brokers()
+    if not voting_on(situation.view, (instance,)) or any(i.phase is Phase.JOINED for i in brokers):
+        return False
+    arriving = (i for i in brokers if i.phase in (Phase.REQUESTED, Phase.LAUNCHED) and not i.lost)
+    return any(i.phase is Phase.REQUESTED or not _is_late(situation, i) or _fell_silent(situation, i) for i in arriving)
+
+
+def _fell_silent(situation: Situation, instance: InstanceView) -> bool:
+    """Whether its agent spoke and does so no more: what it started may well serve."""
+    seen = situation.seen.reports.get(instance.key)
+    if seen is None or not has_reported(situation, instance):
+        return False
+    return not seen.is_young(situation.now)
+
+
+def _waited_s(situation: Situation, instance: InstanceView) -> float:
+    return situation.seconds_since(instance.since)
+
+
+def state_of(situation: Situation, instance: InstanceView) -> str:
+    """What its agent last said of the service, in a few words."""
+    if not has_reported(situation, instance):
+        return "its agent has not reported"
+    report = service_report(situation, instance)
+    if report is None:
+        return "no service yet"
+    return f"{report.state}{': ' + report.message if report.message else ''}"
+
+
+def _why_late(situation: Situation, instance: InstanceView) -> str:
+    return f"{state_of(situation, instance)} after {situation.join_deadline_s:.0f} s"

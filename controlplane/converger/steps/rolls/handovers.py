@@ -1,0 +1,366 @@
+"""Handover: the successor's VM first, then the old process stops, then id, volume and (controllers) address pass.
+
+    successor reports -> gate -> fence old -> release (run) -> bind (run) -> serve again -> retire old
+
+Where a VM gets a node's address or disk only when it is made (`Handover.DELETE_FIRST`), the successor has no VM yet:
+
+    gate -> fence old -> release, which deletes the old VM -> bind, which makes the new one -> serve again -> retire old
+
+Controllers always go this way, brokers where the strategy is `reattach`. One node at a time: the next gate opens only
+when the quorum has caught up, or every replica is back in its ISR. With three voters the swap runs on two.
+"""
+
+from controlplane.cluster.external_brokers import expected_externals
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.quorum_config import is_told_to_stop
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.members import services_on
+from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.converger.questions.health.agent_evidence import lost_directories, says_it_is_down, why_not_serving
+from controlplane.converger.questions.health.cluster_healthy import cluster_is_whole
+from controlplane.converger.questions.quorum.seats import lacks_majority, must_leave_first, voter_change_due
+from controlplane.converger.questions.rolls.stale_stops import on_its_way
+from controlplane.converger.questions.unavailability import may_go_away
+from controlplane.converger.situation.decision import Situation, Verdict, record, wait
+from controlplane.converger.steps.rolls.arrivals import has_reported, state_of
+from controlplane.converger.steps.rolls.departures import request_retire
+from controlplane.converger.steps.rolls.levels import heir_is_beyond_its_reach
+from controlplane.kafka.gates import Gate, falling_without, may_stop_broker, may_stop_controller
+from events import facts
+from events.ids import intent_id
+from planner.observed import KafkaSnapshot
+from planner.rollout.desired import desired_nodes
+
+_COPYING_S = 6 * 3600.0
+"""A new disk is filled at the speed of replication that nobody throttles; longer than this is told as stuck."""
+
+
+def handover_step(situation: Situation) -> Verdict | None:
+    """Looks after nodes that are being handed over; a node whose holder is gone comes first."""
+    handovers = [h for node in sorted({i.node for i in situation.view.alive()}) if (h := _pair(situation, node))]
+    waiting: Verdict | None = None
+    arrives = False
+    for olds, new in sorted(handovers, key=lambda h: not any(_is_gone(situation, i) for i in h[0])):
+        if arrives and any(i.phase is Phase.JOINED for i in olds):
+            continue
+        verdict = _hand_over(situation, olds, new)
+        if verdict is None and new.phase is Phase.LAUNCHED:
+            arrives = True  # it may need those to join whose predecessors have stopped; nobody else is stopped for it
+            continue
+        if verdict is None or verdict.wait is None:
+            return verdict
+        waiting = waiting or verdict
+    if arrives:
+        return None
+    if (kept := _kept_for_nobody(situation)) is not None:
+        return kept
+    # A gate that waits for somebody dead waits for ever, unless that one gets its successor first.
+    lost = is_orphaned(situation) or any(new.phase is Phase.JOINED and new.lost for _, new in handovers)
+    return None if lost or is_to_be_replaced_first(situation) else waiting
+
+
+def _pair(situation: Situation, node: str) -> tuple[list[InstanceView], InstanceView] | None:
+    present = [i for i in situation.view.of_node(node) if i.phase is not Phase.RETIRING]
+    if len(present) < 2 or not present[-1].planned.handover or present[-1].planned.relieves:
+        return None
+    heir, relieved = present[-1], situation.view.relieved()
+    # A broker of another id beside them is to be emptied: nothing of it passes to the heir; nor of who is relieved.
+    olds = [i for i in present[:-1] if i.service_id == heir.service_id and i.key not in relieved]
+    in_hand = heir.awaits_bind or heir.phase in (Phase.LAUNCHED, Phase.JOINED)
+    return (olds, heir) if olds and in_hand else None
+
+
+def is_orphaned(situation: Situation) -> bool:
+    """Whether a VM, or what was on its disk, is gone, or was stopped for an heir that failed, and nobody is there to
+    take over its node."""
+    view = situation.view
+    stranded = {there[-1].node for there in view.nodes().values() if _is_stranded(view, there[-1])}
+    lost = stranded | {i.node for i in view.alive() if _is_gone(situation, i)}
+    return any(_pair(situation, node) is None for node in lost)
+
+
+def is_to_be_replaced_first(situation: Situation) -> bool:
+    """Whether a broker that does not run, or that neither Kafka nor Kedge hears, is to get a new VM, which nobody has
+    begun."""
+    view, kafka = situation.view, situation.seen.kafka
+    away = [i for i in view.brokers() if i.key in view.to_replace]
+    lost = [i for i in away if kafka is not None and i.service_id not in kafka.live_brokers()]
+    down = (i for i in away if i in lost or says_it_is_down(situation, i))
+    return any(i.phase is Phase.JOINED and _pair(situation, i.node) is None for i in down)
+
+
+def _is_stranded(view: ClusterView, newest: InstanceView) -> bool:
+    return newest.phase in (Phase.FENCED, Phase.RELEASED) and view.hands_over(newest)
+
+
+def _is_gone(situation: Situation, instance: InstanceView) -> bool:
+    return instance.lost or (instance.bound and bool(situation.view.is_broken(instance)))
+
+
+def _hand_over(situation: Situation, olds: list[InstanceView], new: InstanceView) -> Verdict | None:
+    """`olds` are all earlier instances of the node: one that failed to join may hold the volume now."""
+    if not new.awaits_bind and not has_reported(situation, new):
+        return wait(
+            WaitReason.SUCCESSOR_SILENT, f"{new.key} runs; waiting for its agent before {olds[0].key} is touched"
+        )
+    holder = next((i for i in olds if i.bound), None)
+    if holder is not None:
+        return _take_from(situation, holder, new)
+    if not new.bound:
+        intent = intent_id(situation.view.uid, "bind", new.key, 1)
+        return record(f"binding volume and address of {new.node} to {new.key}", facts.BindRequested(intent, new.key))
+    if new.phase is Phase.JOINED:
+        released = [i for i in olds if i.phase is Phase.RELEASED]
+        if new.planned.new_dirs and not new.lost and (left := _left_to_copy(situation, new)):
+            return wait(WaitReason.COPIES_MISSING, f"{new.key} fills its new disk: {left}", patience_s=_COPYING_S)
+        keeper = next((i for i in released if _keeps_a_disk(i, new)), None)
+        if keeper is not None and (left := _not_elsewhere(situation, keeper)):
+            return wait(
+                WaitReason.COPIES_MISSING,
+                f"{keeper.key} keeps the disk nobody took over: {left}",
+                patience_s=_COPYING_S,
+            )
+        return request_retire(situation, released, f"{new.key} has taken over {new.planned.service} {new.service_id}")
+    return None
+
+
+def _left_to_copy(situation: Situation, heir: InstanceView) -> str:
+    """What keeps the disks that its new ones stand in for: a replica that is not in sync yet. "" once all are."""
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
+        return "Kafka's metadata cannot be read"
+    hosted = [p for p in kafka.hosted_by(heir.service_id) if heir.service_id in p.target]
+    behind = [p for p in hosted if heir.service_id not in p.isr]
+    return f"{len(behind)} of {len(hosted)} partitions are not in sync there yet" if behind else ""
+
+
+def _keeps_a_disk(old: InstanceView, heir: InstanceView) -> bool:
+    """Whether a disk of its broker is still there that its heir begins anew: the failed one."""
+    passed = {v.key for v in heir.planned.volumes}
+    return old.is_broker and any(v.key not in passed for v in old.planned.volumes)
+
+
+def _not_elsewhere(situation: Situation, broker: InstanceView) -> str:
+    """What its disks may be the last copy of: partitions that no broker has in sync which serves. "" where there is
+    none. An heir that was lost before it had filled its new disk may have left the failed one as the only one there."""
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
+        return "Kafka's metadata cannot be read"
+    gone = {i.service_id for i in situation.view.brokers() if i.lost}
+    live, hosted = kafka.live_brokers() - gone, kafka.hosted_by(broker.service_id)
+    only = [p for p in hosted if live.isdisjoint(p.isr)]
+    return f"{len(only)} of {len(hosted)} partitions have no copy in sync elsewhere" if only else ""
+
+
+def _kept_for_nobody(situation: Situation) -> Verdict | None:
+    """A VM that was let go of and kept as long as its failed disk might have been needed, beside a broker of another id
+    by now: it goes once all it held is elsewhere."""
+    for old in situation.view.in_phase(Phase.RELEASED):
+        there = [i for i in situation.view.of_node(old.node) if i.phase is not Phase.RETIRING]
+        others = all(i.service_id != old.service_id for i in there if i.key != old.key)
+        serves = there[-1].phase is Phase.JOINED and not there[-1].lost
+        if old.is_broker and others and serves and not _not_elsewhere(situation, old):
+            return request_retire(situation, [old], f"all that broker {old.service_id} held is elsewhere")
+    return None
+
+
+def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) -> Verdict | None:
+    if holder.phase is Phase.JOINED and not _gets_what_is_there(situation.view, holder, new):
+        return request_retire(
+            situation, [new], "a disk it was to take over was lost meanwhile: the next VM gets a new one"
+        )
+    if holder.phase is Phase.JOINED:
+        return stop_for(situation, holder, new)
+    if holder.phase is Phase.FENCED and must_leave_first(situation.view, new):
+        kafka = situation.seen.fresh_kafka(situation.now)
+        step = voter_change_due(situation.view, kafka) if kafka else None
+        reason = step.gate.reason if step else "Kafka's metadata cannot be read"
+        return wait(
+            WaitReason.QUORUM_GATE, f"handover of {new.node}: its lost directory leaves the quorum first: {reason}"
+        )
+    if holder.phase is Phase.FENCED:
+        intent = intent_id(situation.view.uid, "release", holder.key, 1)
+        with_vm = new.awaits_bind or holder.unheard
+        gone_too = ", with its VM" if with_vm else ""
+        sentence = f"releasing the volume and the address of {holder.key}{gone_too}"
+        return record(sentence, facts.ReleaseRequested(intent, holder.key, with_vm=with_vm))
+    return None
+
+
+def _gets_what_is_there(view: ClusterView, holder: InstanceView, heir: InstanceView) -> bool:
+    """Whether it was made when those disks of its predecessor were known that nobody can take over."""
+    asked, planned = view.to_replace.get(holder.key), heir.planned
+    if asked is None or planned.new_disk or heir.bound:
+        return True
+    return not asked.new_disk and set(asked.disks) <= set(planned.new_dirs)
+
+
+def service_down(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView, *, service: str = "") -> str:
+    """Another one (of that `service` only, where one is named) that does not serve by the word of its agent, in words;
+    "" where there is none. An agent that was not heard lately is left to Kafka's word.
+    """
+    for other in (s for i in situation.view.in_phase(Phase.JOINED) if not i.lost for s in services_on(i)):
+        if other.service_key == instance.service_key or (service and other.planned.service != service):
+            continue
+        if is_told_to_stop(situation.view, other):
+            continue
+        if says_it_is_down(situation, other):
+            return f"{other.service_key} is {state_of(situation, other)}"
+        if against := why_not_serving(situation, kafka, other):
+            return f"{other.service_key} is not counted on: {against}"
+    return ""
+
+
+def _between_two_vms(situation: Situation, old: InstanceView) -> InstanceView | None:
+    """A broker of another rack that stopped for its heir a moment ago: who is down all the same may be back by itself
+    before that one is, and would be kept from it."""
+    if not old.is_broker:
+        return None
+    there = (i for i in situation.view.in_phase(Phase.FENCED) if i.is_broker and not i.lost and i.node != old.node)
+    others = (i for i in there if i.planned.rack != old.planned.rack)
+    return next((i for i in others if _pair(situation, i.node) is not None), None)
+
+
+def _nothing_to_pass(situation: Situation, old: InstanceView, heir: InstanceView) -> Verdict | None:
+    """Its heir could start on empty disks no better. Their cure asks for one that begins them anew."""
+    lost = lost_directories(situation, old) - set(heir.planned.new_dirs)
+    if heir.planned.new_disk or not lost:
+        return None
+    names, all_of_it = sorted(lost), lost >= {v.dir for v in old.planned.volumes}
+    which = " --new-disk" if all_of_it else "".join(f" --disk {name}" for name in names)
+    sentence = f"handover of {old.node}: nothing is on {', '.join(names)} of {old.key}, and nobody can take that over"
+    return wait(
+        WaitReason.DISK_LOST, sentence, next_command=f"kedge replace {situation.view.name} --node {old.node}{which}"
+    )
+
+
+def _let_go(situation: Situation, heir: InstanceView) -> Verdict | None:
+    """One that cannot read what is in force is not waited for once the spec asks for another release. Nothing has
+    passed to it."""
+    document = situation.view.working_spec()
+    wanted = {n.node: n.kafka_version for n in desired_nodes(document)} if document is not None else {}
+    version = wanted.get(heir.node, "")
+    if heir.bound or heir.planned.relieves or version in ("", heir.planned.kafka_version):
+        return None
+    return request_retire(situation, [heir], f"it runs Kafka {heir.planned.kafka_version}, and {version} is wanted")
+
+
+def controller_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
+    """Stopped while the others are a majority that keeps up; a quorum of one has nobody to go on meanwhile."""
+    return may_stop_controller(kafka, old.service_id, gone=_gone(situation.view), allow_outage=_is_alone(situation))
+
+
+def broker_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
+    """Stopped with its replicas on it: everybody else must serve and be in sync first."""
+    asked = situation.view.to_replace.get(old.key)
+    if asked is not None and (asked.disks or old.service_id not in kafka.live_brokers()):
+        return sick_broker_gate(situation, kafka, old)
+    whole = others_are_whole(situation, kafka, old, excepted=frozenset())
+    return may_stop_broker(kafka, old.service_id, allow_unavailable=situation.excused_topics) if whole.open else whole
+
+
+def _gate_for_its_heir(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
+    """As before any stop; but one that does not serve itself would wait for itself for ever, and its successor is what
+    it is cured by: all others must serve and be in sync."""
+    if old.service_id in kafka.live_brokers():
+        return broker_gate(situation, kafka, old)
+    others = others_are_whole(situation, kafka, old, excepted=frozenset({old.service_id}))
+    return sick_broker_gate(situation, kafka, old) if others.open else broker_gate(situation, kafka, old)
+
+
+def sick_broker_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
+    """The same, but what is wrong with the broker itself is the reason to stop it, not against it. Moves onto one that
+    does not serve wait for its successor. One that is in no ISR waits for nobody: two of those would wait for each
+    other for ever."""
+    broker = instance.service_id
+    whole = others_are_whole(situation, kafka, instance, excepted=frozenset({broker}))
+    if not whole.open and not _takes_nothing_away(situation, kafka, instance):
+        return whole
+    if broker in kafka.live_brokers() and any(p.is_moving for p in kafka.hosted_by(broker)):
+        return Gate(False, f"partitions on broker {broker} are being moved")
+    hosted = [p for p in kafka.hosted_by(broker) if p.name.topic not in situation.excused_topics]
+    falling = falling_without(hosted, broker)
+    if falling:
+        return Gate(
+            False, f"{len(falling)} partitions would fall below min ISR without it, {falling[0].name} among them"
+        )
+    if not whole.open:
+        return Gate(True, f"none of the {len(hosted)} replicas on broker {broker} is in sync: nobody counts on it")
+    return Gate(True, f"all {len(hosted)} partitions on broker {broker} keep their min ISR without it")
+
+
+def _takes_nothing_away(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> bool:
+    """Whether it holds replicas of which none is in sync, nor the last that is live, and nobody else is being started
+    anew: one at a time."""
+    broker, others = instance.service_id, kafka.live_brokers() - {instance.service_id}
+    hosted = kafka.hosted_by(broker)
+    counts_on_it = any(broker in p.isr or others.isdisjoint(p.replicas) for p in hosted)
+    restarting = set(situation.view.restarts) - {instance.key}
+    return bool(hosted) and not counts_on_it and not restarting
+
+
+def others_are_whole(
+    situation: Situation, kafka: KafkaSnapshot, instance: InstanceView, *, excepted: frozenset[int]
+) -> Gate:
+    """`cluster_is_whole` without this broker. One whose VM is gone serves nobody, nor does one by the word of its
+    agent, whether Kafka has noticed or not."""
+    others = [i for i in situation.view.brokers() if i.phase is Phase.JOINED and i.key != instance.key]
+    expected = [*(i.service_id for i in others), *expected_externals(situation.view)]
+    whole = cluster_is_whole(kafka, expected, excepted=excepted)
+    gone = next((i for i in others if i.lost), None)
+    if whole.open and gone is not None:
+        return Gate(False, f"the VM of {gone.key} is gone, whether Kafka has noticed or not")
+    against = ((i.key, why_not_serving(situation, kafka, i)) for i in others)
+    told = next(((key, why) for key, why in against if why), None)
+    if whole.open and told is not None:
+        return Gate(False, f"{told[0]} does not serve by its agent ({told[1]}), whether Kafka has noticed or not")
+    return whole
+
+
+def _gone(view: ClusterView) -> frozenset[int]:
+    """Controllers whose VM is gone and that nobody runs instead yet: Kafka calls them alive for some seconds more."""
+    runs = {i.service_id for i in view.controllers() if i.phase is Phase.JOINED and not i.lost}
+    return frozenset(i.service_id for i in view.controllers() if i.lost) - runs
+
+
+def _is_alone(situation: Situation) -> bool:
+    """A quorum of one has nobody to go on meanwhile: the outage is what the spec asked for, and the plan warned."""
+    document = situation.view.document
+    return document is not None and document.spec.quorum_size == 1
+
+
+def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Verdict:
+    """Stops who serves so that its successor can, once its gate is open; the reason where it is not."""
+    if old.lost:
+        return record(f"{old.key} is gone already", facts.FenceRequested((old.key,), "its VM is gone"))
+    kafka = situation.seen.fresh_kafka(situation.now)
+    if kafka is None:
+        lost = lacks_majority(situation.view)
+        if lost:
+            again = f"kedge describe {situation.view.name}"
+            return wait(WaitReason.METADATA_LOST, f"handover of {old.node}: {lost}", next_command=again, patience_s=0)
+        return wait(WaitReason.KAFKA_UNKNOWN, f"handover of {old.node}: Kafka's metadata cannot be read")
+    beyond = heir_is_beyond_its_reach(situation, new)
+    if beyond is not None:
+        return _let_go(situation, new) or beyond
+    empty = _nothing_to_pass(situation, old, new)
+    if empty is not None:
+        return empty
+    room = may_go_away(situation, kafka, old) if old.is_broker else None
+    if room is not None and not room.open:
+        return wait(WaitReason.MAX_UNAVAILABLE, f"handover of {old.node}: {room.reason}")
+    reason = WaitReason.MIN_ISR_GATE if old.is_broker else WaitReason.QUORUM_GATE
+    told = on_its_way(situation, but=(old.service_key,))
+    if told:
+        return wait(reason, f"handover of {old.node}: {told} was told to stop or to start anew, and may yet obey")
+    between = _between_two_vms(situation, old)
+    if between is not None:
+        return wait(reason, f"handover of {old.node}: {between.key} has stopped, and its disk has not passed on yet")
+    down = service_down(situation, kafka, old, service=old.planned.service)
+    if down:
+        return wait(reason, f"handover of {old.node}: {down}")
+    gate = _gate_for_its_heir(situation, kafka, old) if old.is_broker else controller_gate(situation, kafka, old)
+    if not gate.open:
+        return wait(reason, f"handover of {old.node}: {gate.reason}")
+    return record(f"stopping {old.key}: {gate.reason}", facts.FenceRequested((old.key,), f"handover to {new.key}"))

@@ -1,0 +1,78 @@
+"""VMs that refuse their configuration are told another one once there is one: the same VM, and its disk, start anew.
+
+    another spec: settings, heap   -> instance.reconfigured -> joined
+    another spec: another VM       -> instance.join_failed, which counts as no failed try -> that VM
+    the roll is aborted            -> the same, where the one it was to replace serves
+
+Who does not refuse what it was told is left alone: it joins with that, and is restarted in order afterwards.
+"""
+
+from collections.abc import Mapping
+
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.converger.questions.running.applied_settings import config_to_make, settings_to_make
+from controlplane.converger.situation.decision import Situation, Verdict, record
+from controlplane.converger.steps.rolls.refusals import refused_arrivals
+from controlplane.converger.steps.rolls.replacements import pending_changes
+from events import facts
+from planner.rollout.desired import DesiredNode, desired_nodes
+from planner.rollout.diff import Change
+
+
+def reconfiguration_step(situation: Situation) -> Verdict | None:
+    """Tells VMs that refuse what they were told what the spec says by now, and gives up those that a roll that was
+    aborted, or another spec, does not want. None where nobody refuses anything, or there is nothing new to tell."""
+    view, refused = situation.view, refused_arrivals(situation)
+    if not refused:
+        return None
+    there = [view.instances[key] for key in sorted(refused)]
+    others = (c for c in pending_changes(view) if c.change in _ANOTHER_VM)
+    unwanted = {c.incumbent.key: c.reason for c in others if c.incumbent is not None}
+    over = {i.key: why for i in there if (why := unwanted.get(i.key, "") or _taken_back(view, i))}
+    if over:
+        failed = [facts.JoinFailed(key, why, superseded=True) for key, why in over.items()]
+        return record(f"{', '.join(over)} refused its configuration, and is not waited for any more", *failed)
+    told = [event for i in there if (event := _reconfigured(view, i)) is not None]
+    if not told:
+        return None
+    keys = ", ".join(e.key for e in told)
+    return record(f"{keys}: told {told[0].reason}, on the same VM, which refused what it was told before", *told)
+
+
+_ANOTHER_VM = (Change.REPLACE, Change.REMOVE)
+
+
+def _taken_back(view: ClusterView, instance: InstanceView) -> str:
+    """Whom an abort takes back: who is to replace a broker that serves on."""
+    elders = [i for i in view.of_node(instance.node) if i.planned.generation < instance.planned.generation]
+    serves = any(i.phase is Phase.JOINED and not i.lost for i in elders)
+    return f"the roll was aborted: {view.aborting}" if view.aborting and serves else ""
+
+
+def _reconfigured(view: ClusterView, instance: InstanceView) -> facts.InstanceReconfigured | None:
+    """What the spec in force says otherwise than it was told; None where it was told that."""
+    want, document = _wanted(view, instance), view.document
+    if want is None or document is None or instance.config is None or instance.planned.service == "zookeeper":
+        return None
+    wanted: Mapping[str, str] = document.spec.kafka.config
+    settings: Mapping[str, str] = want.settings
+    if any(i.served_at is not None for i in view.instances.values()):
+        wanted, settings = config_to_make(view, document), settings_to_make(view, document, want.settings)
+    config, told = _differing(instance.config, wanted), _differing(instance.settings, settings)
+    heap_mib = want.heap_mib if want.heap_mib != instance.heap_mib else 0
+    if not config and not told and not heap_mib:
+        return None
+    heap = [f"heap {instance.heap_mib} -> {heap_mib} MiB"] if heap_mib else []
+    said = ", ".join([*heap, *(f"{n} unset" if v is None else f"{n}={v}" for n, v in (config or told).items())])
+    return facts.InstanceReconfigured(instance.key, instance.starts + 1, config, told, said, heap_mib)
+
+
+def _wanted(view: ClusterView, instance: InstanceView) -> DesiredNode | None:
+    spec = view.working_spec()
+    return next((n for n in desired_nodes(spec) if n.node == instance.node), None) if spec is not None else None
+
+
+def _differing(told: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str | None]:
+    return {n: wanted.get(n) for n in sorted(told.keys() | wanted.keys()) if told.get(n) != wanted.get(n)}

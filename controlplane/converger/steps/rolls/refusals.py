@@ -1,0 +1,47 @@
+"""VMs that came up, and on which Kafka refuses the configuration it was told: rules between settings are Kafka's own,
+and it says them when it is formatted, or started.
+
+    its agent tells the refusal -> the VM stays, no further one is made, `Blocked` says Kafka's words
+        -> another spec: it is told that (`reconfigurations`)
+
+No deadline ends it: another VM would be told the same. What is lost meanwhile is replaced, by VMs with the settings
+that are in force where those that are refused are new.
+"""
+
+from collections.abc import Mapping
+
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.converger.situation.decision import Situation, Verdict, wait
+from controlplane.converger.steps.rolls.arrivals import refusal_of
+from events.spec.problems import counted
+
+
+def refused_arrivals(situation: Situation) -> Mapping[str, str]:
+    """Kafka's words by instance key, of VMs that have not joined."""
+    arriving = (i for i in situation.view.in_phase(Phase.LAUNCHED) if not i.lost)
+    return {i.key: words for i in arriving if (words := refusal_of(situation, i))}
+
+
+def refusal_left_step(situation: Situation) -> Verdict | None:
+    """Says that the spec in force is refused, by whom, and what next. None where it is not."""
+    refused = refused_arrivals(situation)
+    if not refused:
+        return None
+    first, others = min(refused), len(refused) - 1
+    who = f"{first} and {counted(others, 'other VM')} refuse their" if others else f"{first} refuses its"
+    stays = "they stay and take" if others else "it stays and takes"
+    sentence = f"Kafka on {who} configuration: {refused[first]}; {stays} the next spec, and no further VM is made"
+    return wait(
+        WaitReason.CONFIGURATION_REFUSED, sentence, next_command="kedge apply, with other settings", patience_s=0
+    )
+
+
+def refused_settings(situation: Situation) -> frozenset[str]:
+    """Settings of the spec that may be what is refused: those that who refuses has otherwise than who serves."""
+    view = situation.view
+    serving = next((i.config for i in view.in_phase(Phase.JOINED) if i.config is not None and not i.lost), None)
+    if serving is None:
+        return frozenset()
+    told = [c for key in refused_arrivals(situation) if (c := view.instances[key].config) is not None]
+    return frozenset(n for c in told for n in c.keys() | serving.keys() if c.get(n) != serving.get(n))

@@ -1,0 +1,115 @@
+"""How the loop of this server does, for whoever looks after it: beats, timers, jobs, clusters whose ticks fail."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from controlplane.converger.tick.beats import Beat, LoopWatch
+from controlplane.converger.tick.failing_ticks import Poisoned
+from controlplane.converger.tick.inventory import TaggedVms
+from controlplane.runtime.polling import Looked
+from controlplane.storage.job import Job
+from controlplane.storage.job_store import JobStore
+from events.store import EventStore
+
+MOST_JOBS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class JobTold:
+    """A job and what it last said, "" where it runs on another server or has ended."""
+
+    job: Job
+    progress: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopStanding:
+    """`head` is the log's last position, `position` the one this server's views are folded to.
+
+    `timers` by what they are for, `jobs` the newest first, `poisoned` the longest in trouble first. `tagged` are the
+    VMs of this installation in places this server has listed, whosever they are.
+    """
+
+    server: str = ""
+    interval_s: float = 0.0
+    head: int = 0
+    position: int = 0
+    count: int = 0
+    beats: Sequence[Beat] = ()
+    timers: Mapping[str, Sequence[Looked]] = field(default_factory=dict)
+    jobs: Sequence[JobTold] = ()
+    poisoned: Sequence[Poisoned] = ()
+    tagged: Sequence[TaggedVms] = ()
+
+    @property
+    def lag(self) -> int:
+        """Events this server has not read yet."""
+        return max(0, self.head - self.position)
+
+    @property
+    def last_at(self) -> datetime | None:
+        return self.beats[0].at if self.beats else None
+
+
+class LoopDesk(Protocol):
+    """Where it is asked for; `ServerLoop` is one."""
+
+    def standing(self) -> LoopStanding:
+        """As it is now. Raises StoreUnavailable."""
+        ...
+
+
+class NoLoop:
+    """Of a portal without a loop beside it."""
+
+    def standing(self) -> LoopStanding:
+        """See LoopDesk."""
+        return LoopStanding()
+
+
+class Timers(Protocol):
+    """Things that are looked at at intervals; `Poller` is one."""
+
+    def looks(self) -> Sequence[Looked]: ...
+
+
+class Ticked(Protocol):
+    """What the loop folds and ticks; `Converger` is one."""
+
+    @property
+    def position(self) -> int: ...
+
+    def poisoned(self) -> Sequence[Poisoned]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerLoop:
+    """Of a whole server. `progress` is what a job that runs here last said, by its id."""
+
+    server: str
+    interval_s: float
+    store: EventStore
+    jobs: JobStore
+    ticked: Ticked
+    watch: LoopWatch
+    timers: Mapping[str, Timers]
+    progress: Mapping[str, str]
+    tagged: Callable[[], Sequence[TaggedVms]] = tuple
+
+    def standing(self) -> LoopStanding:
+        """See LoopDesk."""
+        position = self.ticked.position  # before the head: a lag is never made too small
+        return LoopStanding(
+            server=self.server,
+            interval_s=self.interval_s,
+            head=self.store.head(),
+            position=position,
+            count=self.watch.count,
+            beats=self.watch.last(),
+            timers={name: timers.looks() for name, timers in self.timers.items()},
+            jobs=[JobTold(job, self.progress.get(job.intent_id, "")) for job in self.jobs.newest(MOST_JOBS)],
+            poisoned=self.ticked.poisoned(),
+            tagged=self.tagged(),
+        )

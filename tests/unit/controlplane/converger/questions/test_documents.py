@@ -1,0 +1,124 @@
+"""What each agent is told: a pure function of the view."""
+
+import pytest
+
+from agent.wire import Document
+from controlplane.cluster.lifecycle import Phase
+from controlplane.converger.questions.documents import document_for
+from events import facts
+from tests.builders import BEFORE, a_document, a_view, an_instance
+
+
+def _of(*instances: object, key: str = "brokers-a-0.g1", **view: object) -> Document | None:
+    return document_for(a_view(*instances, **view), key, epoch=7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("phase", "state"),
+    [
+        (Phase.REQUESTED, ""),
+        (Phase.LAUNCHED, "running"),
+        (Phase.JOINED, "running"),
+        (Phase.DRAINING, "running"),
+        (Phase.LINGERING, "running"),
+        (Phase.FENCING, "stopped"),
+        (Phase.FENCED, "stopped"),
+        (Phase.FAILED, "stopped"),
+        (Phase.RETIRING, "stopped"),
+    ],
+)
+def test_the_phase_says_whether_the_service_runs(phase: Phase, state: str) -> None:
+    document = _of(an_instance("brokers-a-0", 1, phase))
+    assert document is not None
+    assert [s.state for s in document.services] == ([state] if state else [])
+
+
+def test_a_retired_an_unknown_and_a_deleted_one_get_no_document() -> None:
+    assert _of(an_instance("brokers-a-0", 1, Phase.RETIRED)) is None
+    assert _of(key="brokers-z-9.g1") is None
+    assert _of(deleted=True) is None
+
+
+def test_before_the_quorum_is_founded_there_is_no_service_yet() -> None:
+    document = _of(founding=None)
+    assert document is not None
+    assert document.services == ()
+
+
+def test_a_successor_without_its_volume_has_no_service_yet() -> None:
+    """`stopped` would be kept by its agent for good."""
+    document = _of(an_instance("controllers-a-0", 2, Phase.LAUNCHED), key="controllers-a-0.g2")
+    assert document is not None
+    assert document.services == ()
+
+
+def test_a_successor_serves_the_volume_of_its_node_under_its_nodes_id_and_address() -> None:
+    document = _of(an_instance("controllers-a-0", 2, Phase.LAUNCHED, bound=True), key="controllers-a-0.g2")
+    assert document is not None
+    service = document.services[0]
+    assert (service.node_id, service.address, service.founder) == (100, "node-address-controllers-a-0", False)
+    assert [(d.volume, d.fresh) for d in service.log_dirs] == [("controllers-a-0.data.v1", False)]
+
+
+def test_a_filesystem_is_made_only_for_a_vm_that_never_served() -> None:
+    fresh = _of(an_instance("brokers-a-0", 2, Phase.LAUNCHED), key="brokers-a-0.g2")
+    served = _of(an_instance("brokers-a-0", 1, Phase.JOINED))
+    again = _of(an_instance("brokers-a-0", 2, Phase.LAUNCHED, starts=2), key="brokers-a-0.g2")
+    told = [d.services[0].log_dirs[0].fresh for d in (fresh, served, again) if d is not None]
+    assert told == [True, False, False]
+
+
+def test_everybody_is_told_the_whole_quorum_and_its_own_start() -> None:
+    document = _of(an_instance("brokers-a-0", 1, starts=3))
+    assert document is not None
+    service = document.services[0]
+    assert [v.id for v in service.voters] == [100, 101, 102]
+    assert (service.start_id, service.port, service.rack, document.epoch) == ("brokers-a-0.g1-3", 9092, "a", 7)
+
+
+def test_only_controllers_of_the_first_generation_are_founders() -> None:
+    view = a_view()
+    founders = {key: d.services[0].founder for key in view.instances if (d := document_for(view, key, epoch=1))}
+    assert {k for k, founder in founders.items() if founder} == {k for k in founders if k.startswith("controllers")}
+
+
+@pytest.mark.parametrize(("policy", "state"), [("destroy", "stopped"), ("retain", "running")])
+def test_a_doomed_cluster_stops_unless_it_is_retained(policy: str, state: str) -> None:
+    document = _of(tombstone="asked for", tombstone_at=BEFORE, document=a_document(deletion=policy))
+    assert document is not None
+    assert document.services[0].state == state
+
+
+@pytest.mark.parametrize("phase", [Phase.FENCING, Phase.FENCED, Phase.RELEASED, Phase.RETIRING])
+def test_who_stops_for_good_gives_its_disks_back(phase: Phase) -> None:
+    """A retired broker had its disk mounted until its VM was gone, which AWS waits for before it deletes the VM."""
+    document = _of(an_instance("brokers-a-0", 1, phase))
+    assert document is not None
+    assert [(s.state, s.gives_volumes) for s in document.services] == [("stopped", True)]
+
+
+def test_both_services_of_a_vm_that_goes_give_their_disk_back() -> None:
+    member = facts.PlannedMember(101, "directory-of-server", 512)
+    document = _of(an_instance("brokers-a-0", 1, Phase.RETIRING, member=member))
+    assert document is not None
+    assert [(s.name, s.state, s.gives_volumes) for s in document.services] == [
+        ("broker", "stopped", True),
+        ("zookeeper", "stopped", True),
+    ]
+
+
+def test_a_broker_that_is_to_serve_again_keeps_its_disks() -> None:
+    """Metadata newer than its stop named it: it is started anew, on the disk its agent may have unmounted meanwhile."""
+    document = _of(an_instance("brokers-a-0", 1, Phase.JOINED, starts=2))
+    assert document is not None
+    assert [(s.state, s.gives_volumes) for s in document.services] == [("running", False)]
+
+
+def test_all_give_their_disks_back_before_their_cluster_is_destroyed_and_none_where_it_is_kept() -> None:
+    destroyed, kept = (
+        _of(tombstone="it is over", document=a_document(deletion=policy)) for policy in ("destroy", "retain")
+    )
+    assert destroyed is not None
+    assert kept is not None
+    assert [s.gives_volumes for s in destroyed.services] == [True]
+    assert [s.gives_volumes for s in kept.services] == [False]

@@ -1,0 +1,93 @@
+"""A slow broker leads nothing: lists reordered, recorded, told, and given back once it may lead again."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from controlplane.cluster.folds.anomalies import RULES
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.work_in_hand import has_work
+from controlplane.converger.conditions.anomalies import demotions_told, healing_off_told
+from controlplane.converger.ladder.decide import decide
+from controlplane.converger.situation.decision import ElectPreferred, Reassign
+from controlplane.converger.steps.health.demotions import demotion_step
+from events import facts
+from planner.observed import PartitionSeen
+from tests.builders import NOW, a_partition, a_situation, a_snapshot, a_view
+
+KEY = "brokers-a-0.g1"
+ASKED = facts.DemoteRequested(KEY, 1000, "broker 1000 was slow")
+LISTS = [(1000, 1001, 1002), (1001, 1002, 1000), (1002, 1000, 1001)]
+
+
+def told(*happened: object, view: ClusterView | None = None) -> ClusterView:
+    found = view or a_view()
+    for fact in happened:
+        found = RULES[type(fact)](found, fact, NOW)
+    return found
+
+
+def partitions() -> list[PartitionSeen]:
+    return [a_partition(f"orders-{n}", LISTS[n % 3]) for n in range(6)]
+
+
+def test_its_lists_are_reordered_then_its_leaders_follow_then_it_is_recorded() -> None:
+    view, parts = told(ASKED), partitions()
+    assert has_work(view)
+    first = decide(a_situation(view, kafka=a_snapshot(*parts)))
+    (move,) = first.effects
+    assert isinstance(move, Reassign)
+    assert {str(name) for name in move.targets} == {"orders-0", "orders-3"}
+    moved = [replace(p, replicas=move.targets.get(p.name, p.replicas)) for p in parts]
+    second = decide(a_situation(view, kafka=a_snapshot(*moved)))
+    assert isinstance(second.effects[0], ElectPreferred)
+    led = [replace(p, leader=p.replicas[0]) for p in moved]
+    assert decide(a_situation(view, kafka=a_snapshot(*led))).events == (facts.BrokerDemoted(KEY, 0),)
+    rested = told(facts.BrokerDemoted(KEY, 0), view=view)
+    assert not has_work(rested)
+    assert demotion_step(a_situation(rested, kafka=a_snapshot(*led))) is None
+
+
+def test_once_it_may_lead_again_it_gets_its_share_and_the_demotion_is_over() -> None:
+    view = told(ASKED, facts.BrokerDemoted(KEY, 0), facts.DemotionEnded(KEY, "as fast as the others"))
+    assert has_work(view)
+    off = [a_partition(f"orders-{n}", (1001, 1002, 1000) if n % 2 else (1002, 1001, 1000)) for n in range(6)]
+    back = demotion_step(a_situation(view, kafka=a_snapshot(*off)))
+    assert back is not None
+    (move,) = back.effects
+    assert isinstance(move, Reassign)
+    assert [order[0] for order in move.targets.values()] == [1000, 1000]
+    there = [replace(p, replicas=move.targets.get(p.name, p.replicas)) for p in off]
+    ended = demotion_step(a_situation(view, kafka=a_snapshot(*there)))
+    assert ended is not None
+    assert ended.events == (facts.BrokerPromoted(KEY),)
+    assert told(facts.BrokerPromoted(KEY), view=view).demotions == {}
+
+
+def test_a_demotion_ends_with_its_vm_and_waits_while_kafka_cannot_be_read() -> None:
+    view = told(ASKED)
+    lost = replace(view, instances={**view.instances, KEY: replace(view.instances[KEY], lost_at=NOW)})
+    gone = demotion_step(a_situation(lost, kafka=a_snapshot(*partitions())))
+    assert gone is not None
+    assert gone.events == (facts.BrokerPromoted(KEY),)
+    assert demotion_step(a_situation(view, kafka=None)) is None
+
+
+def test_it_is_told_who_leads_nothing_and_what_is_not_healed() -> None:
+    view = told(
+        ASKED, facts.HealingSwitched("slow-broker", False, NOW + timedelta(hours=2), "asked by anna: load test")
+    )
+    led_off = demotions_told(a_situation(view))
+    assert led_off.status
+    assert led_off.message == f"{KEY} leads nothing: broker 1000 was slow. Next: kedge anomalies orders"
+    off = healing_off_told(a_situation(view))
+    assert off.status
+    assert off.message == (
+        "slow-broker are told and not healed until 2026-01-01 14:00 UTC: asked by anna: load test. "
+        "Next: kedge healing on orders"
+    )
+    assert not healing_off_told(a_situation(view, now=NOW + timedelta(hours=3))).status
+
+
+def test_the_switch_of_all_kinds_takes_those_of_single_kinds_back() -> None:
+    view = told(facts.HealingSwitched("slow-broker", True, None, "a"), facts.HealingSwitched("", False, None, "b"))
+    assert list(view.switches) == [""]

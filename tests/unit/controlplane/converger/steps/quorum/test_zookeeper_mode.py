@@ -1,0 +1,132 @@
+"""What the converger decides of a cluster in ZooKeeper mode alone: its founding, its protocol, its documents."""
+
+from dataclasses import replace
+
+import pytest
+
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.view import ClusterView
+from controlplane.commands.admission.spec import admission_problems
+from controlplane.commands.previews.plan import preview
+from controlplane.converger.questions.documents import document_for
+from controlplane.converger.situation.decision import FixClusterId
+from controlplane.converger.steps.quorum.ensemble import ensemble_step
+from controlplane.converger.steps.quorum.protocol import old_protocol, raise_step
+from events import facts
+from events.spec.positions import NOWHERE
+from tests.builders import NOW, a_situation, a_snapshot, a_view, a_zookeeper_document
+
+SERVER, BROKER = "controllers-a-0.g1", "brokers-a-0.g1"
+
+
+def _view(**changes: object) -> ClusterView:
+    """At rest on 3.8.1; its servers are the builder's controllers under another service."""
+    view = replace(a_view(), document=a_zookeeper_document(), protocol="3.8", cluster_id_fixed=True)
+    told = {
+        k: replace(
+            i,
+            protocol="3.8",
+            planned=replace(i.planned, service="broker" if i.is_broker else "zookeeper", kafka_version="3.8.1"),
+        )
+        for k, i in view.instances.items()
+    }
+    return replace(view, **{"instances": told, **changes})
+
+
+def test_no_broker_is_told_to_start_before_the_ensemble_holds_the_cluster_id() -> None:
+    view = _view(cluster_id_fixed=False)
+    broker, server = document_for(view, BROKER, epoch=1), document_for(view, SERVER, epoch=1)
+    assert broker is not None
+    assert broker.services == ()
+    assert server is not None
+    assert [s.name for s in server.services] == ["zookeeper"]
+
+
+def test_an_ensemble_is_founded_with_the_protocol_that_is_pinned() -> None:
+    """Founded with that of 3.9 its brokers would have no way back to the one the pin names."""
+    pinned = a_zookeeper_document(version="3.9.1", config=', metadataVersion: "3.8"')
+    young = {k: replace(i, phase=Phase.LAUNCHED) for k, i in _view().instances.items()}
+    verdict = ensemble_step(a_situation(_view(founding=None, document=pinned, instances=young)))
+    assert verdict is not None
+    [founded] = verdict.events
+    assert isinstance(founded, facts.EnsembleFounded)
+    assert founded.protocol_version == "3.8"
+
+
+def test_a_server_is_told_its_ensemble_and_nothing_of_kraft() -> None:
+    document = document_for(_view(), SERVER, epoch=1)
+    assert document is not None
+    [service] = document.services
+    assert (service.port, service.voters, service.metadata_level, service.protocol_version) == (2181, (), "", "")
+    assert [m.id for m in service.ensemble] == [100, 101, 102]
+    assert service.is_zookeeper_mode
+
+
+def test_a_broker_is_told_where_zookeeper_is_and_which_protocol_it_speaks() -> None:
+    document = document_for(_view(), BROKER, epoch=1)
+    assert document is not None
+    [service] = document.services
+    assert (service.name, service.port, service.protocol_version) == ("broker", 9092, "3.8")
+    assert len(service.ensemble) == 3
+
+
+def test_a_raised_protocol_reaches_a_broker_with_its_next_start_only() -> None:
+    view = _view(protocol="3.9")
+    document = document_for(view, BROKER, epoch=1)
+    assert document is not None
+    assert document.services[0].protocol_version == "3.8"
+    assert old_protocol(view, view.instances[BROKER]) == "inter.broker.protocol.version 3.8 -> 3.9"
+    assert old_protocol(view, view.instances[SERVER]) == ""
+
+
+@pytest.mark.parametrize(
+    ("registered", "fact", "effect", "waits"),
+    [
+        (None, None, None, "EnsembleForms"),
+        ("", None, FixClusterId("kafka-cluster"), ""),
+        ("kafka-cluster", facts.ClusterIdFixed("kafka-cluster"), None, ""),
+        ("somebody-elses", None, None, "StrangeEnsemble"),
+    ],
+)
+def test_the_cluster_id_is_written_read_back_and_never_taken_from_another(
+    registered: str | None, fact: object, effect: object, waits: str
+) -> None:
+    situation = a_situation(_view(cluster_id_fixed=False))
+    situation = replace(situation, seen=replace(situation.seen, registered_id=registered))
+    verdict = ensemble_step(situation)
+    assert verdict is not None
+    assert verdict.events == ((fact,) if fact else ())
+    assert verdict.effects == ((effect,) if effect else ())
+    assert (verdict.wait.reason if verdict.wait else "") == waits
+
+
+def test_the_protocol_is_raised_after_the_soak_and_not_before() -> None:
+    rolled = _view(replaced_at=NOW)
+    rolled = replace(rolled, document=a_zookeeper_document(version="3.9.1"))
+    soaking = raise_step(a_situation(rolled))
+    assert soaking is not None
+    assert soaking.wait is not None
+    assert soaking.wait.reason == "Soak"
+    raised = raise_step(a_situation(replace(rolled, replaced_at=None)))
+    assert raised is not None
+    assert raised.events == (facts.ProtocolRaised("3.8", "3.9", "all brokers run Kafka 3.9.1"),)
+
+
+def test_a_pinned_protocol_is_not_raised() -> None:
+    pinned = a_zookeeper_document(version="3.9.1", config=', metadataVersion: "3.8"')
+    assert raise_step(a_situation(replace(_view(), document=pinned))) is None
+
+
+def test_the_plan_shows_three_rolls_and_the_one_it_skips() -> None:
+    plan = preview(_view(), a_zookeeper_document(version="3.9.1"), snapshot=a_snapshot())
+    last = plan.rollout.phases[-1]
+    assert last.name == "restart 3 brokers with protocol 3.9, one at a time (no way back after this step)"
+    assert [s.how[0] for s in last.steps] == ["soak", "stop", "stop"]
+    assert any("log.message.format.version is skipped" in w for w in plan.warnings)
+
+
+def test_a_protocol_in_force_is_a_door_that_opens_one_way() -> None:
+    view = replace(_view(protocol="3.9"), document=a_zookeeper_document(version="3.9.1"))
+    found = admission_problems(view, a_zookeeper_document(), positions=NOWHERE, snapshot=None)
+    assert [p.message for p in found] == ["protocol 3.9 is in force, and Kafka 3.8.1 would end at protocol 3.8"]
+    assert admission_problems(_view(), a_zookeeper_document(), positions=NOWHERE, snapshot=None) == []

@@ -19,11 +19,18 @@ from controlplane.api.access.scoped import scoped
 from controlplane.api.move_proposals import REBALANCE, order_of
 from controlplane.api.services import PortalServices, Proposals, Proposed
 from controlplane.api.specs import Judged, Order, declare, judge
-from controlplane.cluster.commands import ClusterNotFound, Command, CommandRefused, DeleteCluster, DeleteTopic
+from controlplane.cluster.commands import (
+    ClusterNotFound,
+    Command,
+    CommandRefused,
+    DeleteCluster,
+    DeleteTopic,
+    SpecRefused,
+)
 from controlplane.cluster.spec_source import binding_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
-from controlplane.commands.handler import Outcome, SpecRefused
+from controlplane.commands.handler import Outcome
 from controlplane.fleet.proposals.fold import ProposalState, ProposalView
 from controlplane.fleet.proposals.stream import ProposalBook, ProposalNotFound
 from events import proposal_facts as facts

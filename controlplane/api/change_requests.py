@@ -12,7 +12,7 @@ from controlplane.background.git_sync.service import SourceNotFound
 from controlplane.cluster.commands import CommandRefused
 from controlplane.cluster.spec_source import source_name
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.deciders.topics import declaration_of
+from controlplane.commands.topic_declaration import declaration_of
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument
 from events.spec.topic_model import KafkaTopicDocument

@@ -17,8 +17,7 @@ from controlplane.api.request_ids import request_id_of
 from controlplane.api.schemas.clusters import ErrorOut
 from controlplane.background.forges.forge import ForgeFault
 from controlplane.background.git_sync.service import SourceNotFound
-from controlplane.cluster.commands import ClusterNotFound
-from controlplane.commands.handler import CommandRefused, SpecRefused
+from controlplane.cluster.commands import ClusterNotFound, CommandRefused, SpecRefused
 from controlplane.fleet.proposals.stream import ProposalNotFound
 from events.errors import QueryTooLong, StoreUnavailable, StreamConflict
 

@@ -8,14 +8,14 @@ from typing import Final
 from agent.wire import Report
 from controlplane.api.costs import priced
 from controlplane.api.services import PortalServices
-from controlplane.cluster.commands import DeclareCluster, DeclareTopics, TopicDeclared
+from controlplane.cluster.commands import CommandRefused, DeclareCluster, DeclareTopics, TopicDeclared
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_by_key
 from controlplane.cluster.observed.disks import with_volume_sizes
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
 from controlplane.commands.admission.spec import admission_problems
-from controlplane.commands.deciders.topics import by_cluster, topic_problems
-from controlplane.commands.handler import CommandRefused, Outcome
+from controlplane.commands.admission.topics import by_cluster, topic_problems
+from controlplane.commands.handler import Outcome
 from controlplane.commands.policies.decision import Refusal
 from controlplane.commands.previews.old_clients import old_clients_told
 from controlplane.commands.previews.plan import Preview, combined_digest, preview

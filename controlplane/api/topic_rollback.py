@@ -22,7 +22,8 @@ from controlplane.cluster.commands import CommandRefused
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
 from controlplane.cluster.views.topics import TopicView
-from controlplane.commands.deciders.topics import declaration_of, refuse_topic
+from controlplane.commands.deciders.topics import refuse_topic
+from controlplane.commands.topic_declaration import declaration_of
 from controlplane.storage.streams import cluster_stream
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument

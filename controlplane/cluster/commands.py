@@ -8,6 +8,7 @@ from controlplane.cluster.views.source import SpecOrigin
 from events.facts import FaultScored, OffsetPut
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE, Positions
+from events.spec.problems import Problem
 from events.spec.topic_model import KafkaTopicDocument
 
 
@@ -391,3 +392,11 @@ class NeedsApproval(CommandRefused):
         message = f"a second person has to agree to this change of {name}: {'; '.join(reasons)}"
         super().__init__("needs-approval", message, "Apply it again: it is recorded as a proposal then.")
         self.reasons = tuple(reasons)
+
+
+class SpecRefused(Exception):
+    """The document may not come into force. What now: mend the file at the places named."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__(str(problems[0]))
+        self.problems = tuple(problems)

@@ -22,6 +22,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.chaos import EVERYWHERE, LOCAL, MOST_S, CutFrom, Fault, chaos_asked, clouds_of
 from controlplane.commands.deciders.games import FOREIGN_FAULTS, KNOWN, LOCAL_FAULTS
+from controlplane.commands.deciders.lookups import Lookups
 from controlplane.portal.cluster import head_of
 from controlplane.portal.confirmation import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
 from controlplane.portal.frame import CsrfChecked, onwards, page
@@ -124,7 +125,7 @@ def _command(view: ClusterView, rights: Rights, asked: FaultForm, form: YesForm)
 
 def _asking(services: PortalServices, view: ClusterView, command: InjectChaos) -> Asking:
     """By the function the handler asks. Raises CommandRefused."""
-    asked = chaos_asked(view, command, services.fleet.last_snapshot(view.uid))
+    asked = chaos_asked(view, command, Lookups(kafka=services.fleet.last_snapshot(view.uid)))
     foreign = foreign_clouds(view)
     fault = Fault(command.fault)
     told = [capital(asked.sentence), _ENDS[fault]]

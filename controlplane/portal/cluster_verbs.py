@@ -17,7 +17,7 @@ from controlplane.api.services import PortalServices, Services
 from controlplane.background.dns.wanted import bootstrap_name
 from controlplane.cluster.commands import DeleteCluster
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.deciders.clusters import cluster_deleted, destroys
+from controlplane.commands.deciders.deletions import cluster_deleted, destroys
 from controlplane.converger.steps.deletion import STOP_WITHIN_S
 from controlplane.portal.confirmation import (
     Asking,

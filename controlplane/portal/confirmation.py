@@ -17,8 +17,8 @@ from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.routes.clusters import living
 from controlplane.api.services import PortalServices
+from controlplane.cluster.commands import SpecRefused
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.handler import SpecRefused
 from controlplane.commands.policies.decision import Verdict
 from controlplane.portal.frame import page
 from events.spec.positions import NOWHERE

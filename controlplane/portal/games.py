@@ -17,7 +17,8 @@ from controlplane.api.schemas.games import MOST_SEED, GameIn
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import EndGame, StartGame
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.deciders.games import game_asked
+from controlplane.commands.deciders.games import game_ended, game_started
+from controlplane.commands.deciders.lookups import Lookups
 from controlplane.portal.chaos import crumbs_of, foreign_clouds, terminates_on
 from controlplane.portal.confirmation import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
 from controlplane.portal.frame import CsrfChecked, onwards
@@ -72,7 +73,7 @@ def starts(request: Request, name: str, services: Services, rights: Caller, aske
 def asks_end(request: Request, name: str, services: Services, rights: Caller, game: Game = "") -> Response:
     """What ending it means. Raises CommandRefused where no such game is in hand."""
     view = judged_now(services, rights, name, Verb.DELETE)
-    return show_asking(request, _end_asking(services, view, _end_command(view, rights, game, YesForm())))
+    return show_asking(request, _end_asking(view, _end_command(view, rights, game, YesForm())))
 
 
 @router.post("/end")
@@ -85,7 +86,7 @@ def ends(request: Request, name: str, services: Services, rights: Caller, form: 
         spread(services, [services.commands.handle(command)])
         return onwards(request, f"/clusters/{name}/chaos")
 
-    asking = _end_asking(services, view, command)
+    asking = _end_asking(view, command)
     return asked_and_answered(request, asking, form, done) if asking.button else onwards(request, asking.back)
 
 
@@ -102,7 +103,7 @@ def _end_command(view: ClusterView, rights: Rights, game: str, form: YesForm) ->
 
 def _asking(services: PortalServices, view: ClusterView, command: StartGame) -> Asking:
     """By the function the handler asks. Raises CommandRefused."""
-    asked = game_asked(view, command, services.fleet.last_snapshot(view.uid))
+    asked = game_started(view, command, Lookups(kafka=services.fleet.last_snapshot(view.uid)))
     foreign = foreign_clouds(view)
     told = [
         capital(asked.sentence),
@@ -124,8 +125,8 @@ def _asking(services: PortalServices, view: ClusterView, command: StartGame) -> 
     )
 
 
-def _end_asking(services: PortalServices, view: ClusterView, command: EndGame) -> Asking:
-    asked = game_asked(view, command, services.fleet.last_snapshot(view.uid))
+def _end_asking(view: ClusterView, command: EndGame) -> Asking:
+    asked = game_ended(view, command)
     told = ("No further fault begins", "The one in hand ends by itself, and what comes of it is not measured any more")
     return Asking(
         title=f"End the game day of {view.name}",

@@ -14,6 +14,7 @@ from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import ConfirmLoss
 from controlplane.cluster.observed.agent_reports import reports_of
 from controlplane.cluster.view import ClusterView
+from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.losses import loss_confirmed
 from controlplane.portal.confirmation import Asking, YesForm, asked_and_answered, judged_now, show_asking
 from controlplane.portal.frame import CsrfChecked, onwards
@@ -59,7 +60,7 @@ def _order(view: ClusterView, rights: Rights, form: YesForm) -> ConfirmLoss:
 def _asking(services: PortalServices, view: ClusterView, command: ConfirmLoss) -> Asking:
     """By the function the handler asks. Raises CommandRefused."""
     reports, kafka = reports_of(services.latest, view.uid), services.fleet.last_snapshot(view.uid)
-    loss_confirmed(view, command, reports=reports, kafka=kafka, now=services.clock())
+    loss_confirmed(view, command, Lookups(reports=lambda: reports, kafka=kafka, now=services.clock))
     racks = f"--rack {' --rack '.join(command.racks)}"
     return Asking(
         title=f"Confirm what {view.name} has lost",

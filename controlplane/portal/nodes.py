@@ -18,7 +18,8 @@ from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import Command, EvacuateBrokers, ReadmitBrokers, ReplaceNode, RestartServices
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.decision import CommandDecision
-from controlplane.commands.deciders.nodes import evacuation_asked, readmission_asked, replacement_asked, restart_asked
+from controlplane.commands.deciders.lookups import Lookups
+from controlplane.commands.deciders.table import DECIDERS
 from controlplane.portal.frame import CsrfChecked, page
 from planner.observed import KafkaSnapshot
 
@@ -99,16 +100,7 @@ def readmit(request: Request, name: str, services: Services, rights: Caller, for
 
 def would_come_of(view: ClusterView, command: Command, kafka: KafkaSnapshot | None) -> CommandDecision:
     """What the handler would answer now, by the very functions it asks. Records nothing. Raises CommandRefused."""
-    match command:
-        case RestartServices():
-            return restart_asked(view, command)
-        case ReplaceNode():
-            return replacement_asked(view, command, kafka)
-        case EvacuateBrokers():
-            return evacuation_asked(view, command, kafka)
-        case ReadmitBrokers():
-            return readmission_asked(view, command)
-    raise TypeError(f"{type(command).__name__} is not asked for of nodes")
+    return DECIDERS[type(command)].decide(view, command, Lookups(kafka=kafka))
 
 
 def _ask(

@@ -20,7 +20,7 @@ from controlplane.cluster.commands import CommandRefused, TakeOverSource
 from controlplane.cluster.spec_source import binding_of, git_source, source_name
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
-from controlplane.commands.deciders.clusters import source_taken_over
+from controlplane.commands.deciders.declarations import source_taken_over
 from controlplane.portal.confirmation import Asking, YesForm, asked_and_answered, capital, judged_now, show_asking
 from controlplane.portal.frame import CsrfChecked, onwards
 

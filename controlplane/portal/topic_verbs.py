@@ -20,6 +20,7 @@ from controlplane.api.routes.topics import topics_seen
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import AdoptTopic, CommandRefused, DeleteTopic
 from controlplane.cluster.view import ClusterView
+from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.topics import topic_adopted, topic_deleted
 from controlplane.portal.confirmation import (
     Asking,
@@ -136,7 +137,7 @@ def _adoption(services: PortalServices, rights: Rights, name: str, topic: str, f
     command = AdoptTopic(
         name=name, actor=actor_of(rights), command_id=asked_id(rights, form.key), topic=topic, reason=""
     )
-    asked = topic_adopted(view, command, services.fleet.last_snapshot(view.uid))
+    asked = topic_adopted(view, command, Lookups(kafka=services.fleet.last_snapshot(view.uid)))
     begun = _begun(view, topic, f"Keep {topic}", asked.sentence)
     if asked.fact is None:
         return begun

@@ -11,12 +11,14 @@ import pytest
 from controlplane.cluster.commands import (
     AbortRecycle,
     ClusterNotFound,
+    CommandRefused,
     DeclareCluster,
     DeleteCluster,
     PauseCluster,
     ResumeCluster,
+    SpecRefused,
 )
-from controlplane.commands.handler import CommandHandler, CommandRefused, Outcome, SpecRefused
+from controlplane.commands.handler import CommandHandler, Outcome
 from controlplane.converger.tick.loop import new_events
 from controlplane.fleet.cluster_names import name_stream
 from controlplane.storage.streams import cluster_stream

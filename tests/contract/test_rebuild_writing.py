@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from controlplane.cluster.commands import DeleteCluster, ResumeCluster
+from controlplane.cluster.commands import CommandRefused, DeleteCluster, ResumeCluster
 from controlplane.cluster.fold import fold
 from controlplane.cluster.view import empty_view
-from controlplane.commands.handler import CommandHandler, CommandRefused
+from controlplane.commands.handler import CommandHandler
 from controlplane.runtime.process_lock import LeaderLock
 from controlplane.server.rebuild.conclude import conclude
 from controlplane.server.rebuild.write import RebuildRefused, set_states_aside, write_rebuild

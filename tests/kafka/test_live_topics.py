@@ -12,7 +12,7 @@ import pytest
 from controlplane.cluster.commands import DeclareTopics, DeleteTopic
 from controlplane.cluster.fold import evolve
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.deciders.topics import topic_deleted, topics_declared
+from controlplane.commands.deciders.topics import topic_deleted, topic_news
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.topics.work import names_to_ask, topic_work
 from controlplane.converger.situation.decision import Situation
@@ -56,7 +56,7 @@ class Steward:
 
     def declare(self, *texts: str) -> None:
         command = DeclareTopics(**WHO, topics=declared(*texts), source="api", path="t.yaml")
-        fact = topics_declared(self.view, command).fact
+        fact = topic_news(self.view, command).fact
         assert fact is not None
         self.record(fact)
 

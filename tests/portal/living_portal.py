@@ -32,6 +32,7 @@ from controlplane.cluster.observed.replica_lag import Replica
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.spec_source import fact_of
 from controlplane.cluster.views.source import SpecOrigin
+from controlplane.commands.admission.judge import SpecJudge
 from controlplane.commands.chaos_injection import Harmer
 from controlplane.commands.handler import CommandHandler
 from controlplane.commands.policies.gate import PolicyGate
@@ -155,7 +156,7 @@ class LivingPortal:
             PeoplesStore(self.world.store),
             last_snapshot=snapshot_of,
             new_uid=lambda: UID,
-            gate=PolicyGate(self.policies),
+            judge=SpecJudge(gate=PolicyGate(self.policies)),
         )
         self.services = PortalServices(
             version="1.2.3",

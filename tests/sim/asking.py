@@ -11,6 +11,7 @@ from controlplane.cluster.commands import (
 )
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import reports_of
+from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.losses import loss_confirmed
 from controlplane.commands.deciders.nodes import evacuation_asked, replacement_asked, restart_asked
 from controlplane.commands.deciders.rebalances import rebalance_asked, rebalance_cancelled
@@ -42,7 +43,7 @@ def ask_for_replacement(
         new_disk=new_disk,
         disks=disks,
     )
-    asked = replacement_asked(world.view(), command, world.kafka.snapshot())
+    asked = replacement_asked(world.view(), command, Lookups(kafka=world.kafka.snapshot()))
     assert isinstance(asked.fact, facts.NodeReplaceRequested)
     world.person(asked.fact)
 
@@ -56,7 +57,7 @@ def ask_for_evacuation(world: World, key: str, reason: str) -> None:
         reason=reason,
         brokers=(world.view().instances[key].service_id,),
     )
-    asked = evacuation_asked(world.view(), command, world.kafka.snapshot())
+    asked = evacuation_asked(world.view(), command, Lookups(kafka=world.kafka.snapshot()))
     assert isinstance(asked.fact, facts.EvacuationRequested)
     world.person(asked.fact)
 
@@ -67,7 +68,7 @@ def confirm_loss(world: World, *racks: str) -> None:
         name="orders", actor="person:anna", command_id=f"c{world.ticks}", racks=racks, confirm="orders", reason="fire"
     )
     reports = reports_of(world.latest, world.view().uid)
-    asked = loss_confirmed(world.view(), command, reports=reports, kafka=None, now=world.clock())
+    asked = loss_confirmed(world.view(), command, Lookups(reports=lambda: reports, now=world.clock))
     assert isinstance(asked.fact, facts.LossesConfirmed)
     world.person(asked.fact)
 
@@ -84,7 +85,7 @@ def ask_for_rebalance(
         targets=targets,
         per_day_bytes=per_day_bytes,
     )
-    asked = rebalance_asked(world.view(), command, world.kafka.snapshot())
+    asked = rebalance_asked(world.view(), command, Lookups(kafka=world.kafka.snapshot()))
     assert isinstance(asked.fact, facts.RebalanceRequested)
     world.person(asked.fact)
 

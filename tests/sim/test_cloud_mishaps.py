@@ -16,6 +16,7 @@ import pytest
 from controlplane.cluster.commands import ReplaceNode
 from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.commands.deciders.lookups import NOTHING
 from controlplane.commands.deciders.nodes import replacement_asked
 from controlplane.converger.situation.observation import InventorySeen
 from events import facts
@@ -197,7 +198,7 @@ def test_a_volume_somebody_deleted_stops_runs_by_its_name_until_its_node_is_give
     assert f"does not list {volume}: if it is gone, {victim.node} needs a new disk" in blocked.message
     assert world.machines.there() == before
     asked = ReplaceNode(name="orders", actor="person:a", command_id="c", reason="", node=victim.node, new_disk=True)
-    given_up = replacement_asked(world.view(), asked, None).fact
+    given_up = replacement_asked(world.view(), asked, NOTHING).fact
     assert isinstance(given_up, facts.NodeReplaceRequested)
     world.person(given_up)
     whole(world)

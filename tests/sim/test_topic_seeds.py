@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.cluster.commands import CommandRefused
-from controlplane.commands.deciders.topics import topic_problems
+from controlplane.commands.admission.topics import topic_problems
 from controlplane.kafka.errors import KafkaUnavailable
 from events import facts
 from events.spec.problems import has_errors

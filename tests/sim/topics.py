@@ -4,7 +4,8 @@ from typing import Any
 
 from controlplane.cluster.commands import AdoptTopic, DeclareTopics, DeleteTopic, TopicDeclared
 from controlplane.commands.deciders.decision import CommandDecision
-from controlplane.commands.deciders.topics import topic_adopted, topic_deleted, topics_declared
+from controlplane.commands.deciders.lookups import Lookups
+from controlplane.commands.deciders.topics import topic_adopted, topic_deleted, topic_news
 from events.spec.document import load_documents
 from tests.sim.world import World
 
@@ -35,13 +36,13 @@ def declare_topics(world: World, *texts: str) -> None:
         source="api",
         path=FILE,
     )
-    _record(world, topics_declared(world.view(), command))
+    _record(world, topic_news(world.view(), command))
 
 
 def adopt_topic(world: World, name: str) -> None:
     """As `kedge topic adopt orders NAME`."""
     command = AdoptTopic(name="orders", actor="person:anna", command_id=f"t{world.ticks}", topic=name, reason="ours")
-    _record(world, topic_adopted(world.view(), command, world.kafka.snapshot()))
+    _record(world, topic_adopted(world.view(), command, Lookups(kafka=world.kafka.snapshot())))
 
 
 def delete_topic(world: World, name: str, *, retain: bool = False) -> None:

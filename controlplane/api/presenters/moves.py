@@ -9,6 +9,7 @@ from controlplane.cluster.commands import EvacuateBrokers, RebalanceCluster
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.commands.deciders.decision import CommandDecision
+from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.nodes import evacuation_asked
 from controlplane.commands.deciders.rebalances import rebalance_asked
 from controlplane.commands.previews.moves import NoPreview, Preview, placement_of
@@ -38,8 +39,8 @@ def planned(services: PortalServices, view: ClusterView, command: Moves) -> Prev
 def moves_asked(view: ClusterView, command: Moves, kafka: KafkaSnapshot | None) -> CommandDecision:
     """What the handler would answer now. Raises CommandRefused."""
     if isinstance(command, RebalanceCluster):
-        return rebalance_asked(view, command, kafka)
-    return evacuation_asked(view, command, kafka)
+        return rebalance_asked(view, command, Lookups(kafka=kafka))
+    return evacuation_asked(view, command, Lookups(kafka=kafka))
 
 
 @dataclass(frozen=True, slots=True)

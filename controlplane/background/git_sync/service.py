@@ -7,9 +7,9 @@ from controlplane.background.forges.link import ForgeLink
 from controlplane.background.git_sync.fold import Ledger, read_ledger, record
 from controlplane.background.git_sync.signing import Signature
 from controlplane.background.git_sync.status import HELD_BY_LEADER, Board, Standing
+from controlplane.cluster.commands import CommandRefused
 from controlplane.cluster.spec_source import binding_of
 from controlplane.cluster.views.source import API
-from controlplane.commands.handler import CommandRefused
 from events import facts
 from events.store import EventStore
 

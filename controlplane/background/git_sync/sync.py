@@ -37,7 +37,15 @@ from controlplane.background.git_sync.topics import (
     topics_no_file_has,
     without_taken_topics,
 )
-from controlplane.cluster.commands import Command, DeclareCluster, DeclareTopics, NeedsApproval, ReportSync
+from controlplane.cluster.commands import (
+    Command,
+    CommandRefused,
+    DeclareCluster,
+    DeclareTopics,
+    NeedsApproval,
+    ReportSync,
+    SpecRefused,
+)
 from controlplane.cluster.spec_source import (
     HISTORY_REWRITTEN,
     NOT_DECLARED,
@@ -49,8 +57,8 @@ from controlplane.cluster.spec_source import (
 )
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import SpecOrigin
-from controlplane.commands.deciders.topics import topics_declared
-from controlplane.commands.handler import CommandRefused, Outcome, SpecRefused
+from controlplane.commands.deciders.topics import topic_news
+from controlplane.commands.handler import Outcome
 from controlplane.fleet.ports import FreshFleet
 from controlplane.fleet.proposals.from_git import GitProposals
 from events import facts
@@ -246,7 +254,7 @@ class SourceSync:
         for order in orders:
             self._refuse_if_not_leading()
             outcome = self._parts.commands.handle(order)
-            if topics_declared(self._parts.commands.current(order.name), order).fact is not None:
+            if topic_news(self._parts.commands.current(order.name), order).fact is not None:
                 raise _not_in_force(f"topics of {order.name}")
             if outcome.changed:
                 self._parts.wake(outcome.uid)

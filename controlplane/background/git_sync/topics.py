@@ -11,7 +11,8 @@ from controlplane.background.git_sync.binding import GitBinding
 from controlplane.background.git_sync.reading import SpecFile
 from controlplane.cluster.commands import CommandRefused, DeclareTopics, ReportTopicsGone, TopicDeclared
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.deciders.topics import by_cluster, topics_declared, topics_gone
+from controlplane.commands.admission.topics import by_cluster
+from controlplane.commands.deciders.topics import topic_news, topics_gone
 from events.ids import derived_id
 from events.spec.problems import Problem
 
@@ -56,7 +57,7 @@ def topic_orders(file: SpecFile, at: Commit, living: Mapping[str, ClusterView]) 
             path=file.path,
             commit=at.commit,
         )
-        if topics_declared(view, order).fact is not None:
+        if topic_news(view, order).fact is not None:
             orders.append(order)
     return orders
 

@@ -12,6 +12,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import services_on
 from controlplane.commands.deciders.decision import CommandDecision, asked_by
+from controlplane.commands.deciders.lookups import NOTHING, Lookups, refuse_frozen
 from controlplane.converger.questions.health.cluster_healthy import cluster_is_whole
 from controlplane.kafka.gates import is_following
 from events import facts
@@ -61,8 +62,10 @@ EVERYWHERE = frozenset({Fault.KILL_VM, Fault.KILL_RACK})
 """Possible through any provider's port: the cloud's own terminate."""
 
 
-def chaos_asked(view: ClusterView, command: InjectChaos, kafka: KafkaSnapshot | None) -> CommandDecision:
+def chaos_asked(view: ClusterView, command: InjectChaos, known: Lookups) -> CommandDecision:
     """Raises CommandRefused: for what is no fault, where it is not allowed, and while the cluster is not healthy."""
+    if not command.force:
+        refuse_frozen(view, known, "Wait, or say --force.")
     fault = _fault(command.fault)
     if not 0 < command.for_s <= MOST_S:
         message = f"a fault lasts longer than 0 s and no longer than {MOST_S:.0f} s, not {command.for_s:g} s"
@@ -73,7 +76,7 @@ def chaos_asked(view: ClusterView, command: InjectChaos, kafka: KafkaSnapshot | 
     _refuse_racks(view, command, chosen)
     _refuse_beside_game(view, command)
     if not command.force:
-        refuse_unhealthy(view, kafka)
+        refuse_unhealthy(view, known.kafka)
     chaos = derived_id("chaos", view.uid, command.command_id)
     keys = tuple(i.key for i in chosen)
     reason = asked_by(command, command.reason)
@@ -82,7 +85,7 @@ def chaos_asked(view: ClusterView, command: InjectChaos, kafka: KafkaSnapshot | 
     return CommandDecision(fact, f"{fault} of {', '.join(keys)}{told_manner(fault, manner)}{lasting}")
 
 
-def chaos_end_asked(view: ClusterView, command: EndFault) -> CommandDecision:
+def chaos_end_asked(view: ClusterView, command: EndFault, _: Lookups = NOTHING) -> CommandDecision:
     """The end of a fault that was not brought about; nothing where it is over already."""
     if command.chaos not in view.chaos:
         return CommandDecision(None, "that fault is over")

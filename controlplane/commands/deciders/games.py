@@ -1,13 +1,13 @@
 """What people ask for of a game day, and what its referee records of it. Pure; it is played by
 `controlplane.background.game_days`."""
 
-from controlplane.cluster.commands import CommandRefused, EndGame, GameCommand, ScoreFault, StartGame
+from controlplane.cluster.commands import CommandRefused, EndGame, ScoreFault, StartGame
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.chaos import LASTING, MOST_S, Fault, refuse_foreign, refuse_unhealthy
 from controlplane.commands.deciders.decision import CommandDecision, asked_by
+from controlplane.commands.deciders.lookups import NOTHING, Lookups, refuse_frozen
 from events import facts
 from events.ids import derived_id
-from planner.observed import KafkaSnapshot
 
 LOCAL_FAULTS = (Fault.KILL_BROKER, Fault.KILL_AGENT, Fault.PAUSE, Fault.KILL_VM)
 """What is drawn from where nothing else is said; the first three leave the VM where it is."""
@@ -22,30 +22,22 @@ MOST_FAULTS = 1000
 MOST_WITHIN_S = 6 * 3600.0
 
 
-def game_asked(view: ClusterView, command: GameCommand, kafka: KafkaSnapshot | None) -> CommandDecision:
+def game_started(view: ClusterView, command: StartGame, known: Lookups) -> CommandDecision:
     """Raises CommandRefused: for all that a single fault is refused for, and while another game is played."""
-    if isinstance(command, StartGame):
-        return _start_asked(view, command, kafka)
-    if isinstance(command, ScoreFault):
-        return _scored(view, command)
-    if isinstance(command, EndGame):
-        return _end_asked(view, command)
-    raise TypeError(f"{type(command).__name__} is nothing that is asked of a game day")
-
-
-def _start_asked(view: ClusterView, command: StartGame, kafka: KafkaSnapshot | None) -> CommandDecision:
+    if not command.force:
+        refuse_frozen(view, known, "Wait, or say --force.")
     if view.game is not None:
         message = f"a game day of {view.name} is in hand since {view.game.since.isoformat(timespec='seconds')}"
         raise CommandRefused("game-in-hand", message, f"Wait, or end it: kedge chaos {view.name} game --end.")
     faults = command.faults or tuple(str(f) for f in _usual(view, command))
     for fault in faults:
         if fault not in KNOWN:
-            known = ", ".join(sorted(KNOWN))
-            raise CommandRefused("unknown-fault", f"{fault!r} is no fault of a game", f"There are: {known}.")
+            there = ", ".join(sorted(KNOWN))
+            raise CommandRefused("unknown-fault", f"{fault!r} is no fault of a game", f"There are: {there}.")
         refuse_foreign(view, Fault(fault), command.confirm)
     _refuse_sizes(command)
     if not command.force:
-        refuse_unhealthy(view, kafka)
+        refuse_unhealthy(view, known.kafka)
     game = derived_id("game", view.uid, command.command_id)
     fact = facts.GameStarted(
         game,
@@ -61,6 +53,27 @@ def _start_asked(view: ClusterView, command: StartGame, kafka: KafkaSnapshot | N
         command.via,
     )
     return CommandDecision(fact, f"a game day of {command.wanted} faults by seed {command.seed}: {', '.join(faults)}")
+
+
+def fault_scored(view: ClusterView, command: ScoreFault, _: Lookups = NOTHING) -> CommandDecision:
+    """What came of a fault, once, while its game is played."""
+    game, score = view.game, command.score
+    if game is None or game.id != score.game or all(p.chaos != score.chaos or p.score for p in game.played):
+        return CommandDecision(None, "no fault of a game in hand waits for that")
+    return CommandDecision(score, "what came of the fault is recorded")
+
+
+def game_ended(view: ClusterView, command: EndGame, _: Lookups = NOTHING) -> CommandDecision:
+    """Raises CommandRefused for a game there never was."""
+    game = view.game
+    if game is None or game.id != command.game:
+        if any(g.id == command.game for g in view.games):
+            return CommandDecision(None, f"that game day of {view.name} is over")
+        raise CommandRefused("unknown-game", f"{view.name} has no game day {command.game!r} in hand")
+    sentence = f"the game day of {view.name} is over after {len(game.played)} of {game.asked.wanted} faults"
+    is_person = command.actor.startswith("person:")
+    stopped = f"ended early, {asked_by(command, command.reason)}" if is_person else command.reason
+    return CommandDecision(facts.GameEnded(game.id, stopped), sentence)
 
 
 def _usual(view: ClusterView, command: StartGame) -> tuple[Fault, ...]:
@@ -83,22 +96,3 @@ def _refuse_sizes(command: StartGame) -> None:
     for value, least, most, what in bounds:
         if not least <= value <= most:
             raise CommandRefused("game-size", f"a game has {least:g} to {most:g} {what}, not {value:g}")
-
-
-def _scored(view: ClusterView, command: ScoreFault) -> CommandDecision:
-    game, score = view.game, command.score
-    if game is None or game.id != score.game or all(p.chaos != score.chaos or p.score for p in game.played):
-        return CommandDecision(None, "no fault of a game in hand waits for that")
-    return CommandDecision(score, "what came of the fault is recorded")
-
-
-def _end_asked(view: ClusterView, command: EndGame) -> CommandDecision:
-    game = view.game
-    if game is None or game.id != command.game:
-        if any(g.id == command.game for g in view.games):
-            return CommandDecision(None, f"that game day of {view.name} is over")
-        raise CommandRefused("unknown-game", f"{view.name} has no game day {command.game!r} in hand")
-    sentence = f"the game day of {view.name} is over after {len(game.played)} of {game.asked.wanted} faults"
-    is_person = command.actor.startswith("person:")
-    stopped = f"ended early, {asked_by(command, command.reason)}" if is_person else command.reason
-    return CommandDecision(facts.GameEnded(game.id, stopped), sentence)

@@ -4,23 +4,16 @@
 
 from collections.abc import Mapping
 
-from controlplane.cluster.commands import CommandRefused, GroupCommand, NoteOffsetsReset, ResetOffsets
+from controlplane.cluster.commands import CommandRefused, NoteOffsetsReset, ResetOffsets
 from controlplane.cluster.request_limits import MOST_OFFSETS
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.decision import CommandDecision, asked_by
+from controlplane.commands.deciders.lookups import NOTHING, Lookups
 from events import facts
 
 
-def group_asked(view: ClusterView, command: GroupCommand) -> CommandDecision:
+def reset_asked(view: ClusterView, command: ResetOffsets, _: Lookups = NOTHING) -> CommandDecision:
     """Raises CommandRefused."""
-    if isinstance(command, ResetOffsets):
-        return _reset_asked(view, command)
-    if isinstance(command, NoteOffsetsReset):
-        return _answer_noted(view, command)
-    raise TypeError(f"{type(command).__name__} is nothing that is asked of groups")
-
-
-def _reset_asked(view: ClusterView, command: ResetOffsets) -> CommandDecision:
     count = len(command.offsets)
     if not count:
         raise CommandRefused("no-offset", f"no offset of {command.group} was named", "Plan the reset anew.")
@@ -31,7 +24,8 @@ def _reset_asked(view: ClusterView, command: ResetOffsets) -> CommandDecision:
     return CommandDecision(fact, f"{count} {'offset of' if count == 1 else 'offsets of'} {command.group} put elsewhere")
 
 
-def _answer_noted(view: ClusterView, command: NoteOffsetsReset) -> CommandDecision:
+def reset_answered(view: ClusterView, command: NoteOffsetsReset, _: Lookups = NOTHING) -> CommandDecision:
+    """What the brokers have answered, of the reset in hand."""
     known = view.resets.get(command.group)
     if known is None or known.id != command.reset or known.over:
         return CommandDecision(None, f"nothing of {command.group} waits for an answer")

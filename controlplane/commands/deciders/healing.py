@@ -1,27 +1,17 @@
 """What is asked about healing, and what is refused of it. Pure: the view in."""
 
-from controlplane.cluster.commands import CommandRefused, DemoteBroker, HealingCommand, PromoteBroker, SwitchHealing
+from controlplane.cluster.commands import CommandRefused, DemoteBroker, PromoteBroker, SwitchHealing
 from controlplane.cluster.healing_switches import EVERY_KIND
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.decision import CommandDecision, asked_by
+from controlplane.commands.deciders.lookups import NOTHING, Lookups
 from events import facts
 from planner.anomalies.kinds import Kind
 
 
-def healing_asked(view: ClusterView, command: HealingCommand) -> CommandDecision:
-    """Raises CommandRefused."""
-    match command:
-        case SwitchHealing():
-            return _switched(view, command)
-        case DemoteBroker():
-            return _demoted(view, command)
-        case PromoteBroker():
-            return _promoted(view, command)
-    raise TypeError(f"no way to handle {type(command).__name__}")
-
-
-def _switched(view: ClusterView, command: SwitchHealing) -> CommandDecision:
+def healing_switched(view: ClusterView, command: SwitchHealing, _: Lookups = NOTHING) -> CommandDecision:
+    """Raises CommandRefused for a kind there is not."""
     kinds = {kind.value for kind in Kind}
     if command.kind and command.kind not in kinds:
         message = f"{command.kind!r} is no kind of anomaly"
@@ -39,7 +29,8 @@ def _switched(view: ClusterView, command: SwitchHealing) -> CommandDecision:
     return CommandDecision(fact, f"healing of {what} of {view.name} is {_word(command.on)}{until}{then}")
 
 
-def _demoted(view: ClusterView, command: DemoteBroker) -> CommandDecision:
+def broker_demoted(view: ClusterView, command: DemoteBroker, _: Lookups = NOTHING) -> CommandDecision:
+    """Raises CommandRefused for a broker that does not serve."""
     instance = view.instances.get(command.key)
     if instance is None or not instance.is_broker or instance.phase is not Phase.JOINED or instance.lost:
         raise CommandRefused("no-broker", f"{command.key} is no broker of {view.name} that serves")
@@ -50,7 +41,8 @@ def _demoted(view: ClusterView, command: DemoteBroker) -> CommandDecision:
     return CommandDecision(fact, f"leadership is taken off {command.key}: {command.reason}")
 
 
-def _promoted(view: ClusterView, command: PromoteBroker) -> CommandDecision:
+def broker_promoted(view: ClusterView, command: PromoteBroker, _: Lookups = NOTHING) -> CommandDecision:
+    """Nothing where it is not demoted."""
     known = view.demotions.get(command.key)
     if known is None or known.ended:
         return CommandDecision(None, f"{command.key} is not demoted")

@@ -37,21 +37,6 @@ class CommandHistory:
             raise CommandRefused("command-id-taken", message, "Ask for it anew; from git, by another commit.")
         return bool(found)
 
-    def needs_resume(self) -> bool:
-        """Whether something failed or stands still that a person's word sets going again."""
-        view = self.view
-        if view.held or view.paused or view.aborting or view.join_failures:
-            return True
-        if any(i.failures for i in view.intents.values()) or (view.drain and view.drain.failures):
-            return True
-        if view.rebalance is not None and view.rebalance.failures:
-            return True
-        # The fleet's brake counts failed joins and cures until a person resumes, also what a later attempt made good.
-        last = [e.type for e in self.events if e.type in _COUNTED or e.type == "cluster.resumed"]
-        return bool(last) and last[-1] in _COUNTED
-
-
-_COUNTED = frozenset({"instance.join_failed", "healing.requested", "election_cure.requested", "move_cure.requested"})
 
 _RECORDED_AS: dict[type[Command], frozenset[str]] = {
     DeclareCluster: frozenset({"cluster.declared", "cluster.source_changed"}),

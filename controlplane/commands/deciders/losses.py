@@ -8,6 +8,7 @@ from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.commands.deciders.decision import CommandDecision, asked_by
+from controlplane.commands.deciders.lookups import Lookups
 from events import facts
 from planner.observed import KafkaSnapshot
 
@@ -15,14 +16,7 @@ COUNTS = timedelta(seconds=90)
 """At rest Kafka is read once a minute: metadata older than this says nothing of now."""
 
 
-def loss_confirmed(
-    view: ClusterView,
-    command: ConfirmLoss,
-    *,
-    reports: Mapping[str, ReportSeen],
-    kafka: KafkaSnapshot | None,
-    now: datetime,
-) -> CommandDecision:
+def loss_confirmed(view: ClusterView, command: ConfirmLoss, known: Lookups) -> CommandDecision:
     """The fact to record: of the VMs in doubt those in the racks named, and no others. Raises CommandRefused where the
     name is not typed out, nothing is in doubt there, or an agent or Kafka says that one of them lives."""
     if command.confirm != view.name:
@@ -38,7 +32,7 @@ def loss_confirmed(
         message = f"VMs of racks {', '.join(racks)} of {view.name} are in doubt; named was {named}"
         raise CommandRefused("unknown-rack", message, "Name racks whose VMs are in doubt, each with --rack.")
     meant = [i for i in doubted if i.planned.rack in command.racks]
-    _refuse_who_lives(view, meant, reports, kafka, now)
+    _refuse_who_lives(view, meant, known.reports(), known.kafka, known.now())
     fact = facts.LossesConfirmed(
         tuple(i.key for i in meant), tuple(sorted(set(command.racks))), asked_by(command, command.reason)
     )

@@ -19,6 +19,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView, vm_of
 from controlplane.cluster.views.members import services_on
 from controlplane.commands.deciders.decision import CommandDecision, asked_by
+from controlplane.commands.deciders.lookups import NOTHING, Lookups
 from controlplane.commands.previews.moves import refuse_moved
 from controlplane.converger.questions.chosen_receivers import removed_brokers
 from controlplane.converger.questions.disk_renewal import refuse_disks
@@ -31,7 +32,7 @@ from events.ids import derived_id
 from planner.observed import KafkaSnapshot
 
 
-def restart_asked(view: ClusterView, command: RestartServices) -> CommandDecision:
+def restart_asked(view: ClusterView, command: RestartServices, _: Lookups = NOTHING) -> CommandDecision:
     """Raises CommandRefused. One rolling restart at a time, and a second one does not join it: of what the first has
     done already nobody could say whether the second still wants it."""
     running = view.rolling_restart
@@ -50,8 +51,8 @@ def restart_asked(view: ClusterView, command: RestartServices) -> CommandDecisio
     return CommandDecision(fact, f"{sentence}{_once_resumed(view)}")
 
 
-def replacement_asked(view: ClusterView, command: ReplaceNode, kafka: KafkaSnapshot | None) -> CommandDecision:
-    """Raises CommandRefused. Without metadata (`kafka` None) the converger's own gates have to do."""
+def replacement_asked(view: ClusterView, command: ReplaceNode, known: Lookups) -> CommandDecision:
+    """Raises CommandRefused. Without metadata the converger's own gates have to do."""
     instance = _to_replace(view, command)
     gives_up_more = command.new_disk and instance.key in view.to_replace and not view.to_replace[instance.key].new_disk
     if instance.key in view.to_replace and not gives_up_more:
@@ -70,7 +71,7 @@ def replacement_asked(view: ClusterView, command: ReplaceNode, kafka: KafkaSnaps
             "that has the cluster's metadata"
         )
         raise CommandRefused("disk-stays", message, f"kedge replace {view.name} --node {instance.node}")
-    whole = _others_are_whole(view, instance, kafka) if kafka is not None else Gate(True, "")
+    whole = _others_are_whole(view, instance, known.kafka) if known.kafka is not None else Gate(True, "")
     if not whole.open:
         message = f"{instance.key} is not replaced while {view.name} is not whole: {whole.reason}"
         raise CommandRefused("not-whole", message, f"Mend that first: kedge describe {view.name}")
@@ -83,8 +84,9 @@ def replacement_asked(view: ClusterView, command: ReplaceNode, kafka: KafkaSnaps
     )
 
 
-def evacuation_asked(view: ClusterView, command: EvacuateBrokers, kafka: KafkaSnapshot | None) -> CommandDecision:
+def evacuation_asked(view: ClusterView, command: EvacuateBrokers, known: Lookups) -> CommandDecision:
     """Raises CommandRefused, with the numbers where the others have no room for what these hold."""
+    kafka = known.kafka
     refuse_moved(view, kafka, command)
     there = [_broker(view, view.brokers(), broker) for broker in dict.fromkeys(command.brokers)]
     fresh = [i for i in there if i.key not in view.evacuations]
@@ -120,7 +122,7 @@ def evacuation_asked(view: ClusterView, command: EvacuateBrokers, kafka: KafkaSn
     return CommandDecision(fact, f"{sentence}{_once_resumed(view)}")
 
 
-def readmission_asked(view: ClusterView, command: ReadmitBrokers) -> CommandDecision:
+def readmission_asked(view: ClusterView, command: ReadmitBrokers, _: Lookups = NOTHING) -> CommandDecision:
     """Raises CommandRefused."""
     there = [_broker(view, view.brokers(), broker) for broker in dict.fromkeys(command.brokers)]
     kept = tuple(i.key for i in there if i.key in view.evacuations)

@@ -8,6 +8,7 @@ from controlplane.cluster.external_brokers import is_shared
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.decision import CommandDecision, asked_by
+from controlplane.commands.deciders.lookups import NOTHING, Lookups, obey
 from controlplane.commands.previews.moves import refuse_moved
 from controlplane.converger.questions.chosen_receivers import chosen_brokers
 from controlplane.converger.questions.moves.rebalance_requests import asked_by_person
@@ -17,8 +18,9 @@ from planner.quantities import human_bytes
 from planner.rebalancing.imbalance import deviations
 
 
-def rebalance_asked(view: ClusterView, command: RebalanceCluster, kafka: KafkaSnapshot | None) -> CommandDecision:
-    """Raises CommandRefused. One rebalance at a time."""
+def rebalance_asked(view: ClusterView, command: RebalanceCluster, known: Lookups) -> CommandDecision:
+    """Raises CommandRefused, NeedsApproval. One rebalance at a time."""
+    kafka = known.kafka
     refuse_moved(view, kafka, command)
     if view.rebalance is not None:
         progress = rebalance_progress(view)
@@ -45,6 +47,7 @@ def rebalance_asked(view: ClusterView, command: RebalanceCluster, kafka: KafkaSn
         per_day_bytes=command.per_day_bytes,
         throttle_mib_per_s=command.throttle_mib_per_s,
     )
+    obey(known.judge.gate.rebalance(view), command)
     waits = _waits_for(view, kafka)
     after = f"; it begins after {waits}" if waits else ""
     budget = f", at most {human_bytes(command.per_day_bytes)} a day" if command.per_day_bytes else ""
@@ -55,7 +58,7 @@ def rebalance_asked(view: ClusterView, command: RebalanceCluster, kafka: KafkaSn
     return CommandDecision(fact, f"replicas of {view.name} will {how}{budget}{_now(view, kafka)}{after}")
 
 
-def rebalance_cancelled(view: ClusterView, command: CancelRebalance) -> CommandDecision:
+def rebalance_cancelled(view: ClusterView, command: CancelRebalance, _: Lookups = NOTHING) -> CommandDecision:
     """Raises CommandRefused where there is nothing to cancel."""
     rebalance = view.rebalance
     if rebalance is None:

@@ -3,14 +3,15 @@
 from controlplane.cluster.commands import AdoptMoves, CommandRefused, TakeBackMoves
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.decision import CommandDecision, asked_by
+from controlplane.commands.deciders.lookups import Lookups
 from events import facts
 from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.stuck_moves import may_take_back
 
 
-def moves_taken_back(view: ClusterView, command: TakeBackMoves, kafka: KafkaSnapshot | None) -> CommandDecision:
+def moves_taken_back(view: ClusterView, command: TakeBackMoves, known: Lookups) -> CommandDecision:
     """Raises CommandRefused: for what does not move, what a plan of ours moves, and where too few would be left."""
-    partitions = _moving(view, command.partitions, kafka)
+    partitions = _moving(view, command.partitions, known.kafka)
     for partition in partitions:
         if not may_take_back(partition):
             left = [r for r in partition.isr if r not in partition.adding]
@@ -32,9 +33,9 @@ def moves_taken_back(view: ClusterView, command: TakeBackMoves, kafka: KafkaSnap
     return CommandDecision(fact, f"{', '.join(names)} go back to the replicas before")
 
 
-def moves_adopted(view: ClusterView, command: AdoptMoves, kafka: KafkaSnapshot | None) -> CommandDecision:
+def moves_adopted(view: ClusterView, command: AdoptMoves, known: Lookups) -> CommandDecision:
     """Raises CommandRefused."""
-    names = tuple(str(p.name) for p in _moving(view, command.partitions, kafka))
+    names = tuple(str(p.name) for p in _moving(view, command.partitions, known.kafka))
     if all(name in view.moves.adopted for name in names):
         return CommandDecision(None, f"{', '.join(names)}: known already")
     fact = facts.MovesAdopted(names, asked_by(command, command.reason))

@@ -4,11 +4,12 @@ from controlplane.cluster.commands import CommandRefused, WaiveWindow
 from controlplane.cluster.folds.spec_order import changes_in_hand
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.decision import CommandDecision, asked_by
+from controlplane.commands.deciders.lookups import NOTHING, Lookups
 from controlplane.fleet.images.choice import stage
 from events import facts
 
 
-def window_waived(view: ClusterView, command: WaiveWindow) -> CommandDecision:
+def window_waived(view: ClusterView, command: WaiveWindow, _: Lookups = NOTHING) -> CommandDecision:
     """The fact to record. Raises CommandRefused where nothing could wait: a permission in stock is none."""
     if view.document is None or not (view.document.spec.rollout.windows or _may_wait_for_a_stage(view)):
         message = f"the spec of {view.name} has no windows, and no stage goes before it: nothing of it waits"

@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 from controlplane.cluster.commands import CommandRefused, DeclareTopics
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.deciders.topics import declaration_of
 from controlplane.commands.previews.plan import moved_parts, short_digest
+from controlplane.commands.topic_declaration import declaration_of
 from events.spec.model import KafkaClusterDocument
 from events.spec.topic_model import KafkaTopicDocument
 from events.topic_facts import TopicDeclaration

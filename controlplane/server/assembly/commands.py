@@ -8,6 +8,7 @@ from controlplane.api.approvals import approves_still
 from controlplane.api.audit.commands import AuditedCommands
 from controlplane.api.audit.store import SqlAuditStore
 from controlplane.cluster.observed.agent_reports import reports_of
+from controlplane.commands.admission.judge import SpecJudge
 from controlplane.commands.handler import CommandHandler
 from controlplane.commands.policies.gate import PolicyGate
 from controlplane.commands.policies.store import PolicyShelf
@@ -42,10 +43,12 @@ def asking_of(ground: Ground, loop: Loop) -> Asking:
     commands = CommandHandler(
         ground.store,
         last_snapshot=converger.last_snapshot,
-        clients_must_avoid=settings.networks.pool,
-        gate=gate,
-        unbootable=partial(unbootable_in, loop.hands.clouds),
-        cost_tags=settings.cost_tags,
+        judge=SpecJudge(
+            gate=gate,
+            unbootable=partial(unbootable_in, loop.hands.clouds),
+            cost_tags=settings.cost_tags,
+            clients_must_avoid=settings.networks.pool,
+        ),
         reports=partial(reports_of, ground.latest),
         frozen=lambda view: frozen_words(view, loop.freezes.left(utc_now()), utc_now()),
     )

@@ -37,6 +37,7 @@ from controlplane.background.topic_placement.store import SqlPlacementStore
 from controlplane.cluster.gateways import judged
 from controlplane.cluster.observed.agent_reports import reports_of
 from controlplane.cluster.observed.cloud_drift import kept_audits
+from controlplane.commands.admission.judge import SpecJudge
 from controlplane.commands.handler import CommandHandler
 from controlplane.commands.policies.gate import PolicyGate
 from controlplane.commands.policies.store import PolicyShelf
@@ -150,10 +151,12 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
     handler = CommandHandler(
         store,
         last_snapshot=fleet.last_snapshot,
-        clients_must_avoid=settings.networks.pool,
-        gate=gate,
-        unbootable=partial(unbootable_in, clouds),
-        cost_tags=settings.cost_tags,
+        judge=SpecJudge(
+            gate=gate,
+            unbootable=partial(unbootable_in, clouds),
+            cost_tags=settings.cost_tags,
+            clients_must_avoid=settings.networks.pool,
+        ),
         reports=partial(reports_of, latest),
         frozen=lambda view: frozen_words(view, freezes.left(utc_now()), utc_now()),
     )

@@ -27,6 +27,7 @@ from controlplane.background.consumer_groups.resets import GroupOffsetDesk
 from controlplane.background.consumer_groups.service import GroupDesk
 from controlplane.cluster.observed.agent_reports import reports_of
 from controlplane.cluster.view import ClusterView
+from controlplane.commands.admission.judge import SpecJudge
 from controlplane.commands.handler import CommandHandler
 from controlplane.commands.policies.gate import PolicyGate
 from controlplane.commands.policies.store import NoPolicies, Policies
@@ -128,7 +129,7 @@ class House:
             commands=CommandHandler(
                 self.store,
                 last_snapshot=self.converger.last_snapshot,
-                gate=PolicyGate(self.policies, self.converger),
+                judge=SpecJudge(gate=PolicyGate(self.policies, self.converger)),
                 reports=lambda uid: reports_of(self.latest, uid),
                 clock=lambda: self.now,
             ),

@@ -17,7 +17,7 @@ from controlplane.api.read_models.change_form import (
     topic_fields,
 )
 from controlplane.api.read_models.spec_form import text_of
-from controlplane.commands.deciders.topics import declaration_of
+from controlplane.commands.topic_declaration import declaration_of
 from events import facts
 from events.spec.conversion import shortest_data
 from events.spec.document import load_documents

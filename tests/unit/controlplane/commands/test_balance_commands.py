@@ -8,6 +8,7 @@ import pytest
 from controlplane.cluster.commands import CancelRebalance, CommandRefused, RebalanceCluster
 from controlplane.cluster.view import ClusterView, EvacuationView
 from controlplane.cluster.views.rebalances import BatchSpent, RebalanceView, spent_bytes
+from controlplane.commands.deciders.lookups import NOTHING, Lookups
 from controlplane.commands.deciders.rebalances import rebalance_asked, rebalance_cancelled, rebalance_progress
 from controlplane.converger.questions.moves.rebalance_requests import asked_by_scale_up
 from events import facts
@@ -35,7 +36,7 @@ def _kept_empty(*keys: str) -> dict[str, EvacuationView]:
 
 def test_a_person_may_ask_and_is_told_how_uneven_it_is() -> None:
     kafka = a_snapshot(*(a_partition(f"orders-{n}", (1000,)) for n in range(6)))
-    asked = rebalance_asked(a_view(), ASK, kafka)
+    asked = rebalance_asked(a_view(), ASK, Lookups(kafka=kafka))
     assert isinstance(asked.fact, facts.RebalanceRequested)
     assert (asked.fact.cause, asked.fact.reason) == ("person", "asked by anna: it grew")
     assert (asked.fact.threshold_percent, asked.fact.per_day_bytes, asked.fact.new_brokers) == (0.0, 0, ())
@@ -43,7 +44,7 @@ def test_a_person_may_ask_and_is_told_how_uneven_it_is() -> None:
 
 
 def test_a_budget_is_recorded_and_told() -> None:
-    asked = rebalance_asked(a_view(), replace(ASK, per_day_bytes=5 * GIB), None)
+    asked = rebalance_asked(a_view(), replace(ASK, per_day_bytes=5 * GIB), NOTHING)
     assert isinstance(asked.fact, facts.RebalanceRequested)
     assert asked.fact.per_day_bytes == 5 * GIB
     assert "at most 5.0 GiB a day" in asked.sentence
@@ -51,20 +52,20 @@ def test_a_budget_is_recorded_and_told() -> None:
 
 def test_one_rebalance_at_a_time() -> None:
     with pytest.raises(CommandRefused, match=r"in hand: batch 2 of 7, 1.0 GiB of 4.0 GiB begun") as refused:
-        rebalance_asked(a_view(rebalance=IN_HAND), ASK, None)
+        rebalance_asked(a_view(rebalance=IN_HAND), ASK, NOTHING)
     assert refused.value.what_next == "To end it: kedge rebalance orders --cancel"
 
 
 def test_a_cluster_with_one_broker_that_may_receive_is_refused() -> None:
     kept = a_view(evacuations=_kept_empty("brokers-a-0.g1", "brokers-b-0.g1"))
     with pytest.raises(CommandRefused, match="no two brokers that may receive replicas: 1002, 2 are kept empty"):
-        rebalance_asked(kept, ASK, None)
+        rebalance_asked(kept, ASK, NOTHING)
 
 
 def test_a_lost_broker_is_replaced_first() -> None:
     lost = a_view(replace(an_instance("brokers-a-0"), lost_at=BEFORE))
     with pytest.raises(CommandRefused, match=r"brokers-a-0.g1 is lost"):
-        rebalance_asked(lost, ASK, None)
+        rebalance_asked(lost, ASK, NOTHING)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_a_lost_broker_is_replaced_first() -> None:
 )
 def test_what_it_has_to_wait_for_is_told(view: ClusterView, words: str) -> None:
     kafka = a_snapshot(brokers=(1000, 1001), fenced=(1002,))
-    assert rebalance_asked(view, ASK, kafka).sentence.endswith(f"; it begins after {words}")
+    assert rebalance_asked(view, ASK, Lookups(kafka=kafka)).sentence.endswith(f"; it begins after {words}")
 
 
 def test_a_rebalance_is_cancelled_once() -> None:

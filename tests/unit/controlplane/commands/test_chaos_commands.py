@@ -9,6 +9,7 @@ import pytest
 from controlplane.cluster.commands import AdoptMoves, CommandRefused, InjectChaos, TakeBackMoves
 from controlplane.cluster.view import ChaosView, ClusterView, MovesView
 from controlplane.commands.deciders.chaos import Fault, chaos_asked, why_unhealthy
+from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.stuck_moves import moves_adopted, moves_taken_back
 from controlplane.converger.steps.chaos_end import chaos_step
 from events import facts
@@ -26,7 +27,7 @@ def order(fault: str = "kill-broker", **about: Any) -> InjectChaos:
 
 def refused(view: ClusterView, command: InjectChaos, kafka: Any = WHOLE) -> CommandRefused:
     with pytest.raises(CommandRefused) as caught:
-        chaos_asked(view, command, kafka)
+        chaos_asked(view, command, Lookups(kafka=kafka))
     return caught.value
 
 
@@ -40,7 +41,7 @@ def on_a_cloud(chaos: str = "forbidden") -> ClusterView:
 
 
 def test_a_fault_is_recorded_with_who_asked_and_how_long() -> None:
-    asked = chaos_asked(a_view(), order("pause"), WHOLE)
+    asked = chaos_asked(a_view(), order("pause"), Lookups(kafka=WHOLE))
     assert isinstance(asked.fact, facts.ChaosInjected)
     assert (asked.fact.fault, asked.fact.keys, asked.fact.for_s) == ("pause", (A,), 60.0)
     assert asked.fact.reason == "asked by anna: game day"
@@ -48,7 +49,7 @@ def test_a_fault_is_recorded_with_who_asked_and_how_long() -> None:
 
 
 def test_a_split_is_recorded_with_whom_from_and_which_way() -> None:
-    asked = chaos_asked(a_view(), order("split", cut_from="brokers", way="out", loss_percent=9.0), WHOLE)
+    asked = chaos_asked(a_view(), order("split", cut_from="brokers", way="out", loss_percent=9.0), Lookups(kafka=WHOLE))
     assert isinstance(asked.fact, facts.ChaosInjected)
     assert asked.fact.manner == facts.ChaosManner(cut_from="brokers", way="out")
     assert asked.sentence == f"split of {A} from brokers, what goes out for 60 s"
@@ -63,7 +64,7 @@ def test_a_split_is_recorded_with_whom_from_and_which_way() -> None:
     ],
 )
 def test_a_lasting_fault_says_how_it_is_done(fault: str, about: dict[str, Any], words: str) -> None:
-    assert chaos_asked(a_view(), order(fault, **about), WHOLE).sentence == words
+    assert chaos_asked(a_view(), order(fault, **about), Lookups(kafka=WHOLE)).sentence == words
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_a_manner_that_makes_no_sense_is_refused(fault: str, about: dict[str, An
 
 def test_a_rack_that_is_split_is_all_its_vms_and_one_with_slow_disks_its_brokers() -> None:
     def keys(fault: str) -> set[str]:
-        fact = chaos_asked(a_view(), order(fault, keys=(), rack="a", mib_per_s=1.0), WHOLE).fact
+        fact = chaos_asked(a_view(), order(fault, keys=(), rack="a", mib_per_s=1.0), Lookups(kafka=WHOLE)).fact
         assert isinstance(fact, facts.ChaosInjected)
         return set(fact.keys)
 
@@ -102,7 +103,7 @@ def test_a_server_beside_a_broker_is_killed_as_one_on_a_vm_of_its_own_and_not_on
     beside = replace(view.instances[A].planned, member=facts.PlannedMember(103, "zookeeper-103", 128))
     host = replace(view.instances[A], planned=beside)
     sharing = replace(view, instances={**view.instances, A: host})
-    assert chaos_asked(sharing, order("kill-zookeeper"), WHOLE).sentence == f"kill-zookeeper of {A}"
+    assert chaos_asked(sharing, order("kill-zookeeper"), Lookups(kafka=WHOLE)).sentence == f"kill-zookeeper of {A}"
     left = replace(view, instances={**view.instances, A: replace(host, member_gone=True)})
     assert refused(left, order("kill-zookeeper")).code == "not-a-zookeeper"
 
@@ -117,13 +118,13 @@ def test_on_a_cloud_faults_that_need_hands_are_refused_even_where_chaos_is_allow
 
 
 def test_a_node_names_its_vm() -> None:
-    asked = chaos_asked(a_view(), order(keys=("brokers-a-0",)), WHOLE)
+    asked = chaos_asked(a_view(), order(keys=("brokers-a-0",)), Lookups(kafka=WHOLE))
     assert isinstance(asked.fact, facts.ChaosInjected)
     assert asked.fact.keys == (A,)
 
 
 def test_a_rack_is_all_its_vms() -> None:
-    asked = chaos_asked(a_view(), order("kill-rack", keys=(), rack="a"), WHOLE)
+    asked = chaos_asked(a_view(), order("kill-rack", keys=(), rack="a"), Lookups(kafka=WHOLE))
     assert isinstance(asked.fact, facts.ChaosInjected)
     assert set(asked.fact.keys) == {A, "controllers-a-0.g1"}
 
@@ -150,7 +151,7 @@ def test_a_fault_nobody_knows_is_refused_with_those_there_are() -> None:
 
 
 def test_two_racks_at_once_only_if_asked_for() -> None:
-    assert chaos_asked(a_view(), order(keys=(A, B), several_racks=True), WHOLE).fact is not None
+    assert chaos_asked(a_view(), order(keys=(A, B), several_racks=True), Lookups(kafka=WHOLE)).fact is not None
 
 
 def test_a_second_fault_in_another_rack_counts_with_the_first() -> None:
@@ -174,7 +175,7 @@ def test_a_second_fault_in_another_rack_counts_with_the_first() -> None:
 def test_a_cluster_that_is_not_healthy_is_left_alone_unless_forced(view: ClusterView, kafka: Any) -> None:
     assert why_unhealthy(view, kafka)
     assert refused(view, order(), kafka).code == "not-whole"
-    assert chaos_asked(view, order(force=True), kafka).fact is not None
+    assert chaos_asked(view, order(force=True), Lookups(kafka=kafka)).fact is not None
 
 
 def test_off_the_local_cloud_the_spec_has_to_allow_it() -> None:
@@ -183,7 +184,7 @@ def test_off_the_local_cloud_the_spec_has_to_allow_it() -> None:
 
 def test_off_the_local_cloud_the_name_is_typed_out() -> None:
     assert refused(on_a_cloud("allowed"), order("kill-vm")).code == "name-mismatch"
-    assert chaos_asked(on_a_cloud("allowed"), order("kill-vm", confirm="orders"), WHOLE).fact is not None
+    assert chaos_asked(on_a_cloud("allowed"), order("kill-vm", confirm="orders"), Lookups(kafka=WHOLE)).fact is not None
 
 
 @pytest.mark.parametrize("fault", sorted(set(Fault) - {"kill-vm", "kill-rack"}))
@@ -212,10 +213,10 @@ def take_back(*partitions: str) -> TakeBackMoves:
 
 
 def test_a_strangers_move_is_taken_back_when_a_person_says_so() -> None:
-    asked = moves_taken_back(a_view(), take_back("orders-0"), BUSY)
+    asked = moves_taken_back(a_view(), take_back("orders-0"), Lookups(kafka=BUSY))
     assert asked.fact == facts.MovesCancelRequested(("orders-0",), "asked by anna: a dead tool")
     again = a_view(moves=MovesView(cancelling={"orders-0": "asked by anna"}))
-    assert moves_taken_back(again, take_back("orders-0"), BUSY).fact is None
+    assert moves_taken_back(again, take_back("orders-0"), Lookups(kafka=BUSY)).fact is None
 
 
 @pytest.mark.parametrize(
@@ -229,10 +230,12 @@ def test_a_strangers_move_is_taken_back_when_a_person_says_so() -> None:
 )
 def test_a_move_is_not_taken_back(view: ClusterView, name: str, kafka: Any, code: str) -> None:
     with pytest.raises(CommandRefused) as caught:
-        moves_taken_back(view, take_back(name), kafka)
+        moves_taken_back(view, take_back(name), Lookups(kafka=kafka))
     assert caught.value.code == code
 
 
 def test_a_strangers_move_may_be_known() -> None:
     command = AdoptMoves(name="orders", actor="person:anna", command_id="1", reason="ours", partitions=("orders-0",))
-    assert moves_adopted(a_view(), command, BUSY).fact == facts.MovesAdopted(("orders-0",), "asked by anna: ours")
+    assert moves_adopted(a_view(), command, Lookups(kafka=BUSY)).fact == facts.MovesAdopted(
+        ("orders-0",), "asked by anna: ours"
+    )

@@ -10,6 +10,7 @@ from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.confirmed_losses import LossesView
 from controlplane.commands.deciders.decision import CommandDecision
+from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.losses import loss_confirmed
 from events import facts
 from planner.observed import KafkaSnapshot
@@ -29,7 +30,7 @@ def ask(
     command = ConfirmLoss(
         name="orders", actor="person:anna", command_id="c1", racks=racks, confirm=confirm, reason="fire"
     )
-    return loss_confirmed(view, command, reports=reports or {}, kafka=kafka, now=NOW)
+    return loss_confirmed(view, command, Lookups(reports=lambda: reports or {}, kafka=kafka, now=lambda: NOW))
 
 
 def test_of_the_vms_in_doubt_those_of_the_racks_named_are_meant() -> None:

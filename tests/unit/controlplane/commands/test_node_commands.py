@@ -10,6 +10,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView, EvacuationView
 from controlplane.cluster.views.running_settings import ReplaceView, RollingRestartView
 from controlplane.commands.deciders.decision import CommandDecision
+from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.nodes import (
     asked_for,
     evacuation_asked,
@@ -35,12 +36,12 @@ def _restart(view: ClusterView, **asked: Any) -> CommandDecision:
 
 def _replace(view: ClusterView, kafka: KafkaSnapshot | None = None, **asked: Any) -> CommandDecision:
     values = {"name": "orders", "actor": "person:anna", "command_id": "c1", "reason": "slow disk", **asked}
-    return replacement_asked(view, ReplaceNode(**values), kafka)
+    return replacement_asked(view, ReplaceNode(**values), Lookups(kafka=kafka))
 
 
 def _evacuate(view: ClusterView, kafka: KafkaSnapshot | None, *brokers: int) -> CommandDecision:
     command = EvacuateBrokers(name="orders", actor="person:anna", command_id="c1", reason="noises", brokers=brokers)
-    return evacuation_asked(view, command, kafka)
+    return evacuation_asked(view, command, Lookups(kafka=kafka))
 
 
 def _readmit(view: ClusterView, *brokers: int) -> CommandDecision:

@@ -8,6 +8,7 @@ from controlplane.cluster.commands import CommandRefused, EvacuateBrokers
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.admission.scale_down import room_after
 from controlplane.commands.admission.spec import admission_problems
+from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.nodes import evacuation_asked
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.situation.decision import Situation
@@ -116,5 +117,8 @@ def test_an_evacuation_counts_who_is_going_to_leave_anyway() -> None:
     view = replace(_six(), document=a_document(brokers=3), generation=2)
     command = EvacuateBrokers(name="orders", actor="person:anna", command_id="c1", reason="", brokers=(1001,))
     with pytest.raises(CommandRefused, match="has 3 replicas, and 2 brokers would be left to hold them"):
-        evacuation_asked(view, command, _seen(200))
-    assert evacuation_asked(replace(view, document=a_document(brokers=6)), command, _seen(200)).fact is not None
+        evacuation_asked(view, command, Lookups(kafka=_seen(200)))
+    assert (
+        evacuation_asked(replace(view, document=a_document(brokers=6)), command, Lookups(kafka=_seen(200))).fact
+        is not None
+    )

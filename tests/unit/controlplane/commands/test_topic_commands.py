@@ -9,13 +9,9 @@ from controlplane.api.read_models.change_form import topic_data
 from controlplane.cluster.commands import AdoptTopic, CommandRefused, DeclareTopics, DeleteTopic, ReportTopicsGone
 from controlplane.cluster.fold import evolve
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.deciders.topics import (
-    topic_adopted,
-    topic_deleted,
-    topic_problems,
-    topics_declared,
-    topics_gone,
-)
+from controlplane.commands.admission.topics import topic_problems
+from controlplane.commands.deciders.lookups import Lookups
+from controlplane.commands.deciders.topics import topic_adopted, topic_deleted, topic_news, topics_gone
 from controlplane.commands.previews.topics import topic_lines
 from events import topic_facts as facts
 from events.codec import encode
@@ -37,7 +33,7 @@ def _after(view: ClusterView, *asked: object) -> ClusterView:
 
 
 def _declare(view: ClusterView, *texts: str, source: str = "api", path: str = "t.yaml") -> ClusterView:
-    asked = topics_declared(view, DeclareTopics(**WHO, topics=declared(*texts), source=source, path=path))
+    asked = topic_news(view, DeclareTopics(**WHO, topics=declared(*texts), source=source, path=path))
     return view if asked.fact is None else _after(view, asked.fact)
 
 
@@ -51,9 +47,9 @@ def test_topics_of_a_file_are_one_event_and_the_same_file_again_is_none() -> Non
     assert sorted(view.topics.by_name) == ["a", "b"]
     assert view.version == a_view().version + 1
     command = DeclareTopics(**WHO, topics=declared(topic_text("a"), topic_text("b")), source="api", path="t.yaml")
-    assert topics_declared(view, command).fact is None
+    assert topic_news(view, command).fact is None
     changed = replace(command, topics=declared(topic_text("a"), topic_text("b", partitions=9)))
-    fact = topics_declared(view, changed).fact
+    fact = topic_news(view, changed).fact
     assert isinstance(fact, facts.TopicsDeclared)
     assert [t.name for t in fact.topics] == ["b"]
 
@@ -149,7 +145,7 @@ def test_a_dying_topic_is_declared_anew_only_once_it_is_gone() -> None:
 
 
 def _adopt(view: ClusterView, topic: str, snapshot: KafkaSnapshot | None) -> Any:
-    return topic_adopted(view, AdoptTopic(**WHO, topic=topic, reason="ours"), snapshot).fact
+    return topic_adopted(view, AdoptTopic(**WHO, topic=topic, reason="ours"), Lookups(kafka=snapshot)).fact
 
 
 def test_an_adopted_topic_is_kept_as_it_was_found() -> None:

@@ -6,8 +6,14 @@ import pytest
 
 from controlplane.background.git_sync.faults import SourceFault
 from controlplane.background.git_sync.repository import Entry
-from controlplane.cluster.commands import DeclareCluster, DeleteCluster, PauseCluster, ResumeCluster, TakeOverSource
-from controlplane.commands.handler import CommandRefused
+from controlplane.cluster.commands import (
+    CommandRefused,
+    DeclareCluster,
+    DeleteCluster,
+    PauseCluster,
+    ResumeCluster,
+    TakeOverSource,
+)
 from events import facts
 from events.codec import decode
 from tests.fakes.event_store import MemoryEventStore

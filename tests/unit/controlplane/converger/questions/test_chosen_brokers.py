@@ -14,6 +14,7 @@ from controlplane.cluster.views.healing import DemotionView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.rebalances import RebalanceView
 from controlplane.cluster.views.running_settings import ReplaceView
+from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.rebalances import rebalance_asked
 from controlplane.commands.previews.moves import placement_of, refuse_moved
 from controlplane.converger.questions.chosen_receivers import takers
@@ -34,7 +35,7 @@ def six(*instances: InstanceView, **overrides: object) -> ClusterView:
 
 
 def asked(view: ClusterView, *targets: int) -> facts.RebalanceRequested:
-    fact = rebalance_asked(view, replace(ASK, targets=targets), KAFKA).fact
+    fact = rebalance_asked(view, replace(ASK, targets=targets), Lookups(kafka=KAFKA)).fact
     assert isinstance(fact, facts.RebalanceRequested)
     return fact
 
@@ -51,7 +52,7 @@ def demoted(ended: str = "") -> Mapping[str, DemotionView]:
 
 
 def test_those_that_are_chosen_are_recorded_once_each_in_order_and_named_in_the_answer() -> None:
-    answer = rebalance_asked(six(), replace(ASK, targets=(1004, 1003, 1004)), KAFKA)
+    answer = rebalance_asked(six(), replace(ASK, targets=(1004, 1003, 1004)), Lookups(kafka=KAFKA))
     assert isinstance(answer.fact, facts.RebalanceRequested)
     assert (answer.fact.cause, answer.fact.new_brokers) == ("person", (1003, 1004))
     assert "replicas of orders will move onto 1003, 1004 and no other broker; imbalance now:" in answer.sentence
@@ -84,7 +85,7 @@ def test_one_that_cannot_receive_is_refused_with_the_reason_and_the_choice_there
     view: ClusterView, target: int, why: str
 ) -> None:
     with pytest.raises(CommandRefused) as refused:
-        rebalance_asked(view, replace(ASK, targets=(target,)), KAFKA)
+        rebalance_asked(view, replace(ASK, targets=(target,)), Lookups(kafka=KAFKA))
     assert refused.value.code == "not-a-target"
     assert str(refused.value).startswith(f"broker {target} cannot receive: {why}")
     assert str(target) not in re.findall(r"\d+", refused.value.what_next)
@@ -93,7 +94,7 @@ def test_one_that_cannot_receive_is_refused_with_the_reason_and_the_choice_there
 def test_a_broker_of_somebody_else_is_told_as_one() -> None:
     kafka = a_snapshot(brokers=(*ALL, 7))
     with pytest.raises(CommandRefused, match="broker 7 cannot receive: it is registered in Kafka, and none of Kedge's"):
-        rebalance_asked(six(), replace(ASK, targets=(7,)), kafka)
+        rebalance_asked(six(), replace(ASK, targets=(7,)), Lookups(kafka=kafka))
 
 
 def test_a_broker_whose_id_passes_on_with_its_disk_may_be_chosen_while_it_is_replaced() -> None:

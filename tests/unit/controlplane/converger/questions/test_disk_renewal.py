@@ -12,6 +12,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.commands.deciders.decision import CommandDecision
+from controlplane.commands.deciders.lookups import NOTHING
 from controlplane.commands.deciders.nodes import replacement_asked
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.clouds.rendering import terraform_run
@@ -43,7 +44,7 @@ NODE, KEY = "brokers-a-0", "brokers-a-0.g1"
 
 def _asked(view: ClusterView, *disks: str, **more: Any) -> CommandDecision:
     values = {"name": "orders", "actor": "person:anna", "command_id": "c1", "reason": "bad blocks", "disks": disks}
-    return replacement_asked(view, ReplaceNode(**{**values, "node": NODE, **more}), None)
+    return replacement_asked(view, ReplaceNode(**{**values, "node": NODE, **more}), NOTHING)
 
 
 def test_one_disk_may_begin_anew_and_the_answer_says_what_stays() -> None:

@@ -13,6 +13,7 @@ from controlplane.cluster.places import places_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.views.running_settings import ReplaceView
+from controlplane.commands.deciders.lookups import NOTHING
 from controlplane.commands.deciders.nodes import replacement_asked
 from controlplane.converger.questions.clouds.missing_volumes import given_up
 from controlplane.converger.questions.clouds.rendering import terraform_run
@@ -118,9 +119,9 @@ def test_what_was_refused_is_tried_again_once_a_disk_is_given_up_and_not_for_eve
 
 def test_a_person_gives_up_the_disk_of_the_vm_that_has_one_while_its_successor_cannot_be_made() -> None:
     asked = ReplaceNode(name="orders", actor="person:a", command_id="c", reason="", node=HOLDER.node, new_disk=True)
-    fact = replacement_asked(_view(), asked, None).fact
+    fact = replacement_asked(_view(), asked, NOTHING).fact
     assert isinstance(fact, facts.NodeReplaceRequested)
     assert (fact.key, fact.new_disk) == (HOLDER.key, True)
-    assert replacement_asked(_view(asked=_asked()), asked, None).fact is None
-    kept = replacement_asked(_view(asked=_asked(new_disk=False)), asked, None).fact
+    assert replacement_asked(_view(asked=_asked()), asked, NOTHING).fact is None
+    kept = replacement_asked(_view(asked=_asked(new_disk=False)), asked, NOTHING).fact
     assert isinstance(kept, facts.NodeReplaceRequested)

@@ -13,6 +13,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView, VoterChangeView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
+from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.nodes import replacement_asked
 from controlplane.commands.previews.plan import preview
 from controlplane.converger.questions.clouds.rendering import terraform_run
@@ -298,11 +299,11 @@ def test_a_person_may_give_a_controller_a_new_disk_where_a_majority_has_the_meta
     command = ReplaceNode(
         name="orders", actor="person:anna", command_id="1", reason="bad blocks", node=B, new_disk=True
     )
-    asked = replacement_asked(a_view(), command, a_snapshot())
+    asked = replacement_asked(a_view(), command, Lookups(kafka=a_snapshot()))
     assert asked.fact == facts.NodeReplaceRequested(f"{B}.g1", "asked by anna: bad blocks", True)
     alone = replace(a_view(), voters={101: a_view().voters[101]})
     with pytest.raises(CommandRefused, match="no majority"):
-        replacement_asked(alone, command, a_snapshot())
+        replacement_asked(alone, command, Lookups(kafka=a_snapshot()))
 
 
 # --- who knows of whom ----------------------------------------------------------------------------------------------

@@ -1,0 +1,89 @@
+"""One judge of a spec, whichever way it comes: API, pages, CLI and git refuse the same things for the same reasons."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network
+
+from controlplane.cluster.commands import DeclareTopics
+from controlplane.cluster.view import ClusterView
+from controlplane.commands.admission.spec import Unbootable, admission_problems, nothing_unbootable
+from controlplane.commands.admission.topics import fresh_topics, topic_problems
+from controlplane.commands.policies.gate import PolicyGate
+from events.spec.model import KafkaClusterDocument
+from events.spec.network_rules import pool_problems
+from events.spec.positions import Positions
+from events.spec.problems import Problem
+from planner.observed import KafkaSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What speaks against a document, warnings too, and why a second person has to agree to it, in words."""
+
+    problems: tuple[Problem, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        """What refuses it, whoever agrees."""
+        return tuple(problem for problem in self.problems if problem.is_error)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecJudge:
+    """What this installation holds a spec against.
+
+    `gate` asks the policies. `clients_must_avoid`: the pool networks of Kedge get their addresses from, None where it
+    makes none. `cost_tags`: labels that are put on clouds.
+    """
+
+    gate: PolicyGate = field(default_factory=PolicyGate)
+    unbootable: Unbootable = nothing_unbootable
+    cost_tags: Collection[str] = ()
+    clients_must_avoid: IPv4Network | None = None
+
+    def cluster(
+        self,
+        view: ClusterView,
+        document: KafkaClusterDocument,
+        *,
+        positions: Positions,
+        snapshot: KafkaSnapshot | None,
+        rolling: int,
+        beside: Sequence[KafkaClusterDocument] = (),
+    ) -> Judgement:
+        """A document on its way into force. `rolling`: living clusters that the whole change rolls; `beside`: all
+        documents of it. Raises StoreUnavailable where a quota asks for the fleet."""
+        found = admission_problems(
+            view,
+            document,
+            positions=positions,
+            snapshot=snapshot,
+            unbootable=self.unbootable,
+            cost_tags=self.cost_tags,
+        )
+        if self.clients_must_avoid is not None:
+            found = [*found, *pool_problems(document, self.clients_must_avoid, positions)]
+        verdict = self.gate.cluster(view, document, rolling, beside)
+        refused = [refusal.problem(positions) for refusal in verdict.refusals]
+        return Judgement((*found, *refused), tuple(str(reason) for reason in verdict.reasons))
+
+    def topics(
+        self,
+        view: ClusterView,
+        cluster: KafkaClusterDocument | None,
+        command: DeclareTopics,
+        snapshot: KafkaSnapshot | None,
+    ) -> Judgement:
+        """Topics on their way into force; `cluster` is the document in force, or about to be. Policies are asked where
+        anything would be recorded. Raises as `cluster`."""
+        placed = [(one.document, one.positions) for one in command.topics]
+        found = topic_problems(view, cluster, placed, snapshot)
+        if cluster is None or not fresh_topics(view, cluster, command):
+            return Judgement(tuple(found))
+        verdict = self.gate.topics(view, cluster, [one.document for one in command.topics], snapshot)
+        # Each at the topic it is about; one about none of them at the first.
+        where = {one.document.topic: one.positions for one in command.topics}
+        first = command.topics[0].positions
+        refused = [refusal.problem(where.get(refusal.subject, first)) for refusal in verdict.refusals]
+        return Judgement((*found, *refused), tuple(str(reason) for reason in verdict.reasons))

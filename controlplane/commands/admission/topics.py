@@ -1,0 +1,71 @@
+"""May these topics come into force in that cluster? Asked by `plan` and by `apply`, so both give one answer."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from controlplane.cluster.commands import DeclareTopics, TopicDeclared
+from controlplane.cluster.view import ClusterView
+from controlplane.commands.topic_declaration import declaration_of
+from events import topic_facts as facts
+from events.spec import problems as p
+from events.spec.model import KafkaClusterDocument
+from events.spec.positions import Positions
+from events.spec.problems import Problem
+from events.spec.topic_model import KafkaTopicDocument
+from events.spec.topic_rules import check_topic_change, check_topic_in, collision, collision_problem
+from planner.observed import KafkaSnapshot
+
+
+def topic_problems(
+    view: ClusterView,
+    cluster: KafkaClusterDocument | None,
+    topics: Sequence[tuple[KafkaTopicDocument, Positions]],
+    snapshot: KafkaSnapshot | None,
+) -> list[Problem]:
+    """What refuses these topics in that cluster, warnings too. `cluster` is the document in force, or about to be."""
+    if cluster is None:
+        return [_homeless(document, where) for document, where in topics]
+    there = Counter(p.name.topic for p in snapshot.partitions) if snapshot else Counter[str]()
+    known = view.topics.by_name
+    names = {name.replace(".", "_"): name for name in (*there, *known)}
+    found: list[Problem] = []
+    for document, where in topics:
+        found += check_topic_in(document, cluster, positions=where)
+        before = known.get(document.topic)
+        declared = before.declared.partitions if before and before.owned else 0
+        found += check_topic_change(document, partitions_before=there[document.topic] or declared, positions=where)
+        other = collision(document.topic, [names.get(document.topic.replace(".", "_"), document.topic)])
+        if other is not None:
+            found.append(collision_problem(document, other, where))
+    return found
+
+
+def fresh_topics(
+    view: ClusterView, cluster: KafkaClusterDocument, command: DeclareTopics
+) -> list[facts.TopicDeclaration]:
+    """What of the command is not in force yet: what declaring it would record."""
+    wanted = [(one, declaration_of(one.document, cluster)) for one in command.topics]
+    return [declared for one, declared in wanted if _is_news(view, one, declared, command)]
+
+
+def by_cluster(topics: Iterable[TopicDeclared]) -> dict[str, list[TopicDeclared]]:
+    """Topics of a file by the cluster they are to live in, in the order of the file."""
+    found: dict[str, list[TopicDeclared]] = {}
+    for one in topics:
+        found.setdefault(one.document.spec.cluster, []).append(one)
+    return found
+
+
+def _homeless(document: KafkaTopicDocument, where: Positions) -> Problem:
+    message = f"there is no cluster `{document.spec.cluster}`"
+    fix = "Correct the name, or declare the cluster first."
+    return where.problem(p.TOPIC_HOME, ("spec", "cluster"), message, fix)
+
+
+def _is_news(view: ClusterView, one: TopicDeclared, declared: facts.TopicDeclaration, command: DeclareTopics) -> bool:
+    known = view.topics.by_name.get(one.document.topic)
+    if known is None or known.undeclared or (known.source, known.path) != (command.source, command.path):
+        # A file of the API is a name somebody typed: another one alone is no news.
+        moved = known is None or known.undeclared or known.source != command.source or known.is_git
+        return moved or known is None or known.declared != declared
+    return known.declared != declared

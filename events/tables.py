@@ -96,4 +96,3 @@ def table_of(model: type[SQLModel]) -> Table:
 
 EVENT = table_of(EventRow)
 COUNTER = table_of(CounterRow)
-CHECKPOINT = table_of(CheckpointRow)

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, Engine, text
-from sqlmodel import SQLModel
 
 import controlplane.storage.tables  # noqa: F401  (imported for its tables)
 from controlplane.server.split.moments import COLUMNS
@@ -271,11 +270,6 @@ def examined(engine: Engine, part: Part = SERVER) -> tuple[Finding, ...]:
     elif part.nothing_else:
         told = f"role {stands.role} may read the audit, and nothing else"
     return (Finding("database", True, told),)
-
-
-def unnamed() -> frozenset[str]:
-    """Tables of this release that `RIGHTS` does not name, and names that no table has."""
-    return frozenset(SQLModel.metadata.tables.keys() ^ (RIGHTS.keys() - {"alembic_version"}))
 
 
 def _in(schema: str, table: str) -> str:

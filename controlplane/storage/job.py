@@ -24,11 +24,10 @@ class JobState(StrEnum):
 
 OPEN_STATES = (JobState.QUEUED, JobState.RUNNING)
 
-# Back to the queue: a failure worth another try, or a runner that is proved dead.
 LEGAL: Mapping[JobState, frozenset[JobState]] = {
     JobState.QUEUED: frozenset({JobState.RUNNING, JobState.FAILED}),
-    JobState.RUNNING: frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.QUEUED}),
-    JobState.FAILED: frozenset({JobState.QUEUED}),
+    JobState.RUNNING: frozenset({JobState.SUCCEEDED, JobState.FAILED}),
+    JobState.FAILED: frozenset(),
     JobState.SUCCEEDED: frozenset(),
 }
 

@@ -59,10 +59,6 @@ class JobStore(Protocol):
         """queued or running -> failed. Repeating it changes nothing."""
         ...
 
-    def requeue(self, intent_id: IntentId, *, epoch: Epoch, owner: str) -> Job:
-        """failed or running -> queued, for `owner`. From running only when the earlier runner is proved dead."""
-        ...
-
     def forget(self, intent_id: IntentId, *, epoch: Epoch) -> None:
         """Removes a job that has ended and whose outcome is kept elsewhere; nothing where there is none."""
         ...
@@ -127,23 +123,6 @@ class JobSteps:
                 heartbeat_at=now,
                 error_class=error_class,
                 error_message=error_message,
-            ),
-        )
-
-    def requeue(self, intent_id: IntentId, *, epoch: Epoch, owner: str) -> Job:
-        """See JobStore."""
-        return self._change(
-            intent_id,
-            lambda job, now: move(
-                job,
-                JobState.QUEUED,
-                epoch,
-                owner=owner,
-                heartbeat_at=now,
-                started_at=None,
-                ended_at=None,
-                error_class=None,
-                error_message=None,
             ),
         )
 

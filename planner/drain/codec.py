@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from planner.drain.arrays import BrokerTable, ClusterModel, LogDirTable
-from planner.drain.columns import LISTS, PARTITIONS, id_matrix, partitions_table, whole
+from planner.drain.columns import LISTS, PARTITIONS, id_matrix, whole
 from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan, canonical, plan_document, plan_from
 from planner.drain.request import Bandwidth, DrainRequest
@@ -73,17 +73,6 @@ def request_from(document: Mapping[str, Any], partitions: pa.Table) -> DrainRequ
         bandwidth=Bandwidth(bandwidth["bytes_per_s"], bandwidth["source"], dict(bandwidth["by_broker"])),
         cluster=_model(document, partitions),
     )
-
-
-def request_to_json(request: DrainRequest) -> bytes:
-    """One JSON text with the partitions in it, for a report or a test case."""
-    rows = partitions_table(request.cluster).to_pylist()
-    return canonical({**request_document(request), "partitions": rows})
-
-
-def request_from_json(raw: bytes) -> DrainRequest:
-    document = json.loads(raw)
-    return request_from(document, pa.Table.from_pylist(document["partitions"], schema=PARTITIONS))
 
 
 def answer_to_bytes(answer: Answer) -> bytes:

@@ -16,8 +16,7 @@ class Residual:
     `valid_next`: replicas still equal `before` (or that with the source first, put in charge of the copy), nothing
     runs: may be started. `running`: ours, on its way to
     `after`. `finished`: replicas equal `after`. `changed_by_others`: anything else (a stranger's reassignment
-    that runs is waited for; one that has ended belongs to the next round). `new_partitions`: on an outgoing
-    broker, not in the plan: created since, or deferred by it.
+    that runs is waited for; one that has ended belongs to the next round).
     """
 
     valid_next: tuple[Move, ...]
@@ -25,8 +24,6 @@ class Residual:
     finished: tuple[Move, ...]
     changed_by_others: tuple[TopicPartition, ...]
     strangers_running: tuple[TopicPartition, ...]
-    new_partitions: tuple[TopicPartition, ...]
-    left_on_outgoing: tuple[TopicPartition, ...]
 
 
 def residual(plan: DrainPlan, snapshot: KafkaSnapshot, outgoing: Collection[int]) -> Residual:
@@ -62,9 +59,7 @@ def _sorted(plan: DrainPlan, snapshot: KafkaSnapshot, outgoing: Collection[int])
             valid.append(move)
         else:
             changed.append(move.name)
-    planned = {m.name for m in plan.moves}
     left = [p for b in outgoing for p in snapshot.hosted_by(b)]
-    on_outgoing = sorted({p.name for p in left})
     ours = {m.name for m in running}
     return Residual(
         valid_next=tuple(valid),
@@ -72,6 +67,4 @@ def _sorted(plan: DrainPlan, snapshot: KafkaSnapshot, outgoing: Collection[int])
         finished=tuple(finished),
         changed_by_others=tuple(changed),
         strangers_running=tuple(sorted({p.name for p in left if p.is_moving and p.name not in ours})),
-        new_partitions=tuple(name for name in on_outgoing if name not in planned),
-        left_on_outgoing=tuple(on_outgoing),
     )

@@ -23,8 +23,6 @@ from providers.aws.settings import AwsSettings
 from providers.aws.tags import tags_of
 from providers.aws.variables import module_variables
 from providers.base import InstanceState, Listing, Place, Resources
-from providers.bootable import NextVm, unbootable
-from providers.call_budget import TokenBucket
 from providers.catalog_file import sold_by
 from providers.console import tail
 from providers.doctor import Finding
@@ -34,6 +32,7 @@ from providers.networks import MadeNetworks, NetworkRun, ipv6_word, none_made
 from providers.notices import MaintenanceNotice
 from providers.quota import Quota
 from providers.settings_file import zones_of
+from providers.settingscloud import SettingsCloud
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings
 
@@ -49,7 +48,7 @@ _ASKED_SINGLY = 20
 
 
 @dataclass(slots=True)
-class AwsCloud:
+class AwsCloud(SettingsCloud):
     """One installation's view of its AWS accounts, as `settings_file` describes them. Thread-safe."""
 
     installation_id: str
@@ -79,17 +78,9 @@ class AwsCloud:
         """See `HoldsMounted`: EC2 answers with 200 and keeps the volume `busy` (EC2 API Reference, DetachVolume)."""
         return True
 
-    def regions(self) -> tuple[str, ...]:
-        """See `ListsRegions`."""
-        return self._settings.regions()
-
     def zones(self, region: str) -> tuple[str, ...]:
         """Zones of a region that have a subnet in some account; names mean what that account's names mean."""
         return zones_of(self._settings, self.name, region, lambda told: told.subnets)
-
-    def unbootable(self, place: Place, vm: NextVm) -> str:
-        """See `TellsBootable`."""
-        return unbootable(self._settings, place, vm)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of VMs, volumes and interfaces, for all clusters. Terminated VMs are not in it."""
@@ -140,10 +131,6 @@ class AwsCloud:
         place = resources.place
         account, region = self._settings.account(place), self._settings.region(place)
         return module_variables(resources, account, region, software=self._settings.software)
-
-    def makes_network(self, place: Place) -> bool:
-        """See `MakesNetworks`."""
-        return self._settings.leaves_network(place)
 
     def has_ipv6(self, place: Place) -> bool:
         """See `TellsIpv6`."""
@@ -210,10 +197,6 @@ class AwsCloud:
         domain = next((name for prefix, name in apart.items() if region.startswith(prefix)), "aws.amazon.com")
         where = f"https://{region}.console.{domain}/ec2/home?region={region}"
         return f"{where}#InstanceDetails:instanceId={instance}" if _ID.match(instance) else ""
-
-    def calls(self, place: Place) -> TokenBucket:
-        """See `SharesCalls`."""
-        return self._access.budget.of(place)
 
     def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
         """See `ImportsResources`."""

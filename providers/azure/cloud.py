@@ -23,8 +23,6 @@ from providers.azure.settings import AzureSettings
 from providers.azure.tags import tags_of
 from providers.azure.variables import module_variables
 from providers.base import InstanceState, Listing, Place, Resources
-from providers.bootable import NextVm, unbootable
-from providers.call_budget import TokenBucket
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
@@ -32,6 +30,7 @@ from providers.networks import MadeNetworks, ipv6_word, none_made
 from providers.notices import MaintenanceNotice
 from providers.quota import Quota
 from providers.settings_file import zones_of
+from providers.settingscloud import SettingsCloud
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings
 
@@ -44,7 +43,7 @@ _ASKED_SINGLY = 20
 
 
 @dataclass(slots=True)
-class AzureCloud:
+class AzureCloud(SettingsCloud):
     """One installation's view of its subscriptions, as `settings_file` describes them. Thread-safe."""
 
     installation_id: str
@@ -69,17 +68,9 @@ class AzureCloud:
         """See `DeclaresHandover`: a network interface goes on a VM when that is made, or while it is deallocated."""
         return Handover.DELETE_FIRST
 
-    def regions(self) -> tuple[str, ...]:
-        """See `ListsRegions`."""
-        return self._settings.regions()
-
     def zones(self, region: str) -> tuple[str, ...]:
         """Zones of a region in some account's settings; names mean what that account's names mean."""
         return zones_of(self._settings, self.name, region, lambda told: told.zones)
-
-    def unbootable(self, place: Place, vm: NextVm) -> str:
-        """See `TellsBootable`."""
-        return unbootable(self._settings, place, vm)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of VMs, their states, disks and network interfaces, for all clusters."""
@@ -136,10 +127,6 @@ class AzureCloud:
         account, region = self._settings.account(place), self._settings.region(place)
         return module_variables(resources, account, region, software=self._settings.software)
 
-    def makes_network(self, place: Place) -> bool:
-        """See `MakesNetworks`."""
-        return self._settings.leaves_network(place)
-
     def has_ipv6(self, place: Place) -> bool:
         """See `TellsIpv6`."""
         return self._settings.has_ipv6(place)
@@ -193,10 +180,6 @@ class AzureCloud:
         """See `HasConsolePages`: the portal goes by the id of a resource."""
         found = machine_of(instance, self._settings.account(place).id)
         return f"https://portal.azure.com/#resource{quote(instance)}/overview" if found else ""
-
-    def calls(self, place: Place) -> TokenBucket:
-        """See `SharesCalls`."""
-        return self._access.budget.of(place)
 
     def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
         """See `ImportsResources`."""

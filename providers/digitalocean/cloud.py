@@ -8,8 +8,6 @@ from typing import Any
 
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
-from providers.bootable import NextVm, unbootable
-from providers.call_budget import TokenBucket
 from providers.digitalocean.access import Access
 from providers.digitalocean.errors import is_not_found, recognise, translated
 from providers.digitalocean.examination import examine_region, read_quotas
@@ -25,6 +23,7 @@ from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, ipv6_word, none_made
 from providers.quota import Quota
 from providers.settings_file import zones_of
+from providers.settingscloud import SettingsCloud
 from providers.sightings import Sightings
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings
@@ -37,7 +36,7 @@ _ASKED_SINGLY = 20
 
 
 @dataclass(slots=True)
-class DigitaloceanCloud:
+class DigitaloceanCloud(SettingsCloud):
     """One installation's view of its teams at DigitalOcean, as `settings_file` describes them. Thread-safe."""
 
     installation_id: str
@@ -67,17 +66,9 @@ class DigitaloceanCloud:
         """See `ListsLate`: names of Droplets may be there twice."""
         return UNLISTED_S
 
-    def regions(self) -> tuple[str, ...]:
-        """See `ListsRegions`."""
-        return self._settings.regions()
-
     def zones(self, region: str) -> tuple[str, ...]:
         """Labels of racks in that region in some account. They promise nothing: DigitalOcean has no zones."""
         return zones_of(self._settings, self.name, region, lambda told: told.racks)
-
-    def unbootable(self, place: Place, vm: NextVm) -> str:
-        """See `TellsBootable`."""
-        return unbootable(self._settings, place, vm)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of Droplets and volumes, for all clusters. A deleted Droplet is in none."""
@@ -130,10 +121,6 @@ class DigitaloceanCloud:
         account, region = self._settings.account(place), self._settings.region(place)
         return module_variables(resources, account, region, software=self._settings.software)
 
-    def makes_network(self, place: Place) -> bool:
-        """See `MakesNetworks`."""
-        return self._settings.leaves_network(place)
-
     def has_ipv6(self, place: Place) -> bool:
         """See `TellsIpv6`."""
         return self._settings.has_ipv6(place)
@@ -174,10 +161,6 @@ class DigitaloceanCloud:
         """See `HasConsolePages`."""
         is_droplet = instance.isascii() and instance.isdigit()
         return f"https://cloud.digitalocean.com/droplets/{instance}" if is_droplet else ""
-
-    def calls(self, place: Place) -> TokenBucket:
-        """See `SharesCalls`."""
-        return self._access.budget.of(place)
 
     def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
         """See `ImportsResources`."""

@@ -8,7 +8,6 @@ digits, in lower case. `terraform/modules/digitalocean` writes the same words.
 import re
 from collections.abc import Iterable, Mapping
 
-NETWORK_PREFIX = "kedge-network"
 ZONE = "kedge-zone"
 """The rack's label; DigitalOcean itself knows only the region."""
 

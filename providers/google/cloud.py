@@ -11,8 +11,6 @@ from google.api_core.exceptions import GoogleAPICallError
 
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
-from providers.bootable import NextVm, unbootable
-from providers.call_budget import TokenBucket
 from providers.console import LAST_BYTES, tail
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
@@ -32,6 +30,7 @@ from providers.notices import MaintenanceNotice
 from providers.preflight import of_permissions
 from providers.quota import Quota
 from providers.settings_file import zones_of
+from providers.settingscloud import SettingsCloud
 from providers.sightings import Sightings
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings
@@ -47,7 +46,7 @@ _ASKED_SINGLY = 20
 
 
 @dataclass(slots=True)
-class GoogleCloud:
+class GoogleCloud(SettingsCloud):
     """One installation's view of its projects, as `settings_file` describes them. Thread-safe.
 
     The id of an instance is `<zone>/<name>/<number>`.
@@ -77,17 +76,9 @@ class GoogleCloud:
         """See `DeclaresHandover`: an address of a VM's first interface is there from its birth to its end."""
         return Handover.DELETE_FIRST
 
-    def regions(self) -> tuple[str, ...]:
-        """See `ListsRegions`."""
-        return self._settings.regions()
-
     def zones(self, region: str) -> tuple[str, ...]:
         """Zones of a region that have a subnetwork in some account."""
         return zones_of(self._settings, self.name, region, lambda told: told.subnetworks)
-
-    def unbootable(self, place: Place, vm: NextVm) -> str:
-        """See `TellsBootable`."""
-        return unbootable(self._settings, place, vm)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of VMs, disks and addresses, for all clusters. A deleted VM is not in it."""
@@ -146,10 +137,6 @@ class GoogleCloud:
         place = resources.place
         account, region = self._settings.account(place), self._settings.region(place)
         return module_variables(resources, account, region, software=self._settings.software)
-
-    def makes_network(self, place: Place) -> bool:
-        """See `MakesNetworks`."""
-        return self._settings.leaves_network(place)
 
     def has_ipv6(self, place: Place) -> bool:
         """See `TellsIpv6`."""
@@ -213,10 +200,6 @@ class GoogleCloud:
         found, project = _ID.match(instance), self._settings.account(place).project
         where = "https://console.cloud.google.com/compute/instancesDetail/zones"
         return f"{where}/{found['zone']}/instances/{found['name']}?project={quote(project)}" if found else ""
-
-    def calls(self, place: Place) -> TokenBucket:
-        """See `SharesCalls`."""
-        return self._access.budget.of(place)
 
     def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
         """See `ImportsResources`."""

@@ -10,8 +10,6 @@ from hcloud import APIException, Client
 
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
-from providers.bootable import NextVm, unbootable
-from providers.call_budget import TokenBucket
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
@@ -35,6 +33,7 @@ from providers.hetzner.tags import tags_of
 from providers.hetzner.variables import module_variables
 from providers.networks import MadeNetworks, NetworkRun, none_made
 from providers.settings_file import zones_of
+from providers.settingscloud import SettingsCloud
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings
 
@@ -45,7 +44,7 @@ _ASKED_SINGLY = 20
 
 
 @dataclass(slots=True)
-class HetznerCloud:
+class HetznerCloud(SettingsCloud):
     """One installation's view of its projects at Hetzner, as `settings_file` describes them. Thread-safe."""
 
     installation_id: str
@@ -67,10 +66,6 @@ class HetznerCloud:
     def name(self) -> str:
         return "hetzner"
 
-    def regions(self) -> tuple[str, ...]:
-        """See `ListsRegions`."""
-        return self._settings.regions()
-
     def zones(self, region: str) -> tuple[str, ...]:
         """Zones of a region that have a subnet in some account."""
         return zones_of(self._settings, self.name, region, lambda told: told.subnets)
@@ -78,10 +73,6 @@ class HetznerCloud:
     def handover(self) -> Handover:
         """A VM leaves the node network, the next one enters it with the same address; neither is stopped for it."""
         return Handover.REBIND
-
-    def unbootable(self, place: Place, vm: NextVm) -> str:
-        """See `TellsBootable`."""
-        return unbootable(self._settings, place, vm)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of servers and volumes, for all clusters. Deleted servers are not in it."""
@@ -140,10 +131,6 @@ class HetznerCloud:
         """See `FiltersPackets`."""
         return self._settings.region(place).packet_filter(others, servers)
 
-    def makes_network(self, place: Place) -> bool:
-        """See `MakesNetworks`."""
-        return self._settings.leaves_network(place)
-
     def has_ipv6(self, place: Place) -> bool:
         """See `TellsIpv6`. A server has it beside its networks, whatever they were made with."""
         return self._settings.says_ipv6(place)
@@ -187,10 +174,6 @@ class HetznerCloud:
         project = self._settings.account(place).console_project
         where = f"https://console.hetzner.cloud/projects/{project}/servers/{instance}/overview"
         return where if project and _ID.match(instance) else ""
-
-    def calls(self, place: Place) -> TokenBucket:
-        """See `SharesCalls`."""
-        return self._access.budget.of(place)
 
     def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
         """See `ImportsResources`."""

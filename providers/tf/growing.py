@@ -16,11 +16,6 @@ from providers.errors import UnsupportedChange
 _LINE = re.compile(r"^(\s*ignore_changes\s*=\s*)\S.*?\s*# grows: (\[[^\]\n]*\])$", re.MULTILINE)
 
 
-def can_grow(module: Path) -> bool:
-    """Whether the module of a cloud can make a volume larger."""
-    return any(_LINE.search(file.read_text()) for file in module.glob("*.tf"))
-
-
 def growing_module(module: Path, copy: Path) -> Path:
     """Writes the module of grow runs to the new directory `copy`, and returns that. Raises `UnsupportedChange`."""
     lines = 0

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
-from providers.bootable import NextVm, unbootable
-from providers.call_budget import TokenBucket
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
@@ -17,6 +15,7 @@ from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, none_made
 from providers.quota import Quota
 from providers.settings_file import zones_of
+from providers.settingscloud import SettingsCloud
 from providers.sightings import Sightings
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings
@@ -41,7 +40,7 @@ _ASKED_SINGLY = 20
 
 
 @dataclass(slots=True)
-class UpcloudCloud:
+class UpcloudCloud(SettingsCloud):
     """One installation's view of its UpCloud accounts, as `settings_file` describes them. Thread-safe."""
 
     installation_id: str
@@ -70,10 +69,6 @@ class UpcloudCloud:
         """See `ListsLate`: titles of servers may be there twice."""
         return UNLISTED_S
 
-    def regions(self) -> tuple[str, ...]:
-        """See `ListsRegions`."""
-        return self._settings.regions()
-
     def zones(self, region: str) -> tuple[str, ...]:
         """Racks of a region in some account. They are labels: UpCloud has nothing below its own zone."""
         return zones_of(self._settings, self.name, region, lambda told: told.zones)
@@ -81,10 +76,6 @@ class UpcloudCloud:
     def handover(self) -> Handover:
         """Disks and private addresses are given to a server when it is made: the old one goes first."""
         return Handover.DELETE_FIRST
-
-    def unbootable(self, place: Place, vm: NextVm) -> str:
-        """See `TellsBootable`."""
-        return unbootable(self._settings, place, vm)
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of servers and storages, and the account's addresses, for all clusters."""
@@ -135,10 +126,6 @@ class UpcloudCloud:
         """See `FiltersPackets`."""
         return self._settings.region(place).packet_filter(others, servers)
 
-    def makes_network(self, place: Place) -> bool:
-        """See `MakesNetworks`."""
-        return self._settings.leaves_network(place)
-
     def network_variables(self, place: Place) -> Mapping[str, str]:
         """See `MakesNetworks`."""
         return {}
@@ -174,10 +161,6 @@ class UpcloudCloud:
     def console_page(self, place: Place, instance: str) -> str:
         """See `HasConsolePages`: the list of servers. UpCloud tells nobody the address of one server's page."""
         return "https://hub.upcloud.com/server" if _ID.match(instance) else ""
-
-    def calls(self, place: Place) -> TokenBucket:
-        """See `SharesCalls`."""
-        return self._access.budget.of(place)
 
     def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
         """See `ImportsResources`."""

@@ -65,10 +65,6 @@ def refused(cluster: str, role: Role, epoch: int, problems: Iterable[Problem]) -
     return Answer(cluster=cluster, role=role, epoch=epoch, outcome=Outcome.REFUSED, reason=reason, problems=found)
 
 
-def values_of(measures: Measures) -> dict[str, float]:
-    return {name: float(getattr(measures, name).value) for name in _NAMES}
-
-
 def bounds_row(bounds: Bounds) -> dict[str, float]:
     """The bounds as `judge` pairs them with the values."""
     return {

@@ -96,13 +96,10 @@ def test_the_end_said_twice_is_the_end(jobs):
         lambda jobs: jobs.heartbeat("i1", epoch=1),
         lambda jobs: jobs.succeed("i1", epoch=1, result={}),
         lambda jobs: jobs.fail("i1", epoch=1, error_class="x", error_message="y"),
-        lambda jobs: jobs.requeue("i1", epoch=1, owner="a"),
     ],
 )
 def test_a_stale_epoch_cannot_write(jobs, write):
     create(jobs, epoch=1)
-    jobs.start("i1", epoch=1, owner="a")
-    jobs.requeue("i1", epoch=2, owner="b")
     taken = jobs.start("i1", epoch=2, owner="b")
     with pytest.raises(StaleEpoch, match="belongs to epoch 2") as stale:
         write(jobs)
@@ -110,22 +107,11 @@ def test_a_stale_epoch_cannot_write(jobs, write):
     assert jobs.get("i1") == taken
 
 
-def test_a_later_epoch_may_finish_a_job_only_after_it_took_it_over(jobs):
+def test_a_later_epoch_cannot_go_on_with_a_job_that_runs(jobs):
     create(jobs)
     jobs.start("i1", epoch=1, owner="a")
     with pytest.raises(IllegalTransition):
         jobs.heartbeat("i1", epoch=2)
-    again = jobs.requeue("i1", epoch=2, owner="b")
-    assert (again.state, again.epoch, again.owner, again.started_at) == (JobState.QUEUED, 2, "b", None)
-
-
-def test_a_failed_job_may_be_tried_again_and_forgets_its_error(jobs):
-    create(jobs)
-    jobs.start("i1", epoch=1, owner="a")
-    jobs.fail("i1", epoch=1, error_class="retry_later", error_message="quota")
-    again = jobs.requeue("i1", epoch=1, owner="a")
-    assert (again.error_class, again.error_message, again.ended_at) == (None, None, None)
-    assert jobs.start("i1", epoch=1, owner="a").state is JobState.RUNNING
 
 
 @pytest.mark.parametrize(
@@ -133,11 +119,9 @@ def test_a_failed_job_may_be_tried_again_and_forgets_its_error(jobs):
     [
         ("queued", lambda jobs: jobs.succeed("i1", epoch=1, result={})),
         ("queued", lambda jobs: jobs.heartbeat("i1", epoch=1)),
-        ("queued", lambda jobs: jobs.requeue("i1", epoch=1, owner="a")),
         ("running", lambda jobs: jobs.start("i1", epoch=1, owner="a")),
         ("succeeded", lambda jobs: jobs.start("i1", epoch=1, owner="a")),
         ("succeeded", lambda jobs: jobs.fail("i1", epoch=1, error_class="x", error_message="y")),
-        ("succeeded", lambda jobs: jobs.requeue("i1", epoch=9, owner="a")),
         ("failed", lambda jobs: jobs.succeed("i1", epoch=1, result={})),
         ("failed", lambda jobs: jobs.start("i1", epoch=1, owner="a")),
     ],

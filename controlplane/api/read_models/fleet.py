@@ -28,10 +28,6 @@ class FleetRow:
     environment: str
     """As its labels say, "" where none does."""
 
-    @property
-    def needs_attention(self) -> bool:
-        return self.health.tone in ("bad", "warn")
-
 
 def fleet_rows(services: PortalServices) -> list[FleetRow]:
     """A line for each living cluster, in no order."""

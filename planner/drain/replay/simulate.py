@@ -16,7 +16,6 @@ from planner.drain.replay.flows import Flight, add, empty_flight, fill, remove
 SAME_TIME = 1e-9
 """Ends closer than this, relative to the clock, are one event: float noise must not order them."""
 
-CLOCK, WORST = 0, 1
 _SCAN_ALL_ABOVE = 8
 
 

@@ -6,15 +6,11 @@ partitions whose leader differs from the leader now (a min-cost flow, leaders_fl
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Int32s, Int64s
 from planner.drain.solver.leaders_flow import level, start
-
-Rows: TypeAlias = npt.NDArray[np.intp]
 
 CHANGE = 1 << 32
 """What a change of leader costs. An order-only entry, or a leader not in sync yet (no source for its own copy), costs

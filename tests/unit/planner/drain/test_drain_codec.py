@@ -12,8 +12,6 @@ from planner.drain.codec import (
     answer_to_bytes,
     request_document,
     request_from,
-    request_from_json,
-    request_to_json,
 )
 from planner.drain.columns import partitions_table
 from planner.drain.plan import DrainPlan, PlanUnreadable
@@ -28,7 +26,6 @@ from tests.unit.planner.drain.drain_cases import cases, request, roll, scale_dow
 def test_a_request_comes_back_as_it_went(case: tuple[KafkaSnapshot, DrainRequest]) -> None:
     asked = case[1]
     assert request_from(request_document(asked), partitions_table(asked.cluster)) == asked
-    assert request_from_json(request_to_json(asked)) == asked
 
 
 def test_where_write_rates_come_from_crosses_with_the_request() -> None:

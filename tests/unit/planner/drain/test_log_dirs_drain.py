@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from planner.drain.check import check
-from planner.drain.codec import answer_from_bytes, answer_to_bytes, request_from_json, request_to_json
+from planner.drain.codec import answer_from_bytes, answer_to_bytes, request_document, request_from
+from planner.drain.columns import partitions_table
 from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.request import DrainRequest
@@ -76,7 +77,7 @@ def test_a_plan_with_directories_survives_its_bytes() -> None:
 
 def test_a_request_with_directories_survives_its_bytes() -> None:
     asked = drain_of(seen_with(JBOD, [MIB]))
-    read = request_from_json(request_to_json(asked))
+    read = request_from(request_document(asked), partitions_table(asked.cluster))
     assert read == asked
     assert read.cluster.brokers.log_dirs.path == ("/a", "/b")
     emptier = {1001: {"/a": (1000 * MIB, 0), "/b": (1000 * MIB, 0)}}

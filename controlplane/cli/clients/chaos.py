@@ -1,30 +1,12 @@
-"""What the client asks of moves, health, faults on purpose and game days: a part of `client.Client`."""
-
-from abc import ABC, abstractmethod
-from typing import TypeVar
-
-from pydantic import BaseModel
+"""Moves, health, faults on purpose and game days."""
 
 from controlplane.api.schemas import chaos as chaos_api, clusters as api, games as game_api
-from controlplane.cli.exchange import part
+from controlplane.cli.clients.calls import Calls
+from controlplane.cli.clients.exchange import part
 
-_T = TypeVar("_T")
 
-
-class ChaosCalls(ABC):
+class ChaosCalls(Calls):
     """Each raises Unreachable, Refused, CliError and UnknownCluster."""
-
-    @abstractmethod
-    def get_of(self, name: str, tail: str, reply: type[_T]) -> _T:
-        """What `/clusters/NAME/TAIL` answers."""
-
-    @abstractmethod
-    def whole_of(self, name: str, tail: str, reply: type[_T], of: str) -> _T:
-        """The same of a list that is the field `of`, all pages of it."""
-
-    @abstractmethod
-    def post_of(self, name: str, tail: str, body: BaseModel, reply: type[_T]) -> _T:
-        """The same of something that is sent there."""
 
     def moves(self, name: str) -> chaos_api.MovesOut:
         """The reassignments that run."""

@@ -1,0 +1,1 @@
+"""The HTTP API as typed calls, by area; `controlplane.cli.client.Client` is all of them."""

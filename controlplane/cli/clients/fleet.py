@@ -1,0 +1,85 @@
+"""What all clusters share: networks, images, freezes, machines, agents."""
+
+from controlplane.api.schemas import (
+    agents as agent_api,
+    doctor as doctor_api,
+    freezes as freeze_api,
+    images as image_api,
+    machines as machine_api,
+    networks as network_api,
+    search as search_api,
+)
+from controlplane.cli.clients.calls import Calls
+from controlplane.cli.clients.exchange import part
+
+
+class FleetCalls(Calls):
+    """A part of `Client`."""
+
+    def find(self, text: str, *, limit: int) -> search_api.SearchOut:
+        """What holds the text in any cluster."""
+        return self._get("/search", search_api.SearchOut, params={"q": text, "limit": str(limit)})
+
+    def networks(self) -> network_api.NetworksOut:
+        """The networks Kedge makes."""
+        return self._whole("/networks", network_api.NetworksOut, of="items")
+
+    def remove_network(self, name: str, order: network_api.NetworkRemovalIn) -> network_api.NetworkAskedOut:
+        """Asks for a network's removal."""
+        return self._post(f"/networks/{part(name)}/remove", order, network_api.NetworkAskedOut)
+
+    def repair_network(self, name: str, order: network_api.NetworkIn) -> network_api.NetworkAskedOut:
+        """Asks for what is missing of a network to be made again."""
+        return self._post(f"/networks/{part(name)}/repair", order, network_api.NetworkAskedOut)
+
+    def images(self) -> image_api.ImagesOut:
+        """The image catalogue."""
+        return self._whole("/images", image_api.ImagesOut, of="items")
+
+    def image(self, name: str) -> image_api.ImageOut:
+        """One revision with the clusters it concerns."""
+        return self._get(f"/images/{part(name)}", image_api.ImageOut)
+
+    def publish_image(self, order: image_api.ImageIn) -> image_api.ImagePublishedOut:
+        """Publishes a revision."""
+        return self._post("/images", order, image_api.ImagePublishedOut)
+
+    def withdraw_image(self, name: str, order: image_api.ImageWithdrawalIn) -> image_api.ImagePublishedOut:
+        """Withdraws a revision."""
+        return self._post(f"/images/{part(name)}/withdraw", order, image_api.ImagePublishedOut)
+
+    def freezes(self, *, past: bool) -> freeze_api.FreezesOut:
+        """The freezes; `past` ones too, or those that are not over."""
+        return self._whole("/freezes", freeze_api.FreezesOut, of="items", params={"past": str(past).lower()})
+
+    def freeze(self, order: freeze_api.FreezeIn) -> freeze_api.FreezeSaidOut:
+        """Declares a freeze."""
+        return self._post("/freezes", order, freeze_api.FreezeSaidOut)
+
+    def thaw(self, name: str, order: freeze_api.ThawIn) -> freeze_api.FreezeSaidOut:
+        """Ends a freeze."""
+        return self._post(f"/freezes/{part(name)}/thaw", order, freeze_api.FreezeSaidOut)
+
+    def machines(self, cloud: str, region: str) -> machine_api.MachinesOut:
+        """What clouds sell; "" does not narrow it."""
+        return self._whole("/machines", machine_api.MachinesOut, of="items", params={"cloud": cloud, "region": region})
+
+    def doctor(self, cloud: str) -> doctor_api.DoctorOut:
+        """Whether a cloud is ready as the server reaches it, as far as that is known by now."""
+        return self._get("/doctor", doctor_api.DoctorOut, params={"cloud": cloud})
+
+    def agents(self) -> agent_api.AgentsOut:
+        """The agents VMs are to run, and how far each VM is."""
+        return self._whole("/agents", agent_api.AgentsOut, of="clusters")
+
+    def publish_agent(self, order: agent_api.AgentReleaseIn) -> agent_api.AgentSaidOut:
+        """Publishes a version of the agent."""
+        return self._post("/agents", order, agent_api.AgentSaidOut)
+
+    def withdraw_agent(self, version: str, order: agent_api.AgentReasonIn) -> agent_api.AgentSaidOut:
+        """Withdraws a version of the agent."""
+        return self._post(f"/agents/{part(version)}/withdraw", order, agent_api.AgentSaidOut)
+
+    def resume_agents(self, order: agent_api.AgentReasonIn) -> agent_api.AgentSaidOut:
+        """Lets the upgrade of agents go on after a failure."""
+        return self._post("/agents/resume", order, agent_api.AgentSaidOut)

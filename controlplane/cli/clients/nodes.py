@@ -1,0 +1,45 @@
+"""Nodes of a cluster, and the replicas on them."""
+
+from controlplane.api.schemas import clusters as api, moves as move_api, nodes as node_api
+from controlplane.cli.clients.calls import Calls
+
+
+class NodeCalls(Calls):
+    """A part of `Client`."""
+
+    def restart(self, name: str, order: node_api.RestartIn) -> api.CommandOut:
+        """Asks for a rolling restart."""
+        return self.post_of(name, "restart", order, api.CommandOut)
+
+    def replace(self, name: str, order: node_api.ReplaceIn) -> api.CommandOut:
+        """Asks for one node's next VM."""
+        return self.post_of(name, "replace", order, api.CommandOut)
+
+    def plan_moves(self, name: str, order: move_api.MovesPlanIn) -> move_api.MovesPlanOut:
+        """What emptying brokers, or a rebalance, would move now."""
+        return self.post_of(name, "moves/plan", order, move_api.MovesPlanOut)
+
+    def evacuate(self, name: str, order: move_api.EvacuateIn) -> api.CommandOut:
+        """Asks for brokers to be emptied and kept empty."""
+        return self.post_of(name, "evacuate", order, api.CommandOut)
+
+    def readmit(self, name: str, order: node_api.BrokersIn) -> api.CommandOut:
+        """Lets brokers receive replicas again."""
+        return self.post_of(name, "readmit", order, api.CommandOut)
+
+    def rebalance(self, name: str, order: node_api.RebalanceIn) -> api.CommandOut:
+        """Asks for replicas to be spread anew."""
+        return self.post_of(name, "rebalance", order, api.CommandOut)
+
+    def cancel_rebalance(self, name: str, order: node_api.CancelRebalanceIn) -> api.CommandOut:
+        """Ends the rebalance in hand after its batch."""
+        return self.post_of(name, "rebalance/cancel", order, api.CommandOut)
+
+    def rolls(self, name: str, *, limit: int = 20, at: str = "") -> node_api.RollsOut:
+        """The rolls of a cluster, the newest first; with `at` as they were then."""
+        params = {"limit": str(limit), **({"at": at} if at else {})}
+        return self.get_of(name, "rolls", node_api.RollsOut, params=params)
+
+    def restart_check(self, name: str) -> node_api.RestartCheckOut:
+        """Whether each service may be started anew now."""
+        return self.get_of(name, "restart-check", node_api.RestartCheckOut)

@@ -1,0 +1,51 @@
+"""Topics and consumer groups."""
+
+from controlplane.api.schemas import clusters as api, groups as group_api, resets as reset_api, topics as topic_api
+from controlplane.cli.clients.calls import Calls
+from controlplane.cli.clients.exchange import part
+from controlplane.runtime.path_names import is_path_part
+
+
+class TopicCalls(Calls):
+    """A part of `Client`."""
+
+    def topics(self, name: str, *, match: str = "") -> topic_api.TopicsOut:
+        """The topics of a cluster, declared and observed, with that in their name."""
+        path, asked = "topics", {"q": match} if match else {}
+        return self.whole_of(name, path, topic_api.TopicsOut, of="topics", params=asked)
+
+    def ailing_partitions(self, name: str, *, match: str = "") -> topic_api.AilingPartitionsOut:
+        """The partitions of all topics that are not in sync, the worst first."""
+        path, reply = "ailing-partitions", topic_api.AilingPartitionsOut
+        return self.whole_of(name, path, reply, of="partitions", params={"q": match} if match else {})
+
+    def topic(self, name: str, topic: str) -> topic_api.TopicOut:
+        """One topic."""
+        return self.get_of(name, f"topics/{part(topic)}", topic_api.TopicOut)
+
+    def groups(self, name: str, *, match: str = "", after: str = "", limit: int = 100) -> group_api.GroupsOut:
+        """A page of the consumer groups of a cluster, by name."""
+        params = {"q": match, "after": after, "limit": str(limit)}
+        return self.get_of(name, "groups", group_api.GroupsOut, params=params)
+
+    def group(self, name: str, group: str) -> group_api.GroupDetailOut:
+        """One consumer group."""
+        if not is_path_part(group):
+            return self.get_of(name, "group", group_api.GroupDetailOut, params={"group": group})
+        return self.get_of(name, f"groups/{part(group)}", group_api.GroupDetailOut)
+
+    def plan_reset(self, name: str, order: reset_api.ResetPlanIn) -> reset_api.ResetPlanOut:
+        """What putting offsets of a group elsewhere would mean now."""
+        return self.post_of(name, "offset-resets/plan", order, reset_api.ResetPlanOut)
+
+    def reset_offsets(self, name: str, order: reset_api.ResetIn) -> reset_api.ResetOut:
+        """Puts offsets of a group elsewhere, as planned."""
+        return self.post_of(name, "offset-resets", order, reset_api.ResetOut)
+
+    def adopt_topic(self, name: str, topic: str, order: topic_api.AdoptTopicIn) -> api.CommandOut:
+        """Has Kedge keep a topic that was made outside."""
+        return self.post_of(name, f"topics/{part(topic)}/adopt", order, api.CommandOut)
+
+    def delete_topic(self, name: str, topic: str, order: topic_api.DeleteTopicIn) -> api.CommandOut:
+        """Records the tombstone of a topic."""
+        return self.post_of(name, f"topics/{part(topic)}/delete", order, api.CommandOut)

@@ -15,17 +15,8 @@ from planner.rollout.live_step import LiveStep
 from planner.topics.step import TopicStep
 
 
-class KafkaGateway(Protocol):
-    """One cluster. Every call ends within 10 s and raises only KafkaUnavailable (later) or KafkaRefused
-    (never so).
-
-    After KafkaUnavailable a change may or may not have been taken; all changes here can be repeated safely.
-    """
-
-    def snapshot(self) -> KafkaSnapshot:
-        """Kafka's metadata now. `at` is before the first request; a broker that did not answer for its disks
-        is missing from `log_dirs`, never guessed."""
-        ...
+class ReassignmentGateway(Protocol):
+    """Replicas that move, and who leads. Each call as in `KafkaGateway`."""
 
     def reassign(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> Mapping[TopicPartition, str]:
         """Ask for these replica lists (first = preferred leader). Returns the refused partitions with Kafka's
@@ -41,6 +32,15 @@ class KafkaGateway(Protocol):
         """Revert running reassignments. A partition without one is left alone. Returns refusals as `reassign`
         does."""
         ...
+
+    def elect_preferred(self, partitions: Iterable[TopicPartition] | None) -> int:
+        """Give leadership back to the first replica where that is in sync; None = all partitions. Returns the
+        number of leaders that changed."""
+        ...
+
+
+class BrokerGateway(Protocol):
+    """Throttles, cordons and registrations of brokers. Each call as in `KafkaGateway`."""
 
     def set_throttle(self, plan: ThrottlePlan) -> int:
         """Make the throttles exactly these: what is set and not in the plan is removed, a stranger's too.
@@ -63,22 +63,9 @@ class KafkaGateway(Protocol):
         when it was not registered."""
         ...
 
-    def elect_preferred(self, partitions: Iterable[TopicPartition] | None) -> int:
-        """Give leadership back to the first replica where that is in sync; None = all partitions. Returns the
-        number of leaders that changed."""
-        ...
 
-    def update_feature(self, name: str, level: int, *, validate_only: bool) -> None:
-        """Finalise a feature level, or only ask whether that would be taken."""
-        ...
-
-    def describe_cluster_config(self) -> Mapping[str, str]:
-        """The cluster-wide dynamic broker defaults that are set, by key. Sensitive values are left out."""
-        ...
-
-    def alter_cluster_config(self, changes: Mapping[str, str | None]) -> None:
-        """Set (or delete, with None) cluster-wide dynamic broker defaults; other keys stay."""
-        ...
+class SettingGateway(Protocol):
+    """Settings of brokers that change while they run. Each call as in `KafkaGateway`."""
 
     def running_settings(self, names: Collection[str]) -> SettingsSeen:
         """These settings as each live broker runs with them, by its own word; a broker that did not answer is missing,
@@ -95,6 +82,14 @@ class KafkaGateway(Protocol):
         broker can take, and another that cannot blocks there every later change."""
         ...
 
+    def broker_values(self, broker: int) -> Mapping[str, ValueSeen]:
+        """Every setting this broker runs with and where it comes from, by its own word."""
+        ...
+
+
+class TopicGateway(Protocol):
+    """Topics, their settings and their logs. Each call as in `KafkaGateway`."""
+
     def topic_configs(self, topics: Collection[str]) -> Mapping[str, Mapping[str, str]]:
         """What is set on these topics themselves, the executor's keys left out. One that is gone is missing."""
         ...
@@ -102,10 +97,6 @@ class KafkaGateway(Protocol):
     def topic_values(self, topic: str) -> Mapping[str, ValueSeen] | None:
         """Every setting of a topic as it counts and where it comes from, the executor's keys left out. None for a topic
         that is not there."""
-        ...
-
-    def broker_values(self, broker: int) -> Mapping[str, ValueSeen]:
-        """Every setting this broker runs with and where it comes from, by its own word."""
         ...
 
     def topic_logs(self, topic: str) -> TopicLogs | None:
@@ -120,6 +111,10 @@ class KafkaGateway(Protocol):
     def change_topics(self, step: TopicStep) -> Mapping[str, str]:
         """Make these changes. Returns what was refused, as `topic_refusals` does; it can be repeated."""
         ...
+
+
+class GroupGateway(Protocol):
+    """Consumer groups and their offsets. Each call as in `KafkaGateway`."""
 
     def groups(self, names: Collection[str] | None = None) -> GroupsSeen:
         """These consumer groups, or all up to a bound, with what they committed and where the logs end. `silent` names
@@ -136,6 +131,14 @@ class KafkaGateway(Protocol):
         somebody is a member by now."""
         ...
 
+
+class QuorumGateway(Protocol):
+    """Voters, controllers and feature levels. Each call as in `KafkaGateway`."""
+
+    def update_feature(self, name: str, level: int, *, validate_only: bool) -> None:
+        """Finalise a feature level, or only ask whether that would be taken."""
+        ...
+
     def add_voter(self, controller: int, directory_id: str, *, host: str, port: int) -> bool:
         """Make a caught-up observer a voter of the controller quorum. One that lags is KafkaUnavailable.
         Returns False when it is one already."""
@@ -148,6 +151,21 @@ class KafkaGateway(Protocol):
     def reelect_controller(self, broker: int, epoch: int) -> bool:
         """ZooKeeper mode: end the reign of this controller, of this epoch, so that the brokers elect one anew; it may
         be the same broker again. Returns False where another reigns by now, or none. Elsewhere KafkaRefused."""
+        ...
+
+
+class KafkaGateway(
+    ReassignmentGateway, BrokerGateway, SettingGateway, TopicGateway, GroupGateway, QuorumGateway, Protocol
+):
+    """One cluster. Every call ends within 10 s and raises only KafkaUnavailable (later) or KafkaRefused
+    (never so).
+
+    After KafkaUnavailable a change may or may not have been taken; all changes here can be repeated safely.
+    """
+
+    def snapshot(self) -> KafkaSnapshot:
+        """Kafka's metadata now. `at` is before the first request; a broker that did not answer for its disks
+        is missing from `log_dirs`, never guessed."""
         ...
 
     def close(self) -> None:

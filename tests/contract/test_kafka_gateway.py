@@ -17,6 +17,7 @@ from planner.broker_answers import Origin, ValueSeen
 from planner.observed import PartitionSeen, SettingSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import Growth, NewTopic, TopicStep
+from tests.cluster_defaults import defaults_of, set_defaults
 from tests.contract.kafka_worlds import CONTROLLER, RACKS, FakeWorld, World, real_world
 
 MB = 10**6
@@ -150,13 +151,13 @@ def test_throttles_become_exactly_what_is_wanted(world: World) -> None:
 
 
 def test_a_left_over_of_a_stranger_is_found_and_cleared(world: World) -> None:
-    world.gateway.alter_cluster_config({LEADER_RATE: "1000000", FOLLOWER_RATE: "2000000"})
+    set_defaults(world.gateway, {LEADER_RATE: "1000000", FOLLOWER_RATE: "2000000"})
     world.until(lambda: world.gateway.snapshot().throttles.any, "the left-over to be seen")
     throttles = world.gateway.snapshot().throttles
     assert (throttles.leader_rate, throttles.follower_rate) == ({-1: 1_000_000}, {-1: 2_000_000})
     assert world.gateway.clear_throttles() == 2
     world.until(lambda: not world.gateway.snapshot().throttles.any, "no throttle")
-    world.until(lambda: set(world.gateway.describe_cluster_config()) == {"min.insync.replicas"}, "our default alone")
+    world.until(lambda: set(defaults_of(world.gateway)) == {"min.insync.replicas"}, "our default alone")
 
 
 def test_preferred_leaders_come_back_after_a_restart(world: World) -> None:
@@ -189,13 +190,6 @@ def test_a_feature_level_is_asked_for_before_it_is_finalised(world: World) -> No
     assert next_feature_step(world.gateway.snapshot(), 27) is None
 
 
-def test_cluster_configs_are_set_and_deleted(world: World) -> None:
-    world.gateway.alter_cluster_config({"log.retention.ms": "3600000"})
-    world.until(lambda: world.gateway.describe_cluster_config().get("log.retention.ms") == "3600000", "the value")
-    world.gateway.alter_cluster_config({"log.retention.ms": None})
-    world.until(lambda: "log.retention.ms" not in world.gateway.describe_cluster_config(), "the value to be gone")
-
-
 def test_live_values_are_offered_to_each_broker_set_and_read_back(world: World) -> None:
     step = LiveStep({"message.max.bytes": "2000000"})
     assert world.gateway.setting_refusals(step) == dict.fromkeys(RACKS)
@@ -214,7 +208,7 @@ def test_a_broker_has_a_value_of_its_own_until_it_is_taken_away(world: World) ->
     assert _runs_with(world, "message.max.bytes")[1000] == SettingSeen("2000000")
     world.gateway.change_settings(LiveStep({}, {1001: {"message.max.bytes": None}}))
     world.until(lambda: _runs_with(world, "message.max.bytes")[1001] == SettingSeen("2000000"), "the default again")
-    world.gateway.alter_cluster_config({"message.max.bytes": None})
+    set_defaults(world.gateway, {"message.max.bytes": None})
 
 
 def test_each_broker_says_in_its_words_what_it_would_not_take(world: World) -> None:
@@ -288,7 +282,7 @@ def test_each_value_of_a_topic_says_where_it_comes_from_and_what_is_behind_it(wo
 
 def test_a_broker_says_of_each_setting_where_it_comes_from(world: World) -> None:
     gateway = world.gateway
-    gateway.alter_cluster_config({"message.max.bytes": "2000000"})
+    set_defaults(gateway, {"message.max.bytes": "2000000"})
     world.until(lambda: gateway.broker_values(1001)["message.max.bytes"].origin is Origin.CLUSTER_LIVE, "the default")
     gateway.change_settings(LiveStep({}, {1001: {"message.max.bytes": "3000000"}}))
     world.until(lambda: gateway.broker_values(1001)["message.max.bytes"].origin is Origin.BROKER_LIVE, "its own value")
@@ -297,7 +291,7 @@ def test_a_broker_says_of_each_setting_where_it_comes_from(world: World) -> None
     assert gateway.broker_values(1002)["message.max.bytes"].origin is Origin.CLUSTER_LIVE
     assert gateway.broker_values(1002)["compression.gzip.level"] == ValueSeen("-1", Origin.KAFKA_DEFAULT)
     gateway.change_settings(LiveStep({}, {1001: {"message.max.bytes": None}}))
-    gateway.alter_cluster_config({"message.max.bytes": None})
+    set_defaults(gateway, {"message.max.bytes": None})
 
 
 def test_an_empty_topic_begins_and_ends_at_0_and_one_that_is_not_there_is_none(world: World) -> None:

@@ -12,6 +12,7 @@ from controlplane.cli.surroundings import Surroundings
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from events.spec.document import load_documents
+from tests.cluster_defaults import set_defaults
 from tests.kafka.kedge_process import begun
 from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
@@ -55,9 +56,8 @@ def _import(tmp_path: Path, *arguments: str) -> Result:
 
 def test_the_spec_of_a_running_cluster_is_valid_and_says_what_runs(processes: KafkaProcesses, tmp_path: Path) -> None:
     create_topic(processes.bootstrap, "orders", partitions=6, rf=2, bytes_per_partition=100_000)
-    AdminGateway(dialer := DirectDialer(), "live-import", lambda: processes.bootstrap).alter_cluster_config(
-        {"log.cleaner.threads": "2"}
-    )
+    gateway = AdminGateway(dialer := DirectDialer(), "live-import", lambda: processes.bootstrap)
+    set_defaults(gateway, {"log.cleaner.threads": "2"})
     dialer.close()
 
     ended = _import(tmp_path, "--bootstrap", ",".join(processes.bootstrap), "--name", "theirs")

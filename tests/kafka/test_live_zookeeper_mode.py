@@ -28,6 +28,7 @@ from planner.observed import PartitionSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import Growth, NewTopic, TopicStep
 from tests.builders import a_view, a_zookeeper_document, an_instance
+from tests.cluster_defaults import defaults_of, set_defaults
 from tests.kafka_topics import create_topic
 from tests.waiting import until
 from tests.zookeeper_processes import SUPER_PASSWORD, ZooKeeperProcesses
@@ -193,10 +194,8 @@ def test_throttles_and_settings_become_exactly_what_is_wanted(cluster: Cluster) 
     step = LiveStep({"message.max.bytes": "2000000"})
     assert cluster.gateway.setting_refusals(step) == dict.fromkeys(RACKS)
     cluster.gateway.change_settings(step)
-    cluster.until(
-        lambda: cluster.gateway.describe_cluster_config() == {"message.max.bytes": "2000000"}, "the value to be set"
-    )
-    cluster.gateway.alter_cluster_config({"message.max.bytes": None})
+    cluster.until(lambda: defaults_of(cluster.gateway) == {"message.max.bytes": "2000000"}, "the value to be set")
+    set_defaults(cluster.gateway, {"message.max.bytes": None})
 
 
 def test_an_ensemble_is_grown_to_four_and_shrunk_to_three_below_its_brokers(cluster: Cluster) -> None:

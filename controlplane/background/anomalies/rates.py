@@ -16,7 +16,7 @@ from controlplane.background.rounds import Round
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.ports import SeenFleet
 from controlplane.kafka.errors import KafkaFault
-from controlplane.kafka.gateway import KafkaGateway
+from controlplane.kafka.gateway import TopicGateway
 from controlplane.runtime.once import once
 from events.clock import Clock
 from events.ids import ClusterUid
@@ -68,7 +68,7 @@ class RateWatch:
     """Polled by the leader alone. `kafka` is a way to brokers that keeps no tick waiting."""
 
     def __init__(
-        self, fleet: SeenFleet, kafka: Callable[[ClusterView], KafkaGateway], clock: Clock, learning: RateLearning
+        self, fleet: SeenFleet, kafka: Callable[[ClusterView], TopicGateway], clock: Clock, learning: RateLearning
     ) -> None:
         self._fleet, self._kafka, self._clock, self._learning = fleet, kafka, clock, learning
         self._looks: dict[ClusterUid, dict[str, TopicLogs]] = {}

@@ -14,7 +14,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.offset_resets import ResetView
 from controlplane.commands.deciders.groups import answer_words
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.kafka.gateway import KafkaGateway
+from controlplane.kafka.gateway import GroupGateway
 from events.facts import OffsetPut
 from events.ids import derived_id
 from planner.consumers.reset import OffsetSeen, ResetPlan, ResetWish, reset_plan, why_not
@@ -49,7 +49,7 @@ class NoGroupOffsets:
 class GroupOffsetDesk:
     """`kafka` is a way to brokers of its own: nobody who waits for a tick's connection waits for a reset."""
 
-    kafka: Callable[[ClusterView], KafkaGateway]
+    kafka: Callable[[ClusterView], GroupGateway]
 
     def look(self, view: ClusterView, group: str, topics: Collection[str], at: datetime | None) -> OffsetSeen | None:
         """See GroupOffsets."""

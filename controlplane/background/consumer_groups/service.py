@@ -8,7 +8,7 @@ from typing import Protocol
 from controlplane.cluster.observed.consumer_groups import keep_groups, kept_groups, kept_note
 from controlplane.cluster.view import ClusterView
 from controlplane.kafka.errors import KafkaFault, KafkaUnavailable
-from controlplane.kafka.gateway import KafkaGateway
+from controlplane.kafka.gateway import GroupGateway
 from controlplane.storage.latest_values import LatestStore
 from events.clock import Clock
 from events.ids import ClusterUid
@@ -42,7 +42,7 @@ class GroupDesk:
     """Thread-safe; one look at a cluster at a time. `kafka` is a way to brokers of its own: a long look must not keep
     a tick waiting for the connection."""
 
-    def __init__(self, latest: LatestStore, kafka: Callable[[ClusterView], KafkaGateway], clock: Clock) -> None:
+    def __init__(self, latest: LatestStore, kafka: Callable[[ClusterView], GroupGateway], clock: Clock) -> None:
         self._latest, self._kafka, self._clock = latest, kafka, clock
         self._guard = threading.Lock()
         self._locks: dict[ClusterUid, threading.Lock] = {}

@@ -72,7 +72,7 @@ class GameStarted:
 class FaultScored:
     """What came of one fault of a game, in seconds from its beginning; None: it was never noticed, or did not heal.
 
-    `first_sign`: why the cluster was not in full health when that was first seen; `findings`: conditions that held.
+    `first_sign`: why the cluster was not fully healthy when that was first seen; `findings`: conditions that held.
     """
 
     game: str

@@ -164,6 +164,6 @@ class TopicDeletionRequested:
 @fact("topic.released", schema=1)
 @dataclass(frozen=True, slots=True)
 class TopicReleased:
-    """A topic that is retained: it stays in Kafka, nobody keeps it any more."""
+    """A topic that is retained: it stays in Kafka, Kedge does not manage it any more."""
 
     name: str

@@ -48,7 +48,7 @@ def propose(
 ) -> ProposalView:
     """Records a judged file as a proposal. Raises Forbidden for who may not even declare it."""
     if services.proposals is None:
-        raise CommandRefused("no-proposals", "a second person has to agree, and this server records no proposals")
+        raise CommandRefused("no-proposals", "a second person must approve, and this server records no proposals")
     clusters = [one.document.metadata.name for one in judged.documents]
     clusters += [topic.document.spec.cluster for topic in judged.topics]
     wanted = Proposed(
@@ -187,7 +187,7 @@ class ProposalDesk:
             raise Forbidden("the installation's token is nobody in particular: it agrees to nothing", then)
         if self.is_author(proposal):
             self.rights.trail.judged(Verb.APPROVE, what, allowed=False)
-            raise Forbidden("you are an author of this change", "Somebody else with the role approver has to agree.")
+            raise Forbidden("you are an author of this change", "Somebody else with the role approver must approve it.")
 
     def _may(self, verb: Verb, proposal: ProposalView) -> bool:
         return all(self.rights.may(verb, traits) for traits in _traits(proposal, self._folded))
@@ -244,7 +244,7 @@ class ProposalDesk:
             raise SpecRefused([problem for problem in judged.problems if problem.is_error])
         if judged.digest != made.digest:
             message = "the plan, or what is in force, is not what it was when it was proposed"
-            raise CommandRefused("plan-moved", message, "Propose it again.")
+            raise CommandRefused("plan-moved", message, "Propose again.")
         said = f"proposal {made.id}, agreed to by {proposal.decided_by.removeprefix('user:')}"
         order = Order(
             actor=f"person:{made.author.removeprefix('user:')}",
@@ -260,7 +260,7 @@ class ProposalDesk:
         view = services.commands.current(name)
         if in_force_digest(view, made.topic) != made.digest:
             message = f"{made.topic or name} is not what it was when its deletion was proposed"
-            raise CommandRefused("plan-moved", message, "Propose it again.")
+            raise CommandRefused("plan-moved", message, "Propose again.")
         actor, key = f"person:{made.author.removeprefix('user:')}", f"proposal-{made.id}"
         command: Command
         if made.topic:

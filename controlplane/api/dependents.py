@@ -36,7 +36,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """`sole`: led by it, and nobody else is in sync. `followers`: partitions each other broker copies from it."""
+    """`sole`: led by it, and no other replica is in sync. `followers`: partitions each other broker copies from it."""
 
     topics: tuple[LedTopic, ...]
     followers: Mapping[int, int]

@@ -18,7 +18,7 @@ def propose_rebalance(services: PortalServices, command: RebalanceCluster, reaso
     view = services.commands.current(command.name)
     digest = placement_of(view, services.fleet.last_snapshot(view.uid), command)
     if services.proposals is None or not digest:
-        message = f"a second person has to agree, and Kafka of {view.name} was not read by this server yet"
+        message = f"a second person must approve, and Kafka of {view.name} was not read by this server yet"
         raise CommandRefused("kafka-unknown", message, "Ask the server that leads, or ask again in a minute.")
     order = {
         "targets": command.targets,

@@ -194,7 +194,7 @@ def _applied(
     message = f"back to {found.then}{': ' * bool(order.reason)}{order.reason}"
     if found.judged.reserved:
         proposal = propose(services, found.judged, found.text, actor=asked.actor, key=asked.key, message=message).id
-        sentence = f"a second person has to agree: proposal {proposal} is recorded, nothing is declared yet"
+        sentence = f"a second person must approve: proposal {proposal} is recorded, nothing is declared yet"
         return told.model_copy(update={"proposal": proposal, "sentence": sentence})
     # A topic's declaration has no words of its own: they stand where its file is told.
     judged = replace(found.judged, file=f"{found.judged.file}: {message}") if found.topic else found.judged

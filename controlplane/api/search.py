@@ -31,7 +31,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a text was found in. `recorded`: clusters whose topics are as another look recorded them, `unread` those of
+    """What a text was found in. `recorded`: clusters whose topics are from an earlier reading, `unread` those of
     which nobody knows any."""
 
     things: Sequence[Hit]

@@ -57,7 +57,7 @@ class Judged:
     topic_digests: Mapping[str, str] = field(default_factory=dict)
     """What pins that, by the cluster they are to live in, in the order of the file."""
     reserved: tuple[str, ...] = ()
-    """Why a second person has to agree, in words."""
+    """Why a second person must approve, in words."""
 
     @property
     def ok(self) -> bool:
@@ -189,7 +189,7 @@ def _judge_topics(
 ) -> Judged:
     """The same with the topics of the file, what would be declared of them, and what pins that.
 
-    Adds what is wrong with them to `problems`, and why somebody has to agree to `reserved`.
+    Adds what is wrong with them to `problems`, and why approval is needed to `reserved`.
     """
     topics = [TopicDeclared(t, at) for t, at in zip(loaded.topics, loaded.topic_positions, strict=True)]
     beside = {document.metadata.name: document for document in loaded.documents}

@@ -54,7 +54,7 @@ def group_lines(found: GroupDetailOut, *, now: datetime) -> Iterator[RenderableT
     if len(beyond) > _NAMED:
         yield styled(f"and {len(beyond) - _NAMED} partitions more", "yellow")
     if not found.members:
-        yield styled("no member: nobody reads, or somebody commits offsets without joining", "dim")
+        yield styled("no member: nothing reads, or a client commits offsets without joining", "dim")
         return
     yield listing(
         ["MEMBER", "CLIENT", "HOST", "GIVEN"],

@@ -84,7 +84,7 @@ def _leader(told: LoopOut) -> str:
     if told.leader:
         return f"this server, epoch {told.epoch}"
     if told.epoch:
-        return f"this server, epoch {told.epoch}: it waits until the last one can do nothing more"
+        return f"this server, epoch {told.epoch}: it waits for the previous leader to expire"
     return "another server, or none"
 
 

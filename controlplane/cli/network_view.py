@@ -62,7 +62,7 @@ def network_lines(found: NetworksOut) -> Iterator[RenderableType]:
         for sentence in network.drifts:
             yield styled(f"{named}: changed by hand: {sentence}", "yellow")
         if network.audit_error:
-            yield styled(f"{named}: the last audit told nothing: {network.audit_error}", "yellow")
+            yield styled(f"{named}: the last audit failed: {network.audit_error}", "yellow")
     if found.free < 4:
         word = "no more network" if found.free == 0 else f"{found.free} more of /{found.prefix}"
         yield styled(f"the pool {found.pool} has room for {word}: widen `networks.pool` in the settings", "yellow")

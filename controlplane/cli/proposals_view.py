@@ -16,7 +16,7 @@ _STYLE = {"open": "yellow", "approved": "cyan", "executed": "green", "rejected":
 
 def proposal_table(proposals: Sequence[ProposalOut], *, now: datetime) -> Table:
     """One line each, as they were listed."""
-    headers = ["ID", "STATE", "CHANGE", "CLUSTERS", "BY", "SINCE", "WHY SOMEBODY HAS TO AGREE"]
+    headers = ["ID", "STATE", "CHANGE", "CLUSTERS", "BY", "SINCE", "WHY APPROVAL IS NEEDED"]
     rows = [
         (
             one.id,
@@ -53,4 +53,4 @@ def proposal_lines(found: ProposalDetailOut, *, now: datetime) -> Iterator[Text]
     for problem in found.problems:
         yield styled(f"  it would be refused now: {problem}", "red")
     if found.state == "open" and not found.still_that_plan:
-        yield styled("  its plan is another one by now: a yes would only make it void", "yellow")
+        yield styled("  its plan has changed: an approval would only void it", "yellow")

@@ -201,8 +201,8 @@ class GameCommand(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartGame(GameCommand):
-    """Have a game day played; see `facts.GameStarted`. No `faults`: those every game may have. `confirm`: the cluster's
-    name, typed out. By `force` it may be asked for while the cluster is not in full health: the first fault waits."""
+    """Start a game day; see `facts.GameStarted`. No `faults`: those every game may have. `confirm`: the cluster's
+    name, typed out. By `force` it may be asked for while the cluster is not fully healthy: the first fault waits."""
 
     reason: str
     seed: int
@@ -389,7 +389,7 @@ class NeedsApproval(CommandRefused):
     """A policy leaves the change to a second person. What now: it becomes a proposal; `reasons` say why."""
 
     def __init__(self, name: str, reasons: Sequence[str]) -> None:
-        message = f"a second person has to agree to this change of {name}: {'; '.join(reasons)}"
+        message = f"a second person must approve this change of {name}: {'; '.join(reasons)}"
         super().__init__("needs-approval", message, "Apply it again: it is recorded as a proposal then.")
         self.reasons = tuple(reasons)
 

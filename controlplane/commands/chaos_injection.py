@@ -57,7 +57,7 @@ def recorded_and_done(commands: Commands, harm: Harmer, command: InjectChaos) ->
 
 
 def _not_begun(command: InjectChaos, number: str, error: CannotHarm) -> EndFault:
-    outcome = f"it was not brought about: {error}"
+    outcome = f"it was not injected: {error}"
     key = f"{command.command_id}/not-begun"
     return EndFault(name=command.name, actor=command.actor, command_id=key, chaos=number, outcome=outcome)
 

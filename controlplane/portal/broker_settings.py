@@ -1,4 +1,4 @@
-"""Closer looks at a broker: what it runs with by its own word, and who depends on it."""
+"""Details of a broker: its effective settings, as it reports them, and what depends on it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

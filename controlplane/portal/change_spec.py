@@ -220,7 +220,7 @@ def _shown(
 def _overtaken(
     subject: Subject, was: Mapping[str, str], mine: Mapping[str, str]
 ) -> list[tuple[FormField, str, str, str]]:
-    """Fields that are not alike: as the form was filled, as in force now, as it was sent."""
+    """Fields that differ: as the form was filled, as in force now, as it was sent."""
     rows = [(f, was.get(f.path, ""), f.declared, mine.get(f.path, "")) for f in subject.fields]
     return [row for row in rows if len({*row[1:]}) > 1]
 

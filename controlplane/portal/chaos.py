@@ -139,7 +139,7 @@ def _asking(services: PortalServices, view: ClusterView, command: InjectChaos) -
         crumbs=crumbs_of(view),
         pin=view.uid,
         told=tuple(told),
-        button="Bring it about",
+        button="Inject the fault",
         typed=view.name if foreign else "",
         is_grave=True,
     )

@@ -47,7 +47,7 @@ class Asking:
 
     `told` are sentences the yes holds for, `figures` those that change by themselves; `text` is a file that would be
     declared. Without a `button` there is nothing to do. `typed` is the name to type, "" for none; `reasons`: why a
-    second person has to agree; `retain`: what a box says that keeps things, "" for none. `choices`: addresses, and in
+    second person must approve; `retain`: what a box says that keeps things, "" for none. `choices`: addresses, and in
     words what may be asked for there instead.
     """
 
@@ -106,7 +106,7 @@ def capital(sentence: str) -> str:
 
 
 def reserved_reasons(verdict: Verdict) -> tuple[str, ...]:
-    """Why somebody else has to agree. Raises SpecRefused where a policy refuses it, whoever agrees."""
+    """Why somebody else must approve it. Raises SpecRefused where a policy refuses it, whoever agrees."""
     if verdict.refusals:
         raise SpecRefused([refusal.problem(NOWHERE) for refusal in verdict.refusals])
     return tuple(str(reason) for reason in verdict.reasons)

@@ -119,7 +119,7 @@ def _asking(services: PortalServices, view: ClusterView, command: StartGame) -> 
         crumbs=crumbs_of(view),
         pin=view.uid,
         told=tuple(told),
-        button="Have it played",
+        button="Start game day",
         typed=view.name if foreign else "",
         is_grave=True,
     )

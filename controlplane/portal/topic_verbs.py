@@ -41,8 +41,8 @@ router = APIRouter(
 Yes = Annotated[YesForm, Form()]
 
 _DESTROYED = "Its deletion policy is “delete”: Kafka destroys it with all its records, and nothing brings them back"
-_LET_GO = "It stays in Kafka with all its records, and nobody keeps it: what others change of it is left as it is"
-_KEEP = "Keep it in Kafka: its records stay, and nobody keeps it as it was declared"
+_LET_GO = "It stays in Kafka with all its records, unmanaged: changes that others make are left as they are"
+_KEEP = "Keep it in Kafka: its records stay, and Kedge stops managing it"
 _AS_FOUND = (
     "Nothing of it changes now. Partitions that somebody adds are told; the number of its replicas is kept as found",
     "A file that declares it has the whole say later: applied as it stands here it takes back settings the topic has "
@@ -116,7 +116,7 @@ def _deletion(services: PortalServices, rights: Rights, name: str, topic: str, f
     reasons = reserved_reasons(services.gate.deletion(view, topic))
     destroys = asked.fact.policy == "delete"
     fate = _DESTROYED if destroys else _LET_GO
-    keep = _KEEP + ("; then nobody else has to agree" if reasons else "")
+    keep = _KEEP + ("; then no approval is needed" if reasons else "")
     return replace(
         begun,
         told=(fate, "Its declaration is no longer in force; what was declared of it stays in the history"),

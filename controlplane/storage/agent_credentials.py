@@ -218,7 +218,7 @@ def _same(kept: str | None, sha256: str) -> bool:
 
 def _told(before: Credential, known: Credential | None, sha256: str) -> tuple[int, str, str]:
     if not _matches(known, sha256):
-        return logging.WARNING, "somebody showed an outdated credential of %s: refused", _named(before.vm)
+        return logging.WARNING, "an outdated credential of %s was used: refused", _named(before.vm)
     if not _matches(before, sha256):
         return logging.INFO, "%s rotated its credential", _named(before.vm)
     return logging.INFO, "%s has shown a certificate: it is heard with one only from here on", _named(before.vm)

@@ -77,7 +77,7 @@ def test_somebody_comes_in_by_the_provider_makes_a_token_and_signs_out_there_too
     page.get_by_label("Label").fill("ci")
     page.get_by_label("May at most").select_option("operator")
     page.get_by_label("On", exact=True).fill("cluster:orders")
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_role("button", name="Create a token").click()
     text = page.locator("#made").inner_text()
     assert not serious(Axe().run(page).response)
     api = httpx.Client(base_url=provided.url, headers={"Authorization": f"Bearer {text}"})

@@ -71,7 +71,7 @@ def test_the_lag_of_a_group_is_drawn_and_its_offsets_are_reset_from_its_page(
     page.get_by_role("button", name="Show what would change").click()
     expect(page.get_by_text("600 records a second time")).to_be_visible()
     assert not window.barriers()
-    page.get_by_role("button", name="Yes, do it").click()
+    page.get_by_role("button", name="Confirm").click()
     expect(page.get_by_text("1 offset was put elsewhere (asked by admin)")).to_be_visible()
     window.assert_content()
 

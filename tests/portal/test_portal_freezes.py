@@ -24,7 +24,7 @@ def test_the_form_that_thaws_is_not_cut_off_by_its_table(visit: Callable[..., Wa
         assert shown is not None
         assert (form["y"] + form["height"], form["x"]) <= (shown["y"] + shown["height"], shown["x"] + shown["width"])
         window.assert_fits()
-        page.get_by_label("Why (it is kept)").fill("over")
-        page.get_by_role("button", name="Thaw it now").click()
+        page.get_by_label("Reason (kept in the history)").fill("over")
+        page.get_by_role("button", name="Thaw now").click()
         expect(page.get_by_text("Nothing is frozen.")).to_be_visible()
         window.assert_content()

@@ -53,9 +53,9 @@ def begin(window: Watched, faults: int) -> None:
     for box in page.locator("#act-game input[name=faults]").all():
         box.set_checked(box.get_attribute("value") == "pause")
     looked_at(window, "game-form")
-    page.locator("#act-game").get_by_role("button", name="See what would happen").click()
+    page.locator("#act-game").get_by_role("button", name="Preview").click()
     looked_at(window, "game-ask")
-    page.get_by_role("button", name="Have it played").click()
+    page.get_by_role("button", name="Start game day").click()
     page.wait_for_url(f"**{CHAOS}")
     expect(page.locator("main")).to_contain_text("In hand, waiting for full health before the first fault")
 

@@ -76,7 +76,7 @@ def change(demo: Demo) -> None:
     demo.go(demo.home("/change"))
     settings = demo.page.get_by_label("Kafka settings")
     settings.fill(settings.input_value().rstrip() + "\nlog.retention.hours: 24")
-    demo.page.get_by_role("button", name="See what it would do").click()
+    demo.page.get_by_role("button", name="Preview the plan").click()
     expect(demo.page.locator("pre .is").first).to_be_visible()
 
 

@@ -345,7 +345,7 @@ def carry_out(services: PortalServices, command: Command) -> api.CommandOut:
             message=command.reason,
         )
         made = services.proposals.propose(wanted, actor=command.actor, key=command.command_id)
-        sentence = f"a second person has to agree: proposal {made.id} is recorded, nothing is deleted"
+        sentence = f"a second person must approve: proposal {made.id} is recorded, nothing is deleted"
         return api.CommandOut(cluster=command.name, changed=False, sentence=sentence, proposal=made.id)
     spread(services, [outcome])
     return answers.command_out(outcome)
@@ -353,7 +353,7 @@ def carry_out(services: PortalServices, command: Command) -> api.CommandOut:
 
 def _proposed_rebalance(services: PortalServices, command: RebalanceCluster, reserved: NeedsApproval) -> api.CommandOut:
     made = propose_rebalance(services, command, reserved.reasons)
-    sentence = f"a second person has to agree: proposal {made.id} is recorded, nothing is moved"
+    sentence = f"a second person must approve: proposal {made.id} is recorded, nothing is moved"
     return api.CommandOut(cluster=command.name, changed=False, sentence=sentence, proposal=made.id)
 
 

@@ -40,7 +40,7 @@ def game(name: str, game: str, services: Services) -> game_api.GameOut:
 def start(
     name: str, body: game_api.GameIn, services: Services, actor: Actor, rights: Caller, key: CommandId
 ) -> game_api.GameOut:
-    """Have a game day played by the server that leads. It is recorded first, and begins within a minute or never."""
+    """Start a game day by the server that leads. It is recorded first, and begins within a minute or never."""
     living(services, name)
     return _told(*started(services, starting(name, actor, rights, key, body)))
 

@@ -69,7 +69,7 @@ def group_named(view: ClusterView, told: GroupsTold, name: str) -> GroupTold:
     """One of them. 404 where there is none of that name."""
     found = told.named(name)
     if found is None:
-        unread = f" {told.left_out} groups were not read: there are more than one look reads." if told.left_out else ""
+        unread = f" {told.left_out} groups were not read: one reading has a limit." if told.left_out else ""
         then = f"kedge groups {view.name} lists them.{unread}"
         raise ApiError(404, "group-not-found", f"{view.name} has no group called {name}", next_step=then)
     return found

@@ -129,7 +129,9 @@ class PlansOut(Message):
     plans: list[PlanOut]
     digest: str = Field(default="", description="pins all of it, topics too: what `apply` takes as `plan_digest`")
     topics: list[str] = Field(default_factory=list, description="what would be declared of topics, a line each")
-    reserved: list[str] = Field(default_factory=list, description="why a second person has to agree; empty: nobody has")
+    reserved: list[str] = Field(
+        default_factory=list, description="why a second person must approve; empty: none is needed"
+    )
 
 
 class AppliedOut(Message):
@@ -157,7 +159,7 @@ class ApplyOut(Message):
     plans: list[PlanOut]
     topics: list[TopicsAppliedOut] = Field(default_factory=list)
     proposal: str = Field(default="", description="id of the proposal it became: nothing is declared before a yes")
-    reserved: list[str] = Field(default_factory=list, description="why a second person has to agree")
+    reserved: list[str] = Field(default_factory=list, description="why a second person must approve")
 
 
 class ConditionOut(Message):

@@ -18,7 +18,7 @@ class GameIn(Message):
     lasts_s: float = Field(default=15.0, description="how long each lasts, where it is of a kind that lasts")
     heal_within_s: float = Field(default=300.0, description="how long full health is waited for")
     faults: list[str] = Field(default_factory=list, max_length=20, description="what is drawn from; empty: the usual")
-    force: bool = Field(default=False, description="though the cluster is not in full health: the first fault waits")
+    force: bool = Field(default=False, description="even if the cluster is not fully healthy: the first fault waits")
     confirm: str = Field(default="", description="the cluster's name, where it is not on the local cloud")
     reason: str = ""
 

@@ -56,7 +56,7 @@ class TopicLogsOut(Message):
     write_bytes_per_s: float | None
     read_bytes_per_s: float | None
     rates_from: str = Field(description="where bytes per second are from and how old; empty where there are none")
-    left_out: int = Field(description="partitions that were not asked: there are more than one look reads")
+    left_out: int = Field(description="partitions that were not read: one reading has a limit")
     partitions: list[PartitionLogOut]
 
 

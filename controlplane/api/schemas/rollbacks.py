@@ -34,7 +34,7 @@ class RollbackOut(Message):
     plans: list[PlanOut]
     topics: list[str] = Field(default_factory=list, description="what would be declared of topics, a line each")
     digest: str
-    reserved: list[str] = Field(default_factory=list, description="why a second person has to agree")
+    reserved: list[str] = Field(default_factory=list, description="why a second person must approve")
     changed: bool = False
     proposal: str = Field(default="", description="id of the proposal it became: nothing is declared before a yes")
     request: PullRequestOut | None = None

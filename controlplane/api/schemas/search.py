@@ -25,7 +25,7 @@ class SearchOut(Message):
     cut: bool = Field(description="there is more than is counted: say more of the name")
     refused: str = Field(description="why a regular expression was not looked for, else empty")
     late: bool = Field(description="time was up, after 2 s, before all names were seen")
-    recorded: int = Field(description="clusters whose topics are as another look recorded them")
+    recorded: int = Field(description="clusters whose topics are from an earlier reading")
     unread: int = Field(description="clusters whose topics nobody knows yet: they are not among these")
 
 

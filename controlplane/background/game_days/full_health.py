@@ -16,7 +16,7 @@ from planner.observed import KafkaSnapshot
 
 @dataclass(frozen=True, slots=True)
 class FullHealth:
-    """`why` it is not in full health, "" where it is, and what is counted while it is not. An open fault alone is no
+    """`why` it is not fully healthy, "" where it is, and what is counted while it is not. An open fault alone is no
     reason. `findings` are conditions that hold, as `type/reason`; VMs that serve by their keys.
     """
 

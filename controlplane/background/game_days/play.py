@@ -20,7 +20,7 @@ class Over(Exception):
 
 
 class NotYet(Exception):
-    """The fault could not be asked for now, as a rule because the cluster is not in full health after all. What now:
+    """The fault could not be asked for now, as a rule because the cluster is not fully healthy after all. What now:
     wait for that again."""
 
 

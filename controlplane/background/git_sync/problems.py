@@ -12,7 +12,7 @@ OTHER_TEAM = ProblemKind("KEDGE-GIT-006", "cluster of another team", "A binding 
 VERB = ProblemKind("KEDGE-GIT-007", "not allowed to this binding", "A commit acts with the rights of its binding.")
 REFUSED = ProblemKind("KEDGE-GIT-008", "refused by what is in force", "The same rule holds for `kedge apply`.")
 ODD_NAME = ProblemKind("KEDGE-GIT-009", "odd file name", "People read it in terminals and on pages.")
-SECOND_PERSON = ProblemKind("KEDGE-GIT-010", "somebody has to agree", "A policy leaves it to a second person.")
+SECOND_PERSON = ProblemKind("KEDGE-GIT-010", "approval is needed", "A policy leaves it to a second person.")
 ACCOUNT = ProblemKind("KEDGE-GIT-011", "account not of this binding", "Whoever can merge would spend another's money.")
 LINKED_FOLDER = ProblemKind("KEDGE-GIT-012", "link to a folder", "Specs behind it are not read.", "warning")
 

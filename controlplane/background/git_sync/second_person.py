@@ -1,4 +1,4 @@
-"""What of a file somebody has to agree to: its digest, its text, and the commands with the approval in them. Pure."""
+"""What of a file approval is needed to: its digest, its text, and the commands with the approval in them. Pure."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ def refused_until_agreed(file: SpecFile, proposal: ProposalView, reasons: Sequen
     return file.refused(g.of_document(g.SECOND_PERSON, where, g.NAME, message, fix))
 
 
-_WAITS = "somebody has to agree"
+_WAITS = "approval is needed"
 
 
 def waits_for_somebody(problem: Problem) -> bool:

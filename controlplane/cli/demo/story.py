@@ -143,7 +143,7 @@ class Story:
         deadline = time.monotonic() + HEALTHY_WITHIN_S
         while not (health := self._house.client.health(self.name)).healthy:
             if time.monotonic() > deadline:
-                raise DemoFailed(f"{self.name} is not in full health after {HEALTHY_WITHIN_S:.0f} s: {health.why}")
+                raise DemoFailed(f"{self.name} is not fully healthy after {HEALTHY_WITHIN_S:.0f} s: {health.why}")
             time.sleep(0.5)
 
     def _tell_certificates(self) -> None:

@@ -78,7 +78,7 @@ def anomalies(
         return
     session.show(*anomaly_lines(found, now=now))
     if not found.anomalies:
-        other = f"; {found.found} were found ever: --all" if found.found and not history else ""
+        other = f"; {found.found} in total: --all" if found.found and not history else ""
         session.tell(f"nothing is wrong with {cluster}, as far as is known{other}")
     elif found.total > len(found.anomalies):
         session.tell(f"{found.total} in all; more: --limit {min(1000, found.total)}")

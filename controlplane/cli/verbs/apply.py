@@ -81,7 +81,7 @@ def apply(
         session.tell_all(*plan_lines(one))
     session.tell_all(*answer_topics(planned))
     for reason in planned.reserved:
-        session.tell(f"a second person has to agree: {reason}", "yellow")
+        session.tell(f"a second person must approve: {reason}", "yellow")
     agreed = _agreed(session, planned, yes=yes)
     order = api.ApplyIn(
         text=spec.text,
@@ -94,7 +94,7 @@ def apply(
     _show(session, answer, output)
     if answer.proposal:
         why, then = "; ".join(answer.reserved), f"somebody else: kedge proposal approve {answer.proposal}"
-        what = f"a second person has to agree: proposal {answer.proposal} is recorded, nothing is declared yet"
+        what = f"a second person must approve: proposal {answer.proposal} is recorded, nothing is declared yet"
         raise CliError(what, why=why, next_step=then, exit_code=exits.BLOCKED)
     if now:
         _begin_at_once(session, answer, message)
@@ -138,7 +138,7 @@ def _dry_run(session: Session, spec: SpecFile, message: str, output: Format) -> 
         raise refuse_problems(session, answer.problems, file=spec.name)
     tell_problems(session, answer.problems)
     for reason in answer.reserved:
-        session.tell(f"a second person has to agree: {reason}", "yellow")
+        session.tell(f"a second person must approve: {reason}", "yellow")
     if output is Format.TEXT:
         for one in answer.plans:
             session.show(*plan_lines(one))

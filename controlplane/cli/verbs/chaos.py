@@ -36,7 +36,7 @@ _For = Annotated[
     typer.Option("--for", metavar="DURATION", help="How long it lasts; of a game: the time in which faults begin."),
 ]
 _Several = Annotated[bool, typer.Option("--several-racks", help="VMs of more than one rack at once.")]
-_Force = Annotated[bool, typer.Option("--force", help="Though the cluster is not in full health.")]
+_Force = Annotated[bool, typer.Option("--force", help="Even if the cluster is not fully healthy.")]
 _Confirm = Annotated[
     str,
     typer.Option("--confirm", metavar="NAME", show_default=False, help="The cluster's name, off the local cloud."),

@@ -49,12 +49,12 @@ def _tell_limits(session: Session, found: SearchOut) -> None:
     if found.refused:
         session.tell(f"as a regular expression that is not looked for: {found.refused}", "yellow")
     if found.late:
-        session.tell("time was up after 2 seconds: say more of the name", "yellow")
+        session.tell("the search stopped after 2 seconds: use a longer part of the name", "yellow")
     if left > 0:
         more = "at least " if found.cut else ""
-        session.tell(f"{more}{left} more: say more of the name, or --limit {min(1000, len(found.found) + left)}")
+        session.tell(f"{more}{left} more: use a longer name, or --limit {min(1000, len(found.found) + left)}")
     if found.unread:
         whose = counted(found.unread, "cluster")
         session.tell(f"the topics of {whose} are not known yet: they are not among these", "yellow")
     if found.recorded:
-        session.tell(f"the topics of {counted(found.recorded, 'cluster')} are as another look recorded them")
+        session.tell(f"the topics of {counted(found.recorded, 'cluster')} are from an earlier reading")

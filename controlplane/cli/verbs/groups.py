@@ -42,7 +42,7 @@ def groups(
         silent = ", ".join(map(str, found.silent))
         session.tell(f"brokers {silent} did not answer: the groups they coordinate are old or missing")
     if found.left_out:
-        session.tell(f"{found.left_out} groups more are not read: there are more than one look reads")
+        session.tell(f"{found.left_out} more groups were not read: one reading has a limit")
     if not found.groups:
         session.tell(f"no consumer group of {cluster}{' matches' if match else ''}")
         return

@@ -94,7 +94,7 @@ def check(context: typer.Context, file: SpecPath, folder: Folder = None) -> None
         raise CliError("the spec cannot be judged", why=str(error), next_step=then) from None
     session.show(verdict.word)
     for reason in verdict.reasons:
-        session.show(f"  a second person has to agree: {reason}")
+        session.show(f"  a second person must approve: {reason}")
     for refusal in verdict.refusals:
         path = ".".join(str(step) for step in refusal.path)
         session.show(f"  {path}: {refusal.message} (policy `{refusal.policy}`)", f"    fix: {refusal.fix}")

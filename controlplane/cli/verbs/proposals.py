@@ -61,7 +61,7 @@ def root() -> None:
 
 @proposal.command()
 def show(context: typer.Context, number: Number, output: Output = Format.TEXT) -> None:
-    """Show who asked for what, why somebody has to agree.
+    """Show who asked for what, why approval is needed.
 
     With the plan as it would be now.
 

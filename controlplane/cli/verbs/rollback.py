@@ -68,7 +68,7 @@ def rollback(
     for line in found.topics:
         session.tell(line)
     for why in found.reserved:
-        session.tell(f"a second person has to agree: {why}", "yellow")
+        session.tell(f"a second person must approve: {why}", "yellow")
     if found.way == "file":
         raise _to_commit(session, found, output)
     question = _QUESTIONS[found.way].format(then=f"{'declaration' if topic else 'generation'} {to}", path=found.path)

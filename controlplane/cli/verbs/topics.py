@@ -150,7 +150,7 @@ def delete(
     session = session_of(context)
     found = session.client.topic(cluster, name)
     policy = found.declared.deletion_policy if found.declared and not retain else "retain"
-    fate = "it is destroyed with all its records" if policy == "delete" else "it stays in Kafka, and nobody keeps it"
+    fate = "it is destroyed with all its records" if policy == "delete" else "it stays in Kafka, unmanaged"
     session.tell(f"{cluster}/{name}: {fate}", "bold")
     by_hand = f"kedge topic delete {cluster} {name} --confirm {name}"
     typed = confirm or typed_name(session, f"Type the name of the topic to delete it ({name})", unattended=by_hand)

@@ -228,5 +228,5 @@ def refuse_unhealthy(view: ClusterView, kafka: KafkaSnapshot | None) -> None:
     still = f"{first.fault} of {', '.join(first.keys)} is not over" if first else ""
     why = still or why_unhealthy(view, kafka)
     if why:
-        message = f"{view.name} is not in full health: {why}"
+        message = f"{view.name} is not fully healthy: {why}"
         raise CommandRefused("not-whole", message, f"Wait (kedge wait {view.name} --for=converged), or say --force.")

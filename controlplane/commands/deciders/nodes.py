@@ -127,7 +127,7 @@ def readmission_asked(view: ClusterView, command: ReadmitBrokers, _: Lookups = N
     there = [_broker(view, view.brokers(), broker) for broker in dict.fromkeys(command.brokers)]
     kept = tuple(i.key for i in there if i.key in view.evacuations)
     if not kept:
-        return CommandDecision(None, f"{', '.join(i.key for i in there)}: nobody keeps it empty")
+        return CommandDecision(None, f"{', '.join(i.key for i in there)}: not kept empty")
     fact = facts.EvacuationEnded(kept, asked_by(command, command.reason))
     return CommandDecision(fact, f"{', '.join(kept)} may receive replicas again; nothing is moved back by itself")
 

@@ -88,7 +88,7 @@ def topic_deleted(view: ClusterView, command: DeleteTopic, known: Lookups = NOTH
     if not command.retain:
         obey(known.judge.gate.deletion(view, command.topic), command)
     policy = topic.declared.deletion_policy if topic.owned and not command.retain else "retain"
-    fate = "it is destroyed with its records" if policy == "delete" else "it stays in Kafka, and nobody keeps it"
+    fate = "it is destroyed with its records" if policy == "delete" else "it stays in Kafka, unmanaged"
     why = "as was asked" if command.retain else "as its deletion policy says"
     fact = facts.TopicDeletionRequested(command.topic, policy, asked_by(command, command.reason))
     return CommandDecision(fact, f"{command.topic} is deleted: {fate}, {why}")

@@ -184,7 +184,7 @@ def test_a_form_sent_twice_is_recorded_once(house: House, ada: TestClient) -> No
     opened = fields_in(ada.get(CHANGE).text)
     agreed = {**fields_in(ada.post(CHANGE, data={**opened, BROKERS: "4"}).text), "do": "apply"}
     assert ada.post(CHANGE, data=agreed).status_code == 303
-    assert ada.post(CHANGE, data=agreed).status_code == 409, "what it was filled from is not in force any more"
+    assert ada.post(CHANGE, data=agreed).status_code == 409, "The declaration has changed since the form was opened"
     assert house.view().generation == 2
 
 
@@ -211,7 +211,7 @@ def test_a_change_after_somebody_elses_is_not_lost_and_loses_nothing(house: Hous
     house.apply(OURS.replace("log.retention.hours: 72", "log.retention.hours: 12"))
     late = ada.post(CHANGE, data={**opened, BROKERS: "4", "do": "apply"})
     assert late.status_code == 409
-    assert "Somebody was faster: nothing was recorded" in late.text
+    assert "Conflict: nothing was recorded" in late.text
     row = re.search(r"<tr><th scope=\"row\">Kafka settings</th>(.*?)</tr>", late.text)
     assert row is not None
     assert re.findall(r"hours: (\d+)", row[1]) == ["72", "12", "72"], "as it was, as it is, as it was sent"
@@ -230,7 +230,7 @@ def test_what_was_not_shown_is_not_declared(house: House, ada: TestClient) -> No
     shown = fields_in(ada.post(CHANGE, data={**opened, BROKERS: "4"}).text)
     answer = ada.post(CHANGE, data={**shown, BROKERS: "2", "do": "apply"})
     assert answer.status_code == 422
-    assert "has moved since it was shown" in answer.text
+    assert "has changed since it was shown" in answer.text
     assert house.view().generation == 1
 
 
@@ -239,10 +239,10 @@ def test_a_cluster_of_a_git_source_is_shown_and_refused_with_the_address_of_its_
 ) -> None:
     house.record(facts.SourceChanged("git:fleet", "ssh://git/fleet", "main", "orders.yaml", "c0ffee0", "zoe", "x"))
     opened = ada.get(CHANGE).text
-    assert "It is not changed here:" in opened
+    assert "It cannot be changed here:" in opened
     seen = ada.post(CHANGE, data={**fields_in(opened), BROKERS: "4"})
     assert seen.status_code == 200
-    assert "Declare it" not in seen.text
+    assert ">Declare</button>" not in seen.text
     answer = ada.post(CHANGE, data={**fields_in(seen.text), "do": "apply"})
     assert answer.status_code == 409
     assert "orders.yaml in ssh://git/fleet, branch main" in answer.text

@@ -352,7 +352,7 @@ def test_what_was_not_shown_is_not_declared(house: House) -> None:
     digest = hidden(shown(ada), "digest")
     answer = ada.post("/new", data={**CLUSTER_FORM, "brokers": "4", "do": "apply", "digest": digest})
     assert answer.status_code == 422
-    assert "has moved since it was shown" in answer.text
+    assert "has changed since it was shown" in answer.text
 
 
 def test_a_form_for_another_team_is_refused(house: House) -> None:

@@ -218,7 +218,7 @@ def test_on_the_page_a_plan_that_moved_is_shown_again(house: House) -> None:
     form = {name: _hidden(shown, name) for name in ("to", "digest", "key")}
     moved = browser.post("/clusters/orders/rollback", data={**form, "digest": "other"})
     assert moved.status_code == 422
-    assert "The plan has moved" in moved.text
+    assert "The plan has changed" in moved.text
     done = browser.post("/clusters/orders/rollback", data=form)
     assert (done.status_code, done.headers["location"]) == (303, "/clusters/orders/history")
     assert house.view().generation == 3

@@ -212,7 +212,7 @@ def test_the_page_of_a_topic_leads_to_its_declarations_and_back_to_one(house: Ho
     form = {name: _hidden(shown, name) for name in ("to", "digest", "key")}
     moved = browser.post(f"{PAGE}/rollback", data={**form, "digest": "other"})
     assert moved.status_code == 422
-    assert "The plan has moved" in moved.text
+    assert "The plan has changed" in moved.text
     done = browser.post(f"{PAGE}/rollback", data=form)
     assert (done.status_code, done.headers["location"]) == (303, f"{PAGE}/declarations")
     assert declared(house).config == {}

@@ -71,7 +71,7 @@ def test_what_would_count_without_a_setting_is_told_with_where_it_comes_from(hou
 def test_a_topic_that_was_not_made_yet_is_declared_and_otherwise_unknown(house: House, ada: TestClient) -> None:
     running(house, None)
     text = ada.get(SETTINGS).text
-    assert "it is declared, and not made yet" in text
+    assert "does not have the topic yet; it is declared" in text
     assert "differs" not in text
 
 

@@ -62,7 +62,7 @@ def test_nothing_wrong_is_said_to_be_so_and_where_the_history_is(world: World) -
     calm = FOUND.model_copy(update={"anomalies": [], "total": 0, "open": 0})
     world.server.on("GET", "/clusters/orders/anomalies", calm)
     told = world.run("anomalies", "orders").stderr
-    assert "nothing is wrong with orders, as far as is known; 4 were found ever: --all" in told
+    assert "nothing is wrong with orders, as far as is known; 4 in total: --all" in told
 
 
 def test_without_a_cluster_the_open_ones_of_all_are_told(world: World) -> None:

@@ -42,8 +42,8 @@ def test_it_says_what_may_be_missing(world: World) -> None:
     words = world.run("find", "pay", "--limit", "2").stderr
     assert "at least 999 more" in words
     assert "the topics of 1 cluster are not known yet" in words
-    assert "the topics of 2 clusters are as another look recorded them" in words
-    assert "time was up after 2 seconds" in words
+    assert "the topics of 2 clusters are from an earlier reading" in words
+    assert "the search stopped after 2 seconds" in words
 
 
 def test_nothing_found_and_a_refused_pattern_are_said(world: World) -> None:

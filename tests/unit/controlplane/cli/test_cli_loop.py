@@ -148,7 +148,7 @@ def test_a_server_at_rest_says_so_in_words(world: World) -> None:
     ("changes", "words"),
     [
         ({"leader": False, "epoch": 0}, "another server, or none"),
-        ({"leader": False}, "epoch 3: it waits until the last one can do nothing more"),
+        ({"leader": False}, "epoch 3: it waits for the previous leader to expire"),
         ({"late": True}, "every 5 s: it is late"),
     ],
 )

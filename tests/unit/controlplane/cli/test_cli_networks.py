@@ -82,7 +82,7 @@ def test_what_was_changed_by_hand_is_told_below_the_table(world: World) -> None:
     world.server.on("GET", "/networks", listed(drifted))
     told = " ".join(world.run("networks").stdout.split())
     assert f"default in production/eu-west-1: changed by hand: {sentence}" in told
-    assert "the last audit told nothing: the token is refused" in told
+    assert "the last audit failed: the token is refused" in told
 
 
 def test_the_list_is_a_document_too(world: World) -> None:

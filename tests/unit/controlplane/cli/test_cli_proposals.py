@@ -68,7 +68,7 @@ def test_nothing_that_waits_is_said(world: World) -> None:
 def test_one_is_shown_with_what_keeps_it_from_being_done(world: World) -> None:
     world.server.on("GET", "/proposals/0123456789ab", detail(still_that_plan=False, problems=["x: refused"]))
     told = world.run("proposal", "show", "0123456789ab").stdout
-    assert "a yes would only make it void" in told
+    assert "an approval would only void it" in told
     assert "it would be refused now: x: refused" in told
 
 

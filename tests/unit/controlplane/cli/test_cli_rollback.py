@@ -76,7 +76,7 @@ def test_where_no_forge_is_set_the_file_is_on_stdout_as_it_is_and_it_is_not_done
 
 
 def test_a_proposal_and_a_refusal_have_exit_codes_of_their_own(world: World) -> None:
-    waits = told(proposal="0123456789ab", reserved=["orders: too dear"], sentence="a second person has to agree")
+    waits = told(proposal="0123456789ab", reserved=["orders: too dear"], sentence="a second person must approve")
     world.server.on("POST", PATH, told(reserved=["orders: too dear"]), waits)
     result = world.run("rollback", "orders", "--to", "1", "-y")
     assert result.exit_code == 4

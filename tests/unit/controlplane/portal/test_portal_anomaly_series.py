@@ -1,4 +1,4 @@
-"""What was measured about an anomaly, over the API and as a page: latencies beside those of peers, learned rates."""
+"""Measurements about an anomaly, over the API and as a page: latencies beside those of peers, learned rates."""
 
 from datetime import timedelta
 

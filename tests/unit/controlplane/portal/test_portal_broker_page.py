@@ -77,7 +77,7 @@ def test_a_process_its_agent_calls_failed_is_in_the_way_whatever_kafka_says() ->
 
 def test_metadata_that_is_too_old_gives_no_answer() -> None:
     text = page_of(house_with(FINE, age_s=181))
-    assert "The metadata is too old to tell. By it the answer was yes" in text
+    assert "The metadata is too old. By it the answer was yes" in text
     assert ">Yes<" not in text
 
 
@@ -85,7 +85,7 @@ def test_a_broker_on_its_way_out_is_not_asked_about() -> None:
     house = house_with(FINE)
     house.record(facts.InstanceLost("brokers-a-0.g1", "terminated"))
     text = page_of(house)
-    assert "Its VM is gone: there is nothing to restart." in text
+    assert "Its VM is gone, so there is nothing to restart." in text
     assert ">Yes<" not in text
 
 
@@ -97,7 +97,7 @@ def test_findings_of_the_agent_are_shown_with_their_numbers() -> None:
     assert "memory_leak" in text
     assert "&lt;b&gt;grows&lt;/b&gt;" in text
     assert 'rss_bytes <span class="mono">2147483648</span>' in text
-    assert "What its agent found" not in page_of(house_with(FINE))
+    assert "Findings of its agent" not in page_of(house_with(FINE))
 
 
 def test_a_cluster_in_which_an_agent_finds_something_is_healthy_on_no_page() -> None:

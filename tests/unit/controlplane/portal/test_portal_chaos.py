@@ -1,4 +1,4 @@
-"""Faults on purpose as pages: said first, brought about once, by whoever may delete; and what followed each."""
+"""Fault injection as pages: said first, brought about once, by whoever may delete; and what followed each."""
 
 import re
 from dataclasses import replace
@@ -116,7 +116,7 @@ def test_a_yes_to_a_cluster_that_is_ill_by_now_is_refused(house: House) -> None:
     house.snapshots[house.view().uid] = a_snapshot(a_partition("clicks-0", isr=(1001, 1002)), at=house.now)
     answer = browser.post(calm, data=form)
     assert (answer.status_code, hands.done) == (409, [])
-    assert "not in full health" in answer.text
+    assert "not fully healthy" in answer.text
 
 
 def test_off_the_local_cloud_the_spec_allows_it_and_the_name_is_typed() -> None:
@@ -139,7 +139,7 @@ def test_off_the_local_cloud_the_spec_allows_it_and_the_name_is_typed() -> None:
 def test_who_may_not_delete_sees_what_came_of_faults_and_no_form(house: House) -> None:
     bob = house.browser("bob", OPERATOR)
     text = bob.get(PAGE).text
-    assert "Who may delete the cluster may bring one about" in text
+    assert "Whoever may delete the cluster may inject a fault" in text
     assert 'name="vms"' not in text
     assert {bob.get(PAUSE).status_code, bob.post(PAUSE).status_code} == {403}
     eve = house.browser("eve", Binding("", Role.VIEWER, "team:search"))
@@ -168,7 +168,7 @@ def test_a_fault_is_told_with_what_kedge_recorded_until_the_next_one(house: Hous
     text = browser_of(house).get(PAGE).text
     assert "+4.0 s</span> Blocked is True (Lost): brokers-a-0.g1 is gone" in unescape(text)
     assert "why not &lt;i&gt;" in text
-    assert "much later" not in text.partition("What was recorded after each")[2]
+    assert "much later" not in text.partition("Events after each fault")[2]
 
 
 GAME = f"{PAGE}/game?events=2&seed=7&faults=pause&force=true"

@@ -117,7 +117,7 @@ def test_a_yes_to_what_would_stay_does_not_destroy_it() -> None:
     house.apply(DESTROY)
     head = house.store.head()
     answer = browser.post(DELETE, data=form)
-    assert (answer.status_code, "look again, nothing was recorded" in answer.text) == (409, True)
+    assert (answer.status_code, "Review it again; nothing was recorded" in answer.text) == (409, True)
     assert "VMs and disks are destroyed" in answer.text
     assert browser.post(DELETE, data={"confirm": "orders"}).status_code == 409, "nothing was looked at"
     assert house.store.head() == head
@@ -127,8 +127,8 @@ def test_what_a_policy_reserves_becomes_a_proposal_that_somebody_else_agrees_to(
     house = house_of(DESTROY, policies=Shelved())
     browser = house.browser("ada", OWNER)
     text = browser.get(DELETE).text
-    assert "A second person has to agree" in text
-    assert "Propose it" in text
+    assert "A second person must approve" in text
+    assert ">Propose</button>" in text
     answer = browser.post(DELETE, data=fields(text, confirm="orders", reason="moved"))
     assert answer.status_code == 303
     assert "cluster.deletion_requested" not in types(house)
@@ -200,7 +200,7 @@ def test_a_hostile_path_in_git_is_text(house: House, browser: TestClient) -> Non
 def test_a_spec_is_handed_over_to_a_binding_whose_file_declares_it_from_then_on() -> None:
     git = bound()
     browser = git.house.browser("ada", OWNER)
-    assert f'href="{TAKE_OVER}">hand it to git' in browser.get(PAGE).text
+    assert f'href="{TAKE_OVER}">move to git' in browser.get(PAGE).text
     assert f'href="{TO_GIT}">hand it over to git:teams' in browser.get(TAKE_OVER).text
     head = git.house.store.head()
     text = browser.get(TO_GIT).text
@@ -242,7 +242,7 @@ def test_a_spec_is_not_handed_over_to_what_is_no_binding(to: str) -> None:
 def test_who_may_not_read_a_binding_hands_nothing_over_to_it() -> None:
     git = bound(team="search")
     paul = git.house.browser("paul", Binding("", Role.OWNER, "team:payments"))
-    assert "hand it to git" not in paul.get(PAGE).text
+    assert "move to git" not in paul.get(PAGE).text
     assert "specs.git" not in paul.get(TAKE_OVER).text
     assert paul.get(TO_GIT).status_code == 404
 

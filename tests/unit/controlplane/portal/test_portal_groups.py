@@ -99,7 +99,7 @@ def test_the_page_of_a_group_shows_its_lag_by_partition(house: House) -> None:
     assert "All partitions are read." in browser.get("/clusters/orders/groups/billing?ailing=true").text
     odd = browser.get("/clusters/orders/groups/a/b%3Cc")
     assert odd.status_code == 200
-    assert "nobody reads, or somebody commits offsets without joining" in odd.text
+    assert "nothing reads, or a client commits offsets without joining" in odd.text
 
 
 def test_the_page_says_why_groups_could_not_be_read(house: House) -> None:

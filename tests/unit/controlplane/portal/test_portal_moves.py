@@ -53,7 +53,7 @@ def test_a_drain_is_planned_with_its_certificate_and_recorded_on_a_yes(
     assert 'name="brokers" value="1005"' in browser.get(MOVES).text
     wanted = {"kind": "drain", "brokers": "1000", "reason": "old disks"}
     plan = browser.post(f"{MOVES}/plan", data=wanted)
-    for words in ("Certificate", "time until the last copy", "Before and after", "→ 0", "takes", "<rect "):
+    for words in ("Plan certificate", "time until the last copy", "Before and after", "→ 0", "receives", "<rect "):
         assert words in plan.text
     assert "evacuation.requested" not in types(portal)
     yes = {**wanted, "placement": placement(plan.text)}
@@ -206,7 +206,7 @@ def test_a_rebalance_that_no_move_would_come_of_asks_for_no_yes(portal: LivingPo
     text = browser.post(f"{MOVES}/plan", data=wanted).text
     assert "There is nothing to do." in text
     assert said in text
-    assert "Yes, do it" not in text
+    assert ">Confirm" not in text
 
 
 def test_a_rebalance_shows_every_goal_before_and_after_on_the_page_and_to_a_program(browser: TestClient) -> None:
@@ -224,8 +224,8 @@ def test_without_what_a_plan_needs_the_page_says_what_is_missing() -> None:
     house = house_with_orders()
     shown = house.client.post(f"{MOVES}/plan", data={"kind": "rebalance"}, headers={"Accept": "text/html"})
     assert shown.status_code == 200
-    assert "There is no plan to show now." in shown.text
-    assert "Yes, do it" not in shown.text
+    assert "No plan is available now." in shown.text
+    assert ">Confirm rebalance</button>" not in shown.text
 
 
 def test_a_form_without_a_broker_is_refused(browser: TestClient) -> None:

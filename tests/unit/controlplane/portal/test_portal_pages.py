@@ -52,7 +52,7 @@ def test_a_replacement_that_waits_is_not_shown_as_the_roll_before_it() -> None:
     house.record(facts.RecycleCompleted(1))
     house.record(facts.InstanceLost("brokers-a-0.g1", "the cloud says it is gone"))
     text = house.browser("ada", ADMIN).get("/clusters/orders/rollout").text
-    assert "What is to be done" in text
+    assert "Planned steps" in text
     assert "the VM of brokers-a-0 is gone" in text
     assert "not in the spec any more" not in text
 

@@ -77,7 +77,7 @@ def test_nothing_a_file_says_is_markup_or_calls_somebody() -> None:
 
 
 def test_a_file_that_waits_for_a_second_person_is_pending_and_no_error(git: GitHouse) -> None:
-    waits = Problem("a.yaml", 1, 1, "KEDGE-GIT-010", "somebody has to agree: too dear", "kedge proposal show 1")
+    waits = Problem("a.yaml", 1, 1, "KEDGE-GIT-010", "approval is needed: too dear", "kedge proposal show 1")
     standing = Standing(binding(), state="Refused", reason="SpecRefused", tip="ab" * 20, problems=(waits,))
     found = verdict(standing)
     assert (found.status.state, found.comment) == ("pending", "")

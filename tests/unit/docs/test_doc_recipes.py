@@ -1,0 +1,31 @@
+"""The recipes of CONTRIBUTING.md: the kinds of changes there are, each with files that are there."""
+
+import re
+
+import pytest
+
+from tests.unit.docs.doc_pages import ROOT, text
+
+RECIPES = dict(
+    re.findall(r"^### (.+?)
+(.+?)(?=^##)", text("CONTRIBUTING.md").partition("## Recipes")[2], re.M | re.S)
+)
+TOP = tuple(f"{path.name}/" for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+
+def _paths(recipe: str) -> list[str]:
+    """Files and folders it names. Capitals stand for a name of one's own, as in `events/NOUN_facts.py`."""
+    named = [name for name in re.findall(r"`([^`\n ]+)`", recipe) if name.startswith(TOP)]
+    return [re.sub(r"[^/]*(?:NOUN|CLOUD).*", "", name) for name in named]
+
+
+def test_there_is_a_recipe_for_each_kind_of_change() -> None:
+    kinds = {"A cloud", "A condition", "A rung", "A page", "A verb", "An event", "An anomaly", "A Kafka version"}
+    assert set(RECIPES) == kinds
+
+
+@pytest.mark.parametrize("kind", sorted(RECIPES))
+def test_the_files_a_recipe_names_are_there(kind: str) -> None:
+    paths = _paths(RECIPES[kind])
+    assert len(paths) >= 3
+    assert not [path for path in paths if not (ROOT / path).exists()]

@@ -6,10 +6,7 @@ import pytest
 
 from tests.unit.docs.doc_pages import ROOT, text
 
-RECIPES = dict(
-    re.findall(r"^### (.+?)
-(.+?)(?=^##)", text("CONTRIBUTING.md").partition("## Recipes")[2], re.M | re.S)
-)
+RECIPES = dict(re.findall(r"^### (.+?)\n(.+?)(?=^##)", text("CONTRIBUTING.md").partition("## Recipes")[2], re.M | re.S))
 TOP = tuple(f"{path.name}/" for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.questions.health.registrations import Astray, astray
+from controlplane.converger.questions.services.registrations import Astray, astray
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from tests.builders import a_view, an_instance

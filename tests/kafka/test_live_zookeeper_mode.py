@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 from confluent_kafka import Producer
 
-from controlplane.converger.questions.health.registrations import astray
+from controlplane.converger.questions.services.registrations import astray
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable

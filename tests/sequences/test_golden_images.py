@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from controlplane.converger.steps.rolls.images import IMAGE
+from controlplane.converger.conditions.images import IMAGE
 from events import facts
 from planner.rollout.windows import Freeze
 from tests.sequences.recorded import recorded_as

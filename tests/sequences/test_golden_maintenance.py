@@ -7,7 +7,7 @@ import pytest
 
 from agent.wire import PreemptionReport
 from controlplane.cluster.lifecycle import Phase
-from controlplane.converger.steps.clouds.maintenance import MAINTENANCE
+from controlplane.converger.conditions.maintenance import MAINTENANCE
 from providers.notices import MaintenanceNotice, NoticeKind
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded

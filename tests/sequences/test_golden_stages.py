@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.cluster.view import ConditionView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.questions.stages import FAILS, STAGE_WAITS
+from controlplane.converger.conditions.stages import FAILS, STAGE_WAITS
 from events import facts
 from events.spec.model import KafkaClusterDocument
 from tests.builders import a_document

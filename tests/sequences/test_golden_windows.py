@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controlplane.converger.questions.windows import WAITS
+from controlplane.converger.conditions.windows import WAITS
 from controlplane.storage.streams import FREEZES
 from events import facts
 from events.codec import encode

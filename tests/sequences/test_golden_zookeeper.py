@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from controlplane.cluster.lifecycle import Phase
-from controlplane.converger.steps.quorum.protocol import PROTOCOL
+from controlplane.converger.questions.quorum.protocol import PROTOCOL
 from controlplane.kafka.zookeeper.locks import RESTART
 from controlplane.storage.streams import FREEZES
 from events import facts

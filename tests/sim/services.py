@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from agent import wire
 from agent.wire import Document, PacketFilterReport, Report, ServiceDocument
 from controlplane.cluster.observed.agent_reports import keep_report
-from controlplane.converger.steps.quorum.protocol import PROTOCOL
+from controlplane.converger.questions.quorum.protocol import PROTOCOL
 from controlplane.storage.latest_values import LatestStore
 from events.ids import ClusterUid
 from providers.base import CloudVolume

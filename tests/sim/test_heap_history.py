@@ -8,7 +8,7 @@ from controlplane.cluster.fold import fold
 from controlplane.cluster.view import ClusterView, empty_view
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.questions.documents import document_for
-from controlplane.converger.steps.rolls.replacements import pending_changes
+from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from events.envelope import Recorded
 from planner.rollout.desired import desired_nodes
 from planner.rollout.diff import Change

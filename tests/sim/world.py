@@ -17,9 +17,9 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.questions.health.broken_down import BROKER_AWAY
+from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.situation.ports import Ports
-from controlplane.converger.steps.rolls.replacements import pending_changes
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.converger.tick.loop import Converger, new_events
 from controlplane.converger.tick.observe import LOOK_EVERY

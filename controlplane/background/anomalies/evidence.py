@@ -12,8 +12,8 @@ from controlplane.background.anomalies.status import ZONES
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.converger.conditions.maintenance import MAINTENANCE
 from controlplane.converger.questions.moves.placement_work import ground_of, topic_policy
-from controlplane.converger.steps.clouds.maintenance import MAINTENANCE
 from planner.anomalies.hot import HotBroker
 from planner.anomalies.judge import Finding
 from planner.anomalies.kinds import Kind

@@ -14,8 +14,8 @@ from controlplane.cluster.holds import hold_on
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.converger.conditions.maintenance import MAINTENANCE
 from controlplane.converger.questions.moves.placement_work import corrects, leaves_leaders
-from controlplane.converger.steps.clouds.maintenance import MAINTENANCE
 from planner.anomalies.cooling import Cooling
 from planner.anomalies.judge import Finding, Standing
 from planner.anomalies.kinds import GRACE, Kind, State

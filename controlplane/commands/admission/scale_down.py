@@ -7,9 +7,9 @@ from dataclasses import replace
 from controlplane.cluster.external_brokers import leaving_externals
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.chosen_receivers import removed_brokers
+from controlplane.converger.questions.disk_room import DISK_LIMIT_FRACTION
 from controlplane.converger.questions.evacuation_room import heirs_have_room, holdings, room_without, smaller_disks
-from controlplane.converger.questions.moves.disk_room import DISK_LIMIT_FRACTION
-from controlplane.converger.steps.rolls.replacements import pending_changes
+from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.kafka.gates import Gate
 from events.spec.model import KafkaClusterDocument
 from planner.observed import KafkaSnapshot

@@ -10,7 +10,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.commands.admission.migration import in_force, migration_admission, newborn_problems
 from controlplane.commands.admission.scale_down import room_after
-from controlplane.converger.steps.quorum.protocol import target_of
+from controlplane.converger.questions.quorum.protocol import target_of
 from controlplane.kafka.features import METADATA, metadata_level_of
 from events.spec import problems as p
 from events.spec.model import KafkaClusterDocument

@@ -13,7 +13,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import services_on
 from controlplane.commands.deciders.decision import CommandDecision, asked_by
 from controlplane.commands.deciders.lookups import NOTHING, Lookups, refuse_frozen
-from controlplane.converger.questions.health.cluster_healthy import cluster_is_whole
+from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
 from controlplane.kafka.gates import is_following
 from events import facts
 from events.ids import derived_id

@@ -24,8 +24,8 @@ from controlplane.commands.previews.moves import refuse_moved
 from controlplane.converger.questions.chosen_receivers import removed_brokers
 from controlplane.converger.questions.disk_renewal import refuse_disks
 from controlplane.converger.questions.evacuation_room import room_onto, room_without
-from controlplane.converger.questions.health.cluster_healthy import cluster_is_whole
-from controlplane.converger.steps.rolls.replacements import pending_changes
+from controlplane.converger.questions.rolls.pending_changes import pending_changes
+from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
 from controlplane.kafka.gates import Gate, is_following
 from events import facts
 from events.ids import derived_id

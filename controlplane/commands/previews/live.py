@@ -4,8 +4,8 @@ from controlplane.cluster.external_brokers import is_shared
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.rolls.canaries import first_to_try
-from controlplane.converger.questions.running.applied_settings import where_silent
 from controlplane.converger.questions.running.setting_text import words
+from controlplane.converger.questions.services.applied_settings import where_silent
 from planner.observed import KafkaSnapshot
 from planner.rollout.canary_step import values_to_try
 from planner.rollout.diff import Change

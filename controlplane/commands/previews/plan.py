@@ -21,8 +21,8 @@ from controlplane.commands.previews.live import live_phases
 from controlplane.commands.previews.migration import is_planned, migration_phases, migration_warnings
 from controlplane.commands.previews.placement_moves import pools_that_move
 from controlplane.commands.previews.quorum_warnings import quorum_warnings
-from controlplane.converger.steps.quorum.protocol import NO_FORMAT_ROLL, target_of
-from controlplane.converger.steps.rolls.replacements import pending_changes
+from controlplane.converger.questions.quorum.protocol import NO_FORMAT_ROLL, target_of
+from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from events.spec.change import FieldChange, differences
 from events.spec.conversion import to_data
 from events.spec.fields import FieldClass

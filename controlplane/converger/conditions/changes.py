@@ -13,22 +13,23 @@ from controlplane.converger.conditions.converged import CONVERGED, converged
 from controlplane.converger.conditions.drift import CLOUD_DRIFT_FOUND, NETWORK_DRIFT, drift_told, network_drift_told
 from controlplane.converger.conditions.external import EXTERNAL_EMPTY, external_empty
 from controlplane.converger.conditions.heartbeats import heartbeats_silent
+from controlplane.converger.conditions.images import image_told
 from controlplane.converger.conditions.isr import at_min_isr
+from controlplane.converger.conditions.listing_refused import LISTING_REFUSED, listing_refused
+from controlplane.converger.conditions.live_settings import ADOPTED, settings_adopted
+from controlplane.converger.conditions.maintenance import maintenance_told
 from controlplane.converger.conditions.packet_filters import FILTER_BEHIND, filters_told
 from controlplane.converger.conditions.placement import MISPLACED, misplaced_told
+from controlplane.converger.conditions.stages import STAGE_WAITS, stage_told
 from controlplane.converger.conditions.stuck_moves import elections_fail, reassignment_hung, strangers_told
 from controlplane.converger.conditions.topics import TOPICS_DEGRADED, topics_degraded
+from controlplane.converger.conditions.windows import WAITS, window_told
+from controlplane.converger.questions.clouds.machine_choices import fallen_back
 from controlplane.converger.questions.health.broken_down import BROKER_AWAY, broker_away
-from controlplane.converger.questions.health.registrations import registration_wrong
-from controlplane.converger.questions.stages import STAGE_WAITS, stage_told
-from controlplane.converger.questions.windows import WAITS, waits_its_turn, window_told
+from controlplane.converger.questions.health.prescriptions import health_of
+from controlplane.converger.questions.services.registrations import registration_wrong
+from controlplane.converger.questions.windows import waits_its_turn
 from controlplane.converger.situation.decision import Situation, Verdict
-from controlplane.converger.steps.clouds.capacity import fallen_back
-from controlplane.converger.steps.clouds.maintenance import maintenance_told
-from controlplane.converger.steps.clouds.permissions import LISTING_REFUSED, listing_refused
-from controlplane.converger.steps.health.healing import health_of
-from controlplane.converger.steps.rolls.images import image_told
-from controlplane.converger.steps.running.live_settings import ADOPTED, settings_adopted
 from events import facts
 
 BLOCKED = "Blocked"

@@ -4,11 +4,12 @@ moving to such a place by hand; by name, with what is done about it.
 
 from controlplane.cluster.holds import hold_on
 from controlplane.cluster.work_in_hand import has_work
-from controlplane.converger.questions.moves.placement_work import PlacementSeen, ground_of, topic_policy
+from controlplane.converger.questions.moves.placement_waits import why_apart_waits, why_no_repair
+from controlplane.converger.questions.moves.placement_work import ground_of, topic_policy
+from controlplane.converger.questions.moves.stuck_moves import strangers_moves
 from controlplane.converger.questions.windows import closed_for
 from controlplane.converger.situation.decision import Situation
-from controlplane.converger.steps.moves.placements import why_apart_waits, why_no_repair
-from controlplane.converger.steps.moves.stuck_moves import strangers_moves
+from controlplane.converger.situation.placement import PlacementSeen
 from events import facts
 from planner.observed import KafkaSnapshot
 from planner.placement.corrections import Corrections

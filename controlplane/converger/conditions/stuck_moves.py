@@ -1,13 +1,13 @@
 """The conditions of moves: what hangs and why, whose it is, and elections that nobody wins."""
 
-from controlplane.converger.situation.decision import Situation
-from controlplane.converger.steps.moves.elections import elections_in_vain, why_not_cured
-from controlplane.converger.steps.moves.stuck_moves import (
+from controlplane.converger.questions.moves.elections import elections_in_vain, why_not_cured
+from controlplane.converger.questions.moves.stuck_moves import (
     STRANGERS_GRACE,
     hung_of,
     refused_to_take_back,
     strangers_moves,
 )
+from controlplane.converger.situation.decision import Situation
 from events import facts
 
 REASSIGNMENT_HUNG = "ReassignmentHung"

@@ -10,6 +10,7 @@ from dataclasses import replace
 from controlplane.cluster.holds import hold_on
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.conditions.changes import condition_changes
+from controlplane.converger.questions.rolls.handover_pairs import is_to_be_replaced_first
 from controlplane.converger.questions.stages import held_by_stage
 from controlplane.converger.questions.windows import Begins, begins, brings_spec, closed_for, waits
 from controlplane.converger.situation.decision import Situation, Verdict, record, wait
@@ -18,6 +19,10 @@ from controlplane.converger.steps.clouds.intents import intent_step
 from controlplane.converger.steps.clouds.maintenance import maintenance_step
 from controlplane.converger.steps.clouds.networking import network_step
 from controlplane.converger.steps.clouds.noticed import noticed_first
+from controlplane.converger.steps.controllers.controller_moves import relief_step
+from controlplane.converger.steps.controllers.cure import cure, is_lost, waits_for_metadata
+from controlplane.converger.steps.controllers.migration import cut_step, migration_begin_step, migration_step
+from controlplane.converger.steps.controllers.server_lists import server_list_step, server_move_step
 from controlplane.converger.steps.deletion import deletion_step
 from controlplane.converger.steps.health.demotions import demotion_step
 from controlplane.converger.steps.health.healing import (
@@ -39,11 +44,7 @@ from controlplane.converger.steps.moves.placements import (
 from controlplane.converger.steps.moves.rebalances import rebalance_in_hand_step, rebalance_step
 from controlplane.converger.steps.moves.replication import replication_in_hand_step, replication_step
 from controlplane.converger.steps.moves.stuck_moves import hung_repair_step, hung_step
-from controlplane.converger.steps.quorum.controller_moves import relief_step
-from controlplane.converger.steps.quorum.cure import cure, is_lost, waits_for_metadata
 from controlplane.converger.steps.quorum.external import external_quorum_step
-from controlplane.converger.steps.quorum.migration import cut_step, migration_begin_step, migration_step
-from controlplane.converger.steps.quorum.server_lists import server_list_step, server_move_step
 from controlplane.converger.steps.quorum.voters import volume_step, voter_step, voters_left_step
 from controlplane.converger.steps.rolls.abort import abortion_step
 from controlplane.converger.steps.rolls.arrivals import arrival_step, founding_step, loss_step
@@ -58,7 +59,7 @@ from controlplane.converger.steps.rolls.external_brokers import (
 )
 from controlplane.converger.steps.rolls.finalisation import finalisation_step
 from controlplane.converger.steps.rolls.growth import growth_step
-from controlplane.converger.steps.rolls.handovers import handover_step, is_to_be_replaced_first
+from controlplane.converger.steps.rolls.handovers import handover_step
 from controlplane.converger.steps.rolls.images import image_left_step, image_step
 from controlplane.converger.steps.rolls.postponed import paced
 from controlplane.converger.steps.rolls.reconfigurations import reconfiguration_step

@@ -10,7 +10,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.rebalances import RebalanceView
-from controlplane.converger.steps.rolls.replacements import pending_changes
+from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, NodeChange
 

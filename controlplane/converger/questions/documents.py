@@ -11,9 +11,9 @@ from controlplane.cluster.quorum_config import is_told_nothing, quorum_told
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import member_of
-from controlplane.converger.steps.health.heartbeats import heartbeats_for
-from controlplane.converger.steps.quorum.ensemble import CLIENT_PORT
-from controlplane.converger.steps.rolls.arrivals import CONTROLLER_PORT, start_id
+from controlplane.converger.questions.quorum.quorum_ports import CLIENT_PORT, CONTROLLER_PORT
+from controlplane.converger.questions.services.heartbeats import heartbeats_for
+from controlplane.converger.questions.services.service_reports import start_id
 from events import facts
 
 REPORT_WITHIN_S = 120.0

@@ -5,7 +5,7 @@ Necessary, not sufficient: whether the partitions can really be placed is the pl
 
 from collections.abc import Collection, Iterable, Mapping
 
-from controlplane.converger.questions.moves.disk_room import DISK_LIMIT_FRACTION
+from controlplane.converger.questions.disk_room import DISK_LIMIT_FRACTION
 from controlplane.kafka.gates import Gate
 from events.spec.problems import counted
 from planner.observed import KafkaSnapshot, PartitionSeen

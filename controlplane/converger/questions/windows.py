@@ -12,15 +12,12 @@ from enum import StrEnum
 
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.converger.questions.rolls.images import is_urgent
 from controlplane.converger.situation.decision import Situation, StartBalancing, Verdict, Wait
-from controlplane.converger.steps.rolls.images import is_urgent
 from controlplane.runtime.quantities import moment_to_minute
 from events import facts, topic_facts
 from events.spec.rollout import RolloutWindow
 from planner.rollout.windows import Freeze, UnknownZone, Window, next_chance, open_at, open_until
-
-WAITS = "WaitsForWindow"
-"""The condition. A cluster that waits for its window is not `Blocked`: nobody has to do anything."""
 
 _FOR_EVER_S = timedelta(days=36500).total_seconds()
 
@@ -249,14 +246,6 @@ def brings_spec(step: str) -> bool:
 def waits_its_turn(verdict: Verdict) -> bool:
     """Whether nothing but a closed window, a freeze or an earlier stage holds the cluster up: nobody has to act."""
     return verdict.wait is not None and verdict.wait.reason.awaits_turn
-
-
-def window_told(situation: Situation, verdict: Verdict) -> facts.ConditionChanged | None:
-    """The condition. Repairs and other waits in between change nothing about it, while there is no chance."""
-    shut = closed_for(situation)
-    if shut is not None and verdict.wait is not None and verdict.wait.reason in (WaitReason.WINDOW, WaitReason.FREEZE):
-        return facts.ConditionChanged(WAITS, True, shut.reason, shut.words)
-    return facts.ConditionChanged(WAITS, False, "Free", "") if shut is None or verdict.is_idle else None
 
 
 def is_waived(view: ClusterView) -> bool:

@@ -17,7 +17,7 @@ from controlplane.cluster.observed.moves import NONE_ASKED, Elections, TakenBack
 from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.views.running_settings import SettingStage
-from controlplane.converger.questions.moves.placement_work import PlacementSeen
+from controlplane.converger.situation.placement import PlacementSeen
 from controlplane.kafka.zookeeper.locks import Standing
 from controlplane.kafka.zookeeper.registry import RegistrySeen
 from planner.drain.plan import DrainPlan

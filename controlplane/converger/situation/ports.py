@@ -10,7 +10,6 @@ from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.situation.observation import InventorySeen
-from controlplane.converger.tick.consoles import ReadsConsole, nobody_reads
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.kafka.zookeeper.locks import Standing
@@ -26,6 +25,14 @@ from planner.observed import KafkaSnapshot
 from planner.rebalancing.request import RebalanceRequest
 from providers.base import TerraformRun
 from providers.handover import Handover
+
+ReadsConsole = Callable[[ClusterView, InstanceView], str | None]
+"""What the VM wrote, None where its cloud keeps nothing. Raises `ProviderError`."""
+
+
+def nobody_reads(view: ClusterView, instance: InstanceView) -> str | None:
+    """Where no cloud is asked."""
+    return None
 
 
 class Inventory(Protocol):

@@ -6,10 +6,10 @@ An election that is in vain is asked for again, less and less often; meanwhile t
 from controlplane.cluster.external_brokers import is_shared
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
+from controlplane.converger.questions.moves.leaders import displaced_leaders
 from controlplane.converger.questions.moves.placement_work import leaves_leaders
 from controlplane.converger.situation.decision import ClearThrottles, ElectPreferred, Situation, Verdict, act
 from controlplane.runtime.backoff import delay_s
-from planner.observed import KafkaSnapshot, TopicPartition, once_a_reading
 
 
 def upkeep_step(situation: Situation) -> Verdict | None:
@@ -41,15 +41,3 @@ def _may_ask(situation: Situation) -> bool:
     if asked.asked_at is None or (cures and cures[-1].at > asked.asked_at):
         return True
     return situation.seconds_since(asked.asked_at) >= delay_s(asked.asked - 1)
-
-
-@once_a_reading
-def displaced_leaders(kafka: KafkaSnapshot) -> tuple[TopicPartition, ...]:
-    """Partitions led by another replica though their first one is live and in the ISR. Asked thrice at every tick."""
-    live = kafka.live_brokers()
-    return tuple(
-        p.name
-        for p in kafka.partitions
-        if p.replicas and not p.is_moving and p.leader != p.replicas[0] and p.replicas[0] in p.isr
-        if p.replicas[0] in live
-    )

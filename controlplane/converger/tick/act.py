@@ -11,7 +11,7 @@ from controlplane.cluster.view import ClusterView, DrainView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.clouds.missing_volumes import given_up
 from controlplane.converger.questions.clouds.rendering import terraform_run
-from controlplane.converger.questions.moves.disk_room import DISK_LIMIT_FRACTION
+from controlplane.converger.questions.disk_room import DISK_LIMIT_FRACTION
 from controlplane.converger.questions.moves.rebalance_requests import rebalance_request
 from controlplane.converger.questions.rolls.plan_ahead import with_arrivals
 from controlplane.converger.situation.decision import (

@@ -11,6 +11,7 @@ from datetime import datetime
 from controlplane.cluster.places import place_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.converger.situation.ports import ReadsConsole
 from controlplane.storage.latest_values import LatestStore, Observation, Subject
 from events.ids import ClusterUid
 from providers.base import CloudProvider
@@ -21,8 +22,6 @@ CONSOLE = "console-output"
 """Kind of the latest-value rows; the name is the node: what its last VM that never joined wrote takes the place of
 what the one before wrote."""
 
-ReadsConsole = Callable[[ClusterView, InstanceView], str | None]
-"""What the VM wrote, None where its cloud keeps nothing. Raises `ProviderError`."""
 
 _CUT = "[cut]"
 _SECRET = re.compile(
@@ -30,11 +29,6 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
-
-
-def nobody_reads(view: ClusterView, instance: InstanceView) -> str | None:
-    """Where no cloud is asked."""
-    return None
 
 
 def reading_through(cloud: Callable[[str], CloudProvider]) -> ReadsConsole:

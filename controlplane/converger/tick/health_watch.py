@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from controlplane.cluster.observed.health import WELL, HealthSeen
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.questions.health.registrations import Astray, astray
+from controlplane.converger.questions.services.registrations import Astray, astray
 from events.ids import ClusterUid
 from planner.breakdown import Absence
 from planner.observed import KafkaSnapshot

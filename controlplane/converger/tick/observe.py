@@ -22,8 +22,10 @@ from controlplane.cluster.views.running_settings import SettingStage
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.conditions.packet_filters import FilterWatch
 from controlplane.converger.questions.health.broken_down import exits_of
-from controlplane.converger.questions.moves.placement_work import PlacementSeen, names_strangers, placement_of
+from controlplane.converger.questions.moves.leaders import displaced_leaders
+from controlplane.converger.questions.moves.placement_work import names_strangers, placement_of
 from controlplane.converger.questions.moves.rebalance_requests import rebalance_job_id
+from controlplane.converger.questions.quorum.protocol import PROTOCOL, goes_back
 from controlplane.converger.questions.rolls.plan_ahead import foreseen_drain, plan_job_id
 from controlplane.converger.questions.running.setting_racks import racks_in_order
 from controlplane.converger.questions.running.setting_work import (
@@ -40,10 +42,9 @@ from controlplane.converger.situation.observation import (
     TopicsObserved,
     refused_in,
 )
+from controlplane.converger.situation.placement import PlacementSeen
 from controlplane.converger.situation.ports import Ports
 from controlplane.converger.steps.clouds.intents import job_id
-from controlplane.converger.steps.housekeeping import displaced_leaders
-from controlplane.converger.steps.quorum.protocol import PROTOCOL, goes_back
 from controlplane.converger.tick.health_watch import HealthWatch
 from controlplane.converger.tick.read_plans import ReadPlans
 from controlplane.converger.tick.rounds import round_of

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.documents import document_after_release
-from controlplane.converger.steps.rolls.replacements import pending_changes
+from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.server.rebuild.evidence import Finding, FoundCluster, Weight
 from controlplane.server.rebuild.instances import Placed
 from planner.rollout.diff import Change

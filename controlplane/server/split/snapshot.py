@@ -14,7 +14,7 @@ from controlplane.cluster.observed.replica_lag import BehindWatch, Replica
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
-from controlplane.converger.steps.housekeeping import displaced_leaders
+from controlplane.converger.questions.moves.leaders import displaced_leaders
 from controlplane.converger.tick.observe import has_brokers
 from controlplane.fleet.ports import FoldedFleet
 from controlplane.kafka.errors import KafkaFault

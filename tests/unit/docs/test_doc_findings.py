@@ -15,7 +15,7 @@ import pytest
 
 from agent.health import judge
 from agent.wire import DIRECTORY_LOST
-from controlplane.converger.questions.health.registrations import Fault
+from controlplane.converger.questions.services.registrations import Fault
 from planner.anomalies.kinds import Kind
 from planner.stuck_moves import Diagnosis
 from tests.unit.docs.doc_pages import ROOT, bare, table_headed, text

@@ -19,9 +19,9 @@ from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.places import place_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.questions.health.registrations import GRACE, astray, is_running
+from controlplane.converger.questions.services.registrations import GRACE, astray, is_running
+from controlplane.converger.questions.services.service_reports import service_report
 from controlplane.converger.situation.decision import Situation
-from controlplane.converger.steps.rolls.arrivals import service_report
 from events import facts
 from planner.anomalies.kinds import Kind
 from planner.breakdown import ASTRAY, LEAST, Broken, Manner, Surroundings, why_left

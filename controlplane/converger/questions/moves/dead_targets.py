@@ -14,8 +14,9 @@ from controlplane.cluster.healing_switches import why_not
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.health.cure_evidence import evidence_of
+from controlplane.converger.questions.health.node_replacements import replacing_dead
+from controlplane.converger.questions.health.prescriptions import healing_policy
 from controlplane.converger.situation.decision import Situation
-from controlplane.converger.steps.health.healing import healing_policy, replacing_dead
 from events import facts
 from planner.anomalies.kinds import Kind
 from planner.cure_table import TARGET_DEAD

@@ -4,40 +4,23 @@ The best placement is not kept as a list, but as the rules it follows from: so a
 is judged the moment it is seen, and what nobody has to move stays where it is.
 """
 
-from dataclasses import dataclass, field
-
 from controlplane.cluster.external_brokers import external_brokers, is_shared
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.questions.moves.disk_room import room_by_broker
+from controlplane.converger.questions.disk_room import room_by_broker
+from controlplane.converger.situation.placement import IN_PLACE, PlacementSeen
 from controlplane.kafka.gates import may_move
 from controlplane.runtime.once import once
 from events.spec.topic_tiers import anti_affinity_of
 from events.spec.upkeep import Placement
 from planner.demotion import Orders
 from planner.observed import KafkaSnapshot, PartitionSeen
-from planner.placement.corrections import NONE, Corrections, corrections
-from planner.placement.deviations import Deviation, Rule, misplaced
+from planner.placement.corrections import corrections
+from planner.placement.deviations import Rule, misplaced
 from planner.placement.leaders import even_orders
 from planner.placement.policy import Ground, TopicPolicy
 from planner.rebalancing.imbalance import deviations
 
 DEFAULTS = Placement()
-
-
-@dataclass(frozen=True, slots=True)
-class PlacementSeen:
-    """`found`: what breaks a rule. `repair` and `spread`: the next batch against replicas that are gone, and against
-    shared zones; what cannot be mended now is in their `left`. `leaders`: the next lists to be put into another order,
-    and how uneven leaders are without that, in percent."""
-
-    found: tuple[Deviation, ...] = ()
-    repair: Corrections = field(default=NONE)
-    spread: Corrections = field(default=NONE)
-    leaders: Orders = field(default_factory=dict)
-    leaders_percent: float = 0.0
-
-
-IN_PLACE = PlacementSeen()
 
 
 def placement_of(view: ClusterView, kafka: KafkaSnapshot) -> PlacementSeen:

@@ -10,7 +10,7 @@ from controlplane.cluster.throttle_cap import cap_mib_per_s
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.rebalances import RebalanceView
 from controlplane.converger.questions.chosen_receivers import takers
-from controlplane.converger.questions.moves.disk_room import DISK_LIMIT_FRACTION
+from controlplane.converger.questions.disk_room import DISK_LIMIT_FRACTION
 from controlplane.converger.situation.decision import Situation
 from events import facts
 from events.ids import derived_id

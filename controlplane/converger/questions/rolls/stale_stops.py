@@ -18,8 +18,8 @@ from controlplane.cluster.views.instances import InstanceView, vm_of
 from controlplane.cluster.views.members import services_on
 from controlplane.converger.questions.documents import is_doomed
 from controlplane.converger.questions.rolls.stale_gates import LastReport, somebody_has_gone
+from controlplane.converger.questions.services.service_reports import start_id
 from controlplane.converger.situation.decision import Situation
-from controlplane.converger.steps.rolls.arrivals import start_id
 
 _RUNS = frozenset({"running", "starting"})
 

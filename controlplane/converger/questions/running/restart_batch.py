@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.questions.health.registrations import is_told_astray
 from controlplane.converger.questions.running.restart_safety import restart_safety
+from controlplane.converger.questions.services.registrations import is_told_astray
 from controlplane.converger.questions.unavailability import brokers_away, most_away
 from controlplane.converger.situation.decision import Situation
 from controlplane.kafka.gates import falling_without_all

@@ -12,11 +12,16 @@ from dataclasses import dataclass
 
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.questions.health.cluster_healthy import out_of_sync
-from controlplane.converger.questions.health.registrations import is_told_astray
+from controlplane.converger.questions.rolls.stop_gates import (
+    broker_gate,
+    controller_gate,
+    service_down,
+    sick_broker_gate,
+)
+from controlplane.converger.questions.services.cluster_healthy import out_of_sync
+from controlplane.converger.questions.services.registrations import is_told_astray
 from controlplane.converger.questions.unavailability import may_go_away
 from controlplane.converger.situation.decision import Situation, Wait
-from controlplane.converger.steps.rolls.handovers import broker_gate, controller_gate, service_down, sick_broker_gate
 from controlplane.kafka.gates import Gate, below_min_isr, falling_without
 from planner.observed import KafkaSnapshot, PartitionSeen
 

@@ -8,8 +8,8 @@ from controlplane.cluster.folds.settings import with_values
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.running_settings import SettingChangeView, SettingStage
-from controlplane.converger.questions.running.applied_settings import all_told, where_silent
-from controlplane.converger.steps.rolls.replacements import pending_changes
+from controlplane.converger.questions.rolls.pending_changes import pending_changes
+from controlplane.converger.questions.services.applied_settings import all_told, where_silent
 from controlplane.runtime.once import once
 from events.spec.setting_synonyms import time_setting
 from planner.rollout.diff import Change

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.topics import TopicView
-from controlplane.converger.questions.moves.disk_room import overfull_disk, untold_disks
+from controlplane.converger.questions.disk_room import overfull_disk, untold_disks
 from controlplane.converger.questions.running.min_isr import fall_gate, rise_gate, told_to_stop
 from controlplane.kafka.gates import may_move
 from events.spec.setting_values import reads_alike

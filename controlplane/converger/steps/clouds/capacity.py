@@ -4,16 +4,15 @@ The list is `machine`, then `alternatives`, then from the start again; each try 
 was made stays what it is. Its digest is that of the spec, so nothing is rolled back when capacity returns.
 """
 
-from collections.abc import Mapping
 from datetime import timedelta
 
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.converger.questions.clouds.machine_choices import machine_choices
 from controlplane.converger.questions.clouds.rendering import place_of_intent
 from controlplane.converger.situation.decision import Situation, Verdict, record, wait
-from controlplane.runtime.once import once
 from events import facts
 from providers.errors import NoCapacity
 
@@ -23,7 +22,7 @@ def substitution_step(situation: Situation, intent: IntentView) -> Verdict | Non
     if intent.error.partition(":")[0] != NoCapacity.__name__ or intent.substituted:
         return None
     waiting = [i for key in intent.keys if (i := situation.view.instances[key]).cloud_id == ""]
-    if not any(_list_of(situation.view, i) for i in waiting):
+    if not any(machine_choices(situation.view, i) for i in waiting):
         return None
     inventory = situation.seen.fresh_inventory(situation.now)
     late = timedelta(seconds=may_be_unlisted_s(situation, intent))
@@ -49,25 +48,9 @@ def may_be_unlisted_s(situation: Situation, intent: IntentView) -> float:
     return situation.seen.unlisted_s.get(place_of_intent(situation.view, intent).cloud, 0.0) if makes else 0.0
 
 
-@once
-def fallen_back(view: ClusterView) -> Mapping[str, str]:
-    """Instance key -> its machine, of those that are another machine than their pool asks for first."""
-    found = ((i, _list_of(view, i)) for i in view.alive())
-    return {i.key: i.planned.shape for i, tried in found if tried and i.planned.shape != tried[0]}
-
-
 def _next_of(view: ClusterView, instance: InstanceView) -> str | None:
-    tried = _list_of(view, instance)
+    tried = machine_choices(view, instance)
     if not tried:
         return None
     at = tried.index(instance.planned.shape) if instance.planned.shape in tried else -1
     return tried[(at + 1) % len(tried)]
-
-
-def _list_of(view: ClusterView, instance: InstanceView) -> tuple[str, ...]:
-    """The machines an instance may be, first choice first; empty where there is no choice, or the spec moved on."""
-    for pool in view.document.spec.pools if view.document else ():
-        if pool.name == instance.planned.pool and pool.alternatives:
-            found = (pool.machine, *pool.alternatives)
-            return found if instance.planned.shape in found else ()
-    return ()

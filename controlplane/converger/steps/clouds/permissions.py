@@ -8,18 +8,13 @@ perhaps), or a person resumes.
 
 from dataclasses import replace
 
-from controlplane.cluster.places import places_of
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.clouds.rendering import place_of_intent
 from controlplane.converger.situation.decision import Situation, Verdict, Wait, wait
 from controlplane.runtime.backoff import refused_pause_s
-from events import facts
 from providers.base import Place
 from providers.errors import NotPermitted
-
-LISTING_REFUSED = "ListingRefused"
-"""The condition."""
 
 
 def says_not_permitted(error: str) -> bool:
@@ -59,18 +54,3 @@ def _may_have_changed(situation: Situation, intent: IntentView, place: Place) ->
     inventory = situation.seen.fresh_inventory(situation.now)
     since = inventory.let_in_since.get(str(place)) if inventory is not None else None
     return since is not None and intent.failed_at is not None and since > intent.failed_at
-
-
-def listing_refused(situation: Situation) -> facts.ConditionChanged:
-    """Places that do not let us list what is there; whatever the cluster has in hand."""
-    refused = situation.seen.refused
-    if not refused:
-        return facts.ConditionChanged(LISTING_REFUSED, False, "Free", "")
-    told = situation.view.conditions.get(LISTING_REFUSED)
-    named = {name for p in places_of(situation.view) if told and (name := str(p)) in told.message}
-    if told is not None and told.status and named == refused.keys():
-        message = told.message  # the cloud's words may have a number of the request in them: no change
-    else:
-        words = (f"{place} does not permit Kedge to list what is there: {refused[place]}" for place in sorted(refused))
-        message = f"{'; '.join(words)}. {NotPermitted.what_next}"
-    return facts.ConditionChanged(LISTING_REFUSED, True, NotPermitted.__name__, message)

@@ -5,16 +5,11 @@ Nothing of it is recorded: the name of the topic is Kedge's own, where its parti
 what is asked for again is no harm.
 """
 
-from collections import defaultdict
 from datetime import timedelta
 
-from agent.wire import Heartbeats, HeartbeatTarget
 from controlplane.cluster.holds import hold_on
-from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.view import ClusterView
-from controlplane.cluster.views.instances import InstanceView
+from controlplane.converger.questions.services.heartbeats import has_heartbeats
 from controlplane.converger.situation.decision import ChangeTopics, Effect, Reassign, Situation, Verdict
-from controlplane.runtime.once import once
 from planner.heartbeats import HEARTBEAT_TOPIC, heartbeat_work
 
 ASK_AGAIN = timedelta(seconds=30)
@@ -26,7 +21,7 @@ JUST_READ = timedelta(seconds=5)
 
 def with_heartbeats(situation: Situation, verdict: Verdict) -> Verdict:
     """The verdict, with what brings every broker a partition of the heartbeats beside it."""
-    if not _beats(situation.view) or verdict.events or verdict.effects:
+    if not has_heartbeats(situation.view) or verdict.events or verdict.effects:
         return verdict
     effects, words = _placing(situation)
     return Verdict(f"{verdict.sentence}; {words}", (), effects, verdict.wait) if effects else verdict
@@ -39,21 +34,6 @@ def places_heartbeats(verdict: Verdict) -> bool:
         or (isinstance(e, Reassign) and any(name.topic == HEARTBEAT_TOPIC for name in e.targets))
         for e in verdict.effects
     )
-
-
-def heartbeats_for(view: ClusterView, watcher: InstanceView) -> Heartbeats | None:
-    """The brokers the agent on `watcher`'s VM looks at: some of the next rack. None where there are none for it."""
-    if not watcher.is_broker or not _beats(view):
-        return None
-    targets = tuple(
-        HeartbeatTarget(broker=i.service_id, address=view.address_of(i), port=view.port_of(i))
-        for i in _watching(view).get(watcher.key, ())
-    )
-    return Heartbeats(topic=HEARTBEAT_TOPIC, targets=targets) if targets else None
-
-
-def _beats(view: ClusterView) -> bool:
-    return view.document is not None and view.document.spec.health.heartbeats
 
 
 def _placing(situation: Situation) -> tuple[tuple[Effect, ...], str]:
@@ -78,23 +58,3 @@ def _is_kept_from(situation: Situation) -> bool:
     if view.drain is not None or view.rebalance is not None or view.topics.replication is not None:
         return True
     return bool(view.restarts) or view.migration is not None or hold_on(view, situation.now) is not None
-
-
-@once
-def _watching(view: ClusterView) -> dict[str, tuple[InstanceView, ...]]:
-    """Key of the VM that looks -> brokers it looks at. Each broker is looked at from the next rack, in turn; with one
-    rack alone, by the next broker; a broker that is alone is looked at by nobody."""
-    there = sorted((i for i in view.receivers() if view.address_of(i)), key=lambda i: (i.planned.rack, i.service_id))
-    racks: dict[str, list[InstanceView]] = defaultdict(list)
-    for i in there:
-        racks[i.planned.rack].append(i)
-    found: dict[str, list[InstanceView]] = defaultdict(list)
-    names = list(racks)
-    for n, rack in enumerate(names):
-        watchers = racks[names[(n + 1) % len(names)]]
-        shift = 0 if len(names) > 1 else 1
-        for k, broker in enumerate(racks[rack]):
-            watcher = watchers[(k + shift) % len(watchers)]
-            if watcher.key != broker.key and watcher.phase is Phase.JOINED:
-                found[watcher.key].append(broker)
-    return {key: tuple(brokers) for key, brokers in found.items()}

@@ -9,28 +9,21 @@ others lead what makes a broker hot (cause `hot`), by the advice of the last loo
 Nothing begins while a broker is down, another replica is out of sync, or anybody moves anything.
 """
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from controlplane.cluster.external_brokers import is_shared
 from controlplane.cluster.healing_switches import why_not
 from controlplane.cluster.holds import hold_on
 from controlplane.cluster.observed.hot_brokers import YOUNG, HotNoted, ListNoted
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.views.rebalances import spent_bytes
 from controlplane.cluster.work_in_hand import has_work
-from controlplane.converger.questions.moves.placement_work import (
-    PlacementSeen,
-    corrects,
-    leaves_leaders,
-    placement_spec,
-)
-from controlplane.converger.questions.moves.rebalance_requests import day_budget_bytes
+from controlplane.converger.questions.moves.leaders import displaced_leaders
+from controlplane.converger.questions.moves.placement_waits import unrest, why_apart_waits, why_no_repair, within_budget
+from controlplane.converger.questions.moves.placement_work import leaves_leaders
 from controlplane.converger.questions.topics.work import as_fact
-from controlplane.converger.questions.windows import as_windows
 from controlplane.converger.situation.decision import Situation, Verdict, record
-from controlplane.converger.steps.housekeeping import displaced_leaders
-from controlplane.converger.steps.moves.replication import WORDS, followed, others_are_whole
-from controlplane.runtime.quantities import moment_to_minute
+from controlplane.converger.situation.placement import PlacementSeen
+from controlplane.converger.steps.moves.replication import WORDS, followed
 from events import topic_facts as facts
 from events.ids import derived_id
 from planner.anomalies.kinds import Kind
@@ -38,7 +31,6 @@ from planner.drain.plan import Move
 from planner.observed import KafkaSnapshot, TopicPartition
 from planner.placement.deviations import Rule
 from planner.quantities import human_bytes
-from planner.rollout.windows import UnknownZone, next_opening, open_at
 
 KEPT = timedelta(hours=24)
 """How long leaders that were taken off a hot broker are not counted against those who lead them now."""
@@ -65,7 +57,7 @@ def placement_step(situation: Situation) -> Verdict | None:
         return None
     if why_apart_waits(situation, seen, kafka):
         return None
-    return _begin(situation.view, "zones", _within_budget(situation, seen.spread.moves), seen)
+    return _begin(situation.view, "zones", within_budget(situation, seen.spread.moves), seen)
 
 
 def leader_order_step(situation: Situation) -> Verdict | None:
@@ -78,7 +70,7 @@ def leader_order_step(situation: Situation) -> Verdict | None:
     moved_at = view.topics.handed_over_at
     if moved_at is not None and situation.now - moved_at < KEPT:
         return None  # a broker was hot: fewer leaders are what it was given on purpose
-    if why_not(view, Kind.GOAL_VIOLATION, situation.now) or displaced_leaders(kafka) or _unrest(situation, kafka):
+    if why_not(view, Kind.GOAL_VIOLATION, situation.now) or displaced_leaders(kafka) or unrest(situation, kafka):
         return None
     lists = kafka.by_name
     moves = tuple(Move(n.topic, n.partition, lists[n].replicas, after, 0) for n, after in sorted(seen.leaders.items()))
@@ -97,7 +89,7 @@ def hot_broker_step(situation: Situation) -> Verdict | None:
         return None
     if is_shared(view) or leaves_leaders(view):
         return None
-    if why_not(view, Kind.HOT_BROKER, situation.now) or displaced_leaders(kafka) or _unrest(situation, kafka):
+    if why_not(view, Kind.HOT_BROKER, situation.now) or displaced_leaders(kafka) or unrest(situation, kafka):
         return None
     moves = tuple(Move(n.topic, n.partition, n.before, n.after, 0) for n in hot.lists if _still_fits(n, kafka))
     return _request(view, "hot", moves, hot.reason) if moves else None
@@ -114,66 +106,6 @@ def _still_fits(wanted: ListNoted, kafka: KafkaSnapshot) -> bool:
     if p is None or p.is_moving or p.replicas != wanted.before or set(wanted.after) != set(wanted.before):
         return False
     return wanted.after[0] in p.isr and wanted.after[0] in kafka.live_brokers()
-
-
-def why_no_repair(situation: Situation, kafka: KafkaSnapshot) -> str:
-    """Why no replica is made anew now, "" when one may be."""
-    if is_shared(situation.view):
-        return "others run a part of the cluster"
-    return why_not(situation.view, Kind.BROKER_FAILURE, situation.now) or _unrest(situation, kafka)
-
-
-def why_apart_waits(situation: Situation, seen: PlacementSeen, kafka: KafkaSnapshot) -> str:
-    """Why nothing is moved apart now, "" when something may be: what the spec says, then the time, then the cluster."""
-    view, now = situation.view, situation.now
-    if not corrects(view):
-        return "nothing is moved without being asked, as `balance.placement.correct` is false"
-    off = why_not(view, Kind.GOAL_VIOLATION, now)
-    if off:
-        return off
-    closed = _closed(view, now)
-    if closed:
-        return closed
-    if seen.spread.moves and not _within_budget(situation, seen.spread.moves):
-        return f"the day's {human_bytes(day_budget_bytes(view))} (`balance.perDayGib`) are begun"
-    return _unrest(situation, kafka)
-
-
-def _unrest(situation: Situation, kafka: KafkaSnapshot) -> str:
-    """Without a figure that changes: it stands in a condition."""
-    if kafka.moving():
-        return "somebody moves replicas, which is waited for"
-    whole = others_are_whole(situation.view, kafka)
-    return "" if whole else "a broker is down or a replica is out of sync, which goes first"
-
-
-def _closed(view: ClusterView, now: datetime) -> str:
-    windows = as_windows(placement_spec(view).windows)
-    if not windows:
-        return ""
-    try:
-        if open_at(windows, now):
-            return ""
-        opens = next_opening(windows, now)
-    except UnknownZone as error:
-        return f"{error}; nobody can say when its window opens"
-    return f"its window opens at {moment_to_minute(opens)}" if opens is not None else "its window never opens"
-
-
-def _within_budget(situation: Situation, moves: tuple[Move, ...]) -> tuple[Move, ...]:
-    """As many of them, in their order, as the day has left; one that is larger than a whole day's goes alone."""
-    limit = day_budget_bytes(situation.view)
-    if not limit:
-        return moves
-    spent = spent_bytes(situation.view.rebalance_spent, situation.now)
-    fitting: list[Move] = []
-    for move in moves:
-        size = move.bytes
-        if spent + size > limit and (spent or size <= limit):
-            continue
-        fitting.append(move)
-        spent += size
-    return tuple(fitting)
 
 
 def _begin(view: ClusterView, cause: str, moves: tuple[Move, ...], seen: PlacementSeen) -> Verdict:

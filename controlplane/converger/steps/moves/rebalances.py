@@ -15,12 +15,12 @@ from controlplane.cluster.healing_switches import heals
 from controlplane.cluster.views.rebalances import DAY, RebalanceView, spent_bytes
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.chosen_receivers import takers
-from controlplane.converger.questions.health.cluster_healthy import cluster_is_whole
-from controlplane.converger.questions.moves.disk_room import DISK_LIMIT_FRACTION
+from controlplane.converger.questions.disk_room import DISK_LIMIT_FRACTION
 from controlplane.converger.questions.moves.pacing import paced
 from controlplane.converger.questions.moves.rebalance_requests import asked_by_heat, asked_by_policy, rebalance_job_id
 from controlplane.converger.questions.rolls.batch import hand_over, starting_now, stretch_of, throttle_effects
 from controlplane.converger.questions.rolls.drain_progress import gone_for_good, held_up, kept_waiting, progress_of
+from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
 from controlplane.converger.situation.decision import (
     CancelMoves,
     ClearThrottles,

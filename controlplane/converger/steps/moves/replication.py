@@ -7,13 +7,11 @@ never undone. A batch that waits for a broker that is not there is taken back: i
 from collections.abc import Sequence
 
 from controlplane.cluster.bandwidth import CLIENTS_KEEP, MIB, usable_bytes_per_s
-from controlplane.cluster.external_brokers import expected_brokers
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.stuck_moves import MovesView
 from controlplane.cluster.views.topics import ReplicationView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.questions.health.cluster_healthy import cluster_is_whole
-from controlplane.converger.questions.moves.placement_work import ground_of
+from controlplane.converger.questions.moves.replication import others_are_whole
 from controlplane.converger.questions.rolls.batch import throttle_effects
 from controlplane.converger.questions.topics.work import as_fact, as_move, topic_work
 from controlplane.converger.situation.decision import (
@@ -132,14 +130,6 @@ def _taken_back(
         return act(f"{words}: clearing the throttles", ClearThrottles())
     reason = f"broker {named} is not there"
     return record(f"{words}: {reason}", facts.ReplicationEnded(batch.id, done, reason))
-
-
-def others_are_whole(view: ClusterView, kafka: KafkaSnapshot) -> bool:
-    """Whether all serve and are in sync but for brokers that nobody has, which only new replicas mend, and for whom a
-    drain empties. Asked before a batch begins, and of a batch that has not begun yet."""
-    nobodys = {r for p in kafka.under_replicated() for r in p.replicas} - ground_of(view, kafka).racks.keys()
-    leaving = view.drain.outgoing if view.drain is not None else ()
-    return cluster_is_whole(kafka, expected_brokers(view), excepted=frozenset((*nobodys, *leaving))).open
 
 
 def _gate(situation: Situation, partition: PartitionSeen, move: Move) -> bool:

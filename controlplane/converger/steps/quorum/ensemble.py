@@ -9,13 +9,12 @@ A broker that finds no id in ZooKeeper makes one up, so none is started before.
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.converger.questions.quorum.protocol import target_of
+from controlplane.converger.questions.quorum.quorum_ports import CLIENT_PORT
 from controlplane.converger.questions.rolls.founding import founders, founders_wanted
 from controlplane.converger.situation.decision import FixClusterId, Situation, Verdict, act, record, wait
-from controlplane.converger.steps.quorum.protocol import target_of
 from events import facts
 from events.ids import kafka_uuid
-
-CLIENT_PORT = 2181
 
 
 def ensemble_step(situation: Situation) -> Verdict | None:

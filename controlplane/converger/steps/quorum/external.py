@@ -11,7 +11,7 @@ and cannot go back (tests/kafka/test_live_static_quorum.py).
 from controlplane.cluster.external_brokers import declared_external, expected_brokers, other_voters
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.questions.health.cluster_healthy import cluster_is_whole
+from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
 from controlplane.converger.situation.decision import RaiseFeature, Situation, Verdict, act, record, wait
 from controlplane.kafka.features import KRAFT, METADATA, is_static, metadata_level_of
 from controlplane.kafka.gates import Gate, is_following, lags

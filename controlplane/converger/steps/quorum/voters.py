@@ -17,6 +17,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView, VoterChangeView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.converger.questions.quorum.quorum_ports import quorum_port
 from controlplane.converger.questions.quorum.seats import (
     address_of_seat,
     knowing_too_few,
@@ -24,8 +25,8 @@ from controlplane.converger.questions.quorum.seats import (
     stranger_among,
     voter_change_due,
 )
+from controlplane.converger.questions.services.service_reports import service_report, start_id
 from controlplane.converger.situation.decision import AddVoter, RemoveVoter, Situation, Verdict, act, record, wait
-from controlplane.converger.steps.rolls.arrivals import quorum_port, service_report, start_id
 from controlplane.kafka.gates import Gate, is_following
 from controlplane.kafka.voters import Seat, VoterStep, may_add, may_remove
 from events import facts

@@ -1,40 +1,31 @@
 """Instances that come, and instances that vanish: joined, never joined, lost. Outcomes read off the observation."""
 
-from datetime import datetime
-
-from agent.wire import ServiceReport
 from controlplane.cluster.cohosted_zookeeper import voting_on
-from controlplane.cluster.external_brokers import is_shared
 from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.cluster.views.members import member_of, services_on
+from controlplane.cluster.views.members import member_of
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.health.cure_evidence import start_progress
+from controlplane.converger.questions.quorum.protocol import target_of
+from controlplane.converger.questions.quorum.quorum_ports import CONTROLLER_PORT
 from controlplane.converger.questions.quorum.seats import stranger_among, voter_change_due
 from controlplane.converger.questions.rolls.founding import founders, founders_wanted, is_unfounded, lacks_founders
 from controlplane.converger.questions.rolls.plan_ahead import foreseen_drain, plan_job_id
+from controlplane.converger.questions.services.service_reports import (
+    has_reported,
+    refusal_of,
+    service_report,
+    state_of,
+    was_seen_started,
+)
+from controlplane.converger.questions.services.serving import follows_without_vote, serves
 from controlplane.converger.situation.decision import ReadConsole, Situation, StartPlanning, Verdict, record, wait
 from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.steps.health.doubted_losses import NOT_THERE, doubt_of, doubt_step, is_contradicted
-from controlplane.converger.steps.quorum.ensemble import CLIENT_PORT, ensemble_step
-from controlplane.converger.steps.quorum.protocol import target_of
-from controlplane.kafka.gates import is_following
+from controlplane.converger.steps.quorum.ensemble import ensemble_step
 from controlplane.kafka.zookeeper.migration import Knows
 from events import facts
 from events.ids import kafka_uuid
-
-CONTROLLER_PORT = 9093
-
-
-def quorum_port(view: ClusterView) -> int:
-    """Where the members of the quorum are spoken to: KRaft controllers, or servers of the ensemble."""
-    return CLIENT_PORT if view.in_zookeeper_mode else CONTROLLER_PORT
-
-
-def start_id(instance: InstanceView) -> str:
-    """Each start the control plane asks for has an id of its own; the agent runs each one once."""
-    return f"{instance.key}-{instance.starts}"
 
 
 def loss_step(situation: Situation) -> Verdict | None:
@@ -147,15 +138,6 @@ def _quorum_needs_another(situation: Situation) -> bool:
     return any(i.lost or not i.bound or i.phase in (Phase.FENCED, Phase.RELEASED) for i in newest)
 
 
-def follows_without_vote(situation: Situation, instance: InstanceView) -> bool:
-    """Whether this very start follows the quorum as an observer: it is well, and its vote is not in its hands."""
-    kafka, report = situation.seen.fresh_kafka(situation.now), service_report(situation, instance)
-    if instance.is_broker or kafka is None or report is None or report.state != "running":
-        return False
-    member = (instance.service_id, instance.planned.volumes[0].directory_id)
-    return any((m.id, m.directory_id) == member and not m.is_voter for m in kafka.quorum.members)
-
-
 def _vote_waits_for_a_cure(situation: Situation, instance: InstanceView) -> bool:
     """No vote is given while another controller is gone: that one must not wait for this one's vote, then."""
     view = situation.view
@@ -182,87 +164,6 @@ def _plan_ahead(situation: Situation) -> tuple[StartPlanning, ...]:
         return ()
     job = plan_job_id(drain)
     return () if job in situation.seen.jobs else (StartPlanning(drain, job),)
-
-
-def refusal_of(situation: Situation, instance: InstanceView) -> str:
-    """The words in which the service of a VM, or the server beside it, refuses the configuration of this very start; ""
-    where none does. The last word of an agent stands: that it is silent since says nothing of what its service takes.
-    """
-    if not has_reported(situation, instance) or instance.phase is not Phase.LAUNCHED:
-        return ""
-    for service in services_on(instance):
-        report = situation.seen.reports[instance.key].service(service.planned.service)
-        if report is not None and report.refuses and report.start_id == start_id(service):
-            return report.refuses
-    return ""
-
-
-def has_reported(situation: Situation, instance: InstanceView) -> bool:
-    """Whether the agent of this very VM has spoken since it was launched."""
-    seen = situation.seen.reports.get(instance.key)
-    return seen is not None and instance.launched_at is not None and seen.received_at >= instance.launched_at
-
-
-def service_report(situation: Situation, instance: InstanceView) -> ServiceReport | None:
-    """What the agent last said of the instance's service, None when it has not spoken of it."""
-    seen = situation.seen.reports.get(instance.key)
-    return seen.service(instance.planned.service) if seen else None
-
-
-def was_seen_started(situation: Situation, instance: InstanceView) -> bool | None:
-    """Whether the service of a VM that is gone was ever started, by the last word of its agent. That it had not been
-    then says nothing of what came after it; but that Kafka refused to be formatted with what it was told last does, as
-    it could not be started with that."""
-    report = service_report(situation, instance)
-    if report is None or report.started is None:
-        return None
-    refuses = bool(report.refuses) and report.start_id == start_id(instance)
-    return True if report.started else False if refuses else None
-
-
-def controller_serves(situation: Situation, instance: InstanceView) -> bool:
-    """Whether this very start of a controller follows its leader, or leads, by its own metrics: where no broker tells
-    of it, in a migration before all of them are KRaft's, and at a birth without any. A ZooKeeper server that runs does.
-    """
-    report = service_report(situation, instance)
-    if report is None or report.state != "running" or report.start_id != start_id(instance) or instance.lost:
-        return False
-    if instance.planned.service == "zookeeper":
-        return True
-    return report.metrics.get("quorum_leader", -1) >= 0 and report.metrics.get("quorum_high_watermark", 0) > 0
-
-
-def serves(situation: Situation, instance: InstanceView, *, newer_than: datetime) -> bool:
-    """Whether this very start runs, and Kafka, by metadata newer than that time, counts on it."""
-    if instance.planned.service == "controller" and situation.view.migration is not None:
-        return controller_serves(situation, instance)
-    if not instance.is_broker and _nobody_can_tell(situation.view):
-        return controller_serves(situation, instance)
-    kafka, report = situation.seen.fresh_kafka(situation.now), service_report(situation, instance)
-    if kafka is None or report is None or kafka.at <= newer_than:
-        return False
-    if report.state != "running" or report.start_id != start_id(instance):
-        return False
-    if instance.is_broker:
-        broker = kafka.brokers.get(instance.service_id)
-        return broker is not None and not broker.fenced
-    if instance.planned.service == "zookeeper" and kafka.mode == "kraft" and situation.view.migration is not None:
-        return True  # the quorum that leads beside it knows nothing of it; without a majority it would not run
-    directory = instance.planned.volumes[0].directory_id
-    # Only its own lag counts: to ask for the others' too would give up a good controller because another one is down.
-    return any(
-        m.is_voter and is_following(m)
-        for m in kafka.quorum.members
-        if (m.id, m.directory_id) == (instance.service_id, directory)
-    )
-
-
-def _nobody_can_tell(view: ClusterView) -> bool:
-    """Whether the cluster is being born and no broker is left to ask: none of them joined in time. They are made anew
-    once the controllers are in, so these cannot wait for a broker's word."""
-    if view.converged or is_shared(view):
-        return False
-    return not any(i.phase in (Phase.LAUNCHED, Phase.JOINED) and not i.lost for i in view.brokers())
 
 
 def _is_overdue(situation: Situation, instance: InstanceView) -> bool:
@@ -321,16 +222,6 @@ def _fell_silent(situation: Situation, instance: InstanceView) -> bool:
 
 def _waited_s(situation: Situation, instance: InstanceView) -> float:
     return situation.seconds_since(instance.since)
-
-
-def state_of(situation: Situation, instance: InstanceView) -> str:
-    """What its agent last said of the service, in a few words."""
-    if not has_reported(situation, instance):
-        return "its agent has not reported"
-    report = service_report(situation, instance)
-    if report is None:
-        return "no service yet"
-    return f"{report.state}{': ' + report.message if report.message else ''}"
 
 
 def _why_late(situation: Situation, instance: InstanceView) -> str:

@@ -13,9 +13,14 @@ from controlplane.converger.questions.moves.blocked_moves import in_the_way
 from controlplane.converger.questions.quorum.seats import brokers_to_tell
 from controlplane.converger.questions.rolls.drain_requests import request_drain
 from controlplane.converger.questions.rolls.founding import is_founder
+from controlplane.converger.questions.services.service_reports import (
+    has_reported,
+    service_report,
+    start_id,
+    was_seen_started,
+)
 from controlplane.converger.situation.decision import Situation, Unregister, Verdict, act, record, wait
 from controlplane.converger.steps.quorum.voters import dismiss_members
-from controlplane.converger.steps.rolls.arrivals import has_reported, service_report, start_id, was_seen_started
 from controlplane.kafka.gates import Gate, broker_is_empty, hosts_nothing, is_following, may_stop_broker
 from controlplane.kafka.voters import majority
 from events import facts

@@ -10,8 +10,9 @@ from controlplane.cluster.external_brokers import leaving_externals, named
 from controlplane.cluster.holds import hold_on
 from controlplane.cluster.view import ClusterView, DrainView
 from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.converger.questions.disk_room import overfull_disk, untold_disks
 from controlplane.converger.questions.moves.blocked_moves import counted_on, detours, in_the_way, in_the_way_of_drain
-from controlplane.converger.questions.moves.disk_room import overfull_disk, untold_disks
+from controlplane.converger.questions.moves.leaders import displaced_leaders
 from controlplane.converger.questions.moves.pacing import paced
 from controlplane.converger.questions.quorum.seats import wanted_nodes
 from controlplane.converger.questions.rolls.batch import hand_over, starting_now, stretch_of, throttle_effects
@@ -39,7 +40,6 @@ from controlplane.converger.situation.decision import (
     record,
     wait,
 )
-from controlplane.converger.steps.housekeeping import displaced_leaders
 from controlplane.kafka.gates import broker_is_empty, may_move
 from controlplane.runtime.backoff import delay_s
 from events import facts

@@ -21,8 +21,8 @@ from controlplane.cluster.external_brokers import (
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.external import ExternalBrokerView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.questions.health.cluster_healthy import cluster_is_whole
 from controlplane.converger.questions.rolls.drain_requests import request_external_drain
+from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
 from controlplane.converger.situation.decision import Situation, Unregister, Verdict, act, record, wait
 from events import facts
 from events.spec.external import External

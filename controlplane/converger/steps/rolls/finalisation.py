@@ -9,12 +9,13 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.moves.rebalance_requests import asked_by_scale_up
+from controlplane.converger.questions.quorum.protocol import target_of
 from controlplane.converger.questions.quorum.seats import remembered, size_to_bring_back
 from controlplane.converger.situation.decision import RaiseFeature, Situation, Unregister, Verdict, act, record, wait
-from controlplane.converger.steps.quorum.protocol import raise_step
 from controlplane.kafka.features import METADATA, Blocked, FeatureStep, metadata_level_of, next_feature_step
 from controlplane.kafka.gates import Gate, hosts_nothing
 from events import facts
+from events.spec.releases import as_numbers
 from planner.observed import KafkaSnapshot
 
 
@@ -131,3 +132,22 @@ def _level(version: str) -> int:
         return metadata_level_of(version)
     except ValueError:
         return sys.maxsize
+
+
+def raise_step(situation: Situation) -> Verdict | None:
+    """Raises the protocol version once every binary is new and the soak is over. None when it is where it should be.
+
+    Asked only while every VM is as declared. The brokers' restarts follow, by the same gates as any other.
+    """
+    view = situation.view
+    target = target_of(view.document) if view.document else view.protocol
+    if as_numbers(target) <= as_numbers(view.protocol):
+        return None
+    soak_s = view.document.spec.rollout.soak_s if view.document else 0.0
+    left = soak_s - situation.seconds_since(view.replaced_at) if view.replaced_at else 0.0
+    if left > 0:
+        sentence = f"every VM is as declared; soaking {left:.0f} s more before protocol {target} is set for good"
+        return wait(WaitReason.SOAK, sentence, patience_s=soak_s + 30)
+    reason = f"all brokers run Kafka {view.document.spec.kafka.version}" if view.document else ""
+    raised = facts.ProtocolRaised(view.protocol, target, reason)
+    return record(f"protocol {view.protocol} -> {target}: brokers are started anew with it", raised)

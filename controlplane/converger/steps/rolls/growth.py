@@ -11,10 +11,10 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.converger.questions.rolls.pending_changes import pending_changes
+from controlplane.converger.questions.services.service_reports import service_report
 from controlplane.converger.situation.decision import Situation, Verdict, record, wait
 from controlplane.converger.situation.observation import InventorySeen
-from controlplane.converger.steps.rolls.arrivals import service_report
-from controlplane.converger.steps.rolls.replacements import pending_changes
 from controlplane.runtime.once import once
 from events import facts
 from events.ids import intent_id

@@ -10,23 +10,32 @@ Controllers always go this way, brokers where the strategy is `reattach`. One no
 when the quorum has caught up, or every replica is back in its ISR. With three voters the swap runs on two.
 """
 
-from controlplane.cluster.external_brokers import expected_externals
 from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.quorum_config import is_told_to_stop
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.cluster.views.members import services_on
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.questions.health.agent_evidence import lost_directories, says_it_is_down, why_not_serving
-from controlplane.converger.questions.health.cluster_healthy import cluster_is_whole
 from controlplane.converger.questions.quorum.seats import lacks_majority, must_leave_first, voter_change_due
+from controlplane.converger.questions.rolls.handover_pairs import (
+    handover_pair,
+    is_gone,
+    is_orphaned,
+    is_to_be_replaced_first,
+)
 from controlplane.converger.questions.rolls.stale_stops import on_its_way
+from controlplane.converger.questions.rolls.stop_gates import (
+    broker_gate,
+    controller_gate,
+    others_are_whole,
+    service_down,
+    sick_broker_gate,
+)
+from controlplane.converger.questions.services.agent_evidence import lost_directories
+from controlplane.converger.questions.services.service_reports import has_reported
 from controlplane.converger.questions.unavailability import may_go_away
 from controlplane.converger.situation.decision import Situation, Verdict, record, wait
-from controlplane.converger.steps.rolls.arrivals import has_reported, state_of
 from controlplane.converger.steps.rolls.departures import request_retire
 from controlplane.converger.steps.rolls.levels import heir_is_beyond_its_reach
-from controlplane.kafka.gates import Gate, falling_without, may_stop_broker, may_stop_controller
+from controlplane.kafka.gates import Gate
 from events import facts
 from events.ids import intent_id
 from planner.observed import KafkaSnapshot
@@ -38,10 +47,12 @@ _COPYING_S = 6 * 3600.0
 
 def handover_step(situation: Situation) -> Verdict | None:
     """Looks after nodes that are being handed over; a node whose holder is gone comes first."""
-    handovers = [h for node in sorted({i.node for i in situation.view.alive()}) if (h := _pair(situation, node))]
+    handovers = [
+        h for node in sorted({i.node for i in situation.view.alive()}) if (h := handover_pair(situation, node))
+    ]
     waiting: Verdict | None = None
     arrives = False
-    for olds, new in sorted(handovers, key=lambda h: not any(_is_gone(situation, i) for i in h[0])):
+    for olds, new in sorted(handovers, key=lambda h: not any(is_gone(situation, i) for i in h[0])):
         if arrives and any(i.phase is Phase.JOINED for i in olds):
             continue
         verdict = _hand_over(situation, olds, new)
@@ -58,44 +69,6 @@ def handover_step(situation: Situation) -> Verdict | None:
     # A gate that waits for somebody dead waits for ever, unless that one gets its successor first.
     lost = is_orphaned(situation) or any(new.phase is Phase.JOINED and new.lost for _, new in handovers)
     return None if lost or is_to_be_replaced_first(situation) else waiting
-
-
-def _pair(situation: Situation, node: str) -> tuple[list[InstanceView], InstanceView] | None:
-    present = [i for i in situation.view.of_node(node) if i.phase is not Phase.RETIRING]
-    if len(present) < 2 or not present[-1].planned.handover or present[-1].planned.relieves:
-        return None
-    heir, relieved = present[-1], situation.view.relieved()
-    # A broker of another id beside them is to be emptied: nothing of it passes to the heir; nor of who is relieved.
-    olds = [i for i in present[:-1] if i.service_id == heir.service_id and i.key not in relieved]
-    in_hand = heir.awaits_bind or heir.phase in (Phase.LAUNCHED, Phase.JOINED)
-    return (olds, heir) if olds and in_hand else None
-
-
-def is_orphaned(situation: Situation) -> bool:
-    """Whether a VM, or what was on its disk, is gone, or was stopped for an heir that failed, and nobody is there to
-    take over its node."""
-    view = situation.view
-    stranded = {there[-1].node for there in view.nodes().values() if _is_stranded(view, there[-1])}
-    lost = stranded | {i.node for i in view.alive() if _is_gone(situation, i)}
-    return any(_pair(situation, node) is None for node in lost)
-
-
-def is_to_be_replaced_first(situation: Situation) -> bool:
-    """Whether a broker that does not run, or that neither Kafka nor Kedge hears, is to get a new VM, which nobody has
-    begun."""
-    view, kafka = situation.view, situation.seen.kafka
-    away = [i for i in view.brokers() if i.key in view.to_replace]
-    lost = [i for i in away if kafka is not None and i.service_id not in kafka.live_brokers()]
-    down = (i for i in away if i in lost or says_it_is_down(situation, i))
-    return any(i.phase is Phase.JOINED and _pair(situation, i.node) is None for i in down)
-
-
-def _is_stranded(view: ClusterView, newest: InstanceView) -> bool:
-    return newest.phase in (Phase.FENCED, Phase.RELEASED) and view.hands_over(newest)
-
-
-def _is_gone(situation: Situation, instance: InstanceView) -> bool:
-    return instance.lost or (instance.bound and bool(situation.view.is_broken(instance)))
 
 
 def _hand_over(situation: Situation, olds: list[InstanceView], new: InstanceView) -> Verdict | None:
@@ -196,22 +169,6 @@ def _gets_what_is_there(view: ClusterView, holder: InstanceView, heir: InstanceV
     return not asked.new_disk and set(asked.disks) <= set(planned.new_dirs)
 
 
-def service_down(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView, *, service: str = "") -> str:
-    """Another one (of that `service` only, where one is named) that does not serve by the word of its agent, in words;
-    "" where there is none. An agent that was not heard lately is left to Kafka's word.
-    """
-    for other in (s for i in situation.view.in_phase(Phase.JOINED) if not i.lost for s in services_on(i)):
-        if other.service_key == instance.service_key or (service and other.planned.service != service):
-            continue
-        if is_told_to_stop(situation.view, other):
-            continue
-        if says_it_is_down(situation, other):
-            return f"{other.service_key} is {state_of(situation, other)}"
-        if against := why_not_serving(situation, kafka, other):
-            return f"{other.service_key} is not counted on: {against}"
-    return ""
-
-
 def _between_two_vms(situation: Situation, old: InstanceView) -> InstanceView | None:
     """A broker of another rack that stopped for its heir a moment ago: who is down all the same may be back by itself
     before that one is, and would be kept from it."""
@@ -219,7 +176,7 @@ def _between_two_vms(situation: Situation, old: InstanceView) -> InstanceView | 
         return None
     there = (i for i in situation.view.in_phase(Phase.FENCED) if i.is_broker and not i.lost and i.node != old.node)
     others = (i for i in there if i.planned.rack != old.planned.rack)
-    return next((i for i in others if _pair(situation, i.node) is not None), None)
+    return next((i for i in others if handover_pair(situation, i.node) is not None), None)
 
 
 def _nothing_to_pass(situation: Situation, old: InstanceView, heir: InstanceView) -> Verdict | None:
@@ -246,20 +203,6 @@ def _let_go(situation: Situation, heir: InstanceView) -> Verdict | None:
     return request_retire(situation, [heir], f"it runs Kafka {heir.planned.kafka_version}, and {version} is wanted")
 
 
-def controller_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
-    """Stopped while the others are a majority that keeps up; a quorum of one has nobody to go on meanwhile."""
-    return may_stop_controller(kafka, old.service_id, gone=_gone(situation.view), allow_outage=_is_alone(situation))
-
-
-def broker_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
-    """Stopped with its replicas on it: everybody else must serve and be in sync first."""
-    asked = situation.view.to_replace.get(old.key)
-    if asked is not None and (asked.disks or old.service_id not in kafka.live_brokers()):
-        return sick_broker_gate(situation, kafka, old)
-    whole = others_are_whole(situation, kafka, old, excepted=frozenset())
-    return may_stop_broker(kafka, old.service_id, allow_unavailable=situation.excused_topics) if whole.open else whole
-
-
 def _gate_for_its_heir(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
     """As before any stop; but one that does not serve itself would wait for itself for ever, and its successor is what
     it is cured by: all others must serve and be in sync."""
@@ -267,67 +210,6 @@ def _gate_for_its_heir(situation: Situation, kafka: KafkaSnapshot, old: Instance
         return broker_gate(situation, kafka, old)
     others = others_are_whole(situation, kafka, old, excepted=frozenset({old.service_id}))
     return sick_broker_gate(situation, kafka, old) if others.open else broker_gate(situation, kafka, old)
-
-
-def sick_broker_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
-    """The same, but what is wrong with the broker itself is the reason to stop it, not against it. Moves onto one that
-    does not serve wait for its successor. One that is in no ISR waits for nobody: two of those would wait for each
-    other for ever."""
-    broker = instance.service_id
-    whole = others_are_whole(situation, kafka, instance, excepted=frozenset({broker}))
-    if not whole.open and not _takes_nothing_away(situation, kafka, instance):
-        return whole
-    if broker in kafka.live_brokers() and any(p.is_moving for p in kafka.hosted_by(broker)):
-        return Gate(False, f"partitions on broker {broker} are being moved")
-    hosted = [p for p in kafka.hosted_by(broker) if p.name.topic not in situation.excused_topics]
-    falling = falling_without(hosted, broker)
-    if falling:
-        return Gate(
-            False, f"{len(falling)} partitions would fall below min ISR without it, {falling[0].name} among them"
-        )
-    if not whole.open:
-        return Gate(True, f"none of the {len(hosted)} replicas on broker {broker} is in sync: nobody counts on it")
-    return Gate(True, f"all {len(hosted)} partitions on broker {broker} keep their min ISR without it")
-
-
-def _takes_nothing_away(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> bool:
-    """Whether it holds replicas of which none is in sync, nor the last that is live, and nobody else is being started
-    anew: one at a time."""
-    broker, others = instance.service_id, kafka.live_brokers() - {instance.service_id}
-    hosted = kafka.hosted_by(broker)
-    counts_on_it = any(broker in p.isr or others.isdisjoint(p.replicas) for p in hosted)
-    restarting = set(situation.view.restarts) - {instance.key}
-    return bool(hosted) and not counts_on_it and not restarting
-
-
-def others_are_whole(
-    situation: Situation, kafka: KafkaSnapshot, instance: InstanceView, *, excepted: frozenset[int]
-) -> Gate:
-    """`cluster_is_whole` without this broker. One whose VM is gone serves nobody, nor does one by the word of its
-    agent, whether Kafka has noticed or not."""
-    others = [i for i in situation.view.brokers() if i.phase is Phase.JOINED and i.key != instance.key]
-    expected = [*(i.service_id for i in others), *expected_externals(situation.view)]
-    whole = cluster_is_whole(kafka, expected, excepted=excepted)
-    gone = next((i for i in others if i.lost), None)
-    if whole.open and gone is not None:
-        return Gate(False, f"the VM of {gone.key} is gone, whether Kafka has noticed or not")
-    against = ((i.key, why_not_serving(situation, kafka, i)) for i in others)
-    told = next(((key, why) for key, why in against if why), None)
-    if whole.open and told is not None:
-        return Gate(False, f"{told[0]} does not serve by its agent ({told[1]}), whether Kafka has noticed or not")
-    return whole
-
-
-def _gone(view: ClusterView) -> frozenset[int]:
-    """Controllers whose VM is gone and that nobody runs instead yet: Kafka calls them alive for some seconds more."""
-    runs = {i.service_id for i in view.controllers() if i.phase is Phase.JOINED and not i.lost}
-    return frozenset(i.service_id for i in view.controllers() if i.lost) - runs
-
-
-def _is_alone(situation: Situation) -> bool:
-    """A quorum of one has nobody to go on meanwhile: the outage is what the spec asked for, and the plan warned."""
-    document = situation.view.document
-    return document is not None and document.spec.quorum_size == 1
 
 
 def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Verdict:

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.questions.running.applied_settings import config_to_make, settings_to_make
+from controlplane.converger.questions.rolls.pending_changes import pending_changes
+from controlplane.converger.questions.rolls.refusals import refused_arrivals
+from controlplane.converger.questions.services.applied_settings import config_to_make, settings_to_make
 from controlplane.converger.situation.decision import Situation, Verdict, record
-from controlplane.converger.steps.rolls.refusals import refused_arrivals
-from controlplane.converger.steps.rolls.replacements import pending_changes
 from events import facts
 from planner.rollout.desired import DesiredNode, desired_nodes
 from planner.rollout.diff import Change

@@ -8,19 +8,10 @@ No deadline ends it: another VM would be told the same. What is lost meanwhile i
 that are in force where those that are refused are new.
 """
 
-from collections.abc import Mapping
-
-from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.converger.questions.rolls.refusals import refused_arrivals
 from controlplane.converger.situation.decision import Situation, Verdict, wait
-from controlplane.converger.steps.rolls.arrivals import refusal_of
 from events.spec.problems import counted
-
-
-def refused_arrivals(situation: Situation) -> Mapping[str, str]:
-    """Kafka's words by instance key, of VMs that have not joined."""
-    arriving = (i for i in situation.view.in_phase(Phase.LAUNCHED) if not i.lost)
-    return {i.key: words for i in arriving if (words := refusal_of(situation, i))}
 
 
 def refusal_left_step(situation: Situation) -> Verdict | None:
@@ -35,13 +26,3 @@ def refusal_left_step(situation: Situation) -> Verdict | None:
     return wait(
         WaitReason.CONFIGURATION_REFUSED, sentence, next_command="kedge apply, with other settings", patience_s=0
     )
-
-
-def refused_settings(situation: Situation) -> frozenset[str]:
-    """Settings of the spec that may be what is refused: those that who refuses has otherwise than who serves."""
-    view = situation.view
-    serving = next((i.config for i in view.in_phase(Phase.JOINED) if i.config is not None and not i.lost), None)
-    if serving is None:
-        return frozenset()
-    told = [c for key in refused_arrivals(situation) if (c := view.instances[key].config) is not None]
-    return frozenset(n for c in told for n in c.keys() | serving.keys() if c.get(n) != serving.get(n))

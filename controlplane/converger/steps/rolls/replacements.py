@@ -4,8 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from controlplane.cluster.cohosted_zookeeper import next_member_id
-from controlplane.cluster.folds.growth import size_of
-from controlplane.cluster.folds.images import outdated_image
 from controlplane.cluster.healing_switches import is_being_cured, why_not
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.places import place_of, place_to_stay_in, planned_place
@@ -14,9 +12,16 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import member_of
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.evacuation_room import heirs_have_room, room_without
-from controlplane.converger.questions.quorum.seats import id_for, thin_list
+from controlplane.converger.questions.quorum.controller_moves import (
+    is_settled,
+    to_relieve,
+    why_not_relieved,
+    without_relief,
+)
+from controlplane.converger.questions.quorum.seats import id_for
 from controlplane.converger.questions.rolls.drain_requests import request_drain
 from controlplane.converger.questions.rolls.founding import is_unfounded
+from controlplane.converger.questions.rolls.images import with_image
 from controlplane.converger.questions.rolls.node_volumes import (
     digest_made_with,
     disk_is_no_use,
@@ -25,20 +30,14 @@ from controlplane.converger.questions.rolls.node_volumes import (
     volumes_of_node,
     with_new_ones,
 )
-from controlplane.converger.questions.running.applied_settings import config_to_make, needs_restart, settings_to_make
+from controlplane.converger.questions.rolls.pending_changes import pending_changes
+from controlplane.converger.questions.rolls.refusals import refused_settings
+from controlplane.converger.questions.services.applied_settings import config_to_make, settings_to_make
 from controlplane.converger.situation.decision import Situation, SurgeAsk, SurgeShare, Verdict, Wait, record, wait
-from controlplane.converger.steps.quorum.controller_moves import (
-    is_relieved,
-    is_settled,
-    relief_refused,
-    to_relieve,
-    without_relief,
-)
-from controlplane.converger.steps.quorum.protocol import old_protocol
 from controlplane.converger.steps.quorum.voters import leave_step
-from controlplane.converger.steps.rolls.images import with_image, withdrawn_first
+from controlplane.converger.steps.rolls.images import withdrawn_first
 from controlplane.converger.steps.rolls.levels import beyond_its_reach
-from controlplane.converger.steps.rolls.refusals import refusal_left_step, refused_settings
+from controlplane.converger.steps.rolls.refusals import refusal_left_step
 from controlplane.converger.steps.rolls.succession import (
     drain_lost,
     drain_replaced,
@@ -47,14 +46,12 @@ from controlplane.converger.steps.rolls.succession import (
     that_others_wait_for,
 )
 from controlplane.converger.steps.rolls.tagging import tags_to_make
-from controlplane.runtime.once import once
 from events import facts
 from events.ids import intent_id, kafka_uuid
 from planner.anomalies.kinds import Kind
-from planner.rollout.desired import DesiredNode, desired_nodes
-from planner.rollout.diff import Change, Incumbent, NodeChange, node_changes
+from planner.rollout.desired import DesiredNode
+from planner.rollout.diff import Change, NodeChange
 from planner.rollout.order import Work, first_nodes, next_work, who_leads
-from planner.rollout.passing import passed_on
 from providers.base import Place
 from providers.handover import Handover
 
@@ -119,65 +116,6 @@ def _work_on(
     if work.change is Change.REMOVE:
         return _remove(situation, work)
     return _surge(situation, work)
-
-
-@once
-def pending_changes(view: ClusterView) -> tuple[NodeChange, ...]:
-    """What is left to do, node by node, for the spec in force."""
-    spec = view.working_spec()
-    if spec is None:
-        return ()
-    incumbents = [found for node in view.nodes() if (found := _incumbent(view, node)) is not None]
-    changes = node_changes(desired_nodes(spec), incumbents)
-    return passed_on([c for c in changes if not is_relieved(view, c)])
-
-
-def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
-    holders = [i for i in view.of_node(node) if i.phase not in (Phase.RETIRING, Phase.FAILED)]
-    if not holders:
-        return None
-    best = holders[-1]
-    stranded = view.hands_over(best) and best.phase in (Phase.FENCED, Phase.RELEASED)
-    p, member, rolling = best.planned, member_of(best), view.rolling_restart
-    asked = rolling.left if rolling else ()
-    return Incumbent(
-        node=node,
-        generation=p.generation,
-        rack=p.rack,
-        index=p.index,
-        service=p.service,
-        service_id=p.service_id,
-        digest=p.digest,
-        kafka_version=p.kafka_version,
-        shape=p.shape,
-        lost=best.lost or stranded,
-        config=best.born_with,
-        restarts=needs_restart(view, best),
-        restart_asked=rolling.reason if rolling and best.key in asked else "",
-        replace_asked=view.to_replace[best.key].reason if best.key in view.to_replace else "",
-        broken=_broken(view, best),
-        relist=thin_list(view, best) or old_protocol(view, best),
-        disk_gib=size_of(view, p.volumes[0]),
-        born_gib=p.volumes[0].size_gib,
-        disk_kind=p.volumes[0].kind,
-        disk_options=p.volumes[0].options,
-        disk_count=len(p.volumes),
-        outdated=outdated_image(view, best),
-        place=str(place_of(view, best)),
-        spot=p.spot,
-        ipv6=p.ipv6,
-        vm_address=p.vm_address,
-        heap_mib=best.heap_mib,
-        born_heap_mib=p.heap_mib,
-        member_id=member.service_id if member else -1,
-        member_heap_mib=member.heap_mib if member else 0,
-        member_restart_asked=rolling.reason if rolling and member and member.service_key in asked else "",
-    )
-
-
-def _broken(view: ClusterView, instance: InstanceView) -> str:
-    said = view.is_broken(instance) if instance.bound else ""
-    return f"its ZooKeeper server has lost its directory: {said}" if said and instance.is_broker else said
 
 
 def _next(situation: Situation, changes: Sequence[NodeChange]) -> Work | None:
@@ -516,3 +454,15 @@ def _no_room_for(situation: Situation, keys: Sequence[str]) -> Verdict | None:
     if empty:
         next_command = f"kedge readmit {view.name} --broker {min(empty)}"
     return wait(WaitReason.NO_ROOM, sentence, next_command=next_command, patience_s=0)
+
+
+def relief_refused(situation: Situation, planned: Sequence[facts.PlannedInstance]) -> Verdict | None:
+    """Why a controller cannot be relieved as things are, before anything is made for it."""
+    heir = next((p for p in planned if p.relieves), None)
+    reason = why_not_relieved(situation) if heir is not None else ""
+    if heir is None or not reason:
+        return None
+    sentence = f"not making {heir.key} in the place of {heir.relieves}: {reason}"
+    return wait(
+        WaitReason.CONTROLLER_STAYS, sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0
+    )

@@ -9,11 +9,12 @@ from math import inf
 
 from controlplane.cluster.folds.orders import HOLDS_FOR
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.converger.questions.health.cure_gates import healing_gate
 from controlplane.converger.questions.rolls.stale_stops import late_orders, on_its_way
+from controlplane.converger.questions.rolls.stop_gates import controller_gate, others_are_whole, service_down
 from controlplane.converger.situation.decision import Situation, Verdict, record
-from controlplane.converger.steps.health.healing import healing_gate
 from controlplane.converger.steps.rolls.departures import may_stop_empty
-from controlplane.converger.steps.rolls.handovers import controller_gate, handover_step, others_are_whole, service_down
+from controlplane.converger.steps.rolls.handovers import handover_step
 from controlplane.converger.steps.rolls.replacements import replacement_step
 from controlplane.kafka.gates import Gate
 from events import facts
@@ -31,7 +32,7 @@ def late_order_step(situation: Situation) -> Verdict | None:
     if kafka is None or on_its_way(situation, but={service.service_key for service in late}):
         return None
     for service in late:
-        gate = _gate(situation, kafka, service)
+        gate = cure_gate(situation, kafka, service)
         if gate.open:
             renewed = facts.OrderRenewed(service.key, gate.reason, service.beside)
             return record(f"telling {service.service_key} again what it did not hear: {gate.reason}", renewed)
@@ -48,7 +49,7 @@ def beside_late_orders(situation: Situation, verdict: Verdict) -> Verdict:
         if mended is not None and mended.wait is None:
             return mended
     kafka = situation.seen.fresh_kafka(situation.now)
-    gates = [_gate(situation, kafka, s) if kafka else Gate(False, "Kafka's metadata cannot be read") for s in late]
+    gates = [cure_gate(situation, kafka, s) if kafka else Gate(False, "Kafka's metadata cannot be read") for s in late]
     why = "; ".join(
         f"{s.service_key} did not hear of it within {HOLDS_FOR.total_seconds():.0f} s and is told again once it is "
         f"safe: {'another order is on its way' if g.open else g.reason}"
@@ -57,7 +58,7 @@ def beside_late_orders(situation: Situation, verdict: Verdict) -> Verdict:
     return replace(verdict, sentence=f"{verdict.sentence}; {why}")
 
 
-def _gate(situation: Situation, kafka: KafkaSnapshot, service: InstanceView) -> Gate:
+def cure_gate(situation: Situation, kafka: KafkaSnapshot, service: InstanceView) -> Gate:
     """That of a cure: what was asked of it had a gate of its own before, so what it is itself like says nothing."""
     seen = situation.seen.reports.get(service.key)
     silent_s = situation.seconds_since(seen.received_at) if seen is not None else inf

@@ -17,7 +17,7 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.rolls.canaries import out_of_sync
 from controlplane.converger.questions.running.min_isr import default_gate
 from controlplane.converger.questions.running.setting_racks import rack_of_step
-from controlplane.converger.questions.running.setting_text import NAMED, READ_BACK_S, words
+from controlplane.converger.questions.running.setting_text import READ_BACK_S, words
 from controlplane.converger.questions.running.setting_work import (
     SettingWork,
     drift_work,
@@ -32,8 +32,6 @@ from events import facts
 from events.ids import intent_id
 from events.spec.settings import DEFAULT_MIN_ISR, as_integer
 from planner.rollout.setting_class import GUARDED
-
-ADOPTED = "SettingsAdopted"
 
 
 def settings_in_hand_step(situation: Situation) -> Verdict | None:
@@ -94,21 +92,6 @@ def settings_left_step(situation: Situation) -> Verdict | None:
     seen = _answer(situation, work) if work.change and work.stage is SettingStage.ALL else None
     left = {n: v for n, v in work.live.items() if n in GUARDED} if seen and _guard(situation, seen) else work.live
     return wait(WaitReason.SETTINGS_PENDING, f"{words(left)} not set yet: {_why_not(situation)}")
-
-
-def settings_adopted(situation: Situation) -> facts.ConditionChanged | None:
-    """What brokers have by hand and the spec adopts. None while they are not asked."""
-    view, seen = situation.view, situation.seen.settings
-    if view.document is None or not view.document.spec.kafka.adopt:
-        return facts.ConditionChanged(ADOPTED, False, "Free", "")
-    if seen is None or not seen.is_drift:
-        return None
-    if not seen.kept:
-        return facts.ConditionChanged(ADOPTED, False, "Free", "")
-    told = "; ".join(f"broker {d.broker} has {d.name}={d.value}, not {d.wanted}" for d in seen.kept[:NAMED])
-    more = f" and {len(seen.kept) - NAMED} more" if len(seen.kept) > NAMED else ""
-    message = f"{told}{more}: left, since kafka.adopt names it. Write the value into the spec, or end the adoption"
-    return facts.ConditionChanged(ADOPTED, True, "OtherValue", message)
 
 
 def _put_right(situation: Situation) -> Verdict | None:

@@ -8,10 +8,10 @@ Cures of what is ill do not wait for it.
 from controlplane.cluster.holds import hold_on
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.quorum.seats import brokers_to_tell
+from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.questions.stages import held_by_stage
 from controlplane.converger.questions.windows import closed_for
 from controlplane.converger.situation.decision import ReleaseRestartLock, Situation, TakeRestartLock, Verdict, act, wait
-from controlplane.converger.steps.rolls.replacements import pending_changes
 from controlplane.kafka.zookeeper.locks import may_begin
 from planner.rollout.diff import Change
 

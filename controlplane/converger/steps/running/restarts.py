@@ -22,16 +22,17 @@ from controlplane.cluster.views.running_settings import RestartView, RollingRest
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.health.cure_evidence import start_progress
 from controlplane.converger.questions.moves.dead_targets import new_vm_for
+from controlplane.converger.questions.quorum.protocol import has_old_protocol, old_protocol
 from controlplane.converger.questions.quorum.seats import has_thin_list, thin_list
 from controlplane.converger.questions.rolls.canaries import has_fallen, out_of_sync, trouble
+from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.questions.rolls.stale_stops import is_late
-from controlplane.converger.questions.running.applied_settings import all_told, needs_restart, where_silent
 from controlplane.converger.questions.running.restart_batch import is_first_of_its_kind, restart_batch
 from controlplane.converger.questions.running.restart_safety import restart_safety
+from controlplane.converger.questions.services.applied_settings import all_told, needs_restart, where_silent
+from controlplane.converger.questions.services.service_reports import service_report, start_id, state_of
+from controlplane.converger.questions.services.serving import serves
 from controlplane.converger.situation.decision import Situation, Verdict, record, wait
-from controlplane.converger.steps.quorum.protocol import has_old_protocol, old_protocol
-from controlplane.converger.steps.rolls.arrivals import serves, service_report, start_id, state_of
-from controlplane.converger.steps.rolls.replacements import pending_changes
 from controlplane.converger.steps.running.restart_lock import give_back, lock_first
 from controlplane.runtime.once import once
 from events import facts

@@ -16,15 +16,16 @@ from controlplane.cluster.views.members import member_of, service_on, services_o
 from controlplane.commands.deciders.nodes import asked_for, restart_asked
 from controlplane.commands.previews.plan import HEAP_RESTARTS, preview
 from controlplane.converger.questions.documents import document_for
+from controlplane.converger.questions.health.prescriptions import health_of
 from controlplane.converger.questions.quorum.seats import seats
+from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.questions.running.restart_safety import restart_safety
 from controlplane.converger.questions.unavailability import brokers_away
 from controlplane.converger.situation.decision import Situation, Verdict
-from controlplane.converger.steps.health.healing import healing_left_step, healing_step, health_of
+from controlplane.converger.steps.health.healing import healing_left_step, healing_step
 from controlplane.converger.steps.quorum.voters import volume_step
 from controlplane.converger.steps.rolls.arrivals import arrival_step
 from controlplane.converger.steps.rolls.departures import departure_step
-from controlplane.converger.steps.rolls.replacements import pending_changes
 from controlplane.converger.steps.running.restarts import restart_in_hand_step, restart_step
 from events import facts
 from planner.healing import Cure

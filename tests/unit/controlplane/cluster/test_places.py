@@ -19,11 +19,11 @@ from controlplane.commands.previews.placement_moves import pools_that_move
 from controlplane.commands.previews.plan import preview
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.clouds.rendering import terraform_run
+from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.situation.observation import NoPlaceAnswers, refused_in
 from controlplane.converger.steps.clouds.intents import intent_step
 from controlplane.converger.steps.rolls.departures import request_retire
 from controlplane.converger.steps.rolls.handovers import handover_step
-from controlplane.converger.steps.rolls.replacements import pending_changes
 from controlplane.converger.tick.inventory import ListedInventory
 from controlplane.converger.tick.loop import new_events
 from controlplane.storage.streams import cluster_stream

@@ -10,7 +10,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import keep_report
 from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.cluster.views.rebalances import LastRebalance
-from controlplane.converger.steps.clouds.maintenance import MAINTENANCE, maintenance_told
+from controlplane.converger.conditions.maintenance import MAINTENANCE, maintenance_told
 from events.topic_facts import TopicTrouble
 from planner.anomalies.kinds import Kind
 from planner.observed import KafkaSnapshot

@@ -7,9 +7,9 @@ from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.cluster.view import ConditionView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.conditions.changes import condition_changes
+from controlplane.converger.conditions.listing_refused import LISTING_REFUSED
 from controlplane.converger.situation.decision import Situation, Verdict, Wait
 from controlplane.converger.steps.clouds.networking import network_step
-from controlplane.converger.steps.clouds.permissions import LISTING_REFUSED
 from events import facts
 from tests.builders import BEFORE, a_situation, a_view
 

@@ -13,7 +13,7 @@ from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.ladder.decide import decide
-from controlplane.converger.questions.health.cluster_healthy import cluster_is_whole
+from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
 from controlplane.converger.situation.decision import (
     ClearThrottles,
     ElectPreferred,

@@ -7,8 +7,9 @@ import pytest
 
 from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.converger.conditions.stages import FAILS, STAGE_WAITS
 from controlplane.converger.ladder.decide import decide
-from controlplane.converger.questions.stages import FAILS, STAGE_WAITS, stage_words
+from controlplane.converger.questions.stages import stage_words
 from controlplane.converger.questions.windows import BEGINNINGS, Begins
 from controlplane.converger.situation.decision import Allowance, Verdict, Wait
 from controlplane.converger.tick.fleet_brake import FleetBrake

@@ -12,9 +12,10 @@ import pytest
 from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.converger.conditions.windows import WAITS
 from controlplane.converger.ladder import decide as ladder
 from controlplane.converger.ladder.decide import decide
-from controlplane.converger.questions.windows import BEGINNINGS, BEGUN, WAITS, Begins, closed, window_words
+from controlplane.converger.questions.windows import BEGINNINGS, BEGUN, Begins, closed, window_words
 from controlplane.converger.situation.decision import Allowance, SurgeShare, Wait
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from events import facts, topic_facts

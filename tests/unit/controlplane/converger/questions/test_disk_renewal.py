@@ -18,9 +18,10 @@ from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.clouds.rendering import terraform_run
 from controlplane.converger.questions.disk_renewal import failed_disks
 from controlplane.converger.questions.documents import document_for
+from controlplane.converger.questions.rolls.stop_gates import broker_gate
 from controlplane.converger.situation.decision import Verdict
 from controlplane.converger.steps.health.healing import healing_step
-from controlplane.converger.steps.rolls.handovers import broker_gate, handover_step
+from controlplane.converger.steps.rolls.handovers import handover_step
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.gates import broker_is_empty
 from controlplane.kafka.log_dirs import read_disks

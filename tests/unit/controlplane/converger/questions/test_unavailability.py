@@ -14,10 +14,10 @@ from controlplane.cluster.views.external import ExternalBrokerView, ExternalView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.running_settings import Before, ReplaceView, RestartView, RollingRestartView
 from controlplane.commands.deciders.chaos import Fault
+from controlplane.converger.questions.health.cure_gates import healing_gate
 from controlplane.converger.questions.running.restart_safety import restart_safety
 from controlplane.converger.questions.unavailability import brokers_away, may_go_away, most_away
 from controlplane.converger.situation.decision import Verdict
-from controlplane.converger.steps.health.healing import healing_gate
 from controlplane.converger.steps.rolls.handovers import handover_step
 from controlplane.converger.steps.running.restarts import restart_step
 from controlplane.kafka.gates import Gate
@@ -35,7 +35,7 @@ HEIR_OF_C = an_instance("brokers-c-0", 2, Phase.LAUNCHED, service_id=1002, hando
 SICK = an_instance("brokers-c-0", lost_at=BEFORE)
 
 
-def _gate(view: ClusterView, kafka: KafkaSnapshot = ALL, key: str = A, **seen: Any) -> Gate:
+def cure_gate(view: ClusterView, kafka: KafkaSnapshot = ALL, key: str = A, **seen: Any) -> Gate:
     situation = a_situation(view, kafka=kafka, **seen)
     return may_go_away(situation, kafka, view.instances[key])
 
@@ -71,58 +71,58 @@ SINCE = "broker 1002 (brokers-c-0.g1, rack c) is away since 2026-01-01 11:58:20 
     ids=["lost", "restarted", "paused", "split", "rack", "fencing", "fenced", "released", "heir failed"],
 )
 def test_what_is_recorded_counts_though_kafka_still_calls_it_alive(view: ClusterView, why: str) -> None:
-    gate = _gate(view)
+    gate = cure_gate(view)
     assert not gate.open
     assert gate.reason == f"{SINCE}{why} (at most 1 at a time, by rollout.maxUnavailable)"
 
 
 def test_a_broker_that_kafka_has_fenced_is_away_since_it_was_first_seen_so() -> None:
     fenced = a_snapshot(brokers=(1000, 1001), fenced=(1002,))
-    known = _gate(a_view(), fenced, health=HealthSeen(astray={1002: BEFORE}))
+    known = cure_gate(a_view(), fenced, health=HealthSeen(astray={1002: BEFORE}))
     assert known.reason.startswith(f"{SINCE}it is down, by Kafka's word")
-    assert "is away (since when is not known): it is down" in _gate(a_view(), fenced).reason
+    assert "is away (since when is not known): it is down" in cure_gate(a_view(), fenced).reason
 
 
 def test_a_broker_that_kafka_does_not_know_counts_as_away() -> None:
-    assert "Kafka does not know it" in _gate(a_view(), a_snapshot(brokers=(1000, 1001))).reason
+    assert "Kafka does not know it" in cure_gate(a_view(), a_snapshot(brokers=(1000, 1001))).reason
 
 
 def test_the_young_word_of_its_agent_counts_and_an_old_one_is_left_to_kafka() -> None:
     view = a_view()
     said = a_report(view.instances[C], "starting")
-    assert _gate(view, reports={C: said}).reason.startswith(f"{SINCE}starting")
+    assert cure_gate(view, reports={C: said}).reason.startswith(f"{SINCE}starting")
     old = a_report(view.instances[C], "starting", received_at=NOW - timedelta(seconds=31))
-    assert _gate(view, reports={C: old}).open
-    assert _gate(view, reports={}).open
+    assert cure_gate(view, reports={C: old}).open
+    assert cure_gate(view, reports={}).open
 
 
 def test_the_longest_time_that_is_known_is_told() -> None:
     view = a_view()
     long_ago = BEFORE - timedelta(hours=1)
     said = a_report(view.instances[C], "starting")
-    gate = _gate(view, reports={C: said}, health=HealthSeen(astray={1002: long_ago}))
+    gate = cure_gate(view, reports={C: said}, health=HealthSeen(astray={1002: long_ago}))
     assert "is away since 2026-01-01 10:58:20 UTC: starting" in gate.reason
 
 
 @pytest.mark.parametrize("fault", [Fault.SLOW_DISK, Fault.PACKET_LOSS, Fault.FULL_DISK, Fault.KILL_AGENT])
 def test_a_fault_under_which_brokers_serve_takes_nobody_away(fault: Fault) -> None:
-    assert _gate(_harmed(fault, C)).open
+    assert cure_gate(_harmed(fault, C)).open
 
 
 def test_a_fault_of_a_controller_takes_no_broker_away() -> None:
-    assert _gate(_harmed(Fault.PAUSE, "controllers-c-0.g1")).open
+    assert cure_gate(_harmed(Fault.PAUSE, "controllers-c-0.g1")).open
 
 
 @pytest.mark.parametrize("phase", [Phase.LINGERING, Phase.FENCING, Phase.FENCED, Phase.RETIRING])
 def test_an_empty_broker_on_its_way_out_is_nobodys_loss(phase: Phase) -> None:
     gone = an_instance("brokers-c-0", 1, phase, drained=True)
     view = a_view(gone, an_instance("brokers-c-0", 2))
-    assert _gate(view, a_snapshot(brokers=(1000, 1001, 1012))).open
+    assert cure_gate(view, a_snapshot(brokers=(1000, 1001, 1012))).open
 
 
 def test_a_new_broker_that_never_served_is_nobodys_loss() -> None:
     view = a_view(an_instance("brokers-c-0", 2, Phase.LAUNCHED), an_instance("brokers-b-0", 2, Phase.FAILED))
-    assert _gate(view).open
+    assert cure_gate(view).open
 
 
 def test_whoever_serves_under_an_id_now_decides() -> None:
@@ -130,22 +130,22 @@ def test_whoever_serves_under_an_id_now_decides() -> None:
         an_instance("brokers-c-0", 1, Phase.RELEASED, bound=False),
         an_instance("brokers-c-0", 2, service_id=1002, handover=True),
     )
-    assert _gate(taken_over).open
+    assert cure_gate(taken_over).open
 
 
 def test_a_broker_of_others_counts() -> None:
     others = ExternalView("kafka-cluster", brokers={7: ExternalBrokerView(7, "c", "other:9092")})
-    gate = _gate(a_view(external=others))
+    gate = cure_gate(a_view(external=others))
     assert gate.reason.startswith("broker 7 is away (since when is not known): others run it")
     alive = a_snapshot(brokers=(1000, 1001, 1002, 7))
-    assert _gate(a_view(external=others), alive).open
+    assert cure_gate(a_view(external=others), alive).open
 
 
 def test_nought_is_one_and_more_lets_more_be_away() -> None:
     assert [most_away(a_view(document=a_document(max_unavailable=n))) for n in (0, 1, 2)] == [1, 1, 2]
     two = a_document(max_unavailable=2)
-    assert _gate(a_view(SICK, document=two)).open
-    both = _gate(a_view(SICK, an_instance("brokers-b-0", lost_at=BEFORE), document=two))
+    assert cure_gate(a_view(SICK, document=two)).open
+    both = cure_gate(a_view(SICK, an_instance("brokers-b-0", lost_at=BEFORE), document=two))
     assert "broker 1001 (brokers-b-0.g1, rack b) is away" in both.reason
     assert "; and 1 more (at most 2 at a time" in both.reason
 
@@ -167,7 +167,7 @@ def test_a_higher_ceiling_counts_no_copy_on_a_vm_that_is_gone_though_kafka_has_n
 def test_one_that_is_away_itself_takes_nothing_from_anybody() -> None:
     view = a_view(SICK)
     assert list(brokers_away(a_situation(view), ALL)) == [1002]
-    assert _gate(view, key=C).open
+    assert cure_gate(view, key=C).open
 
 
 def test_a_cure_by_restart_counts_no_copy_on_a_vm_that_is_gone_though_kafka_has_not_noticed() -> None:
@@ -220,7 +220,7 @@ def test_whose_vm_is_taken_back_in_a_moment_is_not_counted_on(in_s: int, counts:
     notice = PreemptionReport(kind="preempt", deadline=at, since=BEFORE, words="spot terminate")
     seen = a_report(a_view().instances[C])
     told = replace(seen, report=seen.report.model_copy(update={"preemption": notice}))
-    gate = _gate(a_view(), reports={C: told})
+    gate = cure_gate(a_view(), reports={C: told})
     assert gate.open is not counts
     assert not counts or f"its cloud takes its VM back at {at:%H:%M:%S} UTC" in gate.reason
 
@@ -258,4 +258,4 @@ def test_who_was_to_go_and_serves_on_is_stopped_beside_nobody(told_in_s: int | N
         notice = PreemptionReport(kind="preempt", deadline=at, since=BEFORE, words="spot terminate")
         report = reports[A].report.model_copy(update={"preemption": notice})
         reports[A] = replace(reports[A], report=report)
-    assert _gate(view, reports=reports).open is is_ill
+    assert cure_gate(view, reports=reports).open is is_ill

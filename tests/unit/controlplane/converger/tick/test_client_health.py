@@ -11,7 +11,7 @@ from controlplane.cluster.observed.health import WELL, HealthSeen
 from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.conditions.isr import GRACE as ISR_GRACE, at_min_isr
-from controlplane.converger.questions.health.registrations import GRACE, registration_wrong
+from controlplane.converger.questions.services.registrations import GRACE, registration_wrong
 from controlplane.converger.situation.decision import Situation, Verdict
 from controlplane.converger.tick.health_watch import HealthWatch
 from planner.observed import BrokerSeen, KafkaSnapshot, TopicPartition

@@ -12,8 +12,8 @@ from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.clouds.rendering import terraform_run
 from controlplane.converger.questions.documents import document_for
 from controlplane.converger.questions.rolls.node_volumes import directory_names
+from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.questions.rolls.plan_ahead import with_arrivals
-from controlplane.converger.steps.rolls.replacements import pending_changes
 from events import facts
 from planner.observed import LogDirSeen, LogDirsSeen
 from planner.rollout.diff import Change

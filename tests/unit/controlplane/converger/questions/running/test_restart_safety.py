@@ -7,8 +7,8 @@ import pytest
 
 from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.cluster.views.running_settings import RollingRestartView
-from controlplane.converger.questions.health.registrations import REGISTRATION_WRONG
 from controlplane.converger.questions.running.restart_safety import RestartSafety, restart_safety
+from controlplane.converger.questions.services.registrations import REGISTRATION_WRONG
 from controlplane.converger.steps.running.restarts import restart_step
 from planner.observed import KafkaSnapshot, TopicPartition
 from tests.builders import BEFORE, NODES, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance

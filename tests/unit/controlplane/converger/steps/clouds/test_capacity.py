@@ -13,8 +13,8 @@ from controlplane.cluster.planner_state import catalogue_capacity
 from controlplane.cluster.view import ClusterView, DrainView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.conditions.changes import FALLBACK, TWINS, condition_changes
+from controlplane.converger.questions.clouds.machine_choices import fallen_back
 from controlplane.converger.situation.decision import Verdict
-from controlplane.converger.steps.clouds.capacity import fallen_back
 from controlplane.converger.steps.clouds.intents import intent_step
 from controlplane.converger.tick.act import drain_request
 from events import facts

@@ -11,9 +11,11 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import AGENT_FINDINGS, ReportSeen, ailing, keep_report
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.running_settings import ReplaceView
+from controlplane.converger.conditions.maintenance import MAINTENANCE, maintenance_told
 from controlplane.converger.ladder.decide import decide
+from controlplane.converger.questions.clouds.announced import preemptions
 from controlplane.converger.situation.decision import Verdict
-from controlplane.converger.steps.clouds.maintenance import MAINTENANCE, maintenance_step, maintenance_told, preemptions
+from controlplane.converger.steps.clouds.maintenance import maintenance_step
 from events import facts
 from tests.builders import (
     NOW,

@@ -11,9 +11,10 @@ from controlplane.cluster.views.running_settings import Before, ReplaceView, Res
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.ladder.decide import IN_HAND, _in_hand
+from controlplane.converger.questions.health.cure_gates import healing_gate
 from controlplane.converger.situation.cure_budget import FleetCures
 from controlplane.converger.situation.decision import Allowance, Situation, Verdict, wait
-from controlplane.converger.steps.health.healing import healing_gate, healing_left_step, healing_step, lost_disk_first
+from controlplane.converger.steps.health.healing import healing_left_step, healing_step, lost_disk_first
 from controlplane.converger.steps.rolls.drains import drain_step
 from events import facts
 from planner.healing import Cure, PastCure

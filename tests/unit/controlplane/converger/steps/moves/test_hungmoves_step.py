@@ -15,6 +15,7 @@ from controlplane.cluster.views.stuck_moves import DeposedController
 from controlplane.converger.conditions.stuck_moves import reassignment_hung, strangers_told
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.moves.pacing import paced
+from controlplane.converger.questions.moves.stuck_moves import strangers_moves
 from controlplane.converger.situation.decision import (
     Allowance,
     CancelMoves,
@@ -24,7 +25,7 @@ from controlplane.converger.situation.decision import (
     Situation,
 )
 from controlplane.converger.steps.housekeeping import upkeep_step
-from controlplane.converger.steps.moves.stuck_moves import hung_step, strangers_moves
+from controlplane.converger.steps.moves.stuck_moves import hung_step
 from controlplane.converger.steps.quorum.controller_cure import STANDS
 from controlplane.kafka.throttle import ThrottlePlan
 from events import facts

@@ -8,15 +8,14 @@ import pytest
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.situation.decision import ReelectController, Situation
-from controlplane.converger.steps.quorum.controller_cure import (
-    STANDS,
+from controlplane.converger.questions.moves.other_controller import (
     OtherController,
     is_unsettled,
     may_reelect,
     other_controller,
-    reelection_due,
 )
+from controlplane.converger.situation.decision import ReelectController, Situation
+from controlplane.converger.steps.quorum.controller_cure import STANDS, reelection_due
 from events import facts
 from planner.observed import KafkaSnapshot, QuorumSeen, VoterSeen
 from tests.builders import BEFORE, NOW, a_situation, a_snapshot, a_view, an_instance

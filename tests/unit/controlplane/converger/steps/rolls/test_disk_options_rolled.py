@@ -11,7 +11,7 @@ from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.clouds.rendering import terraform_run
 from controlplane.converger.questions.rolls.node_volumes import disks_are_as_wanted
-from controlplane.converger.steps.rolls.replacements import pending_changes
+from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from events import facts
 from events.instance_facts import PlannedDisk
 from events.spec.model import KafkaClusterDocument

@@ -8,8 +8,9 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger.ladder.decide import decide
+from controlplane.converger.questions.rolls.stop_gates import sick_broker_gate
 from controlplane.converger.situation.decision import Situation, Verdict
-from controlplane.converger.steps.rolls.handovers import handover_step, sick_broker_gate
+from controlplane.converger.steps.rolls.handovers import handover_step
 from controlplane.converger.steps.rolls.replacements import replacement_step
 from events import facts
 from tests.builders import BEFORE, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance

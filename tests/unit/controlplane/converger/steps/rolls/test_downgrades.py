@@ -8,8 +8,8 @@ import pytest
 
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.converger.questions.quorum.protocol import brokers_after, goes_back, knows_protocol
 from controlplane.converger.situation.decision import Verdict
-from controlplane.converger.steps.quorum.protocol import brokers_after, goes_back, knows_protocol
 from controlplane.converger.steps.rolls.replacements import replacement_step
 from events import facts
 from tests.builders import BEFORE, NODES, a_situation, a_snapshot, a_view, a_zookeeper_document, an_instance

@@ -10,10 +10,11 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.clouds.rendering import terraform_run
+from controlplane.converger.questions.rolls.images import is_urgent, with_image
+from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.situation.decision import Wait
 from controlplane.converger.steps.rolls.finalisation import finalisation_step
-from controlplane.converger.steps.rolls.images import image_left_step, image_step, is_urgent, with_image
-from controlplane.converger.steps.rolls.replacements import pending_changes
+from controlplane.converger.steps.rolls.images import image_left_step, image_step
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.fleet.images.offer import ImageOffer
 from events import facts

@@ -12,10 +12,11 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason, is_for_a_person
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.ladder.decide import decide
+from controlplane.converger.questions.rolls.refusals import refused_settings
 from controlplane.converger.situation.decision import Situation, wait
 from controlplane.converger.steps.rolls.arrivals import arrival_step
 from controlplane.converger.steps.rolls.reconfigurations import reconfiguration_step
-from controlplane.converger.steps.rolls.refusals import refusal_left_step, refused_settings
+from controlplane.converger.steps.rolls.refusals import refusal_left_step
 from events import facts
 from events.spec.model import KafkaClusterDocument
 from planner.rollout.desired import DesiredNode, desired_nodes

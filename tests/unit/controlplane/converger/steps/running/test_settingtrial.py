@@ -10,7 +10,7 @@ import pytest
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.running_settings import SettingChangeView, SettingRefusal, SettingStage
-from controlplane.converger.questions.running.applied_settings import config_to_make, settings_to_make
+from controlplane.converger.questions.services.applied_settings import config_to_make, settings_to_make
 from controlplane.converger.situation.decision import SetSettings, Situation
 from controlplane.converger.situation.observation import SettingsObserved
 from controlplane.converger.steps.running.live_settings import settings_in_hand_step, settings_step

@@ -9,9 +9,6 @@ import re
 
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.situation.decision import Situation, Verdict, record, wait
-from events import facts
 from events.spec.model import KafkaClusterDocument
 from events.spec.releases import as_numbers, metadata_level_of
 
@@ -65,22 +62,3 @@ def old_protocol(view: ClusterView, instance: InstanceView) -> str:
 def has_old_protocol(view: ClusterView) -> bool:
     """A cheap look, asked of every cluster at every tick."""
     return bool(view.protocol) and any(old_protocol(view, i) for i in view.brokers())
-
-
-def raise_step(situation: Situation) -> Verdict | None:
-    """Raises the protocol version once every binary is new and the soak is over. None when it is where it should be.
-
-    Asked only while every VM is as declared. The brokers' restarts follow, by the same gates as any other.
-    """
-    view = situation.view
-    target = target_of(view.document) if view.document else view.protocol
-    if as_numbers(target) <= as_numbers(view.protocol):
-        return None
-    soak_s = view.document.spec.rollout.soak_s if view.document else 0.0
-    left = soak_s - situation.seconds_since(view.replaced_at) if view.replaced_at else 0.0
-    if left > 0:
-        sentence = f"every VM is as declared; soaking {left:.0f} s more before protocol {target} is set for good"
-        return wait(WaitReason.SOAK, sentence, patience_s=soak_s + 30)
-    reason = f"all brokers run Kafka {view.document.spec.kafka.version}" if view.document else ""
-    raised = facts.ProtocolRaised(view.protocol, target, reason)
-    return record(f"protocol {view.protocol} -> {target}: brokers are started anew with it", raised)

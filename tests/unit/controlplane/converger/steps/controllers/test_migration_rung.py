@@ -13,7 +13,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.quorum.migration_look import look
 from controlplane.converger.situation.decision import ForgetMigration, ReleaseRestartLock, Situation, TakeRestartLock
-from controlplane.converger.steps.quorum.migration import cut_step, migration_begin_step, migration_step
+from controlplane.converger.steps.controllers.migration import cut_step, migration_begin_step, migration_step
 from controlplane.kafka.zookeeper.migration import Knows, State
 from controlplane.kafka.zookeeper.registry import RegistrySeen
 from events import facts

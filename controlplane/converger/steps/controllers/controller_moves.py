@@ -10,23 +10,20 @@ stopped, so the old directory keeps its vote until the new one can take it over:
 two for a second, not for as long as a VM takes to copy the metadata.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.places import place_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.controller_moves import elders, is_waiting
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.converger.questions.quorum.controller_moves import why_not_relieved
 from controlplane.converger.questions.quorum.seats import thin_list
+from controlplane.converger.questions.rolls.handover_pairs import is_orphaned
+from controlplane.converger.questions.services.service_reports import has_reported
 from controlplane.converger.situation.decision import Situation, Verdict, wait
-from controlplane.converger.steps.rolls.arrivals import has_reported
 from controlplane.converger.steps.rolls.departures import request_retire
-from controlplane.converger.steps.rolls.handovers import is_orphaned, stop_for
-from events import facts
-from planner.rollout.diff import NodeChange
-from planner.rollout.passing import LEAST_TO_RELIEVE
-from providers.handover import Handover
+from controlplane.converger.steps.rolls.handovers import stop_for
 
 _OVER = (Phase.FENCED, Phase.RELEASED)
 
@@ -49,51 +46,6 @@ def relief_step(situation: Situation) -> Verdict | None:
     return None if waiting is None or is_orphaned(situation) else waiting
 
 
-def to_relieve(view: ClusterView, change: NodeChange, way: Callable[[str], Handover | None]) -> str:
-    """Key of the controller whose id the next VM takes over without its disk and its address; "" where both pass on.
-
-    One that is lost, and could be served from its disk again, is mended where it is before it moves.
-    """
-    if change.service != "controller" or change.incumbent is None or change.desired is None:
-        return ""
-    old = view.instances[change.incumbent.key]
-    if old.drained:
-        return ""
-    if change.node != old.node or way(place_of(view, old).cloud) is Handover.NONE:
-        return old.key
-    serves = old.phase is Phase.JOINED and not old.lost
-    return old.key if serves and str(place_of(view, old)) != change.desired.place else ""
-
-
-def relief_refused(situation: Situation, planned: Sequence[facts.PlannedInstance]) -> Verdict | None:
-    """Why a controller cannot be relieved as things are, before anything is made for it."""
-    heir = next((p for p in planned if p.relieves), None)
-    reason = _refusal(situation) if heir is not None else ""
-    if heir is None or not reason:
-        return None
-    sentence = f"not making {heir.key} in the place of {heir.relieves}: {reason}"
-    return wait(
-        WaitReason.CONTROLLER_STAYS, sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0
-    )
-
-
-def is_relieved(view: ClusterView, change: NodeChange) -> bool:
-    """Whether what becomes of this node is in hand: its id is passing to somebody else."""
-    return change.incumbent is not None and change.incumbent.key in view.relieved()
-
-
-def without_relief(view: ClusterView, changes: Sequence[NodeChange]) -> tuple[NodeChange, ...]:
-    """What may go on while a controller is being relieved: no other one comes, moves or goes, but for what is lost."""
-    if not any(h.phase in (Phase.REQUESTED, Phase.LAUNCHED) for h in view.relieved().values()):
-        return tuple(changes)
-    return tuple(c for c in changes if c.service == "broker" or (c.incumbent is not None and c.incumbent.to_mend))
-
-
-def is_settled(instance: InstanceView) -> bool:
-    """Whether nobody has to wait for its arrival: it stands, and waits for brokers to be told of it."""
-    return is_waiting(instance) and instance.phase is Phase.LAUNCHED
-
-
 def _look_after(situation: Situation, olds: Sequence[InstanceView], heir: InstanceView) -> Verdict | None:
     if heir.phase is Phase.JOINED and (over := [i for i in olds if i.phase in _OVER]):
         return request_retire(situation, over, f"{heir.key} has taken over controller {heir.service_id}")
@@ -106,7 +58,7 @@ def _look_after(situation: Situation, olds: Sequence[InstanceView], heir: Instan
 def _relieve(situation: Situation, old: InstanceView, heir: InstanceView) -> Verdict | None:
     if not has_reported(situation, heir):
         return wait(WaitReason.SUCCESSOR_SILENT, f"{heir.key} runs; waiting for its agent before {old.key} is touched")
-    if reason := _refusal(situation):
+    if reason := why_not_relieved(situation):
         return wait(WaitReason.CONTROLLER_STAYS, f"{heir.key} does not relieve {old.key}: {reason}", patience_s=0)
     view = situation.view
     if view.restarts or any(_is_unaware(view, broker) for broker in view.brokers()):
@@ -118,16 +70,3 @@ def _is_unaware(view: ClusterView, broker: InstanceView) -> bool:
     """Whether a broker that is to stay would know too few controllers afterwards."""
     newest = view.of_node(broker.node)[-1].key == broker.key
     return newest and broker.phase is Phase.JOINED and not broker.lost and bool(thin_list(view, broker))
-
-
-def _refusal(situation: Situation) -> str:
-    kafka, view = situation.seen.fresh_kafka(situation.now), situation.view
-    if len(view.voters) < LEAST_TO_RELIEVE:
-        return (
-            f"{len(view.voters)} voters are too few for one to be changed under its id: grow to "
-            f"{LEAST_TO_RELIEVE} controllers first"
-        )
-    feature = kafka.features.get("kraft.version") if kafka else None
-    if feature is not None and feature.finalised < 1:
-        return "the quorum is static (kraft.version 0): its voters cannot be changed"
-    return ""

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.questions.moves.disk_room import MIB, overfull_disk, untold_disks
+from controlplane.converger.questions.disk_room import MIB, overfull_disk, untold_disks
 from controlplane.converger.situation.decision import Verdict
 from controlplane.converger.steps.rolls.drains import drain_step
 from events import facts

@@ -8,16 +8,16 @@ import pytest
 
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.migration import MigrationView
-from controlplane.converger.questions.health.agent_evidence import (
+from controlplane.converger.questions.health.cure_gates import healing_gate
+from controlplane.converger.questions.rolls.stop_gates import broker_gate, service_down
+from controlplane.converger.questions.running.restart_safety import restart_safety
+from controlplane.converger.questions.services.agent_evidence import (
     is_unproved,
     says_it_is_down,
     session_s,
     why_not_serving,
 )
-from controlplane.converger.questions.running.restart_safety import restart_safety
 from controlplane.converger.questions.unavailability import may_go_away
-from controlplane.converger.steps.health.healing import healing_gate
-from controlplane.converger.steps.rolls.handovers import broker_gate, service_down
 from tests.builders import BEFORE, NOW, a_document, a_report, a_situation, a_snapshot, a_view, an_instance
 from tests.unit.controlplane.migration_samples import in_zookeeper_mode
 

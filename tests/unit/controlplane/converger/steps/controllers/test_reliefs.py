@@ -18,10 +18,11 @@ from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.clouds.rendering import terraform_run
 from controlplane.converger.questions.documents import document_for
 from controlplane.converger.questions.quorum.seats import seats, thin_list
-from controlplane.converger.steps.quorum.controller_moves import relief_step
+from controlplane.converger.questions.rolls.pending_changes import pending_changes
+from controlplane.converger.steps.controllers.controller_moves import relief_step
 from controlplane.converger.steps.rolls.arrivals import arrival_step
 from controlplane.converger.steps.rolls.departures import departure_step
-from controlplane.converger.steps.rolls.replacements import pending_changes, replacement_step
+from controlplane.converger.steps.rolls.replacements import replacement_step
 from controlplane.converger.steps.running.restarts import restart_step
 from events import facts
 from planner.observed import FeatureSeen, QuorumSeen, VoterSeen

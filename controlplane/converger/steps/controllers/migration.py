@@ -17,7 +17,10 @@ from controlplane.cluster.views.migration import MigrationView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.quorum.migration_look import look, unproved
 from controlplane.converger.questions.quorum.migration_text import progress
+from controlplane.converger.questions.quorum.protocol import target_of
+from controlplane.converger.questions.quorum.quorum_ports import CONTROLLER_PORT
 from controlplane.converger.questions.running.restart_safety import restart_safety
+from controlplane.converger.questions.services.service_reports import has_reported, state_of
 from controlplane.converger.questions.windows import closed_for
 from controlplane.converger.situation.decision import (
     ForgetMigration,
@@ -29,9 +32,7 @@ from controlplane.converger.situation.decision import (
     record,
     wait,
 )
-from controlplane.converger.steps.quorum.protocol import target_of
 from controlplane.converger.steps.quorum.voters import of_no_quorum
-from controlplane.converger.steps.rolls.arrivals import CONTROLLER_PORT, has_reported, state_of
 from controlplane.converger.steps.rolls.departures import request_retire
 from controlplane.converger.steps.rolls.replacements import replacement_step
 from controlplane.converger.steps.running.restart_lock import lock_first

@@ -1,0 +1,15 @@
+"""Whether a batch of replicas may begin."""
+
+from controlplane.cluster.external_brokers import expected_brokers
+from controlplane.cluster.view import ClusterView
+from controlplane.converger.questions.moves.placement_work import ground_of
+from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
+from planner.observed import KafkaSnapshot
+
+
+def others_are_whole(view: ClusterView, kafka: KafkaSnapshot) -> bool:
+    """Whether all serve and are in sync but for brokers that nobody has, which only new replicas mend, and for whom a
+    drain empties. Asked before a batch begins, and of a batch that has not begun yet."""
+    nobodys = {r for p in kafka.under_replicated() for r in p.replicas} - ground_of(view, kafka).racks.keys()
+    leaving = view.drain.outgoing if view.drain is not None else ()
+    return cluster_is_whole(kafka, expected_brokers(view), excepted=frozenset((*nobodys, *leaving))).open

@@ -60,7 +60,7 @@ def _sync(house: House, upstream: Upstream, folder: Path, stop: threading.Event)
     board = Board((binding,))
     parts = SyncParts(
         store=house.store,
-        commands=house.services.commands,
+        commands=house.services.cluster.commands,
         fleet=house.converger,
         wake=house.woken.append,
         may_act=lambda: True,

@@ -20,7 +20,7 @@ from controlplane.api.access.roles import Role
 from controlplane.api.access.sessions import begin_session
 from controlplane.api.access.users import User
 from controlplane.api.auth import cookie_name, loopback_hosts
-from controlplane.api.services import PortalServices
+from controlplane.api.services import AccessServices, ClusterServices, FleetServices, OperationsServices, PortalServices
 from controlplane.cluster.commands import DeclareCluster, PauseCluster, ResumeCluster
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.handler import CommandHandler
@@ -103,22 +103,30 @@ class PortalHouse:
         converger = self.fleet.converger
         self._commands = CommandHandler(self.fleet.store, last_snapshot=converger.last_snapshot)
         self.services = PortalServices(
-            version="benchmark",
-            installation=Installation("0123456789abcdef", SecretBytes(b"server key"), SecretStr("the-token")),
-            hosts=loopback_hosts("127.0.0.1", port),
             store=self.fleet.store,
-            latest=self.fleet.latest,
-            credentials=self.credentials,
-            fleet=converger,
-            leadership=Leads(),
-            commands=self._commands,
-            planner_state=lambda: "in-process",
-            progress=lambda view: "",
-            brake=converger.brake_on,
-            wake=lambda uid: None,
-            backup=_no_backup,
             clock=utc_now,
-            people=self._people,
+            operations=OperationsServices(
+                version="benchmark",
+                leadership=Leads(),
+                planner_state=lambda: "in-process",
+                backup=_no_backup,
+            ),
+            access=AccessServices(
+                installation=Installation("0123456789abcdef", SecretBytes(b"server key"), SecretStr("the-token")),
+                hosts=loopback_hosts("127.0.0.1", port),
+                credentials=self.credentials,
+                people=self._people,
+            ),
+            cluster=ClusterServices(
+                latest=self.fleet.latest,
+                commands=self._commands,
+                progress=lambda view: "",
+                brake=converger.brake_on,
+                wake=lambda uid: None,
+            ),
+            fleet=FleetServices(
+                clusters=converger,
+            ),
         )
         self.cookies = [self._signed_in(f"user{n}") for n in range(people)]
         self.app = create_app(self.services)

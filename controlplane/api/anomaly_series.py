@@ -58,7 +58,7 @@ def _of_broker(services: PortalServices, view: ClusterView, anomaly: Anomaly) ->
     brokers = {i.service_id: i.node for i in view.instances.values() if i.is_broker}
     own = [broker for broker, node in brokers.items() if node == anomaly.subject]
     until = min(services.clock(), anomaly.found_at + AFTER)
-    windows = services.windows.past(view.uid, sorted(brokers), until) if own else ()
+    windows = services.brokers.windows.past(view.uid, sorted(brokers), until) if own else ()
     shown = [w for w in windows if anomaly.found_at - BEFORE <= w.end <= until]
     if not shown:
         return Measured(why="of that time the metric lake has no windows, or there is no lake (`metrics_lake`)")
@@ -78,7 +78,7 @@ def _figure(windows: Sequence[BrokerWindow], broker: int, figure: str, unit: str
 
 
 def _rates(services: PortalServices, view: ClusterView, topic: str) -> Measured:
-    past = learned_past(services.latest, view.uid, topic)
+    past = learned_past(services.cluster.latest, view.uid, topic)
     if len(past) < 2:
         return Measured(
             why=f"rates are kept of topics whose usual rate is learned (`rate.learn`); of {topic} there are none"

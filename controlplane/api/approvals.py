@@ -47,7 +47,7 @@ def propose(
     services: PortalServices, judged: Judged, text: str, *, actor: str, key: str, message: str = ""
 ) -> ProposalView:
     """Records a judged file as a proposal. Raises Forbidden for who may not even declare it."""
-    if services.proposals is None:
+    if services.access.proposals is None:
         raise CommandRefused("no-proposals", "a second person must approve, and this server records no proposals")
     clusters = [one.document.metadata.name for one in judged.documents]
     clusters += [topic.document.spec.cluster for topic in judged.topics]
@@ -60,7 +60,7 @@ def propose(
         file=judged.file,
         message=message,
     )
-    return services.proposals.propose(wanted, actor=actor, key=key)
+    return services.access.proposals.propose(wanted, actor=actor, key=key)
 
 
 def in_force_digest(view: ClusterView, topic: str = "") -> str:
@@ -152,8 +152,8 @@ class ProposalDesk:
         self.rights.trail.event_position = self.services.store.head()
         binding = binding_of(proposal.made.source)
         if binding:
-            if self.services.sources is not None:
-                self.services.sources.ring(binding)
+            if self.services.fleet.sources is not None:
+                self.services.fleet.sources.ring(binding)
             return proposal
         return self._execute(proposal, goes_on=goes_on)
 
@@ -179,7 +179,7 @@ class ProposalDesk:
 
     def _require(self, proposal: ProposalView) -> None:
         what = _words(proposal)
-        for traits in _traits(proposal, self.services.commands.current):
+        for traits in _traits(proposal, self.services.cluster.commands.current):
             self.rights.require(Verb.APPROVE, traits, what)
         if not self._is_named():
             self.rights.trail.judged(Verb.APPROVE, what, allowed=False)
@@ -193,12 +193,12 @@ class ProposalDesk:
         return all(self.rights.may(verb, traits) for traits in _traits(proposal, self._folded))
 
     def _folded(self, name: str) -> ClusterView | None:
-        return next((v for v in self.services.fleet.views() if v.name == name and not v.deleted), None)
+        return next((v for v in self.services.fleet.clusters.views() if v.name == name and not v.deleted), None)
 
     def _judge_author(self, change: Proposed, rights: Rights) -> None:
         verb = {"apply": Verb.DECLARE, REBALANCE: Verb.STEER}.get(change.change, Verb.DELETE)
         proposed = {t.name: t for t in _traits_in(change.text)}
-        theirs = scoped(self.services, rights).commands
+        theirs = scoped(self.services, rights).cluster.commands
         for name in change.clusters:
             if name in proposed:
                 rights.require(verb, proposed[name], f"{name} as this spec has it")
@@ -210,11 +210,11 @@ class ProposalDesk:
 
     def _execute(self, proposal: ProposalView, *, goes_on: bool) -> ProposalView:
         made, number = proposal.made, proposal.id
-        author = self.services.people.rights_now(made.author, made.via, self.services.clock())
+        author = self.services.access.people.rights_now(made.author, made.via, self.services.clock())
         if author is None:
             return self._void(number, "its author may not come in any more")
         # What is judged for the author is no judgement of who approves.
-        services = scoped(replace(self.services, proposals=None), author)
+        services = scoped(replace(self.services, access=replace(self.services.access, proposals=None)), author)
         try:
             outcomes = self._carried_out(services, proposal)
         except Forbidden as refused:
@@ -223,22 +223,22 @@ class ProposalDesk:
             if goes_on and self._is_in_force(made):
                 return self._done(number, "in force")
             return self._void(number, str(refused))
-        self.services.fleet.catch_up()
+        self.services.fleet.clusters.catch_up()
         for outcome in outcomes:
             if outcome.changed:
-                self.services.wake(outcome.uid)
+                self.services.cluster.wake(outcome.uid)
         return self._done(number, "; ".join(outcome.sentence for outcome in outcomes))
 
     def _carried_out(self, services: PortalServices, proposal: ProposalView) -> list[Outcome]:
         if proposal.made.change == REBALANCE:
-            return [services.commands.handle(order_of(proposal))]
+            return [services.cluster.commands.handle(order_of(proposal))]
         is_file = proposal.made.change == "apply"
         return self._apply(services, proposal) if is_file else self._delete(services, proposal)
 
     def _apply(self, services: PortalServices, proposal: ProposalView) -> list[Outcome]:
         made = proposal.made
         for name in made.clusters:
-            services.commands.current(name)  # raises Forbidden where its author may not see it any more
+            services.cluster.commands.current(name)  # raises Forbidden where its author may not see it any more
         judged = judge(services, made.text, file=made.file)
         if not judged.ok:
             raise SpecRefused([problem for problem in judged.problems if problem.is_error])
@@ -257,7 +257,7 @@ class ProposalDesk:
 
     def _delete(self, services: PortalServices, proposal: ProposalView) -> list[Outcome]:
         made, name = proposal.made, proposal.made.clusters[0]
-        view = services.commands.current(name)
+        view = services.cluster.commands.current(name)
         if in_force_digest(view, made.topic) != made.digest:
             message = f"{made.topic or name} is not what it was when its deletion was proposed"
             raise CommandRefused("plan-moved", message, "Propose again.")
@@ -283,15 +283,15 @@ class ProposalDesk:
                 approval=made.id,
                 only_at=view.generation,
             )
-        return [services.commands.handle(command)]
+        return [services.cluster.commands.handle(command)]
 
     def _is_in_force(self, made: facts.ProposalMade) -> bool:
         """Whether all of it was done by an earlier try that crashed before it was noted."""
         if made.change != "apply":
-            return made.change == "delete" and bool(self.services.commands.current(made.clusters[0]).tombstone)
+            return made.change == "delete" and bool(self.services.cluster.commands.current(made.clusters[0]).tombstone)
         loaded = load_documents(made.text, file=made.file)
         documents = loaded.documents if not loaded.topics else ()
-        current = self.services.commands.current
+        current = self.services.cluster.commands.current
         return bool(documents) and all(current(d.metadata.name).document == d for d in documents)
 
     def _done(self, number: str, outcome: str) -> ProposalView:

@@ -95,7 +95,7 @@ def agent_at_renewal(
     certificate = certificate_of(request.scope)
     refuse_other_certificate(certificate, vm)
     digest = hashlib.sha256(shown.encode()).hexdigest()
-    known = services.credentials.recognise(vm, digest, is_certified=certificate is not None)
+    known = services.access.credentials.recognise(vm, digest, is_certified=certificate is not None)
     if known is None:
         raise _unknown_agent()
     if certificate is None and known.certified_at is not None:

@@ -34,7 +34,7 @@ def priced(
 def book_of(services: PortalServices) -> tuple[PriceBook, str]:
     """The prices of now, and why there are none where `catalog.yaml` makes no sense."""
     try:
-        return services.prices(), ""
+        return services.fleet.prices(), ""
     except PlaceUnknown as error:
         return PriceBook(), str(error)
 

@@ -55,12 +55,12 @@ class FieldDiff:
 def field_diff(services: PortalServices, view: ClusterView, *, ask: bool) -> FieldDiff:
     """What was asked for beside what there is. With `ask` brokers are asked for the settings they run with, which takes
     up to 10 s."""
-    snapshot = services.fleet.last_snapshot(view.uid)
+    snapshot = services.fleet.clusters.last_snapshot(view.uid)
     reported: Sequence[Reported] = ()
     unknown = ""
     if ask:
         try:
-            reported = reported_rows(view, services.kafka_looks.running(view, asked_names(view)))
+            reported = reported_rows(view, services.brokers.kafka_looks.running(view, asked_names(view)))
         except KafkaFault as fault:
             unknown = str(fault)
     return FieldDiff(

@@ -86,7 +86,7 @@ class Gate:
     def __init__(self, app: ASGIApp, services: PortalServices) -> None:
         self._app = app
         self._services = services
-        self._bearers = Bearers(services.people, services.installation.token)
+        self._bearers = Bearers(services.access.people, services.access.installation.token)
         self._strangers = Strangers()
         self._rates = CallRates()
 
@@ -97,8 +97,8 @@ class Gate:
             return
         # Machines wait for nobody: an agent's report and a state of Terraform are what the loop lives on.
         is_machine = scope["path"].startswith((AGENT_PATHS, RUN_PATHS))
-        name_request(scope, self._services.request_id())
-        with nullcontext() if is_machine else answered_within(self._services.query_limit_s):
+        name_request(scope, self._services.access.request_id())
+        with nullcontext() if is_machine else answered_within(self._services.operations.query_limit_s):
             await self._answer(scope, receive, _named(scope, send))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -173,7 +173,7 @@ class Gate:
 
     async def _keyed(self, scope: Scope, headers: Headers, rights: Rights, send: Send) -> Send:
         """Remembers the key a write came with, and sends on. Raises ApiError where it came with another request."""
-        key, keys = headers.get(KEY_HEADER, ""), self._services.call_keys
+        key, keys = headers.get(KEY_HEADER, ""), self._services.access.call_keys
         if not 0 < len(key) <= MOST_KEY or not scope["path"].startswith(API_PREFIX):
             return send
         wanted = CallKey(key_row(rights, key), rights.trail.digest, self._services.clock())
@@ -206,7 +206,7 @@ class Gate:
         return ApiError(429, "too-many-calls", title, next_step=then, retry_after_s=max(1, round(wait_s)))
 
     def _refused(self, headers: Headers, door: Door, path: str) -> ApiError | None:
-        closed = wrong_door(door, path) or other_part(self._services.part, door, path)
+        closed = wrong_door(door, path) or other_part(self._services.operations.part, door, path)
         return closed or self._refusal(headers, door)
 
     def _refusal(self, headers: Headers, door: Door) -> ApiError | None:
@@ -226,15 +226,15 @@ class Gate:
         """The `Host` values that are answered to there."""
         services = self._services
         if door is Door.STATES:
-            return services.states.hosts if services.states is not None else frozenset()
-        return services.public_hosts if door is Door.PEOPLE else services.hosts
+            return services.operations.states.hosts if services.operations.states is not None else frozenset()
+        return services.access.public_hosts if door is Door.PEOPLE else services.access.hosts
 
     def _shown_in(self, scope: Scope, headers: Headers) -> _Shown:
         """A session counts for pages only, and only where no token is shown."""
         path, authorization = scope["path"], headers.get("authorization", "")
         cookie = ""
         if not authorization and not path.startswith((*API_PATHS, AGENT_PATHS, RUN_PATHS, HOOK_PATHS)):
-            cookie = HTTPConnection(scope).cookies.get(cookie_name(self._services.installation.id), "")
+            cookie = HTTPConnection(scope).cookies.get(cookie_name(self._services.access.installation.id), "")
         return _Shown(path, authorization, cookie, door_of(scope), _client(scope))
 
     async def _rights(self, shown: _Shown) -> Rights | None:
@@ -248,7 +248,7 @@ class Gate:
             token, door, client = bearer_of(shown.authorization), shown.door, shown.client
             return await run_in_threadpool(self._bearers.rights, token, door=door, client=client, now=now)
         if shown.cookie:
-            known = await run_in_threadpool(self._services.people.recognise, shown.cookie, now)
+            known = await run_in_threadpool(self._services.access.people.recognise, shown.cookie, now)
             if known is not None:
                 return known
         is_open = path in OPEN_PAGES or path.startswith(STATIC_PATHS)
@@ -290,7 +290,7 @@ class Gate:
     async def _note(self, call: Call, scope: Scope, rights: Rights | None, status: int) -> None:
         now = self._services.clock()
         name = str(scope.get("path_params", {}).get("name", ""))
-        views = self._services.fleet.views() if status == 404 and name else ()
+        views = self._services.fleet.clusters.views() if status == 404 and name else ()
         entry = entry_of(call, rights, status, views=views, name=name, now=now)
         if entry is None:
             return
@@ -300,7 +300,7 @@ class Gate:
             if not is_admitted:
                 return
             entry = replace(entry, note=f"{left_out} more before it were not noted") if left_out else entry
-        await run_in_threadpool(self._services.audit.append, entry)
+        await run_in_threadpool(self._services.access.audit.append, entry)
 
 
 async def _no_more() -> Message:

@@ -15,9 +15,9 @@ REBALANCE = "rebalance"
 
 def propose_rebalance(services: PortalServices, command: RebalanceCluster, reasons: Sequence[str]) -> ProposalView:
     """Records it, bound to where replicas and brokers are. Raises CommandRefused where nobody knows, and Forbidden."""
-    view = services.commands.current(command.name)
-    digest = placement_of(view, services.fleet.last_snapshot(view.uid), command)
-    if services.proposals is None or not digest:
+    view = services.cluster.commands.current(command.name)
+    digest = placement_of(view, services.fleet.clusters.last_snapshot(view.uid), command)
+    if services.access.proposals is None or not digest:
         message = f"a second person must approve, and Kafka of {view.name} was not read by this server yet"
         raise CommandRefused("kafka-unknown", message, "Ask the server that leads, or ask again in a minute.")
     order = {
@@ -33,7 +33,7 @@ def propose_rebalance(services: PortalServices, command: RebalanceCluster, reaso
         text=json.dumps(order),
         message=command.reason,
     )
-    return services.proposals.propose(wanted, actor=command.actor, key=command.command_id)
+    return services.access.proposals.propose(wanted, actor=command.actor, key=command.command_id)
 
 
 def order_of(proposal: ProposalView) -> RebalanceCluster:
@@ -55,5 +55,5 @@ def order_of(proposal: ProposalView) -> RebalanceCluster:
 
 def is_still_so(services: PortalServices, view: ClusterView, proposal: ProposalView) -> bool:
     """Whether replicas and brokers are where they were when it was proposed."""
-    now = placement_of(view, services.fleet.last_snapshot(view.uid), order_of(proposal))
+    now = placement_of(view, services.fleet.clusters.last_snapshot(view.uid), order_of(proposal))
     return now == proposal.made.digest

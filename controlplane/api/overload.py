@@ -46,7 +46,7 @@ class OverloadGuard:
     def __init__(self, app: ASGIApp, services: PortalServices) -> None:
         self._app = app
         self._services = services
-        self._load = services.load
+        self._load = services.operations.load
         self._seats = AgentSeats(self._load.budget.agents)
         self._turns = AgentTurns()
         self._memory = BodyMemory()
@@ -113,7 +113,7 @@ class OverloadGuard:
             return
         except ApiError as busy:
             self._load.count_shed(PEOPLE, busy.why if isinstance(busy, TooBusy) else "threads")
-            name_request(scope, self._services.request_id())
+            name_request(scope, self._services.access.request_id())
             await _closing(answer_of(busy, Request(scope)))(scope, receive, send)
             return
         # Who waits for news does so without a thread, and may for half a minute.

@@ -91,7 +91,7 @@ def past_of(services: PortalServices, name: str, at: str, zone: tzinfo = UTC) ->
     """
     store = services.store
     position, moment = _position(store, at, zone)
-    asked = [view.uid for view in services.fleet.views() if view.name == name]
+    asked = [view.uid for view in services.fleet.clusters.views() if view.name == name]
     found = [p for uid in asked if (p := _as_of(services, uid, position, moment)) is not None]
     if not found:
         title = f"there was no cluster {name!r} at position {position}"
@@ -112,7 +112,7 @@ def past_out(past: Past, placement: str) -> PastOut:
 
 def _as_of(services: PortalServices, uid: ClusterUid, position: int, moment: datetime | None) -> Past | None:
     """None where it was not there yet, or not any more."""
-    store, without_others = services.store, services.without_others()
+    store, without_others = services.store, services.cluster.without_others()
     view, own = empty_view(uid), []
     for event in store.read_stream(cluster_stream(uid)):
         if event.position > position:

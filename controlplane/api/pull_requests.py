@@ -57,7 +57,7 @@ class Wish:
 
 def door_of(services: PortalServices, source: str) -> ForgeDoor | None:
     """The forge behind a source, None where it has none. Raises SourceNotFound for one the caller may not see."""
-    desk, name = services.sources, binding_of(source)
+    desk, name = services.fleet.sources, binding_of(source)
     if desk is None or not name:
         return None
     link = desk.forges.get(name)
@@ -66,7 +66,7 @@ def door_of(services: PortalServices, source: str) -> ForgeDoor | None:
 
 def doors_for(services: PortalServices, judged: Judged) -> list[ForgeDoor]:
     """Those through which what a file declares may be declared, by name; none where some of it is there already."""
-    desk = services.sources
+    desk = services.fleet.sources
     if desk is None or not judged.ok or any(one.plan.exists for one in judged.documents):
         return []
     bindings = [standing.binding for standing in desk.standings() if standing.binding.name in desk.forges]
@@ -88,7 +88,7 @@ def require_declare(services: PortalServices, judged: Judged, asked: Asked) -> N
     for owner in _owners(services, judged):
         asked.rights.require(Verb.DECLARE, traits_of(owner), "what this spec declares")
     for one in judged.documents:
-        services.commands.current(one.document.metadata.name)
+        services.cluster.commands.current(one.document.metadata.name)
 
 
 def request_new(services: PortalServices, judged: Judged, text: str, asked: Asked, *, binding: str) -> PullRequestOut:
@@ -140,7 +140,7 @@ def open_request(door: ForgeDoor, wish: Wish, asked: Asked) -> PullRequestOut:
 def _owners(services: PortalServices, judged: Judged) -> list[KafkaClusterDocument | None]:
     """Documents whose team says whose it is: of a cluster its own, of a topic its cluster's."""
     documents = [one.document for one in judged.documents]
-    return [*documents, *(services.commands.current(t.document.spec.cluster).document for t in judged.topics)]
+    return [*documents, *(services.cluster.commands.current(t.document.spec.cluster).document for t in judged.topics)]
 
 
 def _file_of_new(door: ForgeDoor, judged: Judged) -> str:

@@ -99,7 +99,7 @@ def declared_in(events: Sequence[Recorded]) -> dict[int, Recorded]:
 def rollback_of(services: PortalServices, rights: Rights, name: str, generation: int) -> Rollback:
     """Works it out; nothing is done. Raises ClusterNotFound, ApiError, Forbidden, CommandRefused, ForgeFault."""
     living(services, name)
-    view = services.commands.current(name)
+    view = services.cluster.commands.current(name)
     events = services.store.read_stream(cluster_stream(view.uid))
     declared = declared_in(events).get(generation)
     if declared is None:

@@ -44,11 +44,11 @@ class Found:
 def search_all(services: PortalServices, text: str, *, things: int, topics: int) -> Found:
     """At most so many of each, clusters first, of clusters the caller may read. Topics are those of the last metadata,
     by this server or by one before it. Raises StoreUnavailable."""
-    if services.topic_names is None:
+    if services.brokers.topic_names is None:
         raise RuntimeError("the app makes an index of topic names where none is given")
-    views = [v for v in services.fleet.views() if not v.deleted]
+    views = [v for v in services.fleet.clusters.views() if not v.deleted]
     hits = list(islice(hits_of(views, text.strip()), things + 1)) if text.strip() else []
-    searched = services.topic_names.search(views, text, most=topics)
+    searched = services.brokers.topic_names.search(views, text, most=topics)
     return Found(hits[:things], len(hits) > things, searched.found, searched.recorded, searched.unread)
 
 

@@ -152,44 +152,41 @@ class Proposals(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PortalServices:
-    """Everything behind the API. `hosts` are the `Host` values it answers to, `wake` rings for a tick of a cluster.
+class ClusterServices:
+    """What one cluster is asked, told and judged by. `wake` rings for a tick of it.
 
     `progress` says what the long act in hand of a cluster is at, "" when this server carries out none.
-    `brake` is what the fleet's brake says to a roll of it. `metrics`: brokers are told to send metrics.
-    `states` are Terraform's where this server serves them, None where they are files.
-    Agents are asked to rotate a credential older than `credential_life`. `ca_pem` is the certificate of the CA that
-    agents reach this server by, "" when it serves none over TLS; `authority` signs what they show to it.
+    `brake` is what the fleet's brake says to a roll of it.
     """
 
-    version: str
-    installation: Installation
-    hosts: frozenset[str]
-    store: EventStore
-    latest: LatestStore
-    credentials: CredentialStore
-    fleet: Fleet
-    leadership: Leadership
     commands: Commands
-    planner_state: Callable[[], str]
+    latest: LatestStore
     progress: Callable[[ClusterView], str]
     brake: Callable[[ClusterView], str]
-    without_others: Callable[[], Callable[[str], str]] = lambda: str
-    """What takes the names of clusters the caller may not read out of a text; of whoever may read all, nothing."""
     window: Callable[[ClusterView], str] = lambda _: ""
     """Whether anything voluntary may begin on a cluster now, in words; "" where nothing ever waits."""
+    without_others: Callable[[], Callable[[str], str]] = lambda: str
+    """What takes the names of clusters the caller may not read out of a text; of whoever may read all, nothing."""
     wake: Callable[[str], None]
-    backup: Callable[[Path], BackupSummary]
-    clock: Clock
-    metrics: bool = False
-    logs: bool = False
-    """VMs are told to send lines of their logs."""
-    journals: Journals = field(default_factory=NoJournals)
-    """Those lines, read when a person asks."""
-    states: ServedStates | None = None
-    credential_life: timedelta = timedelta(days=7)
-    ca_pem: str = ""
-    authority: Authority | None = None
+    gate: PolicyGate = field(default_factory=PolicyGate)
+    """The policies in force."""
+    unbootable: Unbootable = nothing_unbootable
+    """Why no VM of a machine could serve in a place, by the settings of its cloud."""
+    cost_tags: tuple[str, ...] = ()
+    """Labels, by key, that are put as tags on what is made in clouds."""
+    packet_filter: Callable[[ClusterView, InstanceView], str] = lambda view, instance: ""
+    """The rules of a VM that filters packets itself, "" of any other."""
+    console_page: ConsolePage = no_console_page
+    """The page of a VM in its cloud's console, "" where it has none."""
+    harm: Harmer = nothing_to_harm
+    """Brings about a fault that a person asked for and that is recorded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetServices:
+    """All clusters, and what they share."""
+
+    clusters: Fleet
     networks: Networks = field(default_factory=NoNetworks)
     """The networks Kedge makes."""
     images: Images = field(default_factory=NoImages)
@@ -200,36 +197,30 @@ class PortalServices:
     """What agents VMs are to run."""
     sources: SourceDesk | None = None
     """The git sources, None where git sync is no part of this server."""
-    people: People = field(default_factory=People)
-    """Users, their roles and sessions."""
+    notifiers: Notifiers = field(default_factory=NoNotifiers)
+    """Where anomalies are told to."""
     prices: Callable[[], PriceBook] = PriceBook
     """What clouds sell, as it is now. Raises `PlaceUnknown` when the home's `catalog.yaml` makes no sense."""
-    unbootable: Unbootable = nothing_unbootable
-    """Why no VM of a machine could serve in a place, by the settings of its cloud."""
-    cost_tags: tuple[str, ...] = ()
-    """Labels, by key, that are put as tags on what is made in clouds."""
-    packet_filter: Callable[[ClusterView, InstanceView], str] = lambda view, instance: ""
-    """The rules of a VM that filters packets itself, "" of any other."""
-    console_page: ConsolePage = no_console_page
-    """The page of a VM in its cloud's console, "" where it has none."""
     places_offered: Callable[[], PlacesOffered] = lambda: NO_PLACES
     """Where clusters can be made."""
-    harm: Harmer = nothing_to_harm
-    """Brings about a fault that a person asked for and that is recorded."""
-    audit: AuditStore = field(default_factory=MemoryAuditStore)
-    """Who did what, and who was refused."""
-    call_keys: CallKeys = field(default_factory=MemoryCallKeys)
-    """Keys that callers gave their writes."""
-    oidc: OidcSignIn | None = None
-    """The provider people may sign in by, None where there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerServices:
+    """What brokers are asked when a person asks, and what they and their VMs have told of themselves."""
+
+    metrics: bool = False
+    """Brokers are told to send metrics."""
+    logs: bool = False
+    """VMs are told to send lines of their logs."""
+    journals: Journals = field(default_factory=NoJournals)
+    """Those lines, read when a person asks."""
     groups: Groups = field(default_factory=NoGroups)
     """Consumer groups, asked of the brokers when a person asks."""
     group_offsets: GroupOffsets = field(default_factory=NoGroupOffsets)
     """Their offsets, read and put elsewhere when a person asks."""
     kafka_looks: KafkaLooks = field(default_factory=NoKafkaLooks)
     """Settings and logs, asked of the brokers when a person asks."""
-    notifiers: Notifiers = field(default_factory=NoNotifiers)
-    """Where anomalies are told to."""
     windows: Windows = field(default_factory=NoWindows)
     """Latencies of brokers as the metric lake has them."""
     topic_names: TopicIndex | None = None
@@ -238,32 +229,82 @@ class PortalServices:
     """Where topics are by what was recorded: for clusters whose Kafka this server has not read itself."""
     past_placements: PastPlacements = field(default_factory=NoPastPlacements)
     """Where partitions were, as the metric lake has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessServices:
+    """Who comes in, by what, and what is kept of it: people, programs, and agents with their certificates.
+
+    `hosts` are the `Host` values that are answered to. Agents are asked to rotate a credential older than
+    `credential_life`. `ca_pem` is the certificate of the CA that agents reach this server by, "" when it serves none
+    over TLS; `authority` signs what they show to it.
+    """
+
+    installation: Installation
+    hosts: frozenset[str]
+    public_hosts: frozenset[str] = frozenset()
+    """The `Host` values that are answered to over TLS, off this machine; empty where it is not served there."""
+    people: People = field(default_factory=People)
+    """Users, their roles and sessions."""
+    oidc: OidcSignIn | None = None
+    """The provider people may sign in by, None where there is none."""
+    audit: AuditStore = field(default_factory=MemoryAuditStore)
+    """Who did what, and who was refused."""
+    audit_topic: Callable[[], TopicTold | None] = lambda: None
+    """How the audit's topic stood at the last look; None where there is none, and of a server that does not lead."""
+    call_keys: CallKeys = field(default_factory=MemoryCallKeys)
+    """Keys that callers gave their writes."""
+    request_id: Callable[[], str] = new_request_id
+    """Makes the id of a request."""
+    proposals: Proposals | None = None
+    """Changes that wait for a second person; the app sets it."""
+    credentials: CredentialStore
+    credential_life: timedelta = timedelta(days=7)
+    ca_pem: str = ""
+    authority: Authority | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationsServices:
+    """This server itself: whether it leads, how its loop, its database and its clouds do.
+
+    `states` are Terraform's where this server serves them, None where they are files.
+    """
+
+    version: str
+    leadership: Leadership
+    backup: Callable[[Path], BackupSummary]
+    states: ServedStates | None = None
     examinations: Examinations = field(default_factory=NoExaminations)
     """Whether the clouds are ready, as this server reaches them."""
     database: Callable[[], Sequence[Finding]] = lambda: ()
     """Whether its role in the database may do what it should, and no more."""
-    audit_topic: Callable[[], TopicTold | None] = lambda: None
-    """How the audit's topic stood at the last look; None where there is none, and of a server that does not lead."""
-    loop: LoopDesk = field(default_factory=NoLoop)
-    """How the loop of this server does."""
-    gate: PolicyGate = field(default_factory=PolicyGate)
-    """The policies in force."""
-    proposals: Proposals | None = None
-    """Changes that wait for a second person; the app sets it."""
-    public_hosts: frozenset[str] = frozenset()
-    """The `Host` values that are answered to over TLS, off this machine; empty where it is not served there."""
-    request_id: Callable[[], str] = new_request_id
-    """Makes the id of a request."""
+    database_trouble: Callable[[], DatabaseTrouble | None] = lambda: None
+    """Why the last write of this process was not kept; None where it was."""
     query_limit_s: float = 10.0
     """The longest the database may take for what a caller waits for."""
     load: ServerLoad = field(default_factory=ServerLoad)
     """What this process has in hand, and what it sends away."""
-    database_trouble: Callable[[], DatabaseTrouble | None] = lambda: None
-    """Why the last write of this process was not kept; None where it was."""
-    part: Literal["", "loop", "portal"] = ""
-    """Which part of a server this is, "" for a whole one. At a loop nobody but its operator is served."""
+    loop: LoopDesk = field(default_factory=NoLoop)
+    """How the loop of this server does."""
     loop_notice: Callable[[], str] = lambda: ""
     """Where the loop is another process and is not heard: that, in words; "" else."""
+    part: Literal["", "loop", "portal"] = ""
+    """Which part of a server this is, "" for a whole one. At a loop nobody but its operator is served."""
+    planner_state: Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortalServices:
+    """Everything behind the API, grouped by what a route is about."""
+
+    store: EventStore
+    clock: Clock
+    cluster: ClusterServices
+    fleet: FleetServices
+    brokers: BrokerServices = field(default_factory=BrokerServices)
+    access: AccessServices
+    operations: OperationsServices
 
 
 def services_of(request: Request) -> PortalServices:

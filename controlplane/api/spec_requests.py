@@ -90,7 +90,7 @@ def _change(
 
 def _there_already(services: PortalServices, judged: Judged) -> list[tuple[ClusterView, str]]:
     """Clusters of a file that live, and topics of it that are kept, each with its cluster."""
-    current = services.commands.current
+    current = services.cluster.commands.current
     found = [(current(plan.cluster), "") for plan in judged.plans if plan.exists]
     for one in judged.topics:
         view = current(one.document.spec.cluster)

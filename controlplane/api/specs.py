@@ -122,28 +122,30 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
     problems, documents = list(loaded.problems), []
     for index, document in enumerate(loaded.documents if loaded.ok else ()):
         positions, warnings = loaded.positions[index], _warnings(loaded, index)
-        view = services.commands.visible(document.metadata.name)
+        view = services.cluster.commands.visible(document.metadata.name)
         wanted = replace(view, document=document, generation=view.generation + (view.document != document))
-        plan, snapshot = _planned(services, view, document, warnings=warnings, brake=services.brake(wanted))
+        plan, snapshot = _planned(services, view, document, warnings=warnings, brake=services.cluster.brake(wanted))
         problems += admission_problems(
             view,
             document,
             positions=positions,
             snapshot=snapshot,
-            unbootable=services.unbootable,
-            cost_tags=services.cost_tags,
+            unbootable=services.cluster.unbootable,
+            cost_tags=services.cluster.cost_tags,
         )
-        problems += pool_problems(document, services.networks.pool().cidr, positions)
-        plan = replace(plan, networks=services.networks.planned(replace(view, document=document)))
+        problems += pool_problems(document, services.fleet.networks.pool().cidr, positions)
+        plan = replace(plan, networks=services.fleet.networks.planned(replace(view, document=document)))
         plan = replace(plan, clients=_old_clients(services, view, document))
-        plan = replace(plan, window=services.window(wanted) if plan.rollout.phases else "")
+        plan = replace(plan, window=services.cluster.window(wanted) if plan.rollout.phases else "")
         plan = replace(plan, cost=priced(services, view, document, plan.rollout, snapshot))
         documents.append(JudgedDocument(document, positions, warnings, plan))
     reserved: list[str] = []
     judged = _judge_topics(services, loaded, Judged(file, (), tuple(documents)), problems, reserved)
     for one in documents:
-        view = services.commands.visible(one.document.metadata.name)
-        verdict = services.gate.cluster(view, one.document, judged.rolling, [other.document for other in documents])
+        view = services.cluster.commands.visible(one.document.metadata.name)
+        verdict = services.cluster.gate.cluster(
+            view, one.document, judged.rolling, [other.document for other in documents]
+        )
         problems += [refusal.problem(one.positions) for refusal in verdict.refusals]
         reserved += [f"{one.document.metadata.name}: {reason}" for reason in verdict.reasons]
     if has_errors(problems):
@@ -158,17 +160,19 @@ def _planned(
     person is not to be told that nothing moves because nothing was there a minute, or ten seconds, ago."""
 
     def plan_by(snapshot: KafkaSnapshot | None) -> Preview:
-        plan = preview(view, document, snapshot=snapshot, warnings=warnings, brake=brake, cost_tags=services.cost_tags)
+        plan = preview(
+            view, document, snapshot=snapshot, warnings=warnings, brake=brake, cost_tags=services.cluster.cost_tags
+        )
         age = max(timedelta(), services.clock() - snapshot.at).total_seconds() if snapshot else None
         return replace(plan, sizes_age_s=age)
 
-    known = services.fleet.last_snapshot(view.uid)
+    known = services.fleet.clusters.last_snapshot(view.uid)
     plan = plan_by(known)
     if not plan.copies or (plan.sizes_age_s is not None and plan.sizes_age_s <= _JUST_NOW_S):
         return plan, known
     try:
-        reports = reports_by_key(services.latest.of_cluster(view.uid, AGENT_REPORT))
-        now = with_volume_sizes(services.kafka_looks.snapshot(view), view, reports)
+        reports = reports_by_key(services.cluster.latest.of_cluster(view.uid, AGENT_REPORT))
+        now = with_volume_sizes(services.brokers.kafka_looks.snapshot(view), view, reports)
     except CallFault:
         return plan, known  # the answer says how old its sizes are
     anew = plan_by(now)
@@ -180,7 +184,7 @@ def _old_clients(services: PortalServices, view: ClusterView, document: KafkaClu
     """Nothing is read where the plan brings no other version."""
     if view.document is None or view.document.spec.kafka.version == document.spec.kafka.version:
         return ()
-    rows = services.latest.of_cluster(view.uid, AGENT_REPORT)
+    rows = services.cluster.latest.of_cluster(view.uid, AGENT_REPORT)
     return old_clients_told(view, document, [Report.model_validate(dict(r.value)) for r in rows])
 
 
@@ -196,10 +200,10 @@ def _judge_topics(
     lines: list[str] = []
     digests: dict[str, str] = {}
     for name, own in by_cluster(topics).items() if loaded.ok else ():
-        view = services.commands.visible(name)
+        view = services.cluster.commands.visible(name)
         cluster = beside.get(name, view.document)
         placed = [(one.document, one.positions) for one in own]
-        snapshot = services.fleet.last_snapshot(view.uid)
+        snapshot = services.fleet.clusters.last_snapshot(view.uid)
         found = topic_problems(view, cluster, placed, snapshot)
         # What the file alone tells of topics beside their cluster was told when it was read.
         problems += [problem for problem in found if problem not in problems]
@@ -208,7 +212,7 @@ def _judge_topics(
             news = topic_lines(view, cluster, wanted)
             lines += news
             digests[name] = topics_digest(view, cluster, wanted)
-            verdict = services.gate.topics(view, cluster, wanted, snapshot)
+            verdict = services.cluster.gate.topics(view, cluster, wanted, snapshot)
             if news:
                 problems += _refused_topics(verdict.refusals, own)
                 reserved += [f"{name}: {reason}" for reason in verdict.reasons]
@@ -233,12 +237,12 @@ def declare(services: PortalServices, judged: Judged, order: Order) -> Declared:
     clusters = [_command(judged, one, pin, order) for one, pin in zip(judged.documents, pins, strict=False)]
     topics = _topic_commands(judged, pins[len(clusters) :], order)
     for command in clusters:
-        services.commands.check(command)
+        services.cluster.commands.check(command)
     for of_topics in topics:
-        services.commands.check(of_topics, beside=beside.get(of_topics.name))
+        services.cluster.commands.check(of_topics, beside=beside.get(of_topics.name))
     if order.dry_run:
         return Declared()
-    handle = services.commands.handle
+    handle = services.cluster.commands.handle
     # Later stages look at what earlier ones have in hand: those are recorded first.
     early_first = sorted(clusters, key=lambda c: stage_of(c.document.metadata.labels))
     done = {command.name: handle(command) for command in early_first}

@@ -36,7 +36,7 @@ def declarations_told(services: PortalServices, name: str, topic: str) -> TopicD
     """
     view = living(services, name)
     found = topic_declarations(services.store.read_stream(cluster_stream(view.uid)), topic)
-    snapshot = services.fleet.last_snapshot(view.uid)
+    snapshot = services.fleet.clusters.last_snapshot(view.uid)
     if not found and (snapshot is None or topic not in snapshot.by_topic):
         then = f"kedge topics {name} lists them; one made a moment ago is in the next metadata."
         raise ApiError(404, "topic-not-found", f"{name} has no topic called {topic}", next_step=then)
@@ -46,7 +46,7 @@ def declarations_told(services: PortalServices, name: str, topic: str) -> TopicD
 def topic_rollback_of(services: PortalServices, rights: Rights, name: str, topic: str, number: int) -> Rollback:
     """Works it out; nothing is done. Raises ClusterNotFound, ApiError, Forbidden, CommandRefused, ForgeFault."""
     living(services, name)
-    view = services.commands.current(name)
+    view = services.cluster.commands.current(name)
     rights.require(Verb.DECLARE, traits_of(view.document), name)
     found = topic_declarations(services.store.read_stream(cluster_stream(view.uid)), topic)
     if not found:

@@ -81,27 +81,27 @@ def certificate_told(pem: str) -> CertificateTold:
 @router.get("/agents")
 def agents(request: Request, services: Services) -> Response:
     """Every VM of the clusters a caller may read."""
-    standing = services.agents.standing()
+    standing = services.fleet.agents.standing()
     upgrades = {(c.name, vm.key): vm for c in standing.clusters for vm in c.vms}
-    rows = [row for v in services.fleet.views() if not v.deleted for row in _rows(services, v)]
+    rows = [row for v in services.fleet.clusters.views() if not v.deleted for row in _rows(services, v)]
     rows = [replace(row, upgrade=upgrades.get((row.cluster, row.instance.key))) for row in rows]
     ranks = {"silent": 0, "overdue": 1, "unheard": 2, "well": 3}
     rows.sort(key=lambda r: (ranks[r.word], r.cluster, r.instance.key))
     tally = {word: sum(r.word == word for r in rows) for word in ranks}
     shown = {w: n for w, n in tally.items() if n}
-    authority = certificate_told(services.ca_pem) if services.ca_pem else None
+    authority = certificate_told(services.access.ca_pem) if services.access.ca_pem else None
     return page(request, "agents.html", rows=rows, tally=shown, standing=standing, authority=authority)
 
 
 def _rows(services: PortalServices, view: ClusterView) -> list[AgentRow]:
     now = services.clock()
     seen = answers.agents_seen(
-        services.latest.of_cluster(view.uid, AGENT_REPORT),
-        services.credentials.of_cluster(view.uid).values(),
-        credential_life=services.credential_life,
-        asks_certificates=bool(services.ca_pem),
+        services.cluster.latest.of_cluster(view.uid, AGENT_REPORT),
+        services.access.credentials.of_cluster(view.uid).values(),
+        credential_life=services.access.credential_life,
+        asks_certificates=bool(services.access.ca_pem),
         now=now,
-        certificates=certificate_ends(services.latest, view.uid),
+        certificates=certificate_ends(services.cluster.latest, view.uid),
     )
     return [_row(view, i, seen.get(i.key, AgentSeen()), services) for i in view.alive()]
 

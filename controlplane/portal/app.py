@@ -180,23 +180,32 @@ BESIDE_PAGES = (signing, provider_pages, live, assets)
 def create_app(services: PortalServices) -> FastAPI:
     """The app. `app.state.feed.close()` sends long polls and live pages away before a stop."""
     app = FastAPI(
-        title="Kedge", version=services.version, openapi_url=None, docs_url=None, redoc_url=None, routes=_routes()
+        title="Kedge",
+        version=services.operations.version,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        routes=_routes(),
     )
     services = replace(
         services,
-        proposals=ProposalDesk(ProposalBook(services.store, services.clock), services),
-        topic_names=services.topic_names or TopicIndex(services.fleet, services.latest, services.clock),
+        access=replace(services.access, proposals=ProposalDesk(ProposalBook(services.store, services.clock), services)),
+        brokers=replace(
+            services.brokers,
+            topic_names=services.brokers.topic_names
+            or TopicIndex(services.fleet.clusters, services.cluster.latest, services.clock),
+        ),
     )
-    app.openapi = partial(_described, services.version)  # type: ignore[method-assign]  # as FastAPI's manual does
+    app.openapi = partial(_described, services.operations.version)  # type: ignore[method-assign]  # as FastAPI's manual does
     app.state.services = services
-    app.state.tailer = live.Tailer(services.store, services.fleet)
-    app.state.hooks = Hooks(services.sources, services.leadership)
-    app.state.feed = Feed(services.fleet, also_close=app.state.tailer.close)
+    app.state.tailer = live.Tailer(services.store, services.fleet.clusters)
+    app.state.hooks = Hooks(services.fleet.sources, services.operations.leadership)
+    app.state.feed = Feed(services.fleet.clusters, also_close=app.state.tailer.close)
     app.state.history = History()
     app.state.rolls = Rolls(services.store)
     app.state.rated_topics = RatedTopics()
-    app.state.uptimes = UptimeLooks(services.latest, services.clock)
-    app.state.shown_certificates = ShownCertificates(services.latest, services.clock)
+    app.state.uptimes = UptimeLooks(services.cluster.latest, services.clock)
+    app.state.shown_certificates = ShownCertificates(services.cluster.latest, services.clock)
     app.add_middleware(Gate, services=services)
     app.add_middleware(OverloadGuard, services=services)  # the last one added is the first one passed
     answer_problems(app, error_page)

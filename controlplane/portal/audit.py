@@ -48,7 +48,7 @@ def audit(
     span = span_of_fields(request, since, until)
     problem = span.problem or _no_outcome(outcome)
     wanted = AuditFilter(q, who, _outcome(outcome), span.since, span.until, before, request=request_id)
-    found = services.audit.page(wanted, ON_A_PAGE + 1)
+    found = services.access.audit.page(wanted, ON_A_PAGE + 1)
     shown = found[:ON_A_PAGE]
     return page(
         request,
@@ -87,7 +87,7 @@ def audit_csv(
     if problem := _no_outcome(outcome):
         raise ApiError(422, "no-such-outcome", problem, next_step="Leave `outcome` out for all of them.")
     wanted = AuditFilter(q, who, outcome, span.since, span.until, before, request=request_id)
-    found = services.audit.page(wanted, limit + 1)
+    found = services.access.audit.page(wanted, limit + 1)
     shown = found[:limit]
     cut = cut_at(request, shown[-1].position) if len(found) > limit else None
     file = f"audit-cut-at-{shown[-1].position}.csv" if cut else "audit.csv"
@@ -101,11 +101,11 @@ def audited_change(request: Request, entry: int, services: Services, rights: Cal
     404 for an entry that recorded nothing, or is not there.
     """
     rights.require_everywhere(Verb.AUDIT, "the installation")
-    kept = next(iter(services.audit.page(AuditFilter(before=entry + 1), 1)), None) if 0 < entry < 2**62 else None
+    kept = next(iter(services.access.audit.page(AuditFilter(before=entry + 1), 1)), None) if 0 < entry < 2**62 else None
     position = kept.entry.event_position if kept is not None and kept.position == entry else None
     if kept is None or not position:
         raise ApiError(404, "change-not-found", f"no events were recorded with entry {entry} of the audit")
-    named = {cluster_stream(v.uid): v.name for v in services.fleet.views() if v.name == kept.entry.object}
+    named = {cluster_stream(v.uid): v.name for v in services.fleet.clusters.views() if v.name == kept.entry.object}
     named = named if kept.entry.verb == Verb.DECLARE else {}
     for event in reversed(services.store.read_all(max(0, position - LOOKED_BACK), limit=min(position, LOOKED_BACK))):
         if event.type == "cluster.declared" and event.stream in named:

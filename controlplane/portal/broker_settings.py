@@ -57,7 +57,7 @@ def broker_dependents(request: Request, name: str, broker: int, services: Servic
         why=why,
         tones=TONES,
         most=MOST_ROWS,
-        rates=services.fleet.traffic(view.uid).words(services.clock()),
+        rates=services.fleet.clusters.traffic(view.uid).words(services.clock()),
         ours=frozenset(i.service_id for i in view.brokers()),
     )
 
@@ -78,7 +78,7 @@ def broker_settings(
     found: Mapping[str, ValueSeen] = {}
     why = ""
     try:
-        found = services.kafka_looks.broker_values(view, broker)
+        found = services.brokers.kafka_looks.broker_values(view, broker)
     except KafkaFault as fault:
         why = str(fault)
     rows = running_rows(view, instance, found)

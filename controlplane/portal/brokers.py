@@ -56,8 +56,8 @@ def brokers(
         total=len(every),
         snapshot=topics_seen(services, view.uid),
         recorded=is_recorded(services, view.uid),
-        rates=services.fleet.traffic(view.uid).words(services.clock()),
-        quorum=quorum_out(view, services.fleet.last_snapshot(view.uid)),
+        rates=services.fleet.clusters.traffic(view.uid).words(services.clock()),
+        quorum=quorum_out(view, services.fleet.clusters.last_snapshot(view.uid)),
         q=q,
         sort=sort if sort in SORTS else "id",
         down=down,
@@ -88,7 +88,7 @@ def broker_detail(
         then = f"All that is known of it is in the list of brokers of {name}."
         raise ApiError(404, "external-broker", f"broker {broker} of {name} is run by others", next_step=then)
     instance = next(i for i in view.brokers() if i.service_id == broker)
-    snapshot = services.fleet.last_snapshot(view.uid)
+    snapshot = services.fleet.clusters.last_snapshot(view.uid)
     placed = topics_seen(services, view.uid)
     hosted = placed.hosted_by(broker) if placed else ()
     shown = hosted_like(hosted, q)

@@ -135,7 +135,7 @@ def _topic(services: PortalServices, rights: Rights, name: str, topic: str) -> S
 def _declarable(services: PortalServices, rights: Rights, name: str) -> ClusterView:
     """The cluster as its stream says now, for somebody who may declare it."""
     living(services, name)
-    view = services.commands.current(name)
+    view = services.cluster.commands.current(name)
     rights.require(Verb.DECLARE, traits_of(view.document), name)
     if view.document is None:
         raise ApiError(409, "not-declared", f"{name} is not declared yet", next_step="Declare it first.")

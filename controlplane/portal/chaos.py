@@ -59,7 +59,7 @@ Asked = Annotated[FaultForm, Query()]
 def chaos(request: Request, name: str, services: Services, rights: Caller) -> Response:
     """What is open and what came of earlier ones; and the form, for whoever may delete the cluster."""
     view = living(services, name)
-    version = services.commands.current(name).version
+    version = services.cluster.commands.current(name).version
     faults = faults_told(services.store.read_stream(cluster_stream(view.uid), max(0, version - NEWEST)))
     return page(
         request,
@@ -125,7 +125,7 @@ def _command(view: ClusterView, rights: Rights, asked: FaultForm, form: YesForm)
 
 def _asking(services: PortalServices, view: ClusterView, command: InjectChaos) -> Asking:
     """By the function the handler asks. Raises CommandRefused."""
-    asked = chaos_asked(view, command, Lookups(kafka=services.fleet.last_snapshot(view.uid)))
+    asked = chaos_asked(view, command, Lookups(kafka=services.fleet.clusters.last_snapshot(view.uid)))
     foreign = foreign_clouds(view)
     fault = Fault(command.fault)
     told = [capital(asked.sentence), _ENDS[fault]]

@@ -49,10 +49,10 @@ class Head:
 def overview(request: Request, name: str, services: Services, rights: Caller) -> Response:
     """The page of a cluster."""
     view = living(services, name)
-    snapshot, now = services.fleet.last_snapshot(view.uid), services.clock()
+    snapshot, now = services.fleet.clusters.last_snapshot(view.uid), services.clock()
     head = head_of(request, services, rights, view)
-    agents, progress = agents_of_cluster(services, view, now), services.progress(view)
-    detail = answers.cluster_detail(view, services.fleet, agents=agents, now=now, progress=progress)
+    agents, progress = agents_of_cluster(services, view, now), services.cluster.progress(view)
+    detail = answers.cluster_detail(view, services.fleet.clusters, agents=agents, now=now, progress=progress)
     return page(
         request,
         "cluster.html",
@@ -62,7 +62,7 @@ def overview(request: Request, name: str, services: Services, rights: Caller) ->
         snapshot=snapshot,
         endpoints=answers.endpoints_out(view),
         changes=changes_of(head.story.people),
-        has_bindings=services.sources is not None and bool(services.sources.standings()),
+        has_bindings=services.fleet.sources is not None and bool(services.fleet.sources.standings()),
     )
 
 

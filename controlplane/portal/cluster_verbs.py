@@ -88,7 +88,7 @@ def _deletion(services: PortalServices, view: ClusterView, command: DeleteCluste
         figures=_figures(services, view),
         button="Delete the cluster",
         typed=view.name,
-        reasons=reserved_reasons(services.gate.deletion(view)),
+        reasons=reserved_reasons(services.cluster.gate.deletion(view)),
         is_grave=True,
     )
 

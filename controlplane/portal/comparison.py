@@ -38,6 +38,6 @@ def diff(
         why=found.unknown,
         asked_of=found.asked_of,
         snapshot=found.snapshot,
-        cloud=drift_out(view, services.latest, services.networks.audits_for(view)),
+        cloud=drift_out(view, services.cluster.latest, services.fleet.networks.audits_for(view)),
         steps=[(s, change_word(s), reason_words(s)) for s in found.steps],
     )

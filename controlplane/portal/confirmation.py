@@ -80,7 +80,7 @@ class Asking:
 def judged_now(services: PortalServices, rights: Rights, name: str, verb: Verb) -> ClusterView:
     """The cluster as its stream says now, for somebody who may do that to it. Raises ClusterNotFound, Forbidden."""
     living(services, name)
-    view = services.commands.current(name)
+    view = services.cluster.commands.current(name)
     rights.require(verb, traits_of(view.document), name)
     return view
 

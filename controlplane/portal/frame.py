@@ -59,8 +59,8 @@ def onwards(request: Request, path: str) -> Response:
 
 def position_noted(request: Request, services: Services) -> None:
     """Which position of the event log the page is drawn from, or from a later one: what its stream goes on from."""
-    services.fleet.catch_up()
-    request.state.position = services.fleet.position
+    services.fleet.clusters.catch_up()
+    request.state.position = services.fleet.clusters.position
 
 
 async def csrf_checked(request: Request) -> None:
@@ -105,9 +105,9 @@ def _frame(request: Request) -> Mapping[str, object]:
         "csrf": rights.session.csrf if rights and rights.session else "",
         "is_admin": bool(rights and rights.may_everywhere(Verb.ADMINISTER)),
         "is_auditor": bool(rights and rights.may_everywhere(Verb.AUDIT)),
-        "version": services.version if services and known else "",
+        "version": services.operations.version if services and known else "",
         "now": services.clock() if services else None,
-        "loop_notice": services.loop_notice() if services and known else "",
+        "loop_notice": services.operations.loop_notice() if services and known else "",
         "zone": zone_of(request),
         "here": here_of(request),
         "path": request.url.path,

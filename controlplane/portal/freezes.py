@@ -64,13 +64,13 @@ def freeze(
         everything=form.everything,
     )
     try:
-        services.freezes.declare(wanted, actor=actor, command_id=asked_id(rights, form.key))
+        services.fleet.freezes.declare(wanted, actor=actor, command_id=asked_id(rights, form.key))
     except ClusterNotFound as unknown:
         return _page(request, services, form=form, problem=str(unknown), status=422)
     except (CommandRefused, Forbidden) as refused:
         status = 403 if isinstance(refused, Forbidden) else 409
         return _page(request, services, form=form, problem=str(refused), status=status)
-    services.wake("")
+    services.cluster.wake("")
     return onwards(request, "/freezes")
 
 
@@ -86,8 +86,8 @@ def thaw(
 ) -> Response:
     """What it held goes on, where no other freeze holds it."""
     why = reason.strip() or "no reason given"
-    services.freezes.thaw(name, reason=why, actor=actor, command_id=asked_id(rights, key) or uuid.uuid4().hex)
-    services.wake("")
+    services.fleet.freezes.thaw(name, reason=why, actor=actor, command_id=asked_id(rights, key) or uuid.uuid4().hex)
+    services.cluster.wake("")
     return onwards(request, "/freezes")
 
 
@@ -104,7 +104,7 @@ def _page(
     problem: str = "",
     status: int = 200,
 ) -> Response:
-    standing = services.freezes.standing()
+    standing = services.fleet.freezes.standing()
     return page(
         request,
         "freezes.html",

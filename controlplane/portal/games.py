@@ -83,7 +83,7 @@ def ends(request: Request, name: str, services: Services, rights: Caller, form: 
     command = _end_command(view, rights, game, form)
 
     def done() -> Response:
-        spread(services, [services.commands.handle(command)])
+        spread(services, [services.cluster.commands.handle(command)])
         return onwards(request, f"/clusters/{name}/chaos")
 
     asking = _end_asking(view, command)
@@ -103,7 +103,7 @@ def _end_command(view: ClusterView, rights: Rights, game: str, form: YesForm) ->
 
 def _asking(services: PortalServices, view: ClusterView, command: StartGame) -> Asking:
     """By the function the handler asks. Raises CommandRefused."""
-    asked = game_started(view, command, Lookups(kafka=services.fleet.last_snapshot(view.uid)))
+    asked = game_started(view, command, Lookups(kafka=services.fleet.clusters.last_snapshot(view.uid)))
     foreign = foreign_clouds(view)
     told = [
         capital(asked.sentence),

@@ -98,7 +98,7 @@ def group_detail_page(
         tones=TONES,
         beyond_words=beyond_words,
         ailing=ailing,
-        lags=lag_chart(kept_lags(services.latest, view.uid).get(group, ())),
+        lags=lag_chart(kept_lags(services.cluster.latest, view.uid).get(group, ())),
         last_reset=reset_words(view.resets[group]) if group in view.resets else "",
         reset_at=view.resets[group].at if group in view.resets else None,
         topics=sorted({p.topic for p in every}),
@@ -116,6 +116,6 @@ def group_of_any_name(
 def _looked(services: PortalServices, view: ClusterView) -> tuple[GroupsTold | None, str]:
     """The groups, or why they could not be read."""
     try:
-        return services.groups.look(view), ""
+        return services.brokers.groups.look(view), ""
     except KafkaFault as fault:
         return None, str(fault)

@@ -40,7 +40,7 @@ def history(
 ) -> Response:
     """A page of events, and the declarations to compare."""
     view = living(services, name)
-    without_others = services.without_others()
+    without_others = services.cluster.without_others()
     events = [told_of(event, without_others) for event in services.store.read_stream(cluster_stream(view.uid))]
     told = changes_of(events)
     rolls = rolls_of(events)

@@ -39,7 +39,7 @@ def loop(request: Request, services: Services, rights: Caller) -> Response:
         slowest=max((b.seconds for b in told.beats), default=0.0),
         open_jobs=[j for j in told.jobs if j.ended_at is None],
         kept_jobs=[j for j in told.jobs if j.ended_at is not None],
-        living={view.name for view in services.fleet.views() if not view.deleted},
+        living={view.name for view in services.fleet.clusters.views() if not view.deleted},
     )
 
 

@@ -59,7 +59,7 @@ def _order(view: ClusterView, rights: Rights, form: YesForm) -> ConfirmLoss:
 
 def _asking(services: PortalServices, view: ClusterView, command: ConfirmLoss) -> Asking:
     """By the function the handler asks. Raises CommandRefused."""
-    reports, kafka = reports_of(services.latest, view.uid), services.fleet.last_snapshot(view.uid)
+    reports, kafka = reports_of(services.cluster.latest, view.uid), services.fleet.clusters.last_snapshot(view.uid)
     loss_confirmed(view, command, Lookups(reports=lambda: reports, kafka=kafka, now=services.clock))
     racks = f"--rack {' --rack '.join(command.racks)}"
     return Asking(

@@ -49,8 +49,8 @@ Fields = Annotated[MovesForm, Form()]
 def moves(request: Request, name: str, services: Services, rights: Caller) -> Response:
     """What moves now, and the form for more."""
     view = living(services, name)
-    snapshot, known = services.fleet.last_snapshot(view.uid), services.fleet.last_moves(view.uid)
-    said = services.fleet.said(view.uid)
+    snapshot, known = services.fleet.clusters.last_snapshot(view.uid), services.fleet.clusters.last_moves(view.uid)
+    said = services.fleet.clusters.said(view.uid)
     return page(
         request,
         "moves.html",
@@ -69,7 +69,7 @@ def plan(request: Request, name: str, services: Services, rights: Caller, form: 
     """What would come of it, or why nothing does. Records nothing."""
     view = living(services, name)
     rights.require(Verb.STEER, traits_of(view.document), name)
-    snapshot = services.fleet.last_snapshot(view.uid)
+    snapshot = services.fleet.clusters.last_snapshot(view.uid)
     command = _command(name, form, rights)
     look = look_of(services, view, command, moves_asked(view, command, snapshot))
     return page(

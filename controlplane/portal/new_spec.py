@@ -84,7 +84,7 @@ def new(
     teams, _ = teams_of(rights)
     form = SpecForm(kind=kind, tier=tier, cluster=cluster, owner=teams[0] if teams else "", **preset)
     cloud, _, region = place.partition("/")
-    offer = services.places_offered().find(cloud, region)
+    offer = services.fleet.places_offered().find(cloud, region)
     if offer is not None:
         zones = list(offer.zones[: 1 if tier == "scratch" else _MOST_RACKS])
         form = form.model_copy(update={"cloud": offer.cloud, "region": offer.region, "zones": zones})
@@ -130,7 +130,7 @@ def _page(
     if judged is not None:
         problems, others = on_fields(judged.problems, is_topic=form.kind == "topic")
     teams, is_free = teams_of(rights)
-    offered = services.places_offered()
+    offered = services.fleet.places_offered()
     place = offered.at(form.cloud, form.region)
     # A topic has no machines: no catalogue is read for it.
     machines = machine_choices(place, book_of(services)[0], form.machine) if form.kind == "cluster" else ()
@@ -142,7 +142,7 @@ def _page(
         tiers=tuple(CLUSTER_PRESETS),
         teams=teams,
         is_free=is_free,
-        clusters=[view.name for view in services.fleet.views() if view.name and not view.deleted],
+        clusters=[view.name for view in services.fleet.clusters.views() if view.name and not view.deleted],
         offered=offered,
         zones=zone_choices(place, form.zones),
         machines=machines,
@@ -155,5 +155,5 @@ def _page(
         has_moved=has_moved,
         doors=doors_for(services, judged) if judged is not None and opened is None else [],
         opened=opened,
-        policies=services.gate.policies.current(),
+        policies=services.cluster.gate.policies.current(),
     )

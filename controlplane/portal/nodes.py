@@ -113,7 +113,7 @@ def _ask(
         outcome = carry_out(services, command)
         sentence, would_change, is_done = outcome.sentence, outcome.changed, True
     else:
-        asked = would_come_of(view, command, services.fleet.last_snapshot(view.uid))
+        asked = would_come_of(view, command, services.fleet.clusters.last_snapshot(view.uid))
         sentence, would_change, is_done = asked.sentence, asked.fact is not None, False
     return page(
         request,

@@ -29,10 +29,10 @@ def past(
     topic: Annotated[str, Query(max_length=250)] = "",
 ) -> Response:
     """The state at `at`: a position or a time; without one at the newest position. With the partitions of one topic."""
-    services.fleet.catch_up()
+    services.fleet.clusters.catch_up()
     found = past_of(services, name, at.strip() or str(max(1, services.store.head())), zone_called(zone_of(request)))
     roll = fold(found.events)
-    placement = services.past_placements.then(found.view.uid, found.moment)
+    placement = services.brokers.past_placements.then(found.view.uid, found.moment)
     detail = past_detail(found, placement.reason)
     text = yaml.safe_dump(detail.document, sort_keys=False, allow_unicode=True)
     return page(

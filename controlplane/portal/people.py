@@ -30,7 +30,7 @@ def add(request: Request, services: Services, rights: Caller, name: Word = "") -
     rights.trail.note = f"add {name.strip()}"
     rights.require_everywhere(Verb.ADMINISTER, "people")
     try:
-        password = services.people.add(name.strip(), services.clock())
+        password = services.access.people.add(name.strip(), services.clock())
     except UserRefused as refused:
         return _page(request, services, problem=str(refused), status=422)
     return _page(request, services, made=(name.strip(), password))
@@ -40,7 +40,7 @@ def add(request: Request, services: Services, rights: Caller, name: Word = "") -
 def renew(request: Request, name: str, services: Services, rights: Caller) -> Response:
     """A new password for somebody who lost theirs."""
     rights.require_everywhere(Verb.ADMINISTER, "people")
-    return _page(request, services, made=(name, services.people.renew(name)))
+    return _page(request, services, made=(name, services.access.people.renew(name)))
 
 
 @router.post("/{name}/remove")
@@ -50,7 +50,7 @@ def remove(request: Request, name: str, services: Services, rights: Caller) -> R
     if rights.subject in (name, f"user:{name}"):
         return _page(request, services, problem="You cannot remove yourself.", status=422)
     try:
-        services.people.remove(name)
+        services.access.people.remove(name)
     except UserRefused as refused:
         return _page(request, services, problem=str(refused), status=422)
     return onwards(request, "/people")
@@ -63,7 +63,7 @@ def disable(request: Request, name: str, services: Services, rights: Caller) -> 
     if rights.subject in (name, f"user:{name}"):
         return _page(request, services, problem="You cannot disable yourself.", status=422)
     try:
-        services.people.disable(name, disabled=True)
+        services.access.people.disable(name, disabled=True)
     except UserRefused as refused:
         return _page(request, services, problem=str(refused), status=422)
     return onwards(request, "/people")
@@ -73,7 +73,7 @@ def disable(request: Request, name: str, services: Services, rights: Caller) -> 
 def enable(request: Request, name: str, services: Services, rights: Caller) -> Response:
     """Lets them in again."""
     rights.require_everywhere(Verb.ADMINISTER, "people")
-    services.people.disable(name, disabled=False)
+    services.access.people.disable(name, disabled=False)
     return onwards(request, "/people")
 
 
@@ -81,7 +81,7 @@ def enable(request: Request, name: str, services: Services, rights: Caller) -> R
 def revoke_token(request: Request, token_id: str, services: Services, rights: Caller) -> Response:
     """Somebody's token opens nothing any more."""
     rights.require_everywhere(Verb.ADMINISTER, f"the token {token_id}")
-    services.people.tokens.revoke(token_id, services.clock())
+    services.access.people.tokens.revoke(token_id, services.clock())
     return onwards(request, "/people")
 
 
@@ -94,7 +94,7 @@ def bind(
     rights.trail.note = f"give {subject} {role} on {scope.strip()}"
     rights.require_everywhere(Verb.ADMINISTER, "people")
     try:
-        services.people.bind(binding(subject, role, scope.strip()))
+        services.access.people.bind(binding(subject, role, scope.strip()))
     except BindingRefused as refused:
         return _page(request, services, problem=str(refused), status=422)
     return onwards(request, "/people")
@@ -111,7 +111,7 @@ def unbind(
     if rights.subject == subject:
         return _page(request, services, problem="You cannot take a role from yourself.", status=422)
     try:
-        services.people.unbind(binding(subject, role, scope))
+        services.access.people.unbind(binding(subject, role, scope))
     except UserRefused as refused:
         return _page(request, services, problem=str(refused), status=422)
     return onwards(request, "/people")
@@ -130,14 +130,14 @@ def _page(
     problem: str = "",
     status: int = 200,
 ) -> Response:
-    bindings = services.people.users.bindings()
-    users = [(user, [b for b in bindings if b.subject == user.subject]) for user in services.people.users.all()]
-    persons = [(p, [b for b in bindings if b.subject == p.subject]) for p in services.people.oidc.all()]
+    bindings = services.access.people.users.bindings()
+    users = [(user, [b for b in bindings if b.subject == user.subject]) for user in services.access.people.users.all()]
+    persons = [(p, [b for b in bindings if b.subject == p.subject]) for p in services.access.people.oidc.all()]
     groups = [b for b in bindings if b.subject.startswith("group:")]
     known = {u.subject for u, _ in users} | {p.subject for p, _ in persons}
     waiting = [b for b in bindings if b.subject not in known and b not in groups]
     now = services.clock()
-    tokens = [t for t in services.people.tokens.all() if t.state(now) == "active"]
+    tokens = [t for t in services.access.people.tokens.all() if t.state(now) == "active"]
     roles = {role.value: ", ".join(sorted(ALLOWS[role])) for role in Role}
     content: dict[str, object] = {"users": users, "roles": roles, "made": made, "problem": problem, "tokens": tokens}
     content |= {"persons": persons, "others": groups + waiting}

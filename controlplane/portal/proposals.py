@@ -24,7 +24,7 @@ Note = Annotated[str, Form(max_length=500)]
 @router.get("")
 def proposals(request: Request, services: Services) -> Response:
     """All that the caller may read, the newest first."""
-    known = services.gate.policies.current()
+    known = services.cluster.gate.policies.current()
     return page(request, "proposals.html", proposals=desk_of(services).all(), policies=known)
 
 
@@ -67,7 +67,7 @@ def _moves(services: PortalServices, proposal: ProposalView) -> list[str]:
     if proposal.made.change != REBALANCE or proposal.state is not ProposalState.OPEN:
         return []
     order = order_of(proposal)
-    view = services.commands.current(order.name)
+    view = services.cluster.commands.current(order.name)
     try:
         preview = planned(services, view, order)
     except NoPreview as why:

@@ -63,7 +63,7 @@ def callback(
     cookie, _, wanted = request.cookies.get(_COOKIE, "").partition("/")
     try:
         person = oidc.finish(Answer(code, state, error, iss), cookie, _base(request), now)
-        given, session = services.people.sign_in_oidc(person, now, life=oidc.session_life)
+        given, session = services.access.people.sign_in_oidc(person, now, life=oidc.session_life)
     except (SignInFailed, SignInRefused) as refused:
         rights.trail.judged("sign in", "by the provider", allowed=False)
         rights.trail.note = str(refused)
@@ -107,15 +107,15 @@ def backchannel(
     except ProviderAway as away:
         raise _away(away) from away
     for subject in subjects:
-        services.people.sessions.end_all_of(subject)
+        services.access.people.sessions.end_all_of(subject)
     rights.trail.judged("sign out", ", ".join(subjects) or "nobody known here", allowed=True)
     return Response(status_code=200, headers={"Cache-Control": "no-store"})
 
 
 def _provider(services: PortalServices) -> OidcSignIn:
-    if services.oidc is None:
+    if services.access.oidc is None:
         raise ApiError(404, "no-provider", "no provider is set", next_step="`[oidc]` in the server's settings.")
-    return services.oidc
+    return services.access.oidc
 
 
 def _base(request: Request) -> str:

@@ -20,7 +20,9 @@ def rollout(request: Request, name: str, services: Services, rights: Caller) -> 
     """The timeline."""
     view = living(services, name)
     head = head_of(request, services, rights, view)
-    pending = [s for p in pending_rollout(view, services.fleet.last_snapshot(view.uid)).phases for s in p.steps]
+    pending = [
+        s for p in pending_rollout(view, services.fleet.clusters.last_snapshot(view.uid)).phases for s in p.steps
+    ]
     nodes = rows_of(head.roll, pending)
     shown = [stage for stage in STAGES if any(stage in n.stages for n in nodes)] or list(STAGES)
     return page(

@@ -61,10 +61,10 @@ def login(
         return _login_form(request, services, wanted=wanted, name=name, problem="The form had grown old: once more.")
     client = request.client.host if request.client else ""
     try:
-        cookie, session = services.people.sign_in(name, password, services.clock(), client=client)
+        cookie, session = services.access.people.sign_in(name, password, services.clock(), client=client)
     except SignInRefused as refused:
         # A name nobody has may be a password in the wrong field: it is not written down.
-        is_known = services.people.users.get(name) is not None
+        is_known = services.access.people.users.get(name) is not None
         rights.trail.judged("sign in", name if is_known else "an unknown name", allowed=False)
         return _login_form(request, services, wanted=wanted, name=name, problem=str(refused))
     answer = signed_in(request, services, rights, cookie, session, wanted)
@@ -76,11 +76,11 @@ def login(
 def logout(request: Request, services: Services, rights: Caller) -> Response:
     """The session ends here, not just in the browser."""
     if rights.session is not None:
-        services.people.sessions.end(rights.session.key)
+        services.access.people.sessions.end(rights.session.key)
     rights.trail.judged("sign out", "", allowed=True)
     is_oidc = rights.subject.startswith("oidc:")
-    answer = onwards(request, "/login?left=provider" if is_oidc and services.oidc is not None else "/login")
-    answer.delete_cookie(cookie_name(services.installation.id), path="/")
+    answer = onwards(request, "/login?left=provider" if is_oidc and services.access.oidc is not None else "/login")
+    answer.delete_cookie(cookie_name(services.access.installation.id), path="/")
     return answer
 
 
@@ -102,7 +102,7 @@ def make_token(
 ) -> Response:
     """A token; its text is on the page that answers, this once."""
     try:
-        text, token = services.people.make_token(
+        text, token = services.access.people.make_token(
             rights,
             label=label.strip(),
             role=role_of(role),
@@ -120,11 +120,11 @@ def make_token(
 @router.post("/account/tokens/{token_id}/revoke")
 def revoke_token(request: Request, token_id: str, services: Services, rights: Caller) -> Response:
     """It opens nothing any more. One's own only."""
-    found = services.people.tokens.get(token_id)
+    found = services.access.people.tokens.get(token_id)
     if found is None or found.maker != rights.subject:
         raise ApiError(404, "token-not-found", "there is no such token of yours")
     rights.trail.judged("revoke token", f"{found.id} {found.label}", allowed=True)
-    services.people.tokens.revoke(token_id, services.clock())
+    services.access.people.tokens.revoke(token_id, services.clock())
     return onwards(request, "/account")
 
 
@@ -158,7 +158,7 @@ def change_password(
     try:
         if new != again:
             raise PasswordRefused("The new password was typed in two ways.")
-        cookie, _ = services.people.change_password(rights.session, old, new, services.clock())
+        cookie, _ = services.access.people.change_password(rights.session, old, new, services.clock())
     except (PasswordRefused, SignInRefused) as refused:
         return _account(request, services, rights, problem=str(refused), status=422)
     answer = onwards(request, "/account")
@@ -171,7 +171,7 @@ def signed_in(
 ) -> Response:
     """On to a page of ours with a fresh session; the one the browser came with ends."""
     if rights.session is not None:
-        services.people.sessions.end(rights.session.key)
+        services.access.people.sessions.end(rights.session.key)
     rights.trail.who = session.subject
     rights.trail.judged("sign in", session.subject, allowed=True)
     answer = onwards(request, own_path(wanted))
@@ -191,7 +191,7 @@ def _account(
     status: int = 200,
 ) -> Response:
     now = services.clock()
-    tokens = [(t, t.state(now)) for t in services.people.tokens.all() if t.maker == rights.subject]
+    tokens = [(t, t.state(now)) for t in services.access.people.tokens.all() if t.maker == rights.subject]
     return page(
         request,
         "account.html",
@@ -209,7 +209,7 @@ def _account(
 
 
 def _user(services: PortalServices, rights: Caller) -> object:
-    return services.people.users.get(rights.session.user) if rights.session is not None else None
+    return services.access.people.users.get(rights.session.user) if rights.session is not None else None
 
 
 def _login_form(
@@ -217,7 +217,7 @@ def _login_form(
 ) -> Response:
     nonce = secrets.token_urlsafe(24)
     content: dict[str, object] = {"token": _form_token(services, nonce), "wanted": wanted, "name": name}
-    provider = services.oidc.binding.button if services.oidc is not None else ""
+    provider = services.access.oidc.binding.button if services.access.oidc is not None else ""
     content |= {"problem": problem, "provider": provider, "left": left and bool(provider)}
     answer = page(request, "login.html", status=422 if problem else 200, **content)
     answer.set_cookie(
@@ -227,13 +227,15 @@ def _login_form(
 
 
 def _form_token(services: PortalServices, nonce: str) -> str:
-    return hmac.new(services.installation.server_key.get_secret_value(), f"login {nonce}".encode(), sha256).hexdigest()
+    return hmac.new(
+        services.access.installation.server_key.get_secret_value(), f"login {nonce}".encode(), sha256
+    ).hexdigest()
 
 
 def _give(request: Request, answer: Response, services: PortalServices, cookie: str) -> None:
     """`Secure` wherever TLS is spoken: on loopback pages are served over plain HTTP."""
     answer.set_cookie(
-        cookie_name(services.installation.id),
+        cookie_name(services.access.installation.id),
         cookie,
         max_age=int(LIFE.total_seconds()),
         path="/",

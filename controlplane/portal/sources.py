@@ -15,8 +15,8 @@ TONES = {"Synced": "good", "OutOfSync": "warn", "Refused": "bad", "Unknown": "mu
 @router.get("/sources")
 def sources(request: Request, services: Services) -> Response:
     """All the caller may see, by name."""
-    desk = services.sources
-    found = desk.standings(leads=services.leadership.may_act) if desk is not None else []
+    desk = services.fleet.sources
+    found = desk.standings(leads=services.operations.leadership.may_act) if desk is not None else []
     forges = desk.forges if desk is not None else {}
     told = [source_out(s, forges.get(s.binding.name)) for s in found]
     return page(request, "sources.html", sources=told, tones=TONES)

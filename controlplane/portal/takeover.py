@@ -119,14 +119,14 @@ def _to_git(view: ClusterView, binding: GitBinding, sentence: str) -> tuple[str,
 def _binding(services: PortalServices, source: str) -> GitBinding:
     """Raises SourceNotFound, also for one that the caller may not read."""
     name = binding_of(source)
-    if services.sources is None or not name:
+    if services.fleet.sources is None or not name:
         raise SourceNotFound(name or source)
-    return services.sources.standing(name).binding
+    return services.fleet.sources.standing(name).binding
 
 
 def _choices(services: PortalServices, view: ClusterView) -> tuple[tuple[str, str], ...]:
     """The bindings it may be handed over to."""
-    standings = services.sources.standings() if services.sources is not None else ()
+    standings = services.fleet.sources.standings() if services.fleet.sources is not None else ()
     sources = [(git_source(s.binding.name), s.binding) for s in standings]
     home = f"/clusters/{view.name}/take-over"
     return tuple(

@@ -113,7 +113,7 @@ def _deletion(services: PortalServices, rights: Rights, name: str, topic: str, f
     begun = _begun(view, topic, f"Delete {topic}", asked.sentence)
     if not isinstance(asked.fact, facts.TopicDeletionRequested):
         return begun
-    reasons = reserved_reasons(services.gate.deletion(view, topic))
+    reasons = reserved_reasons(services.cluster.gate.deletion(view, topic))
     destroys = asked.fact.policy == "delete"
     fate = _DESTROYED if destroys else _LET_GO
     keep = _KEEP + ("; then no approval is needed" if reasons else "")
@@ -137,7 +137,7 @@ def _adoption(services: PortalServices, rights: Rights, name: str, topic: str, f
     command = AdoptTopic(
         name=name, actor=actor_of(rights), command_id=asked_id(rights, form.key), topic=topic, reason=""
     )
-    asked = topic_adopted(view, command, Lookups(kafka=services.fleet.last_snapshot(view.uid)))
+    asked = topic_adopted(view, command, Lookups(kafka=services.fleet.clusters.last_snapshot(view.uid)))
     begun = _begun(view, topic, f"Keep {topic}", asked.sentence)
     if asked.fact is None:
         return begun

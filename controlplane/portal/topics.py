@@ -73,7 +73,7 @@ def topics(
         ails=len(ailing_of(snapshot)) if snapshot is not None else 0,
         snapshot=snapshot,
         recorded=is_recorded(services, view.uid),
-        rates=services.fleet.traffic(view.uid).words(services.clock()),
+        rates=services.fleet.clusters.traffic(view.uid).words(services.clock()),
         q=q,
         sort=sort if sort in SORTS else "name",
         down=down,
@@ -101,7 +101,7 @@ def _ailing_partitions(
         "ailing.html",
         head=head_of(request, services, rights, view),
         tab="topics",
-        rows=rows_in_order(snapshot, shown, services.fleet.behind(view.uid)),
+        rows=rows_in_order(snapshot, shown, services.fleet.clusters.behind(view.uid)),
         found=len(found),
         begin=begin,
         most_rows=MOST_ROWS,
@@ -138,7 +138,7 @@ def topic_detail(
     view = living(services, name)
     snapshot = topics_seen(services, view.uid)
     alone = snapshot and replace(snapshot, partitions=snapshot.by_topic.get(topic, ()))
-    every = partition_rows(alone, services.fleet.behind(view.uid)) if alone else []
+    every = partition_rows(alone, services.fleet.clusters.behind(view.uid)) if alone else []
     if snapshot is not None and not every:
         then = f"The topics of {name} are listed on its page; one made a moment ago is in the next metadata."
         raise ApiError(404, "topic-not-found", f"{name} has no topic called {topic}", next_step=then)
@@ -150,7 +150,7 @@ def topic_detail(
         head=head_of(request, services, rights, view),
         tab="topics",
         topic=topic,
-        kept=with_learned(topic_out(view, topic, None), services.latest, view.uid, services.clock()),
+        kept=with_learned(topic_out(view, topic, None), services.cluster.latest, view.uid, services.clock()),
         row=next((r for r in rows_of(request, services, view.uid, snapshot) if r.name == topic), None),
         rows=shown[:MOST_ROWS],
         found=len(shown),

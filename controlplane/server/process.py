@@ -116,12 +116,12 @@ def serve_portal(settings: Settings) -> None:
         address = Address(settings.host, door.getsockname()[1])
         parts = build_portal(settings, listens_on=(address.host, address.port))
         try:
-            elsewhere = people_tls(settings, parts.portal.people)
+            elsewhere = people_tls(settings, parts.portal.access.people)
             if settings.oidc is not None:
                 settings.oidc.client_secret()  # refused now rather than at the first sign-in
             record = ServerRecord(address.url, os.getpid())
             app = create_app(parts.portal)
-            table = ConnectionTable(parts.portal.load)
+            table = ConnectionTable(parts.portal.operations.load)
             server = WebServer(
                 config_of(app, settings, table),
                 parts,
@@ -166,7 +166,7 @@ def _serve(
     states_door: socket.socket | None,
 ) -> None:
     serves_people = services.settings.only != LOOP
-    elsewhere = people_tls(services.settings, services.portal.people) if serves_people else None
+    elsewhere = people_tls(services.settings, services.portal.access.people) if serves_people else None
     if services.settings.oidc is not None and serves_people:
         services.settings.oidc.client_secret()  # refused now rather than at the first sign-in
     record = ServerRecord(address.url, os.getpid())
@@ -175,7 +175,7 @@ def _serve(
     if told is None and for_agents.is_tls and agents_door is None:
         told = for_agents  # the server beside this one has it, and this one when it leads
     app = create_app(services.portal)
-    table = ConnectionTable(services.portal.load)
+    table = ConnectionTable(services.portal.operations.load)
     tls = _tls_for(services, [for_agents, *([told] if told else [])])
     server = WebServer(
         config_of(app, services.settings, table),
@@ -275,7 +275,7 @@ def _peoples_door(settings: Settings) -> Iterator[socket.socket | None]:
 
 def _tell_first_password(portal: PortalServices, address: Address) -> None:
     """To the terminal and not to the log: it is told once, and kept nowhere."""
-    password = portal.people.first_password(portal.clock())
+    password = portal.access.people.first_password(portal.clock())
     if password:
         print(
             f"The portal is at {address.url}/ - sign in as {FIRST_USER} with the password {password}\n"

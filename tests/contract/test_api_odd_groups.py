@@ -29,7 +29,7 @@ def address() -> Iterator[str]:
         house.kafka.consumers.commit(name, "clicks", 0, 7)
     door = listening("127.0.0.1", 0)
     host = f"127.0.0.1:{door.getsockname()[1]}"
-    object.__setattr__(house.services, "hosts", frozenset({host}))
+    object.__setattr__(house.services.access, "hosts", frozenset({host}))
     server = uvicorn.Server(uvicorn.Config(house.app, log_config=None, proxy_headers=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
     thread.start()

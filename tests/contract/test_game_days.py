@@ -110,7 +110,7 @@ def test_a_server_that_dies_in_the_middle_leaves_a_game_that_the_other_ends_and_
     second = House(store=store)
     second.lead.epoch = Epoch(4)
     second.converger.catch_up()
-    beside = replace(first.referee.house, fleet=second.converger, commands=second.services.commands)
+    beside = replace(first.referee.house, fleet=second.converger, commands=second.services.cluster.commands)
     referee = Referee(replace(beside, epoch=second.lead.held_epoch))
     referee.poll()
     view = second.view()

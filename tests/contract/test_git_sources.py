@@ -28,7 +28,7 @@ class World:
         clone = Clone(self.binding, folder / "clone", local_paths=(folder,), stop=threading.Event(), egress=Egress())
         parts = SyncParts(
             store=self.house.store,
-            commands=self.house.services.commands,
+            commands=self.house.services.cluster.commands,
             fleet=self.house.converger,
             wake=self.house.woken.append,
             may_act=lambda: True,

@@ -141,7 +141,7 @@ class SlowAudit(MemoryAuditStore):
 
 def test_a_call_and_a_page_that_take_too_long_are_answered_in_words(engine: Engine) -> None:
     house = House(audit=SlowAudit(engine))
-    object.__setattr__(house.services, "query_limit_s", LIMIT_S)
+    object.__setattr__(house.services.operations, "query_limit_s", LIMIT_S)
     answer = house.client.get("/v1/audit")
     assert (answer.status_code, answer.json()["code"]) == (504, "query-too-long")
     assert answer.json()["next"]
@@ -166,8 +166,8 @@ def test_agents_and_terraforms_states_are_not_cut_short(engine: Engine) -> None:
             return super().recognise(vm, sha256, is_certified=is_certified)
 
     house = House()
-    object.__setattr__(house.services, "credentials", SlowCredentials())
-    object.__setattr__(house.services, "query_limit_s", 0.01)
+    object.__setattr__(house.services.access, "credentials", SlowCredentials())
+    object.__setattr__(house.services.operations, "query_limit_s", 0.01)
     cluster = "ab" * 16
     headers = {"Authorization": "Bearer x", "X-Kedge-Instance": f"{cluster}/brokers-a-0.g1"}
     asked_by = {"cluster": cluster, "node": "brokers-a-0", "generation": "1"}

@@ -25,7 +25,9 @@ class HostilePortal:
         self.door = listening("127.0.0.1", 0)
         port = self.door.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
-        self.app = create_app(replace(house.services, hosts=loopback_hosts("127.0.0.1", port)))
+        self.app = create_app(
+            replace(house.services, access=replace(house.services.access, hosts=loopback_hosts("127.0.0.1", port)))
+        )
         self._server = uvicorn.Server(uvicorn.Config(self.app, log_level="warning", lifespan="off"))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self.door]}, daemon=True)
 
@@ -41,6 +43,6 @@ class HostilePortal:
 
     def sign_in(self, context: BrowserContext) -> None:
         """As an administrator, by the cookie of a session."""
-        name = cookie_name(self.house.services.installation.id)
+        name = cookie_name(self.house.services.access.installation.id)
         cookie = self.house.browser("ada", Binding("", Role.ADMIN, "*")).cookies[name]
         context.add_cookies([{"name": name, "value": cookie, "url": self.url}])

@@ -20,7 +20,15 @@ from controlplane.api.auth import cookie_name, loopback_hosts
 from controlplane.api.oidc.binding import OidcBinding
 from controlplane.api.oidc.provider import Provider
 from controlplane.api.oidc.signin import OidcSignIn
-from controlplane.api.services import Fleet, PortalServices
+from controlplane.api.services import (
+    AccessServices,
+    BrokerServices,
+    ClusterServices,
+    Fleet,
+    FleetServices,
+    OperationsServices,
+    PortalServices,
+)
 from controlplane.background.broker_queries import KafkaLookDesk
 from controlplane.background.consumer_groups.resets import GroupOffsetDesk
 from controlplane.background.consumer_groups.service import GroupDesk
@@ -159,35 +167,45 @@ class LivingPortal:
             judge=SpecJudge(gate=PolicyGate(self.policies)),
         )
         self.services = PortalServices(
-            version="1.2.3",
-            installation=Installation("0123456789abcdef", SecretBytes(b"server key"), SecretStr("the-token")),
-            hosts=loopback_hosts("127.0.0.1", port),
             store=self.world.store,
-            latest=self.world.latest,
-            credentials=MemoryCredentialStore(),
-            fleet=self._fleet(),
-            leadership=Leads(),
-            commands=self._commands,
-            planner_state=lambda: "in-process",
-            progress=lambda view: "",
-            brake=self.world.converger.brake_on,
-            wake=lambda uid: None,
-            backup=_no_backup,
             clock=utc_now if self.provider else self.world.clock,  # a real provider goes by the real time
-            people=self.people,
-            group_offsets=GroupOffsetDesk(lambda view: self.world.kafka),
-            groups=GroupDesk(self.world.latest, lambda view: self.world.kafka, self.world.clock),
-            kafka_looks=KafkaLookDesk(lambda view: self.world.kafka, self.world.clock),
-            images=self._images(),
-            harm=self.harm,
-            windows=self.windows,
-            placements=RecordedPlacements(self._placements, self.world.latest, self.world.clock),
-            past_placements=self.lake,
-            gate=PolicyGate(self.policies),
-            loop=self._loop(),
-            oidc=OidcSignIn(Provider(self.provider), self.people.oidc, SecretBytes(b"server key"))
-            if self.provider
-            else None,
+            operations=OperationsServices(
+                version="1.2.3",
+                leadership=Leads(),
+                planner_state=lambda: "in-process",
+                backup=_no_backup,
+                loop=self._loop(),
+            ),
+            access=AccessServices(
+                installation=Installation("0123456789abcdef", SecretBytes(b"server key"), SecretStr("the-token")),
+                hosts=loopback_hosts("127.0.0.1", port),
+                credentials=MemoryCredentialStore(),
+                people=self.people,
+                oidc=OidcSignIn(Provider(self.provider), self.people.oidc, SecretBytes(b"server key"))
+                if self.provider
+                else None,
+            ),
+            cluster=ClusterServices(
+                latest=self.world.latest,
+                commands=self._commands,
+                progress=lambda view: "",
+                brake=self.world.converger.brake_on,
+                wake=lambda uid: None,
+                harm=self.harm,
+                gate=PolicyGate(self.policies),
+            ),
+            fleet=FleetServices(
+                clusters=self._fleet(),
+                images=self._images(),
+            ),
+            brokers=BrokerServices(
+                group_offsets=GroupOffsetDesk(lambda view: self.world.kafka),
+                groups=GroupDesk(self.world.latest, lambda view: self.world.kafka, self.world.clock),
+                kafka_looks=KafkaLookDesk(lambda view: self.world.kafka, self.world.clock),
+                windows=self.windows,
+                placements=RecordedPlacements(self._placements, self.world.latest, self.world.clock),
+                past_placements=self.lake,
+            ),
         )
         self.password = self.people.first_password(self.world.clock())
         self.app = create_app(self.services)
@@ -249,7 +267,7 @@ class LivingPortal:
     def sign_in(self, context: "BrowserContext") -> None:
         """As the first user, by the cookie of a session."""
         cookie, _ = begin_session(self.people.sessions, FIRST_USER, self.services.clock())
-        name = cookie_name(self.services.installation.id)
+        name = cookie_name(self.services.access.installation.id)
         context.add_cookies([{"name": name, "value": cookie, "url": self.url}])
 
     def wait_for_listener(self) -> None:

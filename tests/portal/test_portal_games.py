@@ -22,10 +22,10 @@ def referee(portal: LivingPortal) -> Iterator[Referee]:
     referee = Referee(
         House(
             fleet=portal.world.converger,
-            commands=portal.services.commands,
+            commands=portal.services.cluster.commands,
             latest=portal.world.latest,
             harm=lambda view, chaos: None,
-            epoch=portal.services.leadership.held_epoch,
+            epoch=portal.services.operations.leadership.held_epoch,
             may_still=lambda view, game: True,
             wake=lambda uid: None,
             clock=portal.world.clock,

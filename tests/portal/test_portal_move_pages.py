@@ -37,7 +37,7 @@ def test_a_broker_is_chosen_planned_and_emptied_while_the_page_counts(portal: Li
 
 def is_moving(portal: LivingPortal) -> bool:
     """As Kafka was read last."""
-    seen = portal.services.fleet.last_snapshot(UID)
+    seen = portal.services.fleet.clusters.last_snapshot(UID)
     return seen is not None and bool(seen.moving())
 
 

@@ -90,5 +90,5 @@ def test_one_person_asks_and_another_agrees(calm: LivingPortal, visit: Visit, sc
     expect(other.page.get_by_text("executed")).to_be_visible()
     if scripts:
         assert not serious(Axe().run(other.page).response)
-    view = calm.services.commands.current("orders")
+    view = calm.services.cluster.commands.current("orders")
     assert view.topics.by_name["clicks"].declared.owner == "growth"

@@ -93,7 +93,8 @@ def serving_states(url: str, root: Path, *, home: str = "home", epoch: int = 1) 
         made = Served(engine, root, url=f"http://{ADDRESS}:{port}").server(
             epoch=epoch, home=home, passes=NotedPasses(), renew_every_s=0.1
         )
-        services = replace(House().services, states=made)
+        services = House().services
+        services = replace(services, states=made)
         app = at_door(create_app(services), Door.STATES)
         config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off")
         server = uvicorn.Server(config)

@@ -17,8 +17,7 @@ from controlplane.api.access.scoped_agents import ScopedAgents
 from controlplane.api.access.scoped_freezes import ScopedFreezes
 from controlplane.api.access.scoped_images import ScopedImages
 from controlplane.api.access.scoped_networks import ScopedNetworks
-from controlplane.api.services import Commands, Fleet, PortalServices
-from controlplane.background.agent_upgrades.service import Agents
+from controlplane.api.services import Commands, Fleet, FleetServices, PortalServices
 from controlplane.background.git_sync.service import SourceDesk, SourceNotFound
 from controlplane.background.git_sync.status import Standing
 from controlplane.background.notifications.service import Notifiers, NotifierTold
@@ -58,9 +57,6 @@ from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.view import ClusterView, empty_view
 from controlplane.commands.handler import Outcome
 from controlplane.converger.tick.loop import Said
-from controlplane.fleet.freezes.commands import Freezes
-from controlplane.fleet.images.commands import Images
-from controlplane.fleet.networks.commands import Networks
 from controlplane.storage.backup import BackupSummary
 from events.ids import ClusterUid
 from events.spec.model import KafkaClusterDocument
@@ -101,34 +97,29 @@ ANOTHER = "another cluster"
 
 def scoped(services: PortalServices, rights: Rights) -> PortalServices:
     """The same services, as far as these rights go. What is done with them is noted in the trail of the rights."""
+    seen = ScopedFleet(services.fleet.clusters, rights)
+    commands = NotedCommands(services.cluster.commands, rights, services.store.head)
+    fleet = _scoped_fleet(services.fleet, seen, rights)
+    access = replace(services.access, proposals=services.access.proposals and services.access.proposals.scoped(rights))
     if rights.may_everywhere(Verb.ADMINISTER):
-        noted = NotedCommands(services.commands, rights, services.store.head)
-        return replace(
-            services,
-            commands=noted,
-            networks=_scoped_networks(services.networks, services.fleet, rights),
-            images=_scoped_images(services.images, ScopedFleet(services.fleet, rights), rights),
-            freezes=_scoped_freezes(services.freezes, ScopedFleet(services.fleet, rights), rights),
-            agents=_scoped_agents(services.agents, ScopedFleet(services.fleet, rights), rights),
-            proposals=services.proposals and services.proposals.scoped(rights),
-        )
-    fleet = ScopedFleet(services.fleet, rights)
+        return replace(services, cluster=replace(services.cluster, commands=commands), fleet=fleet, access=access)
     return replace(
         services,
-        fleet=fleet,
-        commands=ScopedCommands(NotedCommands(services.commands, rights, services.store.head), rights),
-        sources=_scoped_desk(services.sources, rights),
-        networks=_scoped_networks(services.networks, fleet, rights),
-        images=_scoped_images(services.images, fleet, rights),
-        freezes=_scoped_freezes(services.freezes, fleet, rights),
-        agents=_scoped_agents(services.agents, fleet, rights),
-        notifiers=ScopedNotifiers(services.notifiers, rights),
-        audit_topic=lambda: None,  # of everybody's entries, and of roles of the database: an administrator's
-        without_others=fleet.teller,
-        brake=lambda view: fleet.without_others(services.brake(view)),
-        window=lambda view: fleet.without_others(services.window(view)),
-        backup=_administrators_backup(services.backup, rights),
-        proposals=services.proposals and services.proposals.scoped(rights),
+        cluster=replace(
+            services.cluster,
+            commands=ScopedCommands(commands, rights),
+            without_others=seen.teller,
+            brake=lambda view: seen.without_others(services.cluster.brake(view)),
+            window=lambda view: seen.without_others(services.cluster.window(view)),
+        ),
+        fleet=replace(
+            fleet,
+            clusters=seen,
+            sources=_scoped_desk(fleet.sources, rights),
+            notifiers=ScopedNotifiers(fleet.notifiers, rights),
+        ),
+        access=replace(access, audit_topic=lambda: None),  # of everybody's entries, and of roles of the database
+        operations=replace(services.operations, backup=_administrators_backup(services.operations.backup, rights)),
     )
 
 
@@ -337,20 +328,17 @@ def _told(view: ClusterView, others: re.Pattern[str] | None) -> ClusterView:
     return replace(view, conditions=conditions)
 
 
-def _scoped_networks(networks: Networks, fleet: Fleet, rights: Rights) -> Networks:
-    return ScopedNetworks(networks, rights, lambda: frozenset(view.name for view in fleet.views()))
+def _scoped_fleet(fleet: FleetServices, seen: ScopedFleet, rights: Rights) -> FleetServices:
+    def names() -> frozenset[str]:
+        return frozenset(view.name for view in seen.views())
 
-
-def _scoped_images(images: Images, fleet: ScopedFleet, rights: Rights) -> Images:
-    return ScopedImages(images, rights, lambda: frozenset(view.name for view in fleet.views()), fleet.without_others)
-
-
-def _scoped_freezes(freezes: Freezes, fleet: ScopedFleet, rights: Rights) -> Freezes:
-    return ScopedFreezes(freezes, rights, fleet.views, fleet.without_others)
-
-
-def _scoped_agents(agents: Agents, fleet: ScopedFleet, rights: Rights) -> Agents:
-    return ScopedAgents(agents, rights, lambda: frozenset(view.name for view in fleet.views()), fleet.without_others)
+    return replace(
+        fleet,
+        networks=ScopedNetworks(fleet.networks, rights, names),
+        images=ScopedImages(fleet.images, rights, names, seen.without_others),
+        freezes=ScopedFreezes(fleet.freezes, rights, seen.views, seen.without_others),
+        agents=ScopedAgents(fleet.agents, rights, names, seen.without_others),
+    )
 
 
 def _scoped_desk(desk: SourceDesk | None, rights: Rights) -> SourceDesk | None:

@@ -21,16 +21,16 @@ from controlplane.cluster.observed.consumer_groups import GROUPS_NOTED, notes_of
 def sight_of(services: PortalServices) -> Sight:
     """Everything as far as the caller may see it. Raises StoreUnavailable."""
     reports: dict[str, dict[str, tuple[Report, datetime]]] = defaultdict(dict)
-    for seen in services.latest.of_kind(AGENT_REPORT):
+    for seen in services.cluster.latest.of_kind(AGENT_REPORT):
         told = (Report.model_validate(dict(seen.value)), seen.observed_at)
         reports[seen.subject.cluster_uid][seen.subject.name] = told
     names: dict[str, dict[str, str]] = defaultdict(dict)
-    for seen in services.latest.of_kind(DNS_NAME):
+    for seen in services.cluster.latest.of_kind(DNS_NAME):
         names[seen.subject.cluster_uid][seen.subject.name] = str(seen.value["problem"])
-    groups = notes_of(services.latest.of_kind(GROUPS_NOTED))
-    anomalies = noted_of(services.latest.of_kind(ANOMALIES_NOTED))
-    drift = all_audits(services.latest)
-    now, fleet, desk = services.clock(), services.fleet, services.sources
+    groups = notes_of(services.cluster.latest.of_kind(GROUPS_NOTED))
+    anomalies = noted_of(services.cluster.latest.of_kind(ANOMALIES_NOTED))
+    drift = all_audits(services.cluster.latest)
+    now, fleet, desk = services.clock(), services.fleet.clusters, services.fleet.sources
     living = [v for v in fleet.views() if not v.deleted]
     clusters = tuple(
         ClusterSight(
@@ -47,22 +47,22 @@ def sight_of(services: PortalServices) -> Sight:
         )
         for view in living
     )
-    leadership = services.leadership
+    leadership = services.operations.leadership
     return Sight(
         now=now,
-        version=services.version,
+        version=services.operations.version,
         leads=leadership.may_act,
         epoch=leadership.held_epoch() or 0,
-        planner=services.planner_state(),
+        planner=services.operations.planner_state(),
         clusters=clusters,
         notifiers=_notifiers(services),
-        audit_topic=services.audit_topic(),
-        load=services.load.figures(services.database_trouble()),
+        audit_topic=services.access.audit_topic(),
+        load=services.operations.load.figures(services.operations.database_trouble()),
     )
 
 
 def _notifiers(services: PortalServices) -> Sequence[NotifierTold]:
     try:
-        return services.notifiers.all()
+        return services.fleet.notifiers.all()
     except Forbidden:
         return ()  # an administrator's: others see their clusters

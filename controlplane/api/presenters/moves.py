@@ -24,7 +24,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 def planned(services: PortalServices, view: ClusterView, command: Moves) -> Preview:
     """The plan on the metadata there is. Records nothing. Raises NoPreview."""
-    snapshot, traffic = services.fleet.last_snapshot(view.uid), services.fleet.traffic(view.uid)
+    snapshot, traffic = services.fleet.clusters.last_snapshot(view.uid), services.fleet.clusters.traffic(view.uid)
     if snapshot is None:
         raise NoPreview(f"Kafka of {view.name} was not read by this server yet")
     with _ONE_AT_A_TIME:
@@ -74,7 +74,7 @@ def plan_out(
     services: PortalServices, view: ClusterView, command: Moves, asked: CommandDecision
 ) -> move_api.MovesPlanOut:
     """The same for a program, with the digest a yes is bound to."""
-    snapshot = services.fleet.last_snapshot(view.uid)
+    snapshot = services.fleet.clusters.last_snapshot(view.uid)
     look = look_of(services, view, command, asked)
     return move_api.MovesPlanOut(
         cluster=view.name,

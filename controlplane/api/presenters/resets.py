@@ -63,13 +63,15 @@ def plan_out(cluster: str, group: str, planned: PlannedReset) -> reset_api.Reset
 
 def planned(services: PortalServices, view: ClusterView, group: str, wish: ResetWish) -> PlannedReset:
     """Raises ApiError: 404 for a group nobody knows, 503 while Kafka cannot be asked."""
-    return _asked(view, lambda: planned_reset(services.group_offsets, view, group, wish))
+    return _asked(view, lambda: planned_reset(services.brokers.group_offsets, view, group, wish))
 
 
 def carried_out(services: PortalServices, view: ClusterView, order: ResetOrder) -> reset_api.ResetOut:
     """Raises as `planned`, and what the handler raises."""
-    sentence = _asked(view, lambda: carry_out_reset(services.commands, services.group_offsets, order, view.name))
-    done = services.commands.current(view.name).resets.get(order.group)
+    sentence = _asked(
+        view, lambda: carry_out_reset(services.cluster.commands, services.brokers.group_offsets, order, view.name)
+    )
+    done = services.cluster.commands.current(view.name).resets.get(order.group)
     return reset_api.ResetOut(
         cluster=view.name, group=order.group, sentence=sentence, refused=dict(done.refused) if done else {}
     )

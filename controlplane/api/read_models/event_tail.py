@@ -202,7 +202,7 @@ class _Listener:
         wanted = look.pulses if self.only is None else {u: look.pulses[u] for u in (self.only,) if u in look.pulses}
         if self.sees_all:
             return wanted
-        visible = {view.uid for view in self.services.fleet.views() if self.rights.may_on(Verb.READ, view)}
+        visible = {view.uid for view in self.services.fleet.clusters.views() if self.rights.may_on(Verb.READ, view)}
         return {uid: pulse for uid, pulse in wanted.items() if uid in visible}
 
 

@@ -31,8 +31,8 @@ class FleetRow:
 
 def fleet_rows(services: PortalServices) -> list[FleetRow]:
     """A line for each living cluster, in no order."""
-    sick = ailing(services.latest.of_kind(AGENT_FINDINGS), services.clock())
-    return [_row(services, v, ails=v.uid in sick) for v in services.fleet.views() if not v.deleted]
+    sick = ailing(services.cluster.latest.of_kind(AGENT_FINDINGS), services.clock())
+    return [_row(services, v, ails=v.uid in sick) for v in services.fleet.clusters.views() if not v.deleted]
 
 
 def rows_like(rows: Iterable[FleetRow], *, text: str, health: str) -> list[FleetRow]:
@@ -43,14 +43,20 @@ def rows_like(rows: Iterable[FleetRow], *, text: str, health: str) -> list[Fleet
 
 def fleet_row(services: PortalServices, view: ClusterView) -> FleetRow:
     """The line of one cluster."""
-    marks = services.latest.of_cluster(view.uid, AGENT_FINDINGS)
+    marks = services.cluster.latest.of_cluster(view.uid, AGENT_FINDINGS)
     return _row(services, view, ails=bool(ailing(marks, services.clock())))
 
 
 def _row(services: PortalServices, view: ClusterView, *, ails: bool) -> FleetRow:
-    snapshot, source, now = services.fleet.last_snapshot(view.uid), source_of_cluster(services, view), services.clock()
+    snapshot, source, now = (
+        services.fleet.clusters.last_snapshot(view.uid),
+        source_of_cluster(services, view),
+        services.clock(),
+    )
     return FleetRow(
-        cluster=answers.cluster_out(view, services.fleet, now=now, progress=services.progress(view), source=source),
+        cluster=answers.cluster_out(
+            view, services.fleet.clusters, now=now, progress=services.cluster.progress(view), source=source
+        ),
         team=view.document.metadata.owner if view.document else "",
         sync=sync_word(view, source.sync),
         health=health_word(view, snapshot, now, ails=ails),

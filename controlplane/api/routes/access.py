@@ -60,7 +60,7 @@ def list_tokens(
     if everyone:
         rights.require_everywhere(Verb.ADMINISTER, "tokens of others")
     now = services.clock()
-    own = [t for t in services.people.tokens.all() if everyone or t.maker == rights.subject]
+    own = [t for t in services.access.people.tokens.all() if everyone or t.maker == rights.subject]
     page = turn.page(following(own, lambda token: token.id, after), lambda token: token.id, limit)
     return [_token_out(t, now) for t in page]
 
@@ -70,7 +70,9 @@ def make_token(body: TokenIn, services: Services, rights: Caller) -> TokenMadeOu
     """A token of the caller. Its text in the answer is told this once."""
     now = services.clock()
     life, role = timedelta(days=body.days), role_of(body.role)
-    text, token = services.people.make_token(rights, label=body.label, role=role, scope=body.scope, life=life, now=now)
+    text, token = services.access.people.make_token(
+        rights, label=body.label, role=role, scope=body.scope, life=life, now=now
+    )
     rights.trail.judged("make token", f"{token.id} {token.label}", allowed=True)
     rights.trail.note = f"{token.role} on {token.scope} until {token.expires_at:%Y-%m-%d}"
     return TokenMadeOut(token=_token_out(token, now), text=text)
@@ -79,14 +81,14 @@ def make_token(body: TokenIn, services: Services, rights: Caller) -> TokenMadeOu
 @router.post("/tokens/{token_id}/revoke", dependencies=[Keyed])
 def revoke_token(token_id: str, services: Services, rights: Caller) -> api.ChangedOut:
     """It opens nothing any more. One's own, the one in use too; those of others are an administrator's to revoke."""
-    found = services.people.tokens.get(token_id)
+    found = services.access.people.tokens.get(token_id)
     is_own = found is not None and (found.maker == rights.subject or rights.via == f"token:{found.id}")
     if not is_own and not rights.may_everywhere(Verb.ADMINISTER):
         found = None
     if found is None:
         raise ApiError(404, "token-not-found", "there is no such token", next_step="`kedge token list` lists them.")
     rights.trail.judged("revoke token", f"{found.id} {found.label}", allowed=True)
-    return api.ChangedOut(changed=services.people.tokens.revoke(token_id, services.clock()))
+    return api.ChangedOut(changed=services.access.people.tokens.revoke(token_id, services.clock()))
 
 
 @router.get("/audit")
@@ -107,7 +109,7 @@ def audit(
     """What was done and what was denied, newest first; with `after` oldest first."""
     rights.require_everywhere(Verb.AUDIT, "the installation")
     wanted = AuditFilter(q, who, outcome.value if outcome else "", in_utc(since), in_utc(until), before, after, request)
-    found = services.audit.page(wanted, limit + 1)
+    found = services.access.audit.page(wanted, limit + 1)
     last = found[limit - 1].position if len(found) > limit else 0
     if last:
         turn.follows("before" if after is None else "after", str(last))
@@ -120,7 +122,7 @@ def check_audit(services: Services, rights: Caller) -> AuditCheckOut:
     """Holds every row to its hash."""
     rights.require_everywhere(Verb.AUDIT, "the installation")
     try:
-        return AuditCheckOut(entries=services.audit.verify())
+        return AuditCheckOut(entries=services.access.audit.verify())
     except AuditBroken as broken:
         then = "Somebody wrote to the database past Kedge. Compare it with a backup."
         raise ApiError(409, "audit-broken", str(broken), next_step=then) from broken

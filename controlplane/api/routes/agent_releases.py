@@ -19,7 +19,7 @@ def list_agents(
     services: Services, turn: Turning, q: PartOf = "", after: After = "", limit: Most = MOST_ON_A_PAGE
 ) -> api.AgentsOut:
     """Every version, and every VM with the agent it runs, cluster by cluster. Pages are of clusters."""
-    out = agents_out(services.agents.standing())
+    out = agents_out(services.fleet.agents.standing())
     clusters = by_name((c for c in out.clusters if q in c.name), lambda c: c.name, after=after)
     return out.model_copy(update={"clusters": turn.page(clusters, lambda c: c.name, limit)})
 
@@ -28,14 +28,14 @@ def list_agents(
 def publish_agent(body: api.AgentReleaseIn, services: Services, actor: Actor, key: CommandId) -> api.AgentSaidOut:
     """Every VM is to run this version from here on: one first, then cluster by cluster."""
     builds = [Offered(b.platform, str(b.url), b.sha256, b.size_bytes) for b in body.builds]
-    said = services.agents.publish(body.version, builds, notes=body.notes, actor=actor, command_id=key)
+    said = services.fleet.agents.publish(body.version, builds, notes=body.notes, actor=actor, command_id=key)
     return api.AgentSaidOut(sentence=said)
 
 
 @router.post("/agents/resume")
 def resume_agents(body: api.AgentReasonIn, services: Services, actor: Actor, key: CommandId) -> api.AgentSaidOut:
     """VMs whose upgrade failed are asked again, and the others after them."""
-    return api.AgentSaidOut(sentence=services.agents.resume(reason=body.reason, actor=actor, command_id=key))
+    return api.AgentSaidOut(sentence=services.fleet.agents.resume(reason=body.reason, actor=actor, command_id=key))
 
 
 @router.post("/agents/{version}/withdraw")
@@ -43,5 +43,5 @@ def withdraw_agent(
     version: str, body: api.AgentReasonIn, services: Services, actor: Actor, key: CommandId
 ) -> api.AgentSaidOut:
     """No VM is to run it any more: the version published before it counts."""
-    said = services.agents.withdraw(version, reason=body.reason, actor=actor, command_id=key)
+    said = services.fleet.agents.withdraw(version, reason=body.reason, actor=actor, command_id=key)
     return api.AgentSaidOut(sentence=said)

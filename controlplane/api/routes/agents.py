@@ -72,9 +72,9 @@ def enrol(body: EnrolRequest, request: Request, services: Services) -> EnrolAnsw
     vm = Vm(ClusterUid(body.cluster_uid), NodeName(body.node), body.generation)
     certificate = certificate_of(request.scope)
     refuse_other_certificate(certificate, vm)
-    view = services.fleet.view(vm.cluster_uid)
+    view = services.fleet.clusters.view(vm.cluster_uid)
     instance = view.instances.get(_key(vm)) if view is not None else None
-    right = enrolment_token(services.installation.server_key, IntentId(body.intent_id))
+    right = enrolment_token(services.access.installation.server_key, IntentId(body.intent_id))
     if (
         not same_secret(body.token.get_secret_value(), right)
         or view is None
@@ -83,21 +83,21 @@ def enrol(body: EnrolRequest, request: Request, services: Services) -> EnrolAnsw
     ):
         raise _enrolment_refused("the token is not the one of this instance")
     _refuse_no_digest(body.credential_sha256)
-    known = services.credentials.get(vm)
+    known = services.access.credentials.get(vm)
     if known is None and services.clock() - instance.requested_at > TOKEN_LIFE:
         raise _enrolment_refused("the token was valid for an hour and is over")
     if known is None and instance.phase is Phase.RETIRED:
         raise _gone(vm)
     try:
-        enrolled = services.credentials.enroll(
+        enrolled = services.access.credentials.enroll(
             vm, credential_sha256=body.credential_sha256, intent_id=IntentId(body.intent_id)
         )
     except CredentialRefused as refused:
         raise _enrolment_refused(str(refused)) from refused
     is_proved = certificate is not None or enrolled.certified_at is None
-    if not body.csr or services.authority is None or not is_proved or _is_over(view, instance):
+    if not body.csr or services.access.authority is None or not is_proved or _is_over(view, instance):
         return EnrolAnswer()
-    return EnrolAnswer(certificate=_signed(services.authority, vm, body.csr, services.clock()))
+    return EnrolAnswer(certificate=_signed(services.access.authority, vm, body.csr, services.clock()))
 
 
 @router.get(
@@ -107,9 +107,9 @@ def enrol(body: EnrolRequest, request: Request, services: Services) -> EnrolAnsw
 )
 def get_ca(services: Services) -> Response:
     """The certificate agents are to believe. Public: they take it only if its hash is the one they were born with."""
-    if not services.ca_pem:
+    if not services.access.ca_pem:
         raise _no_ca()
-    return PemResponse(services.ca_pem)
+    return PemResponse(services.access.ca_pem)
 
 
 @router.post("/rotate")
@@ -119,7 +119,7 @@ def rotate(body: RotateRequest, vm: Agent, shown: ShownCredential, services: Ser
     _refuse_other(vm, body.cluster_uid, body.node, body.generation)
     _refuse_no_digest(body.credential_sha256)
     try:
-        services.credentials.rotate(vm, shown_sha256=shown.credential_sha256, next_sha256=body.credential_sha256)
+        services.access.credentials.rotate(vm, shown_sha256=shown.credential_sha256, next_sha256=body.credential_sha256)
     except CredentialRefused as refused:
         then = "Go on with the credential in force; the next report asks again."
         raise ApiError(409, "rotation-refused", "rotation refused", detail=str(refused), next_step=then) from refused
@@ -138,15 +138,15 @@ def certify(body: CertificateRequest, shown: AgentAtRenewal, services: Services)
     vm = shown.vm
     _refuse_wire(body.wire)
     _refuse_other(vm, body.cluster_uid, body.node, body.generation)
-    if services.authority is None:
+    if services.access.authority is None:
         raise _no_ca()
-    view = services.fleet.view(vm.cluster_uid)
+    view = services.fleet.clusters.view(vm.cluster_uid)
     instance = view.instances.get(_key(vm)) if view is not None else None
     if view is None or instance is None:
         raise _no_document()
     if _is_over(view, instance):
         raise _gone(vm)
-    return CertificateAnswer(certificate=_signed(services.authority, vm, body.csr, services.clock()))
+    return CertificateAnswer(certificate=_signed(services.access.authority, vm, body.csr, services.clock()))
 
 
 @router.get(
@@ -197,20 +197,20 @@ def put_report(report: Report, request: Request, vm: Agent, shown: ShownCredenti
     """
     _refuse_wire(report.wire)
     _refuse_other(vm, report.cluster_uid, report.node, report.generation)
-    view = services.fleet.view(vm.cluster_uid)
+    view = services.fleet.clusters.view(vm.cluster_uid)
     instance = view.instances.get(_key(vm)) if view is not None else None
     if view is not None and instance is not None and _is_over(view, instance):
         raise _gone(vm)
-    is_news = keep_report(services.latest, vm.cluster_uid, _key(vm), report, services.clock())
+    is_news = keep_report(services.cluster.latest, vm.cluster_uid, _key(vm), report, services.clock())
     if is_news and view is not None and (has_work(view) or report.preemption is not None):
-        services.wake(vm.cluster_uid)
+        services.cluster.wake(vm.cluster_uid)
     now, certificate = services.clock(), certificate_of(request.scope)
     if certificate is not None:
         request.app.state.shown_certificates.note(vm.cluster_uid, _key(vm), certificate)
-    is_asked_for = services.authority is not None and instance is not None and may_show_one(request.scope)
+    is_asked_for = services.access.authority is not None and instance is not None and may_show_one(request.scope)
     return ReportAnswer(
         accepted=is_news,
-        rotate=shown.is_older_than(services.credential_life, now),
+        rotate=shown.is_older_than(services.access.credential_life, now),
         certify=is_asked_for and (certificate is None or certificate.is_old(now)),
     )
 
@@ -226,11 +226,11 @@ def hold_s(vm: Vm, wait_s: float) -> float:
 
 
 def _offer(services: PortalServices, vm: Vm) -> Offer:
-    epoch = services.leadership.held_epoch()
+    epoch = services.operations.leadership.held_epoch()
     if epoch is None:
         title, then = "this server does not lead", "Ask again: the leader answers, or this one leads soon."
         raise ApiError(503, "not-leading", title, next_step=then, retry_after_s=1)
-    view = services.fleet.view(vm.cluster_uid)
+    view = services.fleet.clusters.view(vm.cluster_uid)
     instance = view.instances.get(_key(vm)) if view is not None else None
     if view is None or instance is None or view.held or _is_let_go(view):
         # Not 410: an agent that hears "over" stops its brokers. What we do not know may well be alive.
@@ -238,20 +238,20 @@ def _offer(services: PortalServices, vm: Vm) -> Offer:
     if _is_over(view, instance):
         raise _gone(vm)
     key, now = instance.key, services.clock()
-    last = partial(last_report, services.latest, view.uid)
+    last = partial(last_report, services.cluster.latest, view.uid)
     if may_be_kept_back(view, key) and is_kept_back(view, key, last, now):
         return kept_back(view)
     is_server = instance.planned.service == "zookeeper" or instance.planned.member is not None
-    secret = services.installation.server_key.get_secret_value()
+    secret = services.access.installation.server_key.get_secret_value()
     digest = super_digest(super_password(secret, view.uid)) if is_server else ""
     return offer(
         view,
         instance.key,
         epoch=epoch,
-        metrics=services.metrics,
-        logs=services.logs,
+        metrics=services.brokers.metrics,
+        logs=services.brokers.logs,
         super_digest=digest,
-        packet_filter=services.packet_filter(view, instance),
+        packet_filter=services.cluster.packet_filter(view, instance),
     )
 
 

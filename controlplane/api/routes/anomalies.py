@@ -40,9 +40,11 @@ def open_anomalies(
     services: Services, turn: Turning, after: AfterAnomaly = "", limit: Most = MOST_ON_A_PAGE
 ) -> list[anomaly_api.AnomalyOut]:
     """All open ones of all clusters, by cluster, newest first. `after` may be over by then."""
-    noted = noted_of(services.latest.of_kind(ANOMALIES_NOTED))
+    noted = noted_of(services.cluster.latest.of_kind(ANOMALIES_NOTED))
     cluster, _, last = after.partition("/")
-    views = sorted((v for v in services.fleet.views() if not v.deleted and v.name >= cluster), key=lambda v: v.name)
+    views = sorted(
+        (v for v in services.fleet.clusters.views() if not v.deleted and v.name >= cluster), key=lambda v: v.name
+    )
     told: list[anomaly_api.AnomalyOut] = []
     for view in views:
         if len(told) > limit:
@@ -97,7 +99,7 @@ def list_notifiers(
     services: Services, turn: Turning, after: After = "", limit: Most = MOST_ON_A_PAGE
 ) -> list[anomaly_api.NotifierOut]:
     """Where anomalies are told to by name, and how each does."""
-    left = by_name(services.notifiers.all(), lambda told: told.binding.name, after=after)
+    left = by_name(services.fleet.notifiers.all(), lambda told: told.binding.name, after=after)
     return [notifier_out(told) for told in turn.page(left, lambda told: told.binding.name, limit)]
 
 
@@ -106,11 +108,11 @@ def test_notifier(
     name: str, body: api.ReasonIn, services: Services, rights: Caller, request: Request
 ) -> anomaly_api.NotifierTestedOut:
     """Tells it now that this is a test, past what waits. A request that comes twice tells it once."""
-    if came_before(request) and any(told.binding.name == name for told in services.notifiers.all()):
+    if came_before(request) and any(told.binding.name == name for told in services.fleet.notifiers.all()):
         sentence = f"{name} was told by this very request before"
         return anomaly_api.NotifierTestedOut(name=name, told=True, sentence=sentence)
     try:
-        services.notifiers.test(name)
+        services.fleet.notifiers.test(name)
     except NotifierNotFound as error:
         then = "kedge notifiers list has those of the settings."
         raise ApiError(404, "notifier-not-found", f"there is no notifier {name!r}", next_step=then) from error

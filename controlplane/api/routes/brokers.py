@@ -113,10 +113,10 @@ def brokers_of(request: Request, services: PortalServices, view: ClusterView) ->
     return broker_rows(
         view,
         topics_seen(services, view.uid),
-        services.fleet.traffic(view.uid),
+        services.fleet.clusters.traffic(view.uid),
         uptimes.of(view.uid),
         recorded=is_recorded(services, view.uid),
-        console_page=services.console_page,
+        console_page=services.cluster.console_page,
     )
 
 

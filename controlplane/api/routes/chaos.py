@@ -38,12 +38,12 @@ def moves(
     `after` need not run any more: moves end between two pages.
     """
     view = living(services, name)
-    kafka = services.fleet.last_snapshot(view.uid)
+    kafka = services.fleet.clusters.last_snapshot(view.uid)
     if kafka is None or view.document is None:
         then = "Try again when its brokers are up: `kedge describe` says what it waits for."
         raise ApiError(409, "kafka-unknown", f"Kafka of {name} was not read yet by this server", next_step=then)
-    pulses = services.fleet.last_moves(view.uid).pulses
-    around = Surroundings(services.fleet.traffic(view.uid).write_bytes_per_s)
+    pulses = services.fleet.clusters.last_moves(view.uid).pulses
+    around = Surroundings(services.fleet.clusters.traffic(view.uid).write_bytes_per_s)
     patience = timedelta(seconds=view.document.spec.healing.hung_after_s)
     hung = {h.name: h.sentence for h in hung_moves(kafka, pulses, around, patience)}
     running = {(p.name.topic, p.name.partition): p for p in kafka.moving()}
@@ -88,8 +88,8 @@ def inject(name: str, body: chaos_api.ChaosIn, services: Services, actor: Actor,
 def health(name: str, services: Services) -> chaos_api.HealthOut:
     """Whether the cluster is in full health, by the last look of this server and its agents' last words."""
     view = living(services, name)
-    kafka = services.fleet.last_snapshot(view.uid)
-    seen = full_health(view, kafka, services.latest)
+    kafka = services.fleet.clusters.last_snapshot(view.uid)
+    seen = full_health(view, kafka, services.cluster.latest)
     return chaos_api.HealthOut(
         cluster=name,
         healthy=seen.is_full,
@@ -131,13 +131,13 @@ def injection(name: str, actor: str, command_id: str, asked: chaos_api.ChaosIn) 
 def brought_about(services: PortalServices, command: InjectChaos) -> chaos_api.ChaosOut:
     """A fault: recorded, then done, once however often the command is sent. Raises CommandRefused, ApiError."""
     try:
-        done = recorded_and_done(services.commands, services.harm, command)
+        done = recorded_and_done(services.cluster.commands, services.cluster.harm, command)
     except (CannotHarm, ProviderError) as error:
         raise ApiError(409, "cannot-harm", str(error), next_step="Choose another fault.") from error
     if done.chaos is None:
         title = f"{command.fault} of {command.name} is over"
         raise ApiError(409, "chaos-over", title, next_step=f"kedge events {command.name}")
-    services.wake(done.view.uid)
+    services.cluster.wake(done.view.uid)
     return _chaos_out(done.chaos, done.sentence)
 
 

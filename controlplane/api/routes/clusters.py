@@ -76,13 +76,17 @@ def list_clusters(
     limit: Most = MOST_ON_A_PAGE,
 ) -> list[api.ClusterOut]:
     """The living clusters, by name."""
-    living_ones = (v for v in services.fleet.views() if not v.deleted and q in v.name)
+    living_ones = (v for v in services.fleet.clusters.views() if not v.deleted and q in v.name)
     of_team = (v for v in living_ones if not team or (v.document is not None and v.document.metadata.owner == team))
     views = turn.page(by_name(of_team, lambda view: view.name, after=after), lambda view: view.name, limit)
     now = services.clock()
     return [
         answers.cluster_out(
-            v, services.fleet, now=now, progress=services.progress(v), source=source_of_cluster(services, v)
+            v,
+            services.fleet.clusters,
+            now=now,
+            progress=services.cluster.progress(v),
+            source=source_of_cluster(services, v),
         )
         for v in views
     ]
@@ -95,33 +99,33 @@ def get_cluster(name: str, services: Services, at: At = "") -> api.ClusterDetail
     With `at`, a position of the log or a time, one as it was then: what is declared and decided, nothing observed.
     """
     if at:
-        return past_detail(past_of(services, name, at), services.past_placements.hint)
+        return past_detail(past_of(services, name, at), services.brokers.past_placements.hint)
     view = living(services, name)
     now = services.clock()
     agents = agents_of_cluster(services, view, now)
-    progress, source = services.progress(view), source_of_cluster(services, view)
-    consoles = services.latest.of_cluster(view.uid, CONSOLE)
+    progress, source = services.cluster.progress(view), source_of_cluster(services, view)
+    consoles = services.cluster.latest.of_cluster(view.uid, CONSOLE)
     return answers.cluster_detail(
         view,
-        services.fleet,
+        services.fleet.clusters,
         agents=agents,
         now=now,
         progress=progress,
         source=source,
         consoles=consoles,
-        window=services.window(view),
+        window=services.cluster.window(view),
     )
 
 
 def agents_of_cluster(services: PortalServices, view: ClusterView, now: datetime) -> dict[str, answers.AgentSeen]:
     """What is known of its agents, by instance key."""
     return answers.agents_seen(
-        services.latest.of_cluster(view.uid, AGENT_REPORT),
-        services.credentials.of_cluster(view.uid).values(),
-        credential_life=services.credential_life,
-        asks_certificates=bool(services.ca_pem),
+        services.cluster.latest.of_cluster(view.uid, AGENT_REPORT),
+        services.access.credentials.of_cluster(view.uid).values(),
+        credential_life=services.access.credential_life,
+        asks_certificates=bool(services.access.ca_pem),
         now=now,
-        certificates=certificate_ends(services.latest, view.uid),
+        certificates=certificate_ends(services.cluster.latest, view.uid),
     )
 
 
@@ -129,7 +133,7 @@ def agents_of_cluster(services: PortalServices, view: ClusterView, now: datetime
 def get_console(name: str, node: str, services: Services) -> api.ConsoleOut:
     """What the last VM of a node that never joined wrote to its console, secrets cut out."""
     view = living(services, name)
-    kept = services.latest.get(Subject(CONSOLE, ClusterUid(view.uid), node))
+    kept = services.cluster.latest.get(Subject(CONSOLE, ClusterUid(view.uid), node))
     if kept is None:
         raise ApiError(
             404, "no-console", f"no VM of node {node!r} of cluster {name!r} failed to join, as far as is known"
@@ -141,7 +145,7 @@ def get_console(name: str, node: str, services: Services) -> api.ConsoleOut:
 def get_endpoints(name: str, services: Services) -> api.EndpointsOut:
     """How clients find the cluster."""
     view = living(services, name)
-    return answers.endpoints_out(view, services.latest.of_cluster(view.uid, DNS_NAME))
+    return answers.endpoints_out(view, services.cluster.latest.of_cluster(view.uid, DNS_NAME))
 
 
 @router.get("/clusters/{name}/events")
@@ -174,7 +178,7 @@ async def get_events(
 
 
 def _told(services: PortalServices, events: Sequence[Recorded]) -> list[api.EventOut]:
-    without_others = services.without_others()
+    without_others = services.cluster.without_others()
     return [answers.event_out(told_of(event, without_others)) for event in events]
 
 
@@ -300,7 +304,7 @@ def confirm_loss(name: str, body: api.LossIn, services: Services, actor: Actor, 
 
 def living(services: PortalServices, name: str) -> ClusterView:
     """The living cluster of that name. Raises ClusterNotFound."""
-    found = next((v for v in services.fleet.views() if v.name == name and not v.deleted), None)
+    found = next((v for v in services.fleet.clusters.views() if v.name == name and not v.deleted), None)
     if found is None:
         raise ClusterNotFound(name)
     return found
@@ -308,7 +312,7 @@ def living(services: PortalServices, name: str) -> ClusterView:
 
 def known(services: PortalServices, name: str) -> ClusterView:
     """The living cluster of that name, else the last that had it. Raises ClusterNotFound."""
-    named = [v for v in services.fleet.views() if v.name == name]
+    named = [v for v in services.fleet.clusters.views() if v.name == name]
     if not named:
         raise ClusterNotFound(name)
     return max(named, key=lambda v: (not v.deleted, v.declared_at is not None and v.declared_at.timestamp()))
@@ -317,10 +321,10 @@ def known(services: PortalServices, name: str) -> ClusterView:
 def spread(services: PortalServices, outcomes: list[Outcome]) -> None:
     """Whoever was answered sees it in the next answer, and the converger looks at once."""
     if any(o.changed for o in outcomes):
-        services.fleet.catch_up()
+        services.fleet.clusters.catch_up()
     for outcome in outcomes:
         if outcome.changed:
-            services.wake(outcome.uid)
+            services.cluster.wake(outcome.uid)
 
 
 def carry_out(services: PortalServices, command: Command) -> api.CommandOut:
@@ -329,22 +333,22 @@ def carry_out(services: PortalServices, command: Command) -> api.CommandOut:
     A deletion or a rebalance that a policy leaves to a second person becomes a proposal.
     """
     try:
-        outcome = services.commands.handle(command)
+        outcome = services.cluster.commands.handle(command)
     except NeedsApproval as reserved:
         if isinstance(command, RebalanceCluster):
             return _proposed_rebalance(services, command, reserved)
-        if not isinstance(command, DeleteCluster | DeleteTopic) or services.proposals is None:
+        if not isinstance(command, DeleteCluster | DeleteTopic) or services.access.proposals is None:
             raise
         topic = command.topic if isinstance(command, DeleteTopic) else ""
         wanted = Proposed(
             change="delete-topic" if topic else "delete",
             clusters=(command.name,),
-            digest=in_force_digest(services.commands.current(command.name), topic),
+            digest=in_force_digest(services.cluster.commands.current(command.name), topic),
             reasons=reserved.reasons,
             topic=topic,
             message=command.reason,
         )
-        made = services.proposals.propose(wanted, actor=command.actor, key=command.command_id)
+        made = services.access.proposals.propose(wanted, actor=command.actor, key=command.command_id)
         sentence = f"a second person must approve: proposal {made.id} is recorded, nothing is deleted"
         return api.CommandOut(cluster=command.name, changed=False, sentence=sentence, proposal=made.id)
     spread(services, [outcome])
@@ -358,5 +362,5 @@ def _proposed_rebalance(services: PortalServices, command: RebalanceCluster, res
 
 
 def source_of_cluster(services: PortalServices, view: ClusterView) -> api.SpecSourceOut:
-    desk = services.sources
+    desk = services.fleet.sources
     return spec_source_out(view, desk.board.of_source if desk is not None else lambda _: None)

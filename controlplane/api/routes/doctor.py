@@ -30,20 +30,23 @@ def examine(services: Services, rights: Caller, cloud: Cloud = "") -> api.Doctor
     """
     rights.require_everywhere(Verb.ADMINISTER, "the clouds")
     try:
-        found = services.examinations.standing(cloud)
+        found = services.operations.examinations.standing(cloud)
     except CloudUnknown as error:
         raise ApiError(422, "cloud-unknown", str(error)) from error
     return api.DoctorOut(
         items=[_out(one) for one in found],
         database=[_finding(one) for one in _of_database(services)],
-        server=[_finding(one) for one in load_findings(services.load.figures(services.database_trouble()))],
+        server=[
+            _finding(one)
+            for one in load_findings(services.operations.load.figures(services.operations.database_trouble()))
+        ],
     )
 
 
 def _of_database(services: PortalServices) -> Sequence[Finding]:
     """One that does not answer is a finding as well, and the best reason to ask."""
     try:
-        return services.database()
+        return services.operations.database()
     except StoreUnavailable as away:
         then = "Look at the database. The server goes on by itself once it answers."
         return [Finding("database", False, str(away), then)]

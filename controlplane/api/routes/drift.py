@@ -19,7 +19,7 @@ router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
 def get_drift(name: str, services: Services) -> drift_api.DriftOut:
     """The last audit of each place of the cluster, and of each network of Kedge's it is in."""
     view = living(services, name)
-    return drift_out(view, services.latest, services.networks.audits_for(view))
+    return drift_out(view, services.cluster.latest, services.fleet.networks.audits_for(view))
 
 
 @router.post("/clusters/{name}/drift/audit", dependencies=[Keyed])
@@ -28,5 +28,5 @@ def ask(name: str, services: Services, rights: Caller) -> drift_api.AuditAskedOu
     view = living(services, name)
     rights.require(Verb.STEER, traits_of(view.document), f"cluster {name}")
     now = services.clock()
-    ask_for_audit(services.latest, view.uid, now)
+    ask_for_audit(services.cluster.latest, view.uid, now)
     return asked_out(view, now, is_busy=has_work(view))

@@ -30,7 +30,7 @@ def list_freezes(
 ) -> api.FreezesOut:
     """The freezes that hold something the caller may read."""
     # One that ended since the page before is still where the next one begins.
-    every = named_freezes(freezes_out(services.freezes.standing(), services.clock(), past=True))
+    every = named_freezes(freezes_out(services.fleet.freezes.standing(), services.clock(), past=True))
     left = [(its_id, f) for its_id, f in following(every, itemgetter(0), after) if past or f.state not in ENDED]
     return api.FreezesOut(items=[freeze for _, freeze in turn.page(left, itemgetter(0), limit)])
 
@@ -46,14 +46,14 @@ def freeze(body: api.FreezeIn, services: Services, actor: Actor, key: CommandId)
         labels=tuple(sorted(body.labels.items())),
         everything=body.everything,
     )
-    answer = services.freezes.declare(wanted, actor=actor, command_id=key)
-    services.wake("")
+    answer = services.fleet.freezes.declare(wanted, actor=actor, command_id=key)
+    services.cluster.wake("")
     return api.FreezeSaidOut(id=answer.id, sentence=answer.sentence)
 
 
 @router.post("/freezes/{name}/thaw")
 def thaw(name: str, body: api.ThawIn, services: Services, actor: Actor, key: CommandId) -> api.FreezeSaidOut:
     """What it held goes on, where no other freeze holds it."""
-    answer = services.freezes.thaw(name, reason=body.reason, actor=actor, command_id=key)
-    services.wake("")
+    answer = services.fleet.freezes.thaw(name, reason=body.reason, actor=actor, command_id=key)
+    services.cluster.wake("")
     return api.FreezeSaidOut(id=answer.id, sentence=answer.sentence)

@@ -52,8 +52,8 @@ def end(
     """Begin no further fault of a game day. The one in hand ends by itself and is not judged any more."""
     living(services, name)
     command = EndGame(name=name, actor=actor, command_id=key, game=game, reason=body.reason)
-    spread(services, [services.commands.handle(command)])
-    return _told(services.commands.current(name), game)
+    spread(services, [services.cluster.commands.handle(command)])
+    return _told(services.cluster.commands.current(name), game)
 
 
 def starting(name: str, actor: str, rights: Rights, command_id: str, asked: game_api.GameIn) -> StartGame:
@@ -78,8 +78,8 @@ def starting(name: str, actor: str, rights: Rights, command_id: str, asked: game
 
 def started(services: PortalServices, command: StartGame) -> tuple[ClusterView, str]:
     """The cluster with the game on record, and its id. Raises CommandRefused."""
-    spread(services, [services.commands.handle(command)])
-    view = services.commands.current(command.name)
+    spread(services, [services.cluster.commands.handle(command)])
+    view = services.cluster.commands.current(command.name)
     return view, derived_id("game", view.uid, command.command_id)
 
 

@@ -37,7 +37,7 @@ def get_generations(
         past = past_of(services, name, at)
         _tell_more(turn, past.events, after, limit)
         then = generations_out(services, past.view, past.events, after=after, limit=limit)
-        return then.model_copy(update={"past": past_out(past, services.past_placements.hint)})
+        return then.model_copy(update={"past": past_out(past, services.brokers.past_placements.hint)})
     view = living(services, name)
     history = services.store.read_stream(cluster_stream(view.uid))
     _tell_more(turn, history, after, limit)

@@ -44,7 +44,7 @@ def get_group(name: str, group: str, services: Services) -> group_api.GroupDetai
     """One group: its members, and where it stands in each partition."""
     view = living(services, name)
     found = group_named(view, looked(services, view), group)
-    lags = kept_lags(services.latest, view.uid).get(group, ())
+    lags = kept_lags(services.cluster.latest, view.uid).get(group, ())
     return group_detail(view.name, found, history=lags, last_reset=view.resets.get(group))
 
 
@@ -57,7 +57,7 @@ def get_group_of_any_name(name: str, services: Services, group: AnyName = "") ->
 def looked(services: PortalServices, view: ClusterView) -> GroupsTold:
     """The groups now, or some seconds ago. 503 while Kafka cannot be asked."""
     try:
-        return services.groups.look(view)
+        return services.brokers.groups.look(view)
     except KafkaFault as fault:
         then = f"kedge describe {view.name} says how its brokers are; then ask again."
         raise ApiError(

@@ -17,14 +17,14 @@ router = APIRouter(prefix=API_PREFIX, tags=["images"])
 @router.get("/images")
 def list_images(services: Services, turn: Turning, after: AfterId = "", limit: Most = MOST_ON_A_PAGE) -> api.ImagesOut:
     """Every revision, the newest first; `after` is the name of one."""
-    left = following(services.images.standings(), lambda standing: standing.revision.name, after)
+    left = following(services.fleet.images.standings(), lambda standing: standing.revision.name, after)
     return images_out(turn.page(left, lambda standing: standing.revision.name, limit))
 
 
 @router.get("/images/{name}")
 def image(name: str, services: Services) -> api.ImageOut:
     """One revision: who is on it, who still has to roll and what they wait for."""
-    return image_named(name, services.images.standings())
+    return image_named(name, services.fleet.images.standings())
 
 
 @router.post("/images")
@@ -40,8 +40,8 @@ def publish(body: api.ImageIn, services: Services, actor: Actor, key: CommandId)
         reason=body.reason,
         notes=body.notes,
     )
-    published = services.images.publish(wanted, actor=actor, command_id=key)
-    services.wake("")
+    published = services.fleet.images.publish(wanted, actor=actor, command_id=key)
+    services.cluster.wake("")
     return api.ImagePublishedOut(name=published.name, sentence=published.sentence)
 
 
@@ -50,6 +50,6 @@ def withdraw(
     name: str, body: api.ImageWithdrawalIn, services: Services, actor: Actor, key: CommandId
 ) -> api.ImagePublishedOut:
     """Nobody begins to roll to it any more."""
-    sentence = services.images.withdraw(name, reason=body.reason, actor=actor, command_id=key)
-    services.wake("")
+    sentence = services.fleet.images.withdraw(name, reason=body.reason, actor=actor, command_id=key)
+    services.cluster.wake("")
     return api.ImagePublishedOut(name=name, sentence=sentence)

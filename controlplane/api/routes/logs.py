@@ -43,12 +43,12 @@ def list_log_lines(
     422 where this server has agents send none, 503 while Kafka cannot be asked.
     """
     view = living(services, name)
-    if not services.logs:
+    if not services.brokers.logs:
         then = "Start the server with KEDGE_LOGS=true; agents then send them from that time on."
         raise ApiError(422, "logs-off", f"agents of {view.name} send no lines of logs", next_step=then)
     begin = as_utc(since) if since is not None else services.clock() - SINCE
     try:
-        page = services.journals.read(
+        page = services.brokers.journals.read(
             view, Wanted(begin, node=node, service=service, level=level), after=_cursor(after), limit=limit
         )
     except KafkaFault as fault:

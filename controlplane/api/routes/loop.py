@@ -114,8 +114,14 @@ async def get_log(
 def loop_of(services: PortalServices, rights: Rights) -> LoopOut:
     """For the API and the page. Raises Forbidden, StoreUnavailable."""
     rights.require_everywhere(Verb.ADMINISTER, "the loop")
-    load = services.load.figures(services.database_trouble())
-    return loop_out(services.loop.standing(), services.leadership, services.fleet.views(), load, now=services.clock())
+    load = services.operations.load.figures(services.operations.database_trouble())
+    return loop_out(
+        services.operations.loop.standing(),
+        services.operations.leadership,
+        services.fleet.clusters.views(),
+        load,
+        now=services.clock(),
+    )
 
 
 def log_of(
@@ -125,12 +131,12 @@ def log_of(
 
     Raises ClusterNotFound.
     """
-    services.fleet.catch_up()
-    names = {view.uid: view.name for view in services.fleet.views()}
+    services.fleet.clusters.catch_up()
+    names = {view.uid: view.name for view in services.fleet.clusters.views()}
     only = [uid for uid, name in names.items() if name == cluster] if cluster else None
     if only == []:
         raise ClusterNotFound(cluster)
     others = rights.may_everywhere(Verb.READ)
     found = browse(services.store, replace(asked, clusters=names.keys(), others=others, only=only))
-    without_others = services.without_others()
+    without_others = services.cluster.without_others()
     return replace(found, events=[told_of(event, without_others) for event in found.events]), names

@@ -27,7 +27,9 @@ def plan_moves(name: str, body: move_api.MovesPlanIn, services: Services, rights
         title = "a drain empties brokers, a rebalance none"
         raise ApiError(422, "no-broker", title, next_step="Name `brokers` with `kind: drain` alone.")
     command = _looked_at(name, body)
-    return plan_out(services, view, command, moves_asked(view, command, services.fleet.last_snapshot(view.uid)))
+    return plan_out(
+        services, view, command, moves_asked(view, command, services.fleet.clusters.last_snapshot(view.uid))
+    )
 
 
 @router.post("/clusters/{name}/evacuate")

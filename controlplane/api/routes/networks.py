@@ -28,7 +28,7 @@ def list_networks(
 ) -> api.NetworksOut:
     """All networks that are not removed, by place and name."""
     rights.require_somewhere(Verb.READ, "networks")
-    desk = services.networks
+    desk = services.fleet.networks
     pool, standings = desk.pool(), desk.standings()
     taken = [*(s.network.cidr for s in standings), *pool.reserved]
     free = free_networks(pool.cidr, pool.prefix, taken)
@@ -41,7 +41,7 @@ def remove(
     name: str, body: api.NetworkRemovalIn, services: Services, actor: Actor, key: CommandId
 ) -> api.NetworkAskedOut:
     """A person wants it gone. Refused while a living cluster names it, or the name was not typed again."""
-    sentence = services.networks.remove(
+    sentence = services.fleet.networks.remove(
         name,
         confirm=body.confirm,
         account=body.account,
@@ -50,17 +50,17 @@ def remove(
         actor=actor,
         command_id=key,
     )
-    services.wake("")
+    services.cluster.wake("")
     return api.NetworkAskedOut(name=name, sentence=sentence)
 
 
 @router.post("/networks/{name}/repair")
 def repair(name: str, body: api.NetworkIn, services: Services, actor: Actor, key: CommandId) -> api.NetworkAskedOut:
     """What is missing of it is made again."""
-    sentence = services.networks.repair(
+    sentence = services.fleet.networks.repair(
         name, account=body.account, region=body.region, reason=body.reason, actor=actor, command_id=key
     )
-    services.wake("")
+    services.cluster.wake("")
     return api.NetworkAskedOut(name=name, sentence=sentence)
 
 

@@ -64,11 +64,11 @@ def readmit(name: str, body: node_api.BrokersIn, services: Services, actor: Acto
 def restart_check(name: str, services: Services) -> node_api.RestartCheckOut:
     """Whether each service may be started anew now, and which partitions are in the way."""
     view = living(services, name)
-    kafka = services.fleet.last_snapshot(view.uid)
+    kafka = services.fleet.clusters.last_snapshot(view.uid)
     if kafka is None:
         then = "Try again when its brokers are up: `kedge describe` says what it waits for."
         raise ApiError(409, "kafka-unknown", f"Kafka of {name} was not read yet by this server", next_step=then)
-    reports = reports_by_key(services.latest.of_cluster(view.uid, AGENT_REPORT))
+    reports = reports_by_key(services.cluster.latest.of_cluster(view.uid, AGENT_REPORT))
     situation = Situation(view, Observation(kafka=kafka, reports=reports), services.clock())
     serving = sorted((i for i in view.alive() if i.phase is Phase.JOINED and not i.lost), key=lambda i: i.service_id)
     return node_api.RestartCheckOut(
@@ -92,12 +92,14 @@ def rolls(
     With `at`, a position of the log or a time, as they were then.
     """
     if at:
-        out = _past_rolls(past_of(services, name, at), services.past_placements.hint, after=after, limit=limit + 1)
+        out = _past_rolls(
+            past_of(services, name, at), services.brokers.past_placements.hint, after=after, limit=limit + 1
+        )
         return out.model_copy(update={"rolls": turn.page(out.rolls, lambda roll: roll.number, limit)})
     view = living(services, name)
     found = rolls_of(services.store.read_stream(cluster_stream(view.uid)))
-    pending = pending_rollout(view, services.fleet.last_snapshot(view.uid))
-    said = services.fleet.said(view.uid)
+    pending = pending_rollout(view, services.fleet.clusters.last_snapshot(view.uid))
+    said = services.fleet.clusters.said(view.uid)
     told = rolls_out(found, pending, now=services.clock(), after=after, limit=limit + 1)
     return node_api.RollsOut(
         cluster=name,

@@ -25,8 +25,8 @@ def list_users(
 ) -> list[UserOut]:
     """Everybody by name, with what they may do."""
     _require(request)
-    bindings = services.people.users.bindings()
-    users = [user for user in services.people.users.all() if q in user.name]
+    bindings = services.access.people.users.bindings()
+    users = [user for user in services.access.people.users.all() if q in user.name]
     return [
         UserOut(
             name=user.name,
@@ -43,49 +43,49 @@ def list_users(
 def add_user(request: Request, body: UserIn, services: Services) -> PasswordOut:
     """A new user. The password in the answer is told this once."""
     _require(request, f"added {body.name}")
-    return PasswordOut(name=body.name, password=services.people.add(body.name, services.clock()))
+    return PasswordOut(name=body.name, password=services.access.people.add(body.name, services.clock()))
 
 
 @router.post("/users/{name}/password", dependencies=[Keyed, Once])
 def renew_password(request: Request, name: str, services: Services) -> PasswordOut:
     """A new password for somebody who lost theirs; their sessions end."""
     _require(request)
-    return PasswordOut(name=name, password=services.people.renew(name))
+    return PasswordOut(name=name, password=services.access.people.renew(name))
 
 
 @router.post("/users/{name}/disable", dependencies=[Keyed])
 def disable_user(request: Request, name: str, services: Services) -> api.ChangedOut:
     """Keeps somebody and their tokens out; their bindings stay. People of the provider are `oidc:NAME`."""
     _require(request)
-    return api.ChangedOut(changed=services.people.disable(name, disabled=True))
+    return api.ChangedOut(changed=services.access.people.disable(name, disabled=True))
 
 
 @router.post("/users/{name}/enable", dependencies=[Keyed])
 def enable_user(request: Request, name: str, services: Services) -> api.ChangedOut:
     """Lets them in again."""
     _require(request)
-    return api.ChangedOut(changed=services.people.disable(name, disabled=False))
+    return api.ChangedOut(changed=services.access.people.disable(name, disabled=False))
 
 
 @router.delete("/users/{name}", dependencies=[Keyed])
 def remove_user(request: Request, name: str, services: Services) -> api.ChangedOut:
     """The user with their bindings, sessions and tokens."""
     _require(request)
-    return api.ChangedOut(changed=services.people.remove(name))
+    return api.ChangedOut(changed=services.access.people.remove(name))
 
 
 @router.post("/bindings", dependencies=[Keyed])
 def bind(request: Request, body: BindingIn, services: Services) -> api.ChangedOut:
     """Gives a role on a scope."""
     _require(request, f"gave {body.subject} {body.role} on {body.scope}")
-    return api.ChangedOut(changed=services.people.bind(binding(body.subject, body.role, body.scope)))
+    return api.ChangedOut(changed=services.access.people.bind(binding(body.subject, body.role, body.scope)))
 
 
 @router.post("/bindings/remove", dependencies=[Keyed])
 def unbind(request: Request, body: BindingIn, services: Services) -> api.ChangedOut:
     """Takes it away."""
     _require(request, f"took from {body.subject} {body.role} on {body.scope}")
-    return api.ChangedOut(changed=services.people.unbind(binding(body.subject, body.role, body.scope)))
+    return api.ChangedOut(changed=services.access.people.unbind(binding(body.subject, body.role, body.scope)))
 
 
 def _require(request: Request, note: str = "") -> None:

@@ -76,7 +76,7 @@ def list_policies(
 ) -> api.PoliciesOut:
     """The policies in force by name, and whether their files are still sound."""
     rights.require_somewhere(Verb.READ, "policies")
-    known = services.gate.policies.current()
+    known = services.cluster.gate.policies.current()
     fault = known.fault
     if fault and not rights.may_everywhere(Verb.ADMINISTER):
         fault = "the files make no sense; an administrator can see where"
@@ -104,9 +104,9 @@ def _decided_once(
 
 def desk_of(services: PortalServices) -> Proposals:
     """The proposals as the caller may use them."""
-    if services.proposals is None:
+    if services.access.proposals is None:
         raise ApiError(404, "no-proposals", "this server records no proposals")
-    return services.proposals
+    return services.access.proposals
 
 
 def now_of(services: PortalServices, proposal: ProposalView) -> tuple[Judged | None, bool]:
@@ -115,9 +115,9 @@ def now_of(services: PortalServices, proposal: ProposalView) -> tuple[Judged | N
     if proposal.state not in (ProposalState.OPEN, ProposalState.APPROVED):
         return None, False
     if made.change == REBALANCE:
-        return None, is_still_so(services, services.commands.current(made.clusters[0]), proposal)
+        return None, is_still_so(services, services.cluster.commands.current(made.clusters[0]), proposal)
     if made.change != "apply":
-        return None, in_force_digest(services.commands.current(made.clusters[0]), made.topic) == made.digest
+        return None, in_force_digest(services.cluster.commands.current(made.clusters[0]), made.topic) == made.digest
     judged = judge(services, made.text, file=made.file)
     # A git source knows no metadata of Kafka: its digest is of another kind, and is compared at the next poll.
     return judged, made.source != "api" or (judged.ok and judged.digest == made.digest)

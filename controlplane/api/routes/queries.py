@@ -42,7 +42,7 @@ def get_topic_logs(
 def get_topic_settings(name: str, topic: str, services: Services) -> look_api.ValuesOut:
     """Every setting of a topic as it counts: where it comes from, what is declared, and what would count without it."""
     view = living(services, name)
-    found = _asked(view, lambda: services.kafka_looks.topic_values(view, topic))
+    found = _asked(view, lambda: services.brokers.kafka_looks.topic_values(view, topic))
     if found is None:
         raise no_topic(view, topic)
     known = view.topics.by_name.get(topic)
@@ -54,7 +54,7 @@ def get_broker_settings(name: str, broker: int, services: Services) -> look_api.
     """Every setting a broker runs with, by its own word: where it comes from and what the spec says of it."""
     view = living(services, name)
     broker_of(view, broker)
-    found = _asked(view, lambda: services.kafka_looks.broker_values(view, broker))
+    found = _asked(view, lambda: services.brokers.kafka_looks.broker_values(view, broker))
     return values_out(view.name, found, view.document.spec.kafka.config if view.document else {})
 
 
@@ -80,26 +80,28 @@ def dependents_seen(services: PortalServices, view: ClusterView, broker: int) ->
     """For the API and the page, with the metadata it is by, and why groups are not known. 404 for a broker that is not
     ours, 503 before any metadata was read."""
     broker_of(view, broker)
-    kafka = services.fleet.last_snapshot(view.uid)
+    kafka = services.fleet.clusters.last_snapshot(view.uid)
     if kafka is None:
         then = f"kedge describe {view.name} says what it waits for; then ask again."
         raise ApiError(503, "kafka-unknown", f"Kafka of {view.name} was not read yet by this server", next_step=then)
     groups, why = None, ""
     try:
-        groups = services.groups.look(view)
+        groups = services.brokers.groups.look(view)
     except KafkaFault as fault:
         why = str(fault)
-    written = services.fleet.traffic(view.uid).write_bytes_per_s
+    written = services.fleet.clusters.traffic(view.uid).write_bytes_per_s
     return dependents_of(broker, kafka, written, groups), kafka, why
 
 
 def logs_of(services: PortalServices, view: ClusterView, topic: str) -> look_api.TopicLogsOut:
     """For the API and the page. 404 for a topic that is not there, 503 while Kafka cannot be asked."""
-    found = _asked(view, lambda: services.kafka_looks.topic_logs(view, topic))
+    found = _asked(view, lambda: services.brokers.kafka_looks.topic_logs(view, topic))
     if found is None:
         raise no_topic(view, topic)
-    lake = services.kafka_looks.lake_rates(view)
-    return topic_logs_out(view.name, topic, found, services.fleet.traffic(view.uid), lake, now=services.clock())
+    lake = services.brokers.kafka_looks.lake_rates(view)
+    return topic_logs_out(
+        view.name, topic, found, services.fleet.clusters.traffic(view.uid), lake, now=services.clock()
+    )
 
 
 def broker_of(view: ClusterView, broker: int) -> InstanceView:

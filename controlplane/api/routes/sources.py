@@ -22,10 +22,10 @@ def list_sources(
     services: Services, turn: Turning, q: PartOf = "", after: After = "", limit: Most = MOST_ON_A_PAGE
 ) -> list[api.SourceOut]:
     """All git sources, by name."""
-    if services.sources is None:
+    if services.fleet.sources is None:
         return []
-    desk = services.sources
-    every = [s for s in desk.standings(leads=services.leadership.may_act) if q in s.binding.name]
+    desk = services.fleet.sources
+    every = [s for s in desk.standings(leads=services.operations.leadership.may_act) if q in s.binding.name]
     left = by_name(every, lambda standing: standing.binding.name, after=after)
     page = turn.page(left, lambda standing: standing.binding.name, limit)
     return [source_out(s, desk.forges.get(s.binding.name)) for s in page]
@@ -36,7 +36,7 @@ def poll(name: str, services: Services) -> api.SourcePolledOut:
     """Look at the repository soon. This is what a webhook calls: it wakes the poll and says nothing else."""
     desk = _desk(services, name)
     desk.standing(name)
-    asked = (services.leadership.may_act or desk.reaches_leader) and desk.ring(name)
+    asked = (services.operations.leadership.may_act or desk.reaches_leader) and desk.ring(name)
     sentence = "it is looked at now" if asked else "another server leads: it looks at its next poll"
     return api.SourcePolledOut(source=git_source(name), asked=asked, sentence=sentence)
 
@@ -59,14 +59,14 @@ def handed_over(services: PortalServices, command: TakeOverSource) -> api.Comman
     """The command, and a look at the repository that has the say now. Raises SourceNotFound, CommandRefused."""
     if command.source != API:
         _desk(services, command.source).refuse_unknown(command.source)
-    outcome = services.commands.handle(command)
+    outcome = services.cluster.commands.handle(command)
     spread(services, [outcome])
-    if services.sources is not None and outcome.changed and command.source != API:
-        services.sources.ring(binding_of(command.source))
+    if services.fleet.sources is not None and outcome.changed and command.source != API:
+        services.fleet.sources.ring(binding_of(command.source))
     return answers.command_out(outcome)
 
 
 def _desk(services: PortalServices, name: str) -> SourceDesk:
-    if services.sources is None:
+    if services.fleet.sources is None:
         raise SourceNotFound(name)
-    return services.sources
+    return services.fleet.sources

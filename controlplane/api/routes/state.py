@@ -16,12 +16,14 @@ router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
 def get_state(name: str, services: Services) -> api.StateOut:
     """The state file of the cluster, as its metadata was last read (`at`)."""
     view = living(services, name)
-    snapshot = services.fleet.last_snapshot(view.uid)
+    snapshot = services.fleet.clusters.last_snapshot(view.uid)
     if snapshot is None:
         then = "Try again when its brokers are up: `kedge describe` says what it waits for."
         raise ApiError(409, "kafka-unknown", f"Kafka of {name} was not read yet by this server", next_step=then)
     try:
-        document = cluster_document(view, snapshot, traffic=services.fleet.traffic(view.uid), now=services.clock())
+        document = cluster_document(
+            view, snapshot, traffic=services.fleet.clusters.traffic(view.uid), now=services.clock()
+        )
     except RacksMissing as missing:
         raise ApiError(409, "racks-missing", f"the racks of {name} are not known", detail=str(missing)) from None
     age_s = max(0.0, (services.clock() - snapshot.at).total_seconds())

@@ -23,7 +23,7 @@ async def health(services: Services) -> PlainTextResponse:
     """The process answers, by itself: no thread, no database. Nothing more is told to whom we do not know than that its
     database does not: to start the process again would not mend that, so the answer is still 200.
     """
-    trouble = services.database_trouble()
+    trouble = services.operations.database_trouble()
     since = f"{trouble.since:%Y-%m-%dT%H:%M:%SZ}" if trouble is not None else ""
     return PlainTextResponse(f"ok, but its database takes no writes since {since}\n" if since else "ok\n")
 
@@ -31,15 +31,15 @@ async def health(services: Services) -> PlainTextResponse:
 @router.get(f"{api.API_PREFIX}/version")
 def version(services: Services) -> api.VersionOut:
     """Who answers, and whether it leads."""
-    leadership = services.leadership
+    leadership = services.operations.leadership
     return api.VersionOut(
-        version=services.version,
+        version=services.operations.version,
         api=api.API_PREFIX.strip("/"),
-        installation_id=services.installation.id,
+        installation_id=services.access.installation.id,
         epoch=leadership.held_epoch() or 0,
         leader=leadership.may_act,
-        planner=services.planner_state(),
-        part=services.part,
+        planner=services.operations.planner_state(),
+        part=services.operations.part,
     )
 
 
@@ -58,7 +58,7 @@ def backup(body: api.BackupIn, services: Services, rights: Caller) -> api.Backup
     if _is_there(path):
         raise ApiError(409, "file-exists", f"{path} exists and is not overwritten", next_step="Name another file.")
     try:
-        summary = services.backup(path)
+        summary = services.operations.backup(path)
     except OSError as error:
         raise ApiError(422, "not-writable", f"{path} cannot be written", detail=error.strerror or "") from error
     except BackupCorrupt as error:

@@ -31,9 +31,9 @@ STATE = "/{cluster_uid}/{place}"
 
 def states_of(services: Services) -> ServedStates:
     """The states this server serves. Where they are files nobody has credentials: 401."""
-    if services.states is None:
+    if services.operations.states is None:
         raise _unknown_run()
-    return services.states
+    return services.operations.states
 
 
 States = Annotated[ServedStates, Depends(states_of)]

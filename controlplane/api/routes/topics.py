@@ -44,7 +44,7 @@ def list_topics(
     """
     if at:
         past = past_of(services, name, at)
-        placement = services.past_placements.then(past.view.uid, past.moment)
+        placement = services.brokers.past_placements.then(past.view.uid, past.moment)
         out = past_topics_out(past, placement, part=q, after=after, most=limit + 1)
         return out.model_copy(update={"topics": turn.page(out.topics, lambda topic: topic.name, limit)})
     view = living(services, name)
@@ -63,7 +63,7 @@ def get_topic(request: Request, name: str, topic: str, services: Services, at: A
     """
     if at:
         past = past_of(services, name, at)
-        told = past_topic_out(past, services.past_placements.then(past.view.uid, past.moment), topic)
+        told = past_topic_out(past, services.brokers.past_placements.then(past.view.uid, past.moment), topic)
         if told is None:
             title = f"of {name} nobody knows a topic called {topic} at position {past.position}"
             raise ApiError(404, "topic-not-found", title, next_step=f"kedge describe {name} --at {past.position}")
@@ -74,7 +74,7 @@ def get_topic(request: Request, name: str, topic: str, services: Services, at: A
     if row is None and topic not in view.topics.by_name:
         then = f"kedge topics {name} lists them; one made a moment ago is in the next metadata."
         raise ApiError(404, "topic-not-found", f"{name} has no topic called {topic}", next_step=then)
-    return with_learned(topic_out(view, topic, row), services.latest, view.uid, services.clock())
+    return with_learned(topic_out(view, topic, row), services.cluster.latest, view.uid, services.clock())
 
 
 @router.get("/clusters/{name}/topics/{topic}/partitions")
@@ -95,7 +95,7 @@ def list_partitions(
         why = "Kafka was not read yet" if snapshot is None else "one made a moment ago is in the next metadata"
         title = f"of {name} no partitions of a topic called {topic} are known"
         raise ApiError(404, "topic-not-found", title, detail=why, next_step=f"kedge topics {name} lists topics.")
-    rows = partition_rows(replace(snapshot, partitions=parts), services.fleet.behind(view.uid))
+    rows = partition_rows(replace(snapshot, partitions=parts), services.fleet.clusters.behind(view.uid))
     out = partitions_out(
         view,
         topic,
@@ -132,7 +132,7 @@ def list_ailing(
     return ailing_out(
         view,
         chosen,
-        rows_in_order(snapshot, page, services.fleet.behind(view.uid)) if snapshot else (),
+        rows_in_order(snapshot, page, services.fleet.clusters.behind(view.uid)) if snapshot else (),
         age_s=max(0.0, (services.clock() - snapshot.at).total_seconds()) if snapshot else None,
         recorded=snapshot is not None and is_recorded(services, view.uid),
     )
@@ -168,12 +168,12 @@ def topics_seen(services: PortalServices, uid: ClusterUid) -> KafkaSnapshot | No
     """Where topics are by the last look of this server, else by what another one, or this one before its start,
     recorded. Of the latter nothing but partitions is known. Raises StoreUnavailable.
     """
-    return services.fleet.last_snapshot(uid) or services.placements.of(uid)
+    return services.fleet.clusters.last_snapshot(uid) or services.brokers.placements.of(uid)
 
 
 def is_recorded(services: PortalServices, uid: ClusterUid) -> bool:
     """Whether what `topics_seen` tells was not read by this server."""
-    return services.fleet.last_snapshot(uid) is None
+    return services.fleet.clusters.last_snapshot(uid) is None
 
 
 def rows_of(
@@ -181,4 +181,4 @@ def rows_of(
 ) -> Sequence[TopicRow]:
     """Every topic of the snapshot with what is written to it, for the API and the pages; none before the first one."""
     rows: RatedTopics = request.app.state.rated_topics
-    return rows.of(uid, snapshot, services.fleet.traffic(uid)) if snapshot else ()
+    return rows.of(uid, snapshot, services.fleet.clusters.traffic(uid)) if snapshot else ()

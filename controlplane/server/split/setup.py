@@ -27,15 +27,17 @@ def teller_of(
     if settings.only == LOOP:
         polled[_TELLER] = LoopTeller(
             loop,
-            portal.fleet,
+            portal.fleet.clusters,
             latest,
-            portal.leadership,
+            portal.operations.leadership,
             sources.desk.board,
-            portal.examinations,
+            portal.operations.examinations,
             sources.poller.ring,
-            portal.planner_state,
+            portal.operations.planner_state,
             partial(files_alike, settings),
-            portal.ca_pem,
+            portal.access.ca_pem,
             portal.clock,
         )
-    return Poller(polled, dict.fromkeys(polled, TOLD_EVERY_S), leadership=portal.leadership, stop=threading.Event())
+    return Poller(
+        polled, dict.fromkeys(polled, TOLD_EVERY_S), leadership=portal.operations.leadership, stop=threading.Event()
+    )

@@ -71,15 +71,15 @@ def served(
 ) -> Iterator[Door]:
     """A server over TLS; `shows` is an imitator's side of it, `ca_pem` what it says its CA is."""
     house, home = House(), Home(tmp_path / "home")
-    object.__setattr__(house.services, "ca_pem", authority.pem if ca_pem is None else ca_pem)
-    object.__setattr__(house.services, "authority", authority)
+    object.__setattr__(house.services.access, "ca_pem", authority.pem if ca_pem is None else ca_pem)
+    object.__setattr__(house.services.access, "authority", authority)
     house.apply()
     vm = vm_of(house.launch(broker()), broker())
     people, agents = listening("127.0.0.1", 0), listening(HOST, 0)
     address = Address(HOST, agents.getsockname()[1], "https")
     home.keep_agent_url(address.url, ca_sha256=authority.sha256)
     heard = Heard(house.app)
-    table = ConnectionTable(house.services.load)
+    table = ConnectionTable(house.services.operations.load)
     server = WebServer(
         uvicorn.Config(
             heard,
@@ -101,7 +101,7 @@ def served(
     )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [people]})
     thread.start()
-    born = boot_data(home, house.services.installation, vm.cluster_uid, vm.node, vm.generation, "intent-1")
+    born = boot_data(home, house.services.access.installation, vm.cluster_uid, vm.node, vm.generation, "intent-1")
     try:
         until(lambda: server.started)
         yield Door(address.url, house, heard, vm, BootData.model_validate_json(born))

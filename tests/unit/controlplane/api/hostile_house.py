@@ -161,15 +161,20 @@ def _with_desks(house: House, word: str) -> None:
         timers={word: SimpleNamespace(looks=lambda: [looked, replace(looked, problem="", note=word)])},  # type: ignore[dict-item]
         progress={},
     )
-    more: dict[str, object] = {
-        "freezes": frozen,
-        "images": shelf,
-        "sources": sources,
-        "loop": loop,
-        "fleet": house.converger,
-    }
-    more |= {"notifiers": ToldNotifiers(word), "journals": ToldJournals(house, word), "logs": True}
-    house.services = replace(house.services, **more, progress=lambda view: word)  # type: ignore[arg-type]
+    house.services = replace(
+        house.services,
+        fleet=replace(
+            house.services.fleet,
+            freezes=frozen,
+            images=shelf,
+            sources=sources,
+            clusters=house.converger,
+            notifiers=ToldNotifiers(word),
+        ),
+        operations=replace(house.services.operations, loop=loop),
+        brokers=replace(house.services.brokers, journals=ToldJournals(house, word), logs=True),
+        cluster=replace(house.services.cluster, progress=lambda view: word),
+    )
     house.app = create_app(house.services)
     house.client = house.client_with(dict(house.client.headers))
 
@@ -242,7 +247,7 @@ def _with_events(house: House, word: str) -> None:
 
 def _with_people(house: House, word: str) -> None:
     """People whom others named, what they may, and what was done."""
-    people = house.services.people
+    people = house.services.access.people
     people.users.add(User(word, people.passwords.hashed("a good password"), False, house.now))
     people.users.bind(Binding(f"group:{word}", Role.VIEWER, f"label:x={word}"))
     house.audit.append(Entry(house.now, word, word, word, f"POST /{word}", word, word, Outcome.DENIED, 403, None, word))

@@ -21,7 +21,16 @@ from controlplane.api.audit.store import AuditStore, MemoryAuditStore
 from controlplane.api.auth import cookie_name, loopback_hosts
 from controlplane.api.oidc.signin import OidcSignIn
 from controlplane.api.server_load import ServerLoad
-from controlplane.api.services import ConsolePage, PortalServices, no_console_page
+from controlplane.api.services import (
+    AccessServices,
+    BrokerServices,
+    ClusterServices,
+    ConsolePage,
+    FleetServices,
+    OperationsServices,
+    PortalServices,
+    no_console_page,
+)
 from controlplane.background.broker_queries import KafkaLookDesk
 from controlplane.background.consumer_groups.resets import GroupOffsetDesk
 from controlplane.background.consumer_groups.service import GroupDesk
@@ -118,42 +127,52 @@ class House:
         self.kafka = FakeKafka(clock=lambda: self.now)
         self.windows = KeptWindows()
         self.services = PortalServices(
-            version="1.2.3",
-            installation=Installation("inst", SecretBytes(b"server key"), SecretStr(TOKEN)),
-            hosts=loopback_hosts("127.0.0.1", PORT),
             store=self.store,
-            latest=self.latest,
-            credentials=self.credentials,
-            fleet=self.converger,
-            leadership=self.lead,
-            commands=CommandHandler(
-                self.store,
-                last_snapshot=self.converger.last_snapshot,
-                judge=SpecJudge(gate=PolicyGate(self.policies, self.converger)),
-                reports=lambda uid: reports_of(self.latest, uid),
-                clock=lambda: self.now,
-            ),
-            gate=PolicyGate(self.policies, self.converger),
-            planner_state=lambda: "starting",
-            progress=lambda view: self.progress,
-            brake=self.converger.brake_on,
-            wake=self.woken.append,
-            backup=self._backup,
             clock=lambda: self.now,
-            people=People(passwords=Passwords(CHEAP), clock=lambda: self.now),
-            public_hosts=self.public_hosts,
-            audit=self.audit,
-            group_offsets=GroupOffsetDesk(lambda view: self.kafka),
-            windows=self.windows,
-            groups=GroupDesk(self.latest, lambda view: self.kafka, lambda: self.now),
-            prices=self.prices,
-            kafka_looks=KafkaLookDesk(lambda view: self.kafka, lambda: self.now),
-            oidc=self.oidc,
-            request_id=self.request_id,
-            console_page=lambda view, instance: self.console_page(view, instance),
-            packet_filter=lambda view, instance: self.filter_rules,
-            audit_topic=lambda: self.audit_topic,
-            load=self.load,
+            operations=OperationsServices(
+                version="1.2.3",
+                leadership=self.lead,
+                planner_state=lambda: "starting",
+                backup=self._backup,
+                load=self.load,
+            ),
+            access=AccessServices(
+                installation=Installation("inst", SecretBytes(b"server key"), SecretStr(TOKEN)),
+                hosts=loopback_hosts("127.0.0.1", PORT),
+                credentials=self.credentials,
+                people=People(passwords=Passwords(CHEAP), clock=lambda: self.now),
+                public_hosts=self.public_hosts,
+                audit=self.audit,
+                oidc=self.oidc,
+                request_id=self.request_id,
+                audit_topic=lambda: self.audit_topic,
+            ),
+            cluster=ClusterServices(
+                latest=self.latest,
+                commands=CommandHandler(
+                    self.store,
+                    last_snapshot=self.converger.last_snapshot,
+                    judge=SpecJudge(gate=PolicyGate(self.policies, self.converger)),
+                    reports=lambda uid: reports_of(self.latest, uid),
+                    clock=lambda: self.now,
+                ),
+                gate=PolicyGate(self.policies, self.converger),
+                progress=lambda view: self.progress,
+                brake=self.converger.brake_on,
+                wake=self.woken.append,
+                console_page=lambda view, instance: self.console_page(view, instance),
+                packet_filter=lambda view, instance: self.filter_rules,
+            ),
+            fleet=FleetServices(
+                clusters=self.converger,
+                prices=self.prices,
+            ),
+            brokers=BrokerServices(
+                group_offsets=GroupOffsetDesk(lambda view: self.kafka),
+                windows=self.windows,
+                groups=GroupDesk(self.latest, lambda view: self.kafka, lambda: self.now),
+                kafka_looks=KafkaLookDesk(lambda view: self.kafka, lambda: self.now),
+            ),
         )
         self.app: FastAPI = create_app(self.services)
         self.services = self.app.state.services
@@ -169,7 +188,7 @@ class House:
 
     def browser(self, name: str = "ada", *bindings: Binding, csrf: bool = True) -> TestClient:
         """A browser of a person who has signed in, with these roles. Pages are asked for as browsers do."""
-        people = self.services.people
+        people = self.services.access.people
         people.users.add(User(name, people.passwords.hashed("a good password"), False, self.now))
         for one in bindings:
             people.users.bind(replace(one, subject=f"user:{name}"))

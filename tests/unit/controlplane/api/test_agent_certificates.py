@@ -109,7 +109,7 @@ def test_certificate_and_credential_are_renewed_in_one_step_where_both_are_due(t
         assert agent.hears()
         first, secret = agent.certificate, agent.client.shown
         door.house.pass_time(days=6.9)
-        object.__setattr__(door.house.services, "credential_life", timedelta(days=6))
+        object.__setattr__(door.house.services.access, "credential_life", timedelta(days=6))
         agent.report()
         assert agent.certificate != first
         assert agent.client.shown != secret

@@ -205,7 +205,7 @@ def test_over_plain_http_no_certificate_is_asked_for_and_none_is_made_by_it(tmp_
 def test_a_server_without_a_ca_signs_nothing(tmp_path: Path, door: Door) -> None:
     with agent_of(door, tmp_path / "vm") as agent:
         assert agent.hears()
-        object.__setattr__(door.house.services, "authority", None)
+        object.__setattr__(door.house.services.access, "authority", None)
         with pytest.raises(RetryLater, match="no-ca"):
             agent.client.certify(asked(agent))
 

@@ -34,14 +34,16 @@ def house() -> House:
     house = House()
     keeper = AgentKeeper(
         house.store,
-        house.services.latest,
+        house.services.cluster.latest,
         house.converger,
         lambda: Epoch(1),
         lambda: house.now,
         soak=timedelta(0),
         at_once=2,
     )
-    house.services = replace(house.services, agents=AgentDesk(keeper, AgentSigner(SecretBytes(b"k"))))
+    house.services = replace(
+        house.services, fleet=replace(house.services.fleet, agents=AgentDesk(keeper, AgentSigner(SecretBytes(b"k"))))
+    )
     house.app = create_app(house.services)
     house.client = house.client_with(dict(house.client.headers))
     house.apply(ORDERS)
@@ -87,7 +89,7 @@ def test_withdrawn_and_resumed_by_the_api(house: House) -> None:
 def test_only_administrators_publish_and_others_see_their_clusters_alone(house: House) -> None:
     house.client.post("/v1/agents", json=RELEASE)
     rights = rights_of("user:eve", [Binding("user:eve", Role.OPERATOR, "cluster=other")])
-    desk = scoped(house.services, rights).agents
+    desk = scoped(house.services, rights).fleet.agents
     assert desk.standing().clusters == ()
     for refused in (
         lambda: desk.publish("0.3.0", [], notes="", actor="user:eve", command_id="a"),

@@ -43,7 +43,7 @@ class Agent:
             node=vm.node,
             generation=vm.generation,
             intent_id="intent-1",
-            token=SecretStr(enrolment_token(house.services.installation.server_key, IntentId("intent-1"))),
+            token=SecretStr(enrolment_token(house.services.access.installation.server_key, IntentId("intent-1"))),
         )
         self.client = ServerClient(
             boot.server_url,

@@ -25,7 +25,7 @@ OTHER_DIGEST = hashlib.sha256(b"other").hexdigest()
 
 
 def _enrolment(house: House, vm: Vm, **changes: object) -> dict[str, Any]:
-    token = enrolment_token(house.services.installation.server_key, IntentId("intent-1"))
+    token = enrolment_token(house.services.access.installation.server_key, IntentId("intent-1"))
     return {
         "cluster_uid": vm.cluster_uid,
         "node": vm.node,
@@ -100,7 +100,7 @@ def test_a_token_is_good_for_an_hour_from_the_recorded_intent(house: House) -> N
     late = vm_of(house.surge(broker("brokers-b-0", 1001), intent="intent-2"), broker("brokers-b-0"))
     house.pass_time(minutes=2)
     assert _enrol(house, vm).status_code == 403
-    token = enrolment_token(house.services.installation.server_key, IntentId("intent-2"))
+    token = enrolment_token(house.services.access.installation.server_key, IntentId("intent-2"))
     assert _enrol(house, late, intent_id="intent-2", token=token).status_code == 200
 
 
@@ -125,7 +125,7 @@ def test_a_token_rebinds_to_nothing_else(house: House, changes: dict[str, object
 def test_the_right_token_of_another_intent_enrols_only_that_intents_vm(house: House) -> None:
     vm = vm_of(house.surge(broker()), broker())
     house.surge(broker("brokers-b-0", 1001), intent="intent-2")
-    token = enrolment_token(house.services.installation.server_key, IntentId("intent-2"))
+    token = enrolment_token(house.services.access.installation.server_key, IntentId("intent-2"))
     assert _enrol(house, vm, intent_id="intent-2", token=token).status_code == 403
 
 
@@ -438,7 +438,7 @@ def test_a_server_without_tls_has_no_ca_to_show(house: House) -> None:
 
 
 def test_the_ca_is_shown_to_anybody(house: House) -> None:
-    object.__setattr__(house.services, "ca_pem", "-----BEGIN CERTIFICATE-----")
+    object.__setattr__(house.services.access, "ca_pem", "-----BEGIN CERTIFICATE-----")
     assert house.client_with({}).get("/agent/v1/ca").text == "-----BEGIN CERTIFICATE-----"
 
 

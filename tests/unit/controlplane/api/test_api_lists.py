@@ -78,7 +78,7 @@ def house() -> House:
             keeper.take_in(recorded)
 
     desk = FreezeDesk(house.store, keeper, house.converger.views, catch_up, lambda: house.now)
-    house.services = replace(house.services, freezes=desk)
+    house.services = replace(house.services, fleet=replace(house.services.fleet, freezes=desk))
     house.app = create_app(house.services)
     house.client = house.client_with(dict(house.client.headers))
     house.apply(ORDERS.replace("name: orders", "name: ledger"))
@@ -185,7 +185,7 @@ def test_a_list_nobody_limits_ends_after_a_thousand_and_says_where_it_goes_on() 
             return AgentsStanding(clusters=tuple(ClusterAgents(f"c{n:04}", "", ()) for n in range(1002)))
 
     house = House()
-    house.app = create_app(replace(house.services, agents=Many()))
+    house.app = create_app(replace(house.services, fleet=replace(house.services.fleet, agents=Many())))
     client = house.client_with(dict(house.client.headers))
     first = client.get("/v1/agents", params={"q": "c"})
     assert len(items(first)) == MOST_ON_A_PAGE == 1000

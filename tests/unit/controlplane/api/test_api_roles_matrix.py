@@ -145,7 +145,7 @@ def test_every_write_twice_with_one_key_is_done_once() -> None:
 
 
 def state_of(house: House) -> tuple[object, ...]:
-    people = house.services.people
+    people = house.services.access.people
     users = [(u.name, u.password_hash, u.disabled_at) for u in people.users.all()]
     tokens = [(t.id, t.revoked_at) for t in people.tokens.all()]
     return house.store.head(), users, tokens, people.users.bindings(), list(house.backups)

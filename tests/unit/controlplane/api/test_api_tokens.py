@@ -94,7 +94,7 @@ def test_a_role_bound_to_a_token_of_the_installation_counts_and_opens_nothing_fo
     house.client.post("/v1/bindings", json={"subject": subject, "role": "viewer", "scope": "cluster:orders"})
     assert [c["name"] for c in program(house, one["text"]).get("/v1/clusters").json()] == ["orders"]
     assert program(house, other["text"]).get("/v1/clusters").json() == []
-    rights = house.services.people.rights_now("token:ci", subject, house.now)
+    rights = house.services.access.people.rights_now("token:ci", subject, house.now)
     assert rights is not None
     assert rights.may_on(Verb.READ, house.view()), "a proposal it made is judged by the same"
 
@@ -117,7 +117,7 @@ def test_a_token_loses_at_once_what_its_maker_loses() -> None:
     house = house_with_orders()
     ours = program(house, token_of(house, ADMIN))
     assert ours.get("/v1/users").status_code == 200
-    house.services.people.users.unbind(Binding("user:ada", Role.ADMIN, "*"))
+    house.services.access.people.users.unbind(Binding("user:ada", Role.ADMIN, "*"))
     assert ours.get("/v1/users").status_code == 403
     assert ours.get("/v1/clusters").json() == []
 
@@ -127,7 +127,7 @@ def test_a_token_is_dead_when_its_maker_is_gone_or_it_is_over(end: str) -> None:
     house = house_with_orders()
     text = token_of(house, ADMIN)
     house.browser("zoe", ADMIN)
-    ours, people = program(house, text), house.services.people
+    ours, people = program(house, text), house.services.access.people
     assert ours.get("/v1/clusters").status_code == 200
     if end == "disabled":
         people.disable("ada", disabled=True)
@@ -195,7 +195,7 @@ def test_a_token_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> Non
     house = House()
     wanted = {"label": "ci", "role": "viewer", "scope": "*", "days": 1, **wrong}
     assert house.client.post("/v1/tokens", json=wanted).status_code == 422
-    assert house.services.people.tokens.all() == []
+    assert house.services.access.people.tokens.all() == []
 
 
 def test_one_sees_and_revokes_ones_own_tokens_and_administrators_all() -> None:
@@ -215,7 +215,7 @@ def test_one_sees_and_revokes_ones_own_tokens_and_administrators_all() -> None:
 
 def test_a_token_of_somebody_of_the_provider_has_their_groups_and_works_while_that_is_fresh() -> None:
     house = house_with_orders()
-    people = house.services.people
+    people = house.services.access.people
     ada = OidcPerson("ada@example.com", "sub", ("platform",), house.now, house.now)
     people.sign_in_oidc(ada, house.now, life=timedelta(hours=1))
     people.users.bind(Binding("group:platform", Role.ADMIN, "*"))
@@ -240,7 +240,7 @@ def test_a_token_of_somebody_of_the_provider_has_their_groups_and_works_while_th
 def test_a_session_by_the_provider_ends_after_its_time_and_not_by_use() -> None:
     house = House()
     ada = OidcPerson("ada@example.com", "sub", (), house.now, house.now)
-    cookie, _ = house.services.people.sign_in_oidc(ada, house.now, life=timedelta(hours=1))
+    cookie, _ = house.services.access.people.sign_in_oidc(ada, house.now, life=timedelta(hours=1))
     browser = house.client_with({"Accept": "text/html"})
     browser.follow_redirects = False
     browser.cookies.set(cookie_name("inst"), cookie)
@@ -318,7 +318,7 @@ def test_off_loopback_a_page_of_another_site_is_refused_and_browsers_are_told_to
 
 
 def test_off_loopback_cookies_go_over_tls_only(elsewhere: House) -> None:
-    password = elsewhere.services.people.first_password(elsewhere.now)
+    password = elsewhere.services.access.people.first_password(elsewhere.now)
     people = at(elsewhere, Door.PEOPLE, Accept="text/html")
     form = people.get("/login")
     token = form.text.partition('name="token" value="')[2].partition('"')[0]
@@ -331,7 +331,7 @@ def test_off_loopback_cookies_go_over_tls_only(elsewhere: House) -> None:
 
 def test_a_disabled_user_does_not_sign_in() -> None:
     house = House()
-    people = house.services.people
+    people = house.services.access.people
     password = people.first_password(house.now)
     house.browser("zoe", ADMIN)
     people.disable("admin", disabled=True)
@@ -341,7 +341,7 @@ def test_a_disabled_user_does_not_sign_in() -> None:
 
 def test_of_a_person_of_the_provider_who_was_not_seen_for_long_nothing_counts_that_was_asked_for_then() -> None:
     house = House()
-    people = house.services.people
+    people = house.services.access.people
     people.sign_in_oidc(OidcPerson("ada", "sub", ("admins",), house.now, house.now), house.now, life=timedelta(hours=1))
     people.users.bind(Binding("group:admins", Role.ADMIN, "*"))
     known = people.rights_now("oidc:ada", "session", house.now + people.oidc_trust)
@@ -352,7 +352,7 @@ def test_of_a_person_of_the_provider_who_was_not_seen_for_long_nothing_counts_th
 
 def test_one_password_on_many_names_makes_the_address_wait() -> None:
     house = House()
-    people = house.services.people
+    people = house.services.access.people
     password = people.first_password(house.now)
     for number in range(51):
         with pytest.raises(Exception, match=r"do not go together|wait"):
@@ -364,7 +364,7 @@ def test_one_password_on_many_names_makes_the_address_wait() -> None:
 
 def test_all_addresses_of_one_network_of_ipv6_are_counted_as_one() -> None:
     house = House()
-    people = house.services.people
+    people = house.services.access.people
     password = people.first_password(house.now)
     for number in range(51):
         with pytest.raises(Exception, match=r"do not go together|wait"):
@@ -372,7 +372,7 @@ def test_all_addresses_of_one_network_of_ipv6_are_counted_as_one() -> None:
     with pytest.raises(Exception, match="wait"):
         people.sign_in("admin", password, house.now, client="2001:db8:0:1:ffff::1")
     assert people.sign_in("admin", password, house.now, client="2001:db8:0:2::1")
-    bearers = Bearers(people, house.services.installation.token)
+    bearers = Bearers(people, house.services.access.installation.token)
     for number in range(21):
         with suppress(ApiError):
             bearers.rights("wrong", door=Door.PEOPLE, client=f"2001:db8:0:3::{number:x}", now=house.now)
@@ -398,7 +398,7 @@ def test_an_address_is_counted_with_its_neighbourhood(address: str, counted: str
 
 def test_guesses_from_elsewhere_lock_nobody_out_of_where_they_came_in_before() -> None:
     house = House()
-    people = house.services.people
+    people = house.services.access.people
     password = people.first_password(house.now)
 
     def tries(guess: str, client: str) -> object:
@@ -466,7 +466,7 @@ def test_the_last_administrator_locks_nobody_out_by_the_api_either() -> None:
 
 def test_somebody_of_a_group_of_administrators_is_one() -> None:
     house = House()
-    people = house.services.people
+    people = house.services.access.people
     house.browser("ada", ADMIN)
     people.sign_in_oidc(OidcPerson("bea", "sub", ("admins",), house.now, house.now), house.now, life=timedelta(hours=1))
     people.bind(Binding("group:admins", Role.ADMIN, "*"))

@@ -62,7 +62,7 @@ def house() -> House:
     strict = POLICY.replace("maxBrokers: 4", "maxBrokers: 2").replace("maxTopicPartitions: 10", "maxTopicPartitions: 1")
     assert isinstance(house.policies, Shelved)
     house.policies.known = Shelved(strict).known
-    house.app = create_app(replace(house.services, notifiers=Deaf()))  # type: ignore[arg-type]  # no more is asked
+    house.app = create_app(replace(house.services, fleet=replace(house.services.fleet, notifiers=Deaf())))  # type: ignore[arg-type]  # no more is asked
     house.client = house.client_with(dict(house.client.headers))
     return house
 

@@ -26,7 +26,7 @@ CANARY = "canary-5ecret-of-somebody"
 
 
 def entries(house: House, **wanted: Any) -> list[Kept]:
-    return list(house.services.audit.page(AuditFilter(**wanted), 1000))
+    return list(house.services.access.audit.page(AuditFilter(**wanted), 1000))
 
 
 def sent(caller: TestClient, house: House, method: str, path: str, **more: Any) -> tuple[int, list[Kept]]:
@@ -122,7 +122,7 @@ def test_what_was_given_is_told_where_the_path_does_not_say() -> None:
 
 def test_signing_in_and_out_is_noted_with_the_name_of_known_people_alone() -> None:
     house = House()
-    password = house.services.people.first_password(house.now)
+    password = house.services.access.people.first_password(house.now)
     browser = house.client_with({"Accept": "text/html"})
 
     def sign_in(name: str, password: str) -> None:

@@ -151,7 +151,7 @@ def test_a_retried_password_leaves_the_first_one_in_force(house: House) -> None:
     renewed = house.client.post("/v1/users/bea/password", headers=key("l"))
     assert house.client.post("/v1/users/bea/password", headers=key("l")).json()["code"] == "done-before"
     assert made.json()["password"] != renewed.json()["password"]
-    house.services.people.sign_in("bea", renewed.json()["password"], house.now)
+    house.services.access.people.sign_in("bea", renewed.json()["password"], house.now)
 
 
 class AwayAudit(MemoryAuditStore):
@@ -209,5 +209,7 @@ def switched(house: House) -> int:
 
 def taken(house: House, command_id: str, actor: str) -> None:
     """A pause recorded under an id of the server's."""
-    house.services.commands.handle(PauseCluster(name="orders", actor=actor, command_id=command_id, reason=actor))
+    house.services.cluster.commands.handle(
+        PauseCluster(name="orders", actor=actor, command_id=command_id, reason=actor)
+    )
     house.converger.catch_up()

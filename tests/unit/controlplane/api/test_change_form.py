@@ -282,7 +282,7 @@ def test_a_topic_that_changed_between_the_look_and_the_record_is_refused(house: 
     who = {"name": "orders", "actor": "person:ada", "command_id": "1"}
     command = DeclareTopics(**who, topics=topics, source="api", plan_digest=shown)
     with pytest.raises(CommandRefused, match="what is in force of these topics changed since it was made"):
-        house.services.commands.handle(command)
+        house.services.cluster.commands.handle(command)
 
 
 def test_a_change_of_labels_alone_is_told(house: House, ada: TestClient) -> None:

@@ -32,7 +32,7 @@ def house() -> House:
 
 def create_client(house: House, harm: Harmer) -> TestClient:
     """Of a server whose faults are brought about so."""
-    house.app = create_app(replace(house.services, harm=harm))
+    house.app = create_app(replace(house.services, cluster=replace(house.services.cluster, harm=harm)))
     return house.client_with(dict(house.client.headers))
 
 

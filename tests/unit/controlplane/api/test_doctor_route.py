@@ -30,7 +30,9 @@ class Begun:
         self.asked: list[str] = []
         self.begun: list[Callable[[], None]] = []
         examiner = Examiner(lambda: ["aws"], self._look, lambda: self.house.now, self.begun.append)
-        self.app = create_app(replace(self.house.services, examinations=examiner))
+        self.app = create_app(
+            replace(self.house.services, operations=replace(self.house.services.operations, examinations=examiner))
+        )
         self.client = self.client_of(TOKEN)
 
     def client_of(self, token: str) -> TestClient:
@@ -99,7 +101,9 @@ def test_a_server_that_is_nearly_full_or_cannot_write_is_a_finding() -> None:
     load = ServerLoad(budget_of(1024))
     load.see_agents(300)
     load.count_shed("agents", "no-room")
-    app = create_app(replace(house.services, load=load, database_trouble=lambda: away))
+    app = create_app(
+        replace(house.services, operations=replace(house.services.operations, load=load, database_trouble=lambda: away))
+    )
     headers = {"Authorization": f"Bearer {TOKEN}"}
     told = Asker(app, base_url=f"http://127.0.0.1:{PORT}", headers=headers).get("/v1/doctor").json()["server"]
     assert [(f["what"], f["well"]) for f in told] == [("server: room for agents", False), ("server: database", False)]
@@ -113,7 +117,8 @@ def test_a_database_that_does_not_answer_is_a_finding_and_no_error() -> None:
     def away() -> list[Finding]:
         raise StoreUnavailable("database sqlite:///x did not answer")
 
-    app = create_app(replace(House().services, database=away))
+    services = House().services
+    app = create_app(replace(services, operations=replace(services.operations, database=away)))
     headers = {"Authorization": f"Bearer {TOKEN}"}
     answer = Asker(app, base_url=f"http://127.0.0.1:{PORT}", headers=headers).get("/v1/doctor")
     assert answer.status_code == 200
@@ -123,7 +128,7 @@ def test_a_database_that_does_not_answer_is_a_finding_and_no_error() -> None:
 def test_a_role_in_the_database_that_may_too_much_is_told_with_what_to_do() -> None:
     house = House()
     found = Finding("database", False, "role kedge could change events: it owns event", "kedge db grants")
-    app = create_app(replace(house.services, database=lambda: (found,)))
+    app = create_app(replace(house.services, operations=replace(house.services.operations, database=lambda: (found,))))
     client = Asker(app, base_url=f"http://127.0.0.1:{PORT}", headers={"Authorization": f"Bearer {TOKEN}"})
     (told,) = client.get("/v1/doctor").json()["database"]
     assert told == {"what": "database", "well": False, "told": found.told, "what_next": "kedge db grants"}

@@ -37,7 +37,11 @@ def house() -> House:
     keeper = FreezeKeeper((AUDIT,))
     house.converger = Converger(house.converger._ports, freezes=keeper)
     desk = FreezeDesk(house.store, keeper, house.converger.views, house.converger.catch_up, lambda: house.now)
-    house.services = replace(house.services, freezes=desk, fleet=house.converger, window=house.converger.window_on)
+    house.services = replace(
+        house.services,
+        fleet=replace(house.services.fleet, freezes=desk, clusters=house.converger),
+        cluster=replace(house.services.cluster, window=house.converger.window_on),
+    )
     house.app = create_app(house.services)
     house.client = house.client_with(dict(house.client.headers))
     house.apply(OURS)
@@ -47,7 +51,7 @@ def house() -> House:
 
 def of(house: House, role: Role | None, scope: str) -> Freezes:
     mine = [Binding("user:ada", role, scope)] if role else []
-    return scoped(house.services, rights_of("user:ada", mine)).freezes
+    return scoped(house.services, rights_of("user:ada", mine)).fleet.freezes
 
 
 def test_a_freeze_is_declared_listed_and_thawed(house: House) -> None:
@@ -85,10 +89,10 @@ def test_what_is_frozen_says_who_froze_it_and_how_it_ends(house: House) -> None:
     house.converger.catch_up()
     view = replace(house.view(), converged=1)
     house.client.post("/v1/freezes", json=A_FREEZE)
-    words = house.services.window(view)
+    words = house.services.cluster.window(view)
     assert words.startswith("frozen until 2026-01-02 12:00 UTC by local: winter sale (to end it: kedge thaw freeze-1)")
     house.client.post("/v1/freezes/freeze-1/thaw", json={"reason": "over"})
-    assert house.services.window(view) == ""
+    assert house.services.cluster.window(view) == ""
 
 
 @pytest.mark.parametrize(

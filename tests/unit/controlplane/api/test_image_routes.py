@@ -37,7 +37,7 @@ def house() -> House:
     desk = ImageDesk(
         house.store, keeper, house.converger.views, house.converger.sentence_on, catch_up, lambda: house.now
     )
-    house.services = replace(house.services, images=desk)
+    house.services = replace(house.services, fleet=replace(house.services.fleet, images=desk))
     house.app = create_app(house.services)
     house.client = house.client_with(dict(house.client.headers))
     house.apply(ORDERS)
@@ -115,12 +115,12 @@ def test_only_an_administrator_changes_the_catalogue_and_clusters_of_others_are_
     version = house.view().document.spec.kafka.version  # type: ignore[union-attr]
     house.client.post("/v1/images", json={**A_FILE, "kafka": version})
     stranger = scoped(house.services, rights_of("user:eve", [Binding("user:eve", Role.OWNER, "team:search")]))
-    (standing,) = stranger.images.standings()
+    (standing,) = stranger.fleet.images.standings()
     assert standing.left == ()
     wanted = facts.ImagePublished("4.1.1", 0, (), "", "", "", "", "")
     with pytest.raises(Forbidden):
-        stranger.images.publish(wanted, actor="user:eve", command_id="a")
+        stranger.fleet.images.publish(wanted, actor="user:eve", command_id="a")
     with pytest.raises(Forbidden):
-        stranger.images.withdraw(f"{version}-r1", reason="", actor="user:eve", command_id="b")
+        stranger.fleet.images.withdraw(f"{version}-r1", reason="", actor="user:eve", command_id="b")
     reader = scoped(house.services, rights_of("user:eve", [Binding("user:eve", Role.VIEWER, "*")]))
-    assert [c.name for c in reader.images.standings()[0].left] == ["orders"]
+    assert [c.name for c in reader.fleet.images.standings()[0].left] == ["orders"]

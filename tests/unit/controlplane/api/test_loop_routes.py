@@ -52,7 +52,7 @@ def with_loop(house: House, **loop: object) -> TestClient:
         "progress": {},
         **loop,
     }
-    app = create_app(replace(house.services, loop=ServerLoop(**parts)))  # type: ignore[arg-type]
+    app = create_app(replace(house.services, operations=replace(house.services.operations, loop=ServerLoop(**parts))))  # type: ignore[arg-type]
     headers = {"Authorization": f"Bearer {TOKEN}"}
     return Asker(app, base_url=f"http://127.0.0.1:{PORT}", headers=headers, raise_server_exceptions=False)
 

@@ -27,7 +27,7 @@ def world() -> NetworkWorld:
 def house(world: NetworkWorld) -> House:
     house = House()
     desk: NetworkDesk = world.desk
-    house.services = replace(house.services, networks=desk)
+    house.services = replace(house.services, fleet=replace(house.services.fleet, networks=desk))
     house.app = create_app(house.services)
     house.client = house.client_with(dict(house.client.headers))
     return house
@@ -92,7 +92,7 @@ def test_one_name_in_two_accounts_has_to_be_told_apart(house: House, world: Netw
 
 
 def test_who_administers_nothing_changes_no_network_and_sees_no_others(house: House) -> None:
-    mine = scoped(house.services, rights_of("user:eve", [Binding("user:eve", Role.OPERATOR, "*")])).networks
+    mine = scoped(house.services, rights_of("user:eve", [Binding("user:eve", Role.OPERATOR, "*")])).fleet.networks
     order = {"account": "", "region": "", "reason": "", "actor": "user:eve", "command_id": "c9"}
     with pytest.raises(Forbidden, match="administer networks"):
         mine.remove("default", confirm="default", **order)

@@ -147,7 +147,7 @@ def test_a_logout_token_by_another_key_or_none_signs_nobody_out(scene: Scene) ->
 
 def test_the_sessions_of_whom_the_provider_signs_out_end_and_nobody_elses(scene: Scene) -> None:
     house = House(oidc=scene.oidc, now=NOW)
-    people = replace(house.services.people, oidc=scene.oidc.people)
+    people = replace(house.services.access.people, oidc=scene.oidc.people)
     cookie, session = people.sign_in_oidc(scene.come_back(), NOW, life=timedelta(hours=1))
     other, _ = begin_session(people.sessions, "bob", NOW)
     stranger = house.client_with({})

@@ -123,7 +123,7 @@ class Lake:
 
 def with_lake(house: House) -> Lake:
     lake = Lake()
-    house.app = create_app(replace(house.services, past_placements=lake))
+    house.app = create_app(replace(house.services, brokers=replace(house.services.brokers, past_placements=lake)))
     return lake
 
 

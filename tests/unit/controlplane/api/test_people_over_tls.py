@@ -59,11 +59,11 @@ def served(tmp_path: Path, tls: PeopleTls) -> Iterator[tuple[House, str, str]]:
     """A server with a door for people elsewhere: the house, that door's address, and the one on loopback."""
     door, loopback = listening(HOST, 0), listening("127.0.0.1", 0)
     house = House(public_hosts=public_hosts((HOST,), door.getsockname()[1]))
-    object.__setattr__(house.services, "hosts", frozenset({f"127.0.0.1:{loopback.getsockname()[1]}"}))
+    object.__setattr__(house.services.access, "hosts", frozenset({f"127.0.0.1:{loopback.getsockname()[1]}"}))
     home = Home(tmp_path / "home")
     home.installation()
     candidate = Candidate(MemoryLeaseStore(longest_call_s=10.0), owner="one", term_s=30.0)
-    table = ConnectionTable(house.services.load)
+    table = ConnectionTable(house.services.operations.load)
     server = WebServer(
         uvicorn.Config(
             house.app,

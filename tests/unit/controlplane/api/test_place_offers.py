@@ -46,7 +46,7 @@ def options(page: str, name: str) -> list[str]:
 @pytest.fixture
 def house() -> House:
     house = House()
-    house.services = replace(house.services, places_offered=lambda: OFFERED)
+    house.services = replace(house.services, fleet=replace(house.services.fleet, places_offered=lambda: OFFERED))
     house.app = create_app(house.services)
     return house
 

@@ -24,7 +24,9 @@ TODAY = datetime(2026, 2, 1, tzinfo=UTC)
 
 
 def judged(prices: PriceBook, text: str = ON_AWS, now: datetime = TODAY) -> Judged:
-    return judge(replace(House().services, prices=lambda: prices, clock=lambda: now), text, file="orders.yaml")
+    services = House().services
+    services = replace(services, clock=lambda: now, prices=lambda: prices)
+    return judge(services, text, file="orders.yaml")
 
 
 def plan(prices: PriceBook, text: str = ON_AWS, now: datetime = TODAY) -> PlanOut:
@@ -89,7 +91,8 @@ def test_a_catalog_that_cannot_be_read_stops_no_plan() -> None:
     def broken() -> PriceBook:
         raise PlaceUnknown("catalog.yaml: no sense")
 
-    services = replace(House().services, prices=broken)
+    services = House().services
+    services = replace(services, prices=broken)
     (found,) = judge(services, ON_AWS, file="orders.yaml").plans
     told = lines(answers.plan_out(found))
     assert "  cost a month: unknown" in told

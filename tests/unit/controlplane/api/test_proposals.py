@@ -59,9 +59,9 @@ def house() -> House:
 def token_of(house: House, name: str, *bindings: Binding) -> TestClient:
     """A program of a person, by a token of theirs."""
     house.browser(name, *bindings)
-    rights = house.services.people._rights(f"user:{name}", via="session")
+    rights = house.services.access.people._rights(f"user:{name}", via="session")
     assert rights is not None
-    text, _ = house.services.people.make_token(
+    text, _ = house.services.access.people.make_token(
         rights, label=name, role=Role.ADMIN, scope="*", life=timedelta(days=30), now=house.now
     )
     return house.client_with({"Authorization": f"Bearer {text}"})
@@ -163,7 +163,7 @@ def test_it_ends_by_itself(house: House) -> None:
 
 def test_the_rights_of_its_author_are_judged_again_when_it_is_done(house: House) -> None:
     number = proposed(token_of(house, "ada", OWNER))
-    house.services.people.users.unbind(Binding("user:ada", Role.OWNER, "team:payments"))
+    house.services.access.people.users.unbind(Binding("user:ada", Role.OWNER, "team:payments"))
     found = token_of(house, "bob", APPROVER).post(f"/v1/proposals/{number}/approve", json={}).json()
     assert found["state"] == "void"
     assert "its author may not do it any more" in found["told"]

@@ -28,10 +28,10 @@ def restarted_house(size_bytes: int = 1000) -> House:
     seen = a_snapshot(*every, at=house.now)
     house.snapshots[uid] = seen if size_bytes else replace(seen, log_dirs={})
     store, latest = MemoryPlacementStore(), MemoryLatestStore()
-    PlacementKeeper(house.services.fleet, store, latest, lambda: Epoch(1)).poll()
+    PlacementKeeper(house.services.fleet.clusters, store, latest, lambda: Epoch(1)).poll()
     del house.snapshots[uid]
     sight = RecordedPlacements(store, latest, lambda: house.now)
-    house.app = create_app(replace(house.services, placements=sight))
+    house.app = create_app(replace(house.services, brokers=replace(house.services.brokers, placements=sight)))
     house.pass_time(minutes=3)
     return house
 

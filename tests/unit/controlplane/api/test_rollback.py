@@ -38,7 +38,9 @@ class Desk:
         desk = SourceDesk(
             self.git.board, self.git.house.store, lambda _: True, {"teams": link} if self.has_forge else {}
         )
-        self.git.house.app = create_app(replace(self.git.house.services, sources=desk))
+        self.git.house.app = create_app(
+            replace(self.git.house.services, fleet=replace(self.git.house.services.fleet, sources=desk))
+        )
         self.git.house.services = self.git.house.app.state.services
         self.client = self.git.house.client_with({"Authorization": "Bearer the-token"})
 

@@ -35,7 +35,7 @@ class Desk:
         states.locks.take(KEY, claim("one"))
         self.run: RunPass = states.passes.issue(KEY, "one")
         house = House()
-        self.app = create_app(replace(house.services, states=states))
+        self.app = create_app(replace(house.services, operations=replace(house.services.operations, states=states)))
         self.client = self.at(Door.STATES, states.url)
 
     def at(self, door: Door, url: str) -> TestClient:

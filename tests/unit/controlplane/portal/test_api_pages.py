@@ -60,7 +60,9 @@ def house() -> House:
     for name in ("ledger", "billing"):
         house.apply(ORDERS.replace("name: orders", f"name: {name}"))
     desk = SourceDesk(Board(tuple(binding(name) for name in ("teams", "infra", "ops"))), house.store, lambda name: True)
-    house.app = create_app(replace(house.services, sources=desk, agents=ThreeClusters()))
+    house.app = create_app(
+        replace(house.services, fleet=replace(house.services.fleet, sources=desk, agents=ThreeClusters()))
+    )
     return house
 
 

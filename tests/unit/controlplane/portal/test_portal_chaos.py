@@ -34,7 +34,7 @@ class Hands:
     def __init__(self, house: House) -> None:
         self.house = house
         self.done: list[tuple[str, tuple[str, ...], bool]] = []
-        house.app = create_app(replace(house.services, harm=self))
+        house.app = create_app(replace(house.services, cluster=replace(house.services.cluster, harm=self)))
 
     def __call__(self, view: ClusterView, chaos: ChaosView) -> None:
         self.done.append((chaos.fault, chaos.keys, "chaos.injected" in types(self.house)))

@@ -108,7 +108,7 @@ def test_an_error_nobody_foresaw_shows_a_number_and_no_trace(house: House) -> No
     def broken() -> str:
         raise RuntimeError("secret innards")
 
-    object.__setattr__(house.services, "planner_state", broken)
+    object.__setattr__(house.services.operations, "planner_state", broken)
     response = house.client.get("/v1/version")
     problem = _problem(response.json(), response.headers["content-type"])
     assert (problem.status, problem.code) == (500, "internal")
@@ -151,7 +151,7 @@ def test_a_database_that_does_not_answer_is_to_be_asked_again(house: House) -> N
     def away() -> str:
         raise StoreUnavailable("database sqlite did not answer: locked")
 
-    object.__setattr__(house.services, "planner_state", away)
+    object.__setattr__(house.services.operations, "planner_state", away)
     response = house.client.get("/v1/version")
     assert (response.status_code, response.json()["code"]) == (503, "store-unavailable")
     assert response.headers["retry-after"] == "1"

@@ -264,11 +264,11 @@ async def ends_when(house: House, leave: Callable[[Rights], object]) -> str:
     """What a stream of ada's browser says once they have left."""
     browser = house.browser("ada", Binding("", Role.VIEWER, "*"))
     cookie = next(iter(browser.cookies.values()))
-    rights = house.services.people.recognise(cookie, house.now)
+    rights = house.services.access.people.recognise(cookie, house.now)
     assert rights is not None
 
     async def recheck() -> Rights | None:
-        return house.services.people.recognise(cookie, house.now)
+        return house.services.access.people.recognise(cookie, house.now)
 
     tailer = Tailer(house.store, house.converger, look_every_s=0.001, recheck_every_s=0.01)
     stream = _stream(tailer, _Listener(house.services, rights, recheck, None), None)
@@ -278,24 +278,26 @@ async def ends_when(house: House, leave: Callable[[Rights], object]) -> str:
 
 
 def test_a_stream_ends_with_its_user(house: House) -> None:
-    assert "event: over" in run(ends_when(house, lambda rights: house.services.people.remove("ada")))
+    assert "event: over" in run(ends_when(house, lambda rights: house.services.access.people.remove("ada")))
 
 
 def test_a_stream_ends_with_its_session(house: House) -> None:
     def sign_out(rights: Rights) -> None:
         assert rights.session is not None
-        house.services.people.sessions.end(rights.session.key)
+        house.services.access.people.sessions.end(rights.session.key)
 
     assert "event: over" in run(ends_when(house, sign_out))
 
 
 def test_a_stream_ends_when_its_user_is_disabled(house: House) -> None:
-    assert "event: over" in run(ends_when(house, lambda rights: house.services.people.disable("ada", disabled=True)))
+    assert "event: over" in run(
+        ends_when(house, lambda rights: house.services.access.people.disable("ada", disabled=True))
+    )
 
 
 def test_a_stream_tells_nothing_more_once_the_role_is_taken(house: House) -> None:
     async def scene() -> None:
-        binding, house_users = Binding("user:ada", Role.VIEWER, "*"), house.services.people.users
+        binding, house_users = Binding("user:ada", Role.VIEWER, "*"), house.services.access.people.users
         house_users.bind(binding)
 
         async def recheck() -> Rights | None:
@@ -327,7 +329,7 @@ def test_a_change_names_its_clusters_and_what_was_missed_names_none(house: House
 
 def test_a_stream_ends_when_a_role_changes_and_goes_on_with_the_new_one(house: House) -> None:
     async def scene() -> None:
-        binding, users = Binding("user:ada", Role.VIEWER, "*"), house.services.people.users
+        binding, users = Binding("user:ada", Role.VIEWER, "*"), house.services.access.people.users
         users.bind(binding)
 
         async def recheck() -> Rights | None:

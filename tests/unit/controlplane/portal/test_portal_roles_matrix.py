@@ -162,10 +162,10 @@ def test_a_command_is_judged_where_commands_are_handled(role: Role | None, scope
     allowed = ALLOWS[role] if role is not None and SCOPES[scope] else frozenset[Verb]()
     for command in COMMANDS:
         if VERB_OF.get(type(command), Verb.ADMINISTER) in allowed:
-            mine.commands.handle(command)
+            mine.cluster.commands.handle(command)
         else:
             with pytest.raises(Forbidden if Verb.READ in allowed else ClusterNotFound):
-                mine.commands.handle(command)
+                mine.cluster.commands.handle(command)
 
 
 def test_every_command_of_people_has_its_verb() -> None:
@@ -186,10 +186,10 @@ def test_nobody_declares_a_cluster_into_another_team_or_takes_one_from_it() -> N
     ours = scoped(house.services, rights_of("user:ada", bindings(Role.OWNER, "team:payments")))
     theirs = scoped(house.services, rights_of("user:ada", bindings(Role.OWNER, "team:search")))
     with pytest.raises(Forbidden):
-        ours.commands.handle(declare("search"))
+        ours.cluster.commands.handle(declare("search"))
     with pytest.raises(Forbidden):
-        theirs.commands.handle(declare("search"))
-    assert ours.commands.handle(declare("payments")).changed
+        theirs.cluster.commands.handle(declare("search"))
+    assert ours.cluster.commands.handle(declare("payments")).changed
 
 
 @pytest.mark.parametrize("role", Role)
@@ -211,15 +211,15 @@ def test_what_is_not_ones_own_is_in_no_list_count_search_or_sentence() -> None:
         assert "secret-ledger" not in text.replace("secret-ledger</", "")
     assert "all 1" in browser.get("/").text
     mine = scoped(house.services, rights_of("user:ada", bindings(Role.VIEWER, "team:payments")))
-    told = mine.fleet.without_others("2 clusters are rolling (orders, secret-ledger), at most 2 may")  # type: ignore[attr-defined]
+    told = mine.fleet.clusters.without_others("2 clusters are rolling (orders, secret-ledger), at most 2 may")  # type: ignore[attr-defined]
     assert told == "2 clusters are rolling (orders, another cluster), at most 2 may"
 
 
 def test_a_backup_is_an_administrators(tmp_path) -> None:  # type: ignore[no-untyped-def]
     house = house_with_orders()
     with pytest.raises(Forbidden):
-        scoped(house.services, rights_of("user:ada", bindings(Role.OWNER, "*"))).backup(tmp_path / "b")
-    scoped(house.services, rights_of("user:ada", bindings(Role.ADMIN, "*"))).backup(tmp_path / "b")
+        scoped(house.services, rights_of("user:ada", bindings(Role.OWNER, "*"))).operations.backup(tmp_path / "b")
+    scoped(house.services, rights_of("user:ada", bindings(Role.ADMIN, "*"))).operations.backup(tmp_path / "b")
     assert house.backups == [tmp_path / "b"]
 
 
@@ -229,7 +229,7 @@ def test_who_may_not_back_up_learns_of_no_file_whether_it_is_there(tmp_path) -> 
     known.write_text("x")
     for name, *roles in (("nob",), ("ada", Binding("", Role.OWNER, "*"))):
         house.browser(name, *roles)
-        text, _ = house.services.people.make_token(
+        text, _ = house.services.access.people.make_token(
             rights_of(f"user:{name}", []), label="x", role=Role.ADMIN, scope="*", life=timedelta(days=1), now=house.now
         )
         client = house.client_with({"Authorization": f"Bearer {text}"})

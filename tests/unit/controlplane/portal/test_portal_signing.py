@@ -36,9 +36,9 @@ def sign_in(client: TestClient, name: str, password: str, **fields: str):  # typ
 
 
 def test_the_first_password_is_made_once_and_opens_everything(house: House) -> None:
-    password = house.services.people.first_password(house.now)
+    password = house.services.access.people.first_password(house.now)
     assert len(password) == 29
-    assert house.services.people.first_password(house.now) == ""
+    assert house.services.access.people.first_password(house.now) == ""
     browser = stranger(house)
     answer = sign_in(browser, FIRST_USER, password)
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
@@ -47,34 +47,34 @@ def test_the_first_password_is_made_once_and_opens_everything(house: House) -> N
 
 
 def test_the_password_is_stored_as_an_argon2_hash(house: House) -> None:
-    password = house.services.people.first_password(house.now)
-    (user,) = house.services.people.users.all()
+    password = house.services.access.people.first_password(house.now)
+    (user,) = house.services.access.people.users.all()
     assert user.password_hash.startswith("$argon2id$")
     assert password not in user.password_hash
     assert user.password_hash not in repr(user)
 
 
 def test_the_cookie_is_kept_from_scripts_and_from_other_sites_and_is_not_what_is_stored(house: House) -> None:
-    password = house.services.people.first_password(house.now)
+    password = house.services.access.people.first_password(house.now)
     answer = sign_in(stranger(house), FIRST_USER, password)
     given = next(c for c in answer.headers.get_list("set-cookie") if c.startswith(COOKIE))
     assert {"HttpOnly", "SameSite=lax", "Path=/"} <= set(given.split("; "))
     cookie = given.split(";")[0].removeprefix(f"{COOKIE}=")
-    assert house.services.people.sessions.get(cookie) is None
-    assert house.services.people.recognise(cookie, house.now) is not None
+    assert house.services.access.people.sessions.get(cookie) is None
+    assert house.services.access.people.recognise(cookie, house.now) is not None
 
 
 def test_a_sign_in_begins_a_new_session_whatever_the_browser_came_with(house: House) -> None:
-    password = house.services.people.first_password(house.now)
+    password = house.services.access.people.first_password(house.now)
     browser = stranger(house)
     browser.cookies.set(COOKIE, "planted")
     sign_in(browser, FIRST_USER, password)
     assert browser.cookies.get(COOKIE, domain="127.0.0.1") not in (None, "planted")
-    assert house.services.people.recognise("planted", house.now) is None
+    assert house.services.access.people.recognise("planted", house.now) is None
 
 
 def test_a_wrong_password_and_an_unknown_name_are_told_alike(house: House) -> None:
-    house.services.people.first_password(house.now)
+    house.services.access.people.first_password(house.now)
     wrong = sign_in(stranger(house), FIRST_USER, "x" * 20)
     unknown = sign_in(stranger(house), "nobody", "x" * 20)
     assert (wrong.status_code, unknown.status_code) == (422, 422)
@@ -83,7 +83,7 @@ def test_a_wrong_password_and_an_unknown_name_are_told_alike(house: House) -> No
 
 
 def test_guessing_takes_longer_and_longer_and_the_right_password_waits_too(house: House) -> None:
-    password = house.services.people.first_password(house.now)
+    password = house.services.access.people.first_password(house.now)
     for _ in range(6):
         sign_in(stranger(house), FIRST_USER, "wrong wrong wrong")
     assert "wait" in sign_in(stranger(house), FIRST_USER, password).text
@@ -92,7 +92,7 @@ def test_guessing_takes_longer_and_longer_and_the_right_password_waits_too(house
 
 
 def test_a_login_form_of_another_browser_signs_nobody_in(house: House) -> None:
-    password = house.services.people.first_password(house.now)
+    password = house.services.access.people.first_password(house.now)
     token = re.search(r'name="token" value="(\w+)"', stranger(house).get("/login").text)
     assert token is not None
     form = {"name": FIRST_USER, "password": password, "token": token[1]}
@@ -104,12 +104,12 @@ def test_a_login_form_of_another_browser_signs_nobody_in(house: House) -> None:
     "wanted", ["//evil.example", "https://evil.example/", "/\\evil.example", "javascript:alert(1)", "evil", "/a\r\nb"]
 )
 def test_a_sign_in_leads_to_no_other_site(house: House, wanted: str) -> None:
-    password = house.services.people.first_password(house.now)
+    password = house.services.access.people.first_password(house.now)
     assert sign_in(stranger(house), FIRST_USER, password, next=wanted).headers["location"] == "/"
 
 
 def test_a_sign_in_leads_on_to_the_page_that_was_asked_for(house: House) -> None:
-    password = house.services.people.first_password(house.now)
+    password = house.services.access.people.first_password(house.now)
     browser = stranger(house)
     sent = browser.get("/clusters/orders?x=1")
     assert (sent.status_code, sent.headers["location"]) == (303, "/login?next=/clusters/orders%3Fx%3D1")
@@ -223,9 +223,9 @@ def test_a_password_is_refused_with_its_reason_beside_the_form(
 
 def test_a_removed_user_and_a_taken_role_count_from_the_next_request_on(house: House) -> None:
     ada = house.browser("ada", ADMIN)
-    house.services.people.users.unbind(Binding("user:ada", Role.ADMIN, "*"))
+    house.services.access.people.users.unbind(Binding("user:ada", Role.ADMIN, "*"))
     assert ada.get("/people").status_code == 403
-    house.services.people.remove("ada")
+    house.services.access.people.remove("ada")
     assert ada.get("/people").status_code == 303
 
 

@@ -160,7 +160,7 @@ def test_the_page_of_agents_tells_the_ca_they_trust_and_until_when(
 ) -> None:
     assert "serves agents without TLS and certificates" in ada.get("/agents").text
     authority = load_or_make(tmp_path, "inst", now=house.now)
-    house.app = create_app(replace(house.services, ca_pem=authority.pem))
+    house.app = create_app(replace(house.services, access=replace(house.services.access, ca_pem=authority.pem)))
     text = house.client_with({**house.client.headers, "Accept": "text/html"}).get("/agents").text
     assert authority.sha256 in text
     assert f"{authority.not_after:%Y-%m-%d %H:%M:%SZ}" in text

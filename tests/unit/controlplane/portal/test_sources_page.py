@@ -39,7 +39,7 @@ def test_a_source_is_told_with_what_next_its_author_and_its_problems_where_they_
     )
     board.put(standing, now=house.now)
     desk = SourceDesk(board, house.store, lambda name: True)
-    house.app = create_app(replace(house.services, sources=desk))
+    house.app = create_app(replace(house.services, fleet=replace(house.services.fleet, sources=desk)))
     text = house.browser("ada", VIEWER).get("/sources").text
     told = words(text.partition('id="teams"')[2])
     for wanted in (

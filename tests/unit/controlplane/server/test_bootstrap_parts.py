@@ -187,10 +187,10 @@ def test_a_server_is_put_together_and_taken_apart_without_starting_anything(tmp_
     services = build(load_settings(home=tmp_path / "home"), listens_on=("127.0.0.1", 4711))
     try:
         services.converger.catch_up()
-        assert services.portal.hosts >= {"127.0.0.1:4711", "localhost:4711"}
-        assert services.portal.planner_state() == "starting"
+        assert services.portal.access.hosts >= {"127.0.0.1:4711", "localhost:4711"}
+        assert services.portal.operations.planner_state() == "starting"
         assert not services.candidate.may_act
-        summary = services.portal.backup(tmp_path / "backup")
+        summary = services.portal.operations.backup(tmp_path / "backup")
         assert summary.head == 0
     finally:
         services.close()
@@ -359,7 +359,7 @@ def running(services: Parts, door: Any, told: Address, tls: AgentTls | None = No
     server = Counted(
         uvicorn.Config(house.app, log_config=None),
         services,
-        table=ConnectionTable(house.services.load),
+        table=ConnectionTable(house.services.operations.load),
         feed=house.app.state.feed,
         record=ServerRecord("http://127.0.0.1:1", 1),
         told=told,

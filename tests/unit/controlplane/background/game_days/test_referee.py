@@ -67,7 +67,7 @@ class Room:
         self.portal.snapshots[self.portal.view().uid] = a_snapshot(a_partition("clicks-0"), at=self.portal.now)
         self.portal.browser("ada", OWNER)
         self.portal.converger.catch_up()
-        people, commands = self.portal.services.people, self.portal.services.commands
+        people, commands = self.portal.services.access.people, self.portal.services.cluster.commands
         self.referee = Referee(
             House(
                 fleet=self.portal.converger,
@@ -100,7 +100,7 @@ class Room:
             "faults": ("pause",),
             **about,
         }
-        self.portal.services.commands.handle(StartGame(**values))
+        self.portal.services.cluster.commands.handle(StartGame(**values))
         view = self.portal.view()
         assert view.game is not None
         return view.game
@@ -150,7 +150,7 @@ def test_what_a_person_ends_begins_no_further_fault_and_says_who_did() -> None:
     def ends() -> None:
         room.meanwhile = lambda: None
         command = EndGame(name="orders", actor="person:eve", command_id="stop", game=game.id, reason="lunch")
-        room.portal.services.commands.handle(command)
+        room.portal.services.cluster.commands.handle(command)
 
     room.meanwhile = ends
     over = room.poll()
@@ -201,7 +201,7 @@ def test_a_server_that_stops_records_that_it_did() -> None:
 def test_who_lost_the_right_meanwhile_harms_nothing_more() -> None:
     room = Room()
     room.start()
-    users = room.portal.services.people.users
+    users = room.portal.services.access.people.users
 
     def loses() -> None:
         for binding in users.bindings():
@@ -227,7 +227,7 @@ def test_a_cluster_that_is_being_deleted_is_not_harmed_any_more() -> None:
     def deletes() -> None:
         room.meanwhile = lambda: None
         command = DeleteCluster(name="orders", actor="person:eve", command_id="d", reason="old", confirm="orders")
-        room.portal.services.commands.handle(command)
+        room.portal.services.cluster.commands.handle(command)
 
     room.meanwhile = deletes
     game = room.poll()
@@ -237,7 +237,7 @@ def test_a_cluster_that_is_being_deleted_is_not_harmed_any_more() -> None:
 def test_a_store_that_is_away_for_a_moment_does_not_end_a_game(monkeypatch: pytest.MonkeyPatch) -> None:
     room = Room()
     room.start()
-    left, handle = [2], room.portal.services.commands.handle
+    left, handle = [2], room.portal.services.cluster.commands.handle
 
     def sometimes(command: object) -> object:
         if type(command).__name__ == "ScoreFault" and left[0]:
@@ -245,7 +245,9 @@ def test_a_store_that_is_away_for_a_moment_does_not_end_a_game(monkeypatch: pyte
             raise StoreUnavailable("away")
         return handle(command)  # type: ignore[arg-type]
 
-    flaky = type("Flaky", (), {"handle": staticmethod(sometimes), "current": room.portal.services.commands.current})()
+    flaky = type(
+        "Flaky", (), {"handle": staticmethod(sometimes), "current": room.portal.services.cluster.commands.current}
+    )()
     room.referee.house = replace(room.referee.house, commands=flaky)
     game = room.poll()
     assert (game.stopped, len(game.played), left) == ("", 2, [0])

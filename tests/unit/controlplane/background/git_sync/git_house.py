@@ -97,7 +97,7 @@ class GitHouse:
         house = self.house
         parts = SyncParts(
             store=house.store,
-            commands=house.services.commands,
+            commands=house.services.cluster.commands,
             fleet=house.converger,
             wake=house.woken.append,
             may_act=lambda: self.leads,
@@ -105,7 +105,12 @@ class GitHouse:
             clock=lambda: house.now,
             proposals=GitProposals(
                 ProposalBook(house.store, lambda: house.now),
-                partial(approves_still, house.services.people, house.services.commands.current, lambda: house.now),
+                partial(
+                    approves_still,
+                    house.services.access.people,
+                    house.services.cluster.commands.current,
+                    lambda: house.now,
+                ),
                 lambda: house.now,
             ),
         )

@@ -28,7 +28,7 @@ def git(tmp_path: Path) -> GitHouse:
     secret = tmp_path / "secret"
     secret.write_text(f"{SECRET}\n")
     git = GitHouse(binding=binding(webhook_secret_file=secret))
-    git.house.app = create_app(replace(git.house.services, sources=git.desk))
+    git.house.app = create_app(replace(git.house.services, fleet=replace(git.house.services.fleet, sources=git.desk)))
     return git
 
 
@@ -86,7 +86,9 @@ def test_a_signature_is_good_for_its_body_and_its_binding_alone(git: GitHouse, f
 
 def test_a_binding_without_a_secret_is_woken_by_nobody(git: GitHouse) -> None:
     open_one = GitHouse(binding=binding("open"))
-    git.house.app = create_app(replace(git.house.services, sources=open_one.desk))
+    git.house.app = create_app(
+        replace(git.house.services, fleet=replace(git.house.services.fleet, sources=open_one.desk))
+    )
     empty = "sha256=" + hmac.new(b"", BODY, hashlib.sha256).hexdigest()
     forge = git.house.client_with({})
     for headers in ({"X-Hub-Signature-256": empty}, {"X-Gitlab-Token": ""}, {}):
@@ -124,7 +126,7 @@ def test_wrong_deliveries_are_in_the_audit_and_do_not_fill_the_disk(git: GitHous
     assert forge.post(HOOK, content=BODY, headers=SIGNED).status_code == 204
     for n in range(40):
         forge.post(HOOK, content=BODY, headers={"X-Gitlab-Token": f"{n}"})
-    noted = list(git.house.services.audit.page(AuditFilter(), 1000))
+    noted = list(git.house.services.access.audit.page(AuditFilter(), 1000))
     assert {(k.entry.outcome, k.entry.who) for k in noted} == {(Outcome.DENIED, "nobody")}
     assert len(noted) <= 30
 

@@ -81,7 +81,7 @@ def test_a_rejected_commit_is_not_asked_for_again(git: GitHouse) -> None:
 def test_an_approval_counts_while_who_gave_it_still_may(git: GitHouse) -> None:
     git.push({"orders.yaml": CHAOS})
     assert agree(git) == 200
-    git.house.services.people.users.unbind(Binding("user:bob", Role.APPROVER, "team:payments"))
+    git.house.services.access.people.users.unbind(Binding("user:bob", Role.APPROVER, "team:payments"))
     git.poll()
     assert git.view().generation == 1
     assert len(waiting(git)) == 1, "it is asked for anew"

@@ -18,7 +18,7 @@ def git() -> GitHouse:
 
 @pytest.fixture
 def client(git: GitHouse) -> TestClient:
-    git.house.app = create_app(replace(git.house.services, sources=git.desk))
+    git.house.app = create_app(replace(git.house.services, fleet=replace(git.house.services.fleet, sources=git.desk)))
     return git.house.client_with({"Authorization": "Bearer the-token"})
 
 

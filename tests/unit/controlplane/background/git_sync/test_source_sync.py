@@ -37,7 +37,7 @@ def git() -> GitHouse:
 
 def take_over(git: GitHouse, source: str, name: str = "orders") -> None:
     command = TakeOverSource(name=name, actor="person:ann", command_id=f"take-{source}", source=source, reason="asked")
-    git.house.services.commands.handle(command)
+    git.house.services.cluster.commands.handle(command)
 
 
 def broker_size(git: GitHouse, name: str = "orders") -> int:
@@ -280,10 +280,10 @@ def test_a_cluster_is_deleted_only_after_its_file_is_gone(git: GitHouse) -> None
     git.push({"orders.yaml": ORDERS})
     delete = DeleteCluster(name="orders", actor="person:ann", command_id="d1", confirm="orders", reason="")
     with pytest.raises(CommandRefused, match="still declared by") as refused:
-        git.house.services.commands.handle(delete)
+        git.house.services.cluster.commands.handle(delete)
     assert refused.value.code == "still-declared"
     git.push({})
-    assert git.house.services.commands.handle(delete).changed
+    assert git.house.services.cluster.commands.handle(delete).changed
     before = git.events()
     git.poll()
     assert git.events() == before
@@ -373,7 +373,7 @@ def api_declares(git: GitHouse, edits: dict[int, str] | None = None, command_id:
     command = DeclareCluster(
         name="orders", actor="person:ann", command_id=command_id, document=document(edits), source="orders.yaml"
     )
-    git.house.services.commands.handle(command)
+    git.house.services.cluster.commands.handle(command)
 
 
 def test_a_change_through_the_api_is_refused_with_the_address_of_the_file(git: GitHouse) -> None:
@@ -387,7 +387,7 @@ def test_a_change_through_the_api_is_refused_with_the_address_of_the_file(git: G
 
 def test_pausing_and_resuming_stay_open_to_everybody(git: GitHouse) -> None:
     git.push({"orders.yaml": ORDERS})
-    commands = git.house.services.commands
+    commands = git.house.services.cluster.commands
     assert commands.handle(PauseCluster(name="orders", actor="person:ann", command_id="p1", reason="lunch")).changed
     git.poll()
     assert git.view().paused == "lunch"

@@ -67,7 +67,7 @@ def test_a_topic_of_the_api_is_not_taken_over_by_a_file(git: GitHouse) -> None:
     command = DeclareTopics(
         name="orders", actor="person:ann", command_id="c", topics=declared(topic_text("a")), source="api", path="t.yaml"
     )
-    git.house.services.commands.handle(command)
+    git.house.services.cluster.commands.handle(command)
     git.push({"orders.yaml": ORDERS, "a.yaml": topic_text("a", partitions=9)})
     assert _topics(git) == {"a": (3, "t.yaml", False)}
     assert [(p[0], p[2]) for p in git.problems()] == [("a.yaml", "KEDGE-GIT-005")]

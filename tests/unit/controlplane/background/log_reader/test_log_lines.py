@@ -116,7 +116,9 @@ class LogHouse:
 
     def __init__(self, *, logs: bool = True) -> None:
         self.house, self.journals = house_with_orders(), Journals()
-        self.house.services = replace(self.house.services, logs=logs, journals=self.journals)
+        self.house.services = replace(
+            self.house.services, brokers=replace(self.house.services.brokers, logs=logs, journals=self.journals)
+        )
         self.house.app = create_app(self.house.services)
         self.client = self.house.client_with({"Authorization": "Bearer the-token"})
 

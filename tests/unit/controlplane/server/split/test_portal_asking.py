@@ -35,15 +35,20 @@ class Heard(LoopHearing):
             )
 
 
-def client_of(house: House, **changes: object) -> TestClient:
-    services: PortalServices = replace(house.services, **changes)  # type: ignore[arg-type]
+def client_of(services: PortalServices) -> TestClient:
     url, headers = f"http://127.0.0.1:{PORT}", {"Authorization": f"Bearer {TOKEN}"}
     return Asker(create_app(services), base_url=url, headers=headers, raise_server_exceptions=False)
 
 
 def portal_of(house: House, heard: dict[str, str] | None = FILES) -> TestClient:
-    commands = PortalCommands(house.services.commands, Heard(heard), lambda: FILES)
-    return client_of(house, commands=commands, backup=no_backup, part="portal", leadership=NOBODY_LEADS)
+    commands = PortalCommands(house.services.cluster.commands, Heard(heard), lambda: FILES)
+    return client_of(
+        replace(
+            house.services,
+            cluster=replace(house.services.cluster, commands=commands),
+            operations=replace(house.services.operations, backup=no_backup, part="portal", leadership=NOBODY_LEADS),
+        )
+    )
 
 
 @pytest.fixture
@@ -84,7 +89,7 @@ def test_a_backup_into_a_folder_the_server_may_not_look_into_is_no_error_nobody_
     def unwritable(path: Path) -> object:
         raise PermissionError(13, "Permission denied")
 
-    client = client_of(house, backup=unwritable)
+    client = client_of(replace(house.services, operations=replace(house.services.operations, backup=unwritable)))
     monkeypatch.setattr(Path, "stat", closed)
     answer = client.post("/v1/backup", json={"path": "/root/b"})
     monkeypatch.undo()
@@ -130,12 +135,12 @@ def test_no_agent_calls_a_portal(house: House) -> None:
     "path", ["/", "/login", "/clusters/orders", "/static/kedge.css", "/hooks/git/x", "/oidc/begin"]
 )
 def test_a_loop_serves_no_page_no_hook_and_no_sign_in(house: House, path: str) -> None:
-    loop = client_of(house, part="loop")
+    loop = client_of(replace(house.services, operations=replace(house.services.operations, part="loop")))
     assert (loop.get(path).status_code, loop.get(path).json()["code"]) == (403, "loop-only")
 
 
 def test_a_loop_answers_its_operator_its_agents_and_who_looks_after_it(house: House) -> None:
-    loop = client_of(house, part="loop")
+    loop = client_of(replace(house.services, operations=replace(house.services.operations, part="loop")))
     assert loop.get("/healthz").text == "ok\n"
     assert loop.get("/v1/version").json()["part"] == "loop"
     assert loop.get("/v1/version", headers={"Authorization": "Bearer nobody"}).status_code == 401
@@ -145,8 +150,12 @@ def test_a_loop_answers_its_operator_its_agents_and_who_looks_after_it(house: Ho
 def test_a_page_says_that_the_loop_is_silent_and_only_then(house: House) -> None:
     house.apply()
     said = "the loop has not been seen since 2026-01-01 12:00:00 UTC"
-    quiet = client_of(house).get("/", headers={"Accept": "text/html"}).text
-    told = client_of(house, loop_notice=lambda: said).get("/", headers={"Accept": "text/html"}).text
+    quiet = client_of(house.services).get("/", headers={"Accept": "text/html"}).text
+    told = (
+        client_of(replace(house.services, operations=replace(house.services.operations, loop_notice=lambda: said)))
+        .get("/", headers={"Accept": "text/html"})
+        .text
+    )
     assert (said in quiet, said in told) == (False, True)
 
 
@@ -162,7 +171,7 @@ def test_nobody_leads_and_nothing_acts_in_a_portal() -> None:
 
 def test_other_commands_pass_as_they_are(house: House) -> None:
     house.apply()
-    commands = PortalCommands(house.services.commands, Heard(FILES), lambda: FILES)
+    commands = PortalCommands(house.services.cluster.commands, Heard(FILES), lambda: FILES)
     pause = PauseCluster(name="orders", actor="ann", command_id="c", reason="x")
     assert commands.handle(pause).changed
     assert commands.current("orders").name == "orders"

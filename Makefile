@@ -27,15 +27,24 @@ help: ## list the targets
 check: ## is everything here that Kedge needs of the machine?
 	@$(PYTHON) controlplane/server/prerequisites.py
 
-$(VENV)/.locked: requirements.lock
-	@$(PYTHON) -m venv $(VENV)
-	@echo "installing Python packages (about 1 GB, a few minutes the first time)"
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+# Packages, and the command `kedge` of this checkout: what the demo runs on, and all (which are more of the same).
+INSTALL := $(PYTHON) requirements/install.py
+HOW := requirements/install.py requirements/setup.lock
+
+$(VENV)/.demo: requirements/demo.lock requirements/demo.trim $(HOW)
+	@echo "installing the Python packages of the demo (0.9 GB on disk)"
+	@$(INSTALL) requirements/demo.lock $(VENV) --project --trim requirements/demo.trim
 	@touch $@
 
-$(CACHE)/kafka/%/cds/broker.jsa: | $(VENV)/.locked
+$(VENV)/.locked: requirements.lock $(HOW)
+	@echo "installing all Python packages (2 GB on disk)"
+	@$(INSTALL) requirements.lock $(VENV) --project
+	@touch $@ $(VENV)/.demo
+
+# Beside the packages: it takes Python and its standard library.
+$(CACHE)/kafka/%/cds/broker.jsa:
 	@echo "building the machine image of Kafka $*"
-	@$(BIN)/python -m providers.local image $* --cds --cache $(CACHE)
+	@$(PYTHON) -m providers.local image $* --cds --cache $(CACHE) > /dev/null
 
 $(LAKE_JARS): spark/pom.xml | $(VENV)/.locked
 	@echo "fetching the jars of Delta and of Spark's Kafka connector"
@@ -50,7 +59,7 @@ $(HCLOUD): tests/tools/hcloud/go.mod tests/tools/hcloud/go.sum | $(VENV)/.locked
 	else echo "no Go here: Terraform's provider for Hetzner Cloud is not built, its tests will fail"; fi
 
 # numba looks only at the file of the outermost kernel: what one of its parts left behind goes first.
-$(KERNELS): $(shell find planner -name '*.py') | $(VENV)/.locked
+$(KERNELS): $(shell find planner -name '*.py') | $(VENV)/.demo
 	@echo "compiling the planner's kernels"
 	@find planner -name '*.nb[ci]' -delete
 	@$(BIN)/python -m planner.compile
@@ -58,9 +67,8 @@ $(KERNELS): $(shell find planner -name '*.py') | $(VENV)/.locked
 
 # Stand-ins for vendors' Terraform providers (tests/standins): `tf` needs an older protobuf than Google's SDK.
 $(CACHE)/standins/.locked: tests/standins/requirements.txt
-	@$(PYTHON) -m venv $(CACHE)/standins
 	@echo "installing what the stand-in Terraform providers need"
-	@$(CACHE)/standins/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@$(INSTALL) $< $(CACHE)/standins
 	@touch $@
 
 # For the tests alone: a Debian that they boot as a VM. Without mmdebstrap or root those tests say so.
@@ -82,9 +90,8 @@ $(OIDC): tests/tools/oidc/package-lock.json tests/tools/oidc/provider.mjs | $(VE
 # Scanners (tests/gates), in an environment of their own: checkov pins older packages than Kedge uses.
 GATES := $(CACHE)/gates/.locked
 $(GATES): tests/gates/requirements.txt
-	@$(PYTHON) -m venv $(CACHE)/gates
 	@echo "installing the scanners of the gates (300 MB)"
-	@$(CACHE)/gates/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@$(INSTALL) $< $(CACHE)/gates
 	@touch $@
 
 GITLEAKS := $(CACHE)/gates/bin/gitleaks
@@ -98,45 +105,43 @@ $(GITLEAKS): tests/tools/gitleaks/go.mod tests/tools/gitleaks/go.sum | $(GATES) 
 # What makes mutants (tests/mutation), in an environment of its own: it brings a database layer and a web client.
 MUTATION := $(CACHE)/mutation/.locked
 $(MUTATION): tests/mutation/requirements.txt
-	@$(PYTHON) -m venv $(CACHE)/mutation
 	@echo "installing what makes mutants for the tests"
-	@$(CACHE)/mutation/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@$(INSTALL) $< $(CACHE)/mutation
 	@touch $@
 
 # What a release is built with and described by.
 BUILD := $(CACHE)/release/.locked
 $(BUILD): tests/tools/release/requirements.txt
-	@$(PYTHON) -m venv $(CACHE)/release
 	@echo "installing what releases are built with"
-	@$(CACHE)/release/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@$(INSTALL) $< $(CACHE)/release
 	@touch $@
 
-# The command line of this checkout, from any directory; `-P`: nothing there may stand in for one of its modules.
-KEDGE := $(BIN)/kedge
-$(KEDGE): | $(VENV)/.locked
-	@printf '%s\n' '#!/bin/sh' 'export PYTHONPATH="$(CURDIR)$${PYTHONPATH:+:$$PYTHONPATH}"' \
-	  'exec "$(abspath $(BIN)/python)" -P -m controlplane.cli "$$@"' > $@
-	@chmod +x $@
-
-RUNS := check $(VENV)/.locked $(KEDGE) $(LAKE_JARS) $(KERNELS)
-
 .PHONY: setup
-setup: $(RUNS) $(IMAGES) ## what Kedge runs with: packages, the command `kedge`, Kafka, Spark's jars, kernels
+setup: check $(VENV)/.locked $(LAKE_JARS) $(KERNELS) $(IMAGES) ## what Kedge runs with: packages, the command `kedge`, Kafka, Spark's jars, kernels
 
 # Beside each other: most of it waits for a network, or has one processor to do. Two of Maven share its one repository,
 # and are not made for that.
 .PHONY: test-setup
 test-setup: check $(VENV)/.locked ## that, and what only the tests need
 	@$(MAKE) -s -j 3 maven-setup $(KERNELS) $(HCLOUD) $(GATES) $(DEBIAN) $(GITLEAKS) $(MUTATION) \
-	  $(CACHE)/standins/.locked $(OIDC) $(BUILD) $(KEDGE)
+	  $(CACHE)/standins/.locked $(OIDC) $(BUILD)
 
 .PHONY: maven-setup
 maven-setup: $(VENV)/.locked
 	@MAKEFLAGS= $(MAKE) -s $(IMAGES) $(LAKE_JARS)
 
+# Packages, and kernels from them, beside Maven and Java.
+.PHONY: demo-setup
+demo-setup: check ## what the demo runs on, and nothing else
+	@$(MAKE) -s -j 2 $(KERNELS) demo-images
+
+.PHONY: demo-images
+demo-images:
+	@MAKEFLAGS= $(MAKE) -s $(DEMO_IMAGES) MODE=$(MODE)
+
 .PHONY: demo
-demo: $(RUNS) $(DEMO_IMAGES) ## the main job, told as a story; MODE=zookeeper in that mode, REPORT=FILE writes it as JSON too, KEEP=1 stays open with the portal, SHORT=1 with less data
-	@$(BIN)/python -m controlplane.cli demo $(if $(MODE),--mode $(MODE)) $(if $(REPORT),--report $(REPORT)) $(if $(KEEP),--keep) $(if $(SHORT),--short)
+demo: demo-setup ## the main job, told as a story; MODE=zookeeper in that mode, REPORT=FILE writes it as JSON too, KEEP=1 stays open with the portal, SHORT=1 with less data
+	@$(BIN)/kedge demo $(if $(MODE),--mode $(MODE)) $(if $(REPORT),--report $(REPORT)) $(if $(KEEP),--keep) $(if $(SHORT),--short)
 
 .PHONY: pictures
 pictures: $(VENV)/.locked ## the portal's pictures in docs/images, of a demo that runs beside (make demo KEEP=1); look at each
@@ -179,9 +184,13 @@ golden: $(VENV)/.locked ## write the golden logs of rolls anew; review the diffe
 	@KEDGE_GOLDEN=update $(BIN)/python -m pytest -q tests/sequences
 
 .PHONY: lock
-lock: $(VENV)/.locked ## resolve the dependencies anew into requirements.lock
-	@$(BIN)/python -m uv pip compile pyproject.toml --extra dev --generate-hashes --python-version 3.11 \
+lock: $(VENV)/.locked ## resolve the dependencies anew: all of them, and those of the demo with the same versions
+	@$(BIN)/python -m uv pip compile pyproject.toml --extra all --extra dev --generate-hashes --python-version 3.11 \
 	    --no-emit-index-url --quiet -o requirements.lock
+	@$(BIN)/python -m uv pip compile pyproject.toml --extra server --extra spark --constraints requirements.lock \
+	    --generate-hashes --python-version 3.11 --no-emit-index-url --quiet -o requirements/demo.lock
+	@cd requirements && ../$(BIN)/python -m uv pip compile setup.in --constraints ../requirements.lock --generate-hashes \
+	    --python-version 3.11 --no-emit-index-url --quiet -o setup.lock
 	@cd tests/gates && ../../$(BIN)/python -m uv pip compile requirements.in --generate-hashes --python-version 3.11 \
 	    --no-emit-index-url --quiet -o requirements.txt
 	@cd tests/mutation && ../../$(BIN)/python -m uv pip compile requirements.in --generate-hashes --python-version 3.11 \

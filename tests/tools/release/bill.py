@@ -14,6 +14,7 @@ import subprocess
 import tomllib
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, distribution
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +40,7 @@ class BillRefused(Exception):
 def bill(tree: Path) -> dict[str, Any]:
     """The document about a checkout. Raises `BillRefused` where it would leave something out."""
     document = _locked(tree)
-    direct = [
-        Requirement(text) for text in tomllib.loads((tree / "pyproject.toml").read_text())["project"]["dependencies"]
-    ]
+    direct = _asked_for(tree)
     runs, agents = _closure(direct), _closure(map(Requirement, ROOTS))
     components = document["components"]
     if unlocked := sorted(runs - {canonicalize_name(one["name"]) for one in components}):
@@ -108,6 +107,14 @@ def _locked(tree: Path) -> dict[str, Any]:
         raise BillRefused(f"cyclonedx-py cannot read requirements.lock: {ended.stderr.strip()}")
     document: dict[str, Any] = json.loads(ended.stdout)
     return document
+
+
+def _asked_for(tree: Path) -> list[Requirement]:
+    """What the command line needs and what any extra does, the tests' aside."""
+    project = tomllib.loads((tree / "pyproject.toml").read_text())["project"]
+    extras = [needs for extra, needs in project["optional-dependencies"].items() if extra != "dev"]
+    asked = [Requirement(text) for text in chain(project["dependencies"], *extras)]
+    return [need for need in asked if need.name != project["name"]]
 
 
 def _closure(needs: Iterable[Requirement]) -> set[str]:

@@ -1,21 +1,18 @@
 """Commands in the pages exist: verbs and options of `kedge`, targets of make, benchmarks, modules."""
 
-import os
 import re
 import shlex
-import subprocess
-import sys
+import tomllib
+from importlib.metadata import EntryPoint
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 import yaml
-from typer.testing import CliRunner
 
 from benchmarks import __path__ as benchmark_folders
-from controlplane.cli.main import app
+from controlplane.cli.main import app, main
 from providers.tf.modules import pinned_providers
 from tests.stages import STAGES
 from tests.unit.docs.doc_pages import PAGES as DOCUMENTS, ROOT, blocks, text
@@ -110,24 +107,14 @@ def test_no_page_message_or_document_names_a_command_that_is_not_there(file: str
         assert not sub or sub in getattr(VERBS[verb], "commands", {sub}), f"there is no `kedge {verb} {sub}`"
 
 
-def test_setup_makes_the_command_that_the_docs_name(tmp_path: Path) -> None:
-    """From any directory, and whatever lies in it."""
-    python = tmp_path / ".venv" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.symlink_to(sys.executable)
-    (tmp_path / ".venv" / ".locked").touch()
-    (tmp_path / "requirements.lock").touch()
-    os.utime(tmp_path / "requirements.lock", (0, 0))
-    makefile = str(ROOT / "Makefile")
-    subprocess.run(["make", "--silent", "-f", makefile, ".venv/bin/kedge"], cwd=tmp_path, check=True)
-    script = (tmp_path / ".venv" / "bin" / "kedge").read_text()
-    assert script.splitlines() == [
-        "#!/bin/sh",
-        f'export PYTHONPATH="{tmp_path}${{PYTHONPATH:+:$PYTHONPATH}}"',
-        f'exec "{python}" -P -m controlplane.cli "$@"',
-    ]
-    assert os.access(tmp_path / ".venv" / "bin" / "kedge", os.X_OK)
-    assert CliRunner().invoke(app, ["--help"]).exit_code == 0
+def test_setup_installs_the_command_that_the_docs_name() -> None:
+    """In a checkout's environment, from any directory: `requirements/install.py --project`."""
+    project = tomllib.loads(text("pyproject.toml"))
+    assert EntryPoint("kedge", project["project"]["scripts"]["kedge"], "console_scripts").load() is main
+    assert project["tool"]["hatch"]["build"]["dev-mode-dirs"] == ["."]
+    installs = [line for line in text("Makefile").splitlines() if "$(INSTALL) " in line and "$(VENV)" in line]
+    assert len(installs) == 2
+    assert all("--project" in line for line in installs)
 
 
 def test_the_stages_keep_the_time_the_readme_promises() -> None:

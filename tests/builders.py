@@ -11,6 +11,7 @@ from controlplane.cluster.lifecycle import SERVING, Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView, ConditionView, DrainView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.plans import PlanningView, PlanView, ProgressView
 from controlplane.converger.situation.decision import Situation
 from controlplane.converger.situation.observation import InventorySeen, Observation
 from events import facts
@@ -361,7 +362,8 @@ def a_situation(view: ClusterView, *, now: datetime = NOW, **seen: Any) -> Situa
 
 
 def a_drain(**overrides: Any) -> DrainView:
-    """The drain of brokers-a-0.g1 (1000) to its successor 1010, planned, its first batch under way."""
+    """The drain of brokers-a-0.g1 (1000) to its successor 1010, planned, its first batch under way. Fields of its plan,
+    planning and progress may be given beside its own; `plan_sha256` is that of the plan."""
     values: dict[str, Any] = {
         "id": "drain-1",
         "keys": ("brokers-a-0.g1",),
@@ -372,8 +374,14 @@ def a_drain(**overrides: Any) -> DrainView:
         "requested_at": BEFORE,
         "plan_sha256": "sha",
         "batch": 0,
+        **overrides,
     }
-    return DrainView(**{**values, **overrides})
+    values["sha256"] = values.pop("plan_sha256")
+    groups = {"plan": PlanView, "planning": PlanningView, "progress": ProgressView}
+    for name, group in groups.items():
+        own = {f.name: values.pop(f.name) for f in fields(group) if f.name in values}
+        values[name] = group(**own)
+    return DrainView(**values)
 
 
 def a_plan(*stretches: Sequence[Move], slots: int | None = None, **overrides: Any) -> DrainPlan:

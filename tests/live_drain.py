@@ -84,7 +84,7 @@ class LiveDrain:
                         yield self._noted(kafka, began, verdict)
                         return
                     assert isinstance(event, facts.BatchStarted), event
-                    drain = replace(drain, batch=event.batch, moving_at=drain.moving_at or datetime.now(UTC))
+                    drain = replace(drain, progress=drain.progress.begun(event.batch, datetime.now(UTC)))
                 if not verdict.events:
                     break
             self._act(verdict)

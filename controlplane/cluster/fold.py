@@ -110,7 +110,7 @@ def _resumed(view: ClusterView, e: facts.ClusterResumed, at: datetime) -> Cluste
     view = topicfold.forgiven(balancefold.forgiven(settingfold.forgiven(view)))
     # When the last try failed stays known: what it made may still be missing in listings.
     forgiven = {k: replace(i, failures=0, refusals=0, retryable=True) for k, i in view.intents.items()}
-    drain = replace(view.drain, round=1, failures=0, failed="", failed_at=None) if view.drain else None
+    drain = replace(view.drain, round=1, planning=view.drain.planning.forgiven()) if view.drain else None
     return replace(
         view,
         paused="",

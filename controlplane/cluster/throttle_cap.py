@@ -22,4 +22,4 @@ def _asked(view: ClusterView) -> list[int]:
     if view.drain is not None:
         kept = view.evacuations if view.drain.stays else {}
         return [kept[key].throttle_mib_per_s for key in view.drain.keys if key in kept]
-    return [view.rebalance.throttle_mib_per_s] if view.rebalance is not None else []
+    return [view.rebalance.terms.throttle_mib_per_s] if view.rebalance is not None else []

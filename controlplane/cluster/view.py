@@ -22,6 +22,7 @@ from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.views.members import kept_for_vote, members_of
 from controlplane.cluster.views.migration import MigrationView, with_both_quorums
 from controlplane.cluster.views.offset_resets import ResetView
+from controlplane.cluster.views.plans import PlanningView, PlanView, ProgressView
 from controlplane.cluster.views.postponed_drains import PutOffView
 from controlplane.cluster.views.rebalances import BatchSpent, LastRebalance, RebalanceView
 from controlplane.cluster.views.running_settings import (
@@ -59,24 +60,9 @@ class DrainView:
     targets: tuple[int, ...]
     round: int
     requested_at: datetime
-    plan_sha256: str = ""
-    engine: str = ""
-    moves: int = 0
-    bytes: int = 0
-    batches: int = 0
-    """Stretches between the plan's checkpoints."""
-    batch: int = -1
-    """The last one begun, counted from 0."""
-    moving_at: datetime | None = None
-    """When the plan's first stretch began."""
-    failed: str = ""
-    failures: int = 0
-    """Since a person last let it go on."""
-    tries: int = 0
-    """Plans that failed, ever: each try is a job of its own, also after a person forgave the failures."""
-    failed_at: datetime | None = None
-    done_bytes: int = 0
-    done_moves: int = 0
+    planning: PlanningView = field(default_factory=PlanningView)
+    plan: PlanView = field(default_factory=PlanView)
+    progress: ProgressView = field(default_factory=ProgressView)
     stays: bool = False
     """An evacuation: the brokers are emptied and stay."""
 

@@ -27,7 +27,7 @@ def _cordoned(world: World) -> frozenset[int]:
 
 def _moves(world: World) -> bool:
     drain = world.view().drain
-    return drain is not None and drain.batch >= 0
+    return drain is not None and drain.progress.batch >= 0
 
 
 def topic_is_made_while_a_broker_leaves(world: World) -> None:

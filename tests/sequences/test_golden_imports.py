@@ -69,7 +69,7 @@ def a_broker_of_others_is_named_again(world: World) -> None:
     world.declare(an_external_document(ours=3))
     world.converge()
     world.declare(an_external_document(ours=3, theirs=(2, 3), rollout=", throttleMibPerS: 5"))
-    world.run(until=lambda w: w.view().drain is not None and w.view().drain.moving_at is not None, ticks=100)
+    world.run(until=lambda w: w.view().drain is not None and w.view().drain.progress.moving_at is not None, ticks=100)
     world.declare(an_external_document(ours=3))
     world.converge()
     assert external_brokers(world.view())[1].empty_at is None

@@ -127,7 +127,7 @@ def vm_is_taken_back_while_another_one_is_drained(world: World) -> None:
     _grown(world, throttle=", throttleMibPerS: 30")
     world.kafka.create_topic("payments", partitions=12, rf=3, min_isr=2, bytes_per_partition=400_000_000)
     world.declare(a_document(throttle=", throttleMibPerS: 30", version="4.2.0"))
-    world.run(until=lambda w: w.view().drain is not None and w.view().drain.batch >= 0, ticks=60)
+    world.run(until=lambda w: w.view().drain is not None and w.view().drain.progress.batch >= 0, ticks=60)
     outgoing = world.view().drain
     assert outgoing is not None
     _watch(world, 5)

@@ -120,8 +120,8 @@ def _of_clusters(clusters: Iterable[ClusterSight]) -> Iterator[Metric]:
             at_min.add_metric([name], float(len(snapshot.at_min_isr)))
             read_at.add_metric([name], snapshot.at.timestamp())
         if view.drain is not None:
-            drain.add_metric([name, "planned"], float(view.drain.bytes))
-            drain.add_metric([name, "done"], float(view.drain.done_bytes))
+            drain.add_metric([name, "planned"], float(view.drain.plan.bytes))
+            drain.add_metric([name, "done"], float(view.drain.progress.done_bytes))
         for dns_name, problem in sorted(cluster.names.items()):
             dns.add_metric([name, dns_name], float(bool(problem)))
         if cluster.source_sync:

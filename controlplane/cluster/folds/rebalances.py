@@ -6,7 +6,14 @@ from datetime import datetime
 from controlplane.cluster.folds import windows as windowfold
 from controlplane.cluster.folds.steps import Rules, frozen
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.views.rebalances import LastRebalance, RebalanceView, with_spent
+from controlplane.cluster.views.plans import PlanView, ProgressView
+from controlplane.cluster.views.rebalances import (
+    LastRebalance,
+    RebalanceGains,
+    RebalanceTerms,
+    RebalanceView,
+    with_spent,
+)
 from events import facts
 
 
@@ -22,7 +29,7 @@ def forgiven(view: ClusterView) -> ClusterView:
     """A person lets it go on: failed plans are tried again at once."""
     if view.rebalance is None:
         return view
-    return replace(view, rebalance=replace(view.rebalance, failures=0, failed="", failed_at=None, round=1))
+    return replace(view, rebalance=replace(view.rebalance, planning=view.rebalance.planning.forgiven(), round=1))
 
 
 def given_up(view: ClusterView, reason: str) -> ClusterView:
@@ -40,44 +47,32 @@ def _requested(view: ClusterView, e: facts.RebalanceRequested, at: datetime) -> 
         e.cause,
         e.reason,
         at,
-        new_brokers=e.new_brokers,
-        threshold_percent=e.threshold_percent,
-        per_day_bytes=e.per_day_bytes,
-        throttle_mib_per_s=e.throttle_mib_per_s,
+        RebalanceTerms(e.new_brokers, e.threshold_percent, e.per_day_bytes, e.throttle_mib_per_s),
     )
     return replace(view, rebalance=asked, rebalances=view.rebalances + 1)
 
 
 def _planned(view: ClusterView, e: facts.RebalancePlanned, at: datetime) -> ClusterView:
+    found = _in_hand(view, e.rebalance)
     planned = replace(
-        _in_hand(view, e.rebalance),
-        plan_sha256=e.plan_sha256,
-        engine=e.engine,
-        moves=e.moves,
-        bytes=e.bytes,
-        batches=e.batches,
-        batch=-1,
-        moving_at=None,
+        found,
+        plan=PlanView(e.plan_sha256, e.engine, e.moves, e.bytes, e.batches),
+        progress=found.progress.at_start(),
         begun_bytes=0,
-        imbalance_before=e.imbalance_before,
-        imbalance_after=e.imbalance_after,
-        goals=frozen(dict(e.goals)),
-        failures=0,
-        failed="",
-        failed_at=None,
+        gains=RebalanceGains(e.imbalance_before, e.imbalance_after, frozen(dict(e.goals))),
+        planning=found.planning.forgiven(),
     )
     return replace(view, rebalance=planned)
 
 
 def _plan_failed(view: ClusterView, e: facts.RebalancePlanFailed, at: datetime) -> ClusterView:
     found = _in_hand(view, e.rebalance)
-    failed = replace(found, failures=found.failures + 1, tries=found.tries + 1, failed=e.reason, failed_at=at)
-    return replace(view, rebalance=failed)
+    return replace(view, rebalance=replace(found, planning=found.planning.failed_again(e.reason, at)))
 
 
 def _batch(view: ClusterView, e: facts.RebalanceBatchStarted, at: datetime) -> ClusterView:
     found = _in_hand(view, e.rebalance)
-    begun = replace(found, batch=e.batch, moving_at=found.moving_at or at, begun_bytes=found.begun_bytes + e.bytes)
+    begun = replace(found, progress=found.progress.begun(e.batch, at), begun_bytes=found.begun_bytes + e.bytes)
     return replace(view, rebalance=begun, rebalance_spent=with_spent(view.rebalance_spent, at, e.bytes))
 
 
@@ -86,16 +81,12 @@ def _put_off(view: ClusterView, e: facts.RebalancePutOff, at: datetime) -> Clust
     again = replace(
         found,
         round=found.round + 1,
-        tries=found.tries + 1,
-        plan_sha256="",
-        moves=0,
-        bytes=0,
-        batches=0,
-        batch=-1,
-        moving_at=None,
+        planning=replace(found.planning, tries=found.planning.tries + 1),
+        plan=PlanView(engine=found.plan.engine),
+        progress=ProgressView(
+            done_moves=found.progress.done_moves + e.done_moves, done_bytes=found.progress.done_bytes + e.done_bytes
+        ),
         begun_bytes=0,
-        done_moves=found.done_moves + e.done_moves,
-        done_bytes=found.done_bytes + e.done_bytes,
     )
     return replace(view, rebalance=again)
 
@@ -114,7 +105,7 @@ def _abandoned(view: ClusterView, e: facts.RebalanceAbandoned, at: datetime) -> 
     """What it left is not known: as much as it began with, so that nothing is tried again at once."""
     found = _in_hand(view, e.rebalance)
     after = view if view.recycling else windowfold.over(view)
-    return replace(after, rebalance=None, last_rebalance=LastRebalance(at, found.imbalance_before))
+    return replace(after, rebalance=None, last_rebalance=LastRebalance(at, found.gains.imbalance_before))
 
 
 def _in_hand(view: ClusterView, rebalance: str) -> RebalanceView:

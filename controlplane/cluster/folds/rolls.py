@@ -17,6 +17,7 @@ from controlplane.cluster.folds import (
 from controlplane.cluster.folds.steps import Rules, change, close_intent, current_drain, frozen, move, open_intent
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView, DrainView
+from controlplane.cluster.views.plans import PlanView, ProgressView
 from events import facts
 
 
@@ -42,37 +43,25 @@ def _drain(view: ClusterView, e: facts.DrainRequested, at: datetime) -> ClusterV
         e.targets,
         e.round,
         at,
-        done_bytes=e.done_bytes,
-        done_moves=e.done_moves,
+        progress=ProgressView(done_moves=e.done_moves, done_bytes=e.done_bytes),
         stays=e.stays,
     )
     return replace(nodefold.emptying(view, e.keys), drain=drain, drains=view.drains + 1)
 
 
 def _planned(view: ClusterView, e: facts.DrainPlanned, at: datetime) -> ClusterView:
-    drain = replace(
-        current_drain(view, e.drain),
-        plan_sha256=e.plan_sha256,
-        engine=e.engine,
-        moves=e.moves,
-        bytes=e.bytes,
-        batches=e.batches,
-        failed="",
-    )
-    return replace(view, drain=drain)
+    drain = current_drain(view, e.drain)
+    plan = PlanView(e.plan_sha256, e.engine, e.moves, e.bytes, e.batches)
+    return replace(view, drain=replace(drain, plan=plan, planning=replace(drain.planning, failed="")))
 
 
 def _plan_failed(view: ClusterView, e: facts.DrainPlanFailed, at: datetime) -> ClusterView:
     drain = current_drain(view, e.drain)
     failed = replace(
         drain,
-        failed=e.reason,
-        failures=drain.failures + 1,
-        tries=drain.tries + 1,
-        failed_at=at,
-        plan_sha256="",
-        batch=-1,
-        moving_at=None,
+        planning=drain.planning.failed_again(e.reason, at),
+        plan=replace(drain.plan, sha256=""),
+        progress=drain.progress.at_start(),
     )
     return replace(view, drain=failed)
 
@@ -85,7 +74,7 @@ def _abandoned(view: ClusterView, e: facts.DrainAbandoned, at: datetime) -> Clus
 
 def _batch(view: ClusterView, e: facts.BatchStarted, at: datetime) -> ClusterView:
     drain = current_drain(view, e.drain)
-    return replace(view, drain=replace(drain, batch=e.batch, moving_at=drain.moving_at or at))
+    return replace(view, drain=replace(drain, progress=drain.progress.begun(e.batch, at)))
 
 
 def _drained(view: ClusterView, e: facts.NodeDrained, at: datetime) -> ClusterView:

@@ -39,9 +39,9 @@ def _cure(view: ClusterView, e: facts.MoveCureRequested, at: datetime) -> Cluste
 def _tries(view: ClusterView, e: facts.MoveCureRequested) -> int:
     """How often the batch in hand was planned; one of replicas is never planned anew."""
     if not e.batch:
-        return current_drain(view, e.drain).tries
+        return current_drain(view, e.drain).planning.tries
     if view.rebalance is not None and view.rebalance.id == e.batch:
-        return view.rebalance.tries
+        return view.rebalance.planning.tries
     if view.topics.replication is not None and view.topics.replication.id == e.batch:
         return 0
     raise ValueError(f"batch {e.batch} is not in hand")

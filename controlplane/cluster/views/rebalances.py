@@ -6,7 +6,29 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
+from controlplane.cluster.views.plans import PlanningView, PlanView, ProgressView
+
 DAY = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceTerms:
+    """What was asked for."""
+
+    new_brokers: tuple[int, ...] = ()
+    threshold_percent: float = 0.0
+    per_day_bytes: int = 0
+    throttle_mib_per_s: int = 0
+    """Of its moves, under that of the spec; 0 for that alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceGains:
+    """What its plan makes better: the imbalance in percent, before and after, and each goal in its own measure."""
+
+    imbalance_before: float = 0.0
+    imbalance_after: float = 0.0
+    goals: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,36 +39,15 @@ class RebalanceView:
     cause: str
     reason: str
     requested_at: datetime
-    new_brokers: tuple[int, ...] = ()
-    threshold_percent: float = 0.0
-    per_day_bytes: int = 0
-    throttle_mib_per_s: int = 0
-    """Of its moves, under that of the spec; 0 for that alone."""
+    terms: RebalanceTerms = field(default_factory=RebalanceTerms)
     round: int = 1
     """Plans of it so far, the one in hand included."""
-    tries: int = 0
-    """Computations of a plan, ever: each is a job of its own."""
-    failures: int = 0
-    """Since a plan was made."""
-    failed: str = ""
-    failed_at: datetime | None = None
-    plan_sha256: str = ""
-    engine: str = ""
-    moves: int = 0
-    bytes: int = 0
-    batches: int = 0
-    batch: int = -1
-    """The last one begun, counted from 0."""
-    moving_at: datetime | None = None
-    """When the plan's first batch began."""
+    planning: PlanningView = field(default_factory=PlanningView)
+    plan: PlanView = field(default_factory=PlanView)
+    gains: RebalanceGains = field(default_factory=RebalanceGains)
+    progress: ProgressView = field(default_factory=ProgressView)
     begun_bytes: int = 0
     """Bytes of the batches begun."""
-    imbalance_before: float = 0.0
-    imbalance_after: float = 0.0
-    goals: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    done_moves: int = 0
-    """By plans before this one."""
-    done_bytes: int = 0
     cancelled: str = ""
     """Why a person wants no more of it, "" while nobody said so."""
 
@@ -54,7 +55,7 @@ class RebalanceView:
     def chosen(self) -> tuple[int, ...]:
         """The brokers that alone receive, as a person chose them; empty where nobody did. New ones are no such choice:
         where one of those is gone, everybody's share is looked at."""
-        return self.new_brokers if self.cause == "person" else ()
+        return self.terms.new_brokers if self.cause == "person" else ()
 
     @property
     def onto(self) -> str:

@@ -47,9 +47,9 @@ def _needs_resume(view: ClusterView, events: Sequence[Recorded]) -> bool:
     """Whether something failed or stands still that a person's word sets going again."""
     if view.held or view.paused or view.aborting or view.join_failures:
         return True
-    if any(i.failures for i in view.intents.values()) or (view.drain and view.drain.failures):
+    if any(i.failures for i in view.intents.values()) or (view.drain and view.drain.planning.failures):
         return True
-    if view.rebalance is not None and view.rebalance.failures:
+    if view.rebalance is not None and view.rebalance.planning.failures:
         return True
     # The fleet's brake counts failed joins and cures until a person resumes, also what a later attempt made good.
     last = [e.type for e in events if e.type in _COUNTED or e.type == "cluster.resumed"]

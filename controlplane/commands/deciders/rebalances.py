@@ -76,10 +76,10 @@ def rebalance_progress(view: ClusterView) -> str:
     rebalance = view.rebalance
     if rebalance is None:
         return ""
-    if not rebalance.plan_sha256:
+    if not rebalance.plan.sha256:
         return "no plan yet" if rebalance.round == 1 else f"planning round {rebalance.round}"
-    amounts = f"{human_bytes(rebalance.begun_bytes)} of {human_bytes(rebalance.bytes)} begun"
-    return f"batch {rebalance.batch + 1} of {rebalance.batches}, {amounts}"
+    amounts = f"{human_bytes(rebalance.begun_bytes)} of {human_bytes(rebalance.plan.bytes)} begun"
+    return f"batch {rebalance.progress.batch + 1} of {rebalance.plan.batches}, {amounts}"
 
 
 def _now(view: ClusterView, kafka: KafkaSnapshot | None) -> str:

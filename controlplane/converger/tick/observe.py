@@ -109,8 +109,8 @@ class Observer:
             missing["inventory"] = str(error)
             refused = refused_in(_by_place(view, error))
         before = self._snapshots.get(view.uid)
-        drain_sha256 = view.drain.plan_sha256 if view.drain else ""
-        rebalance_sha256 = view.rebalance.plan_sha256 if view.rebalance else ""
+        drain_sha256 = view.drain.plan.sha256 if view.drain else ""
+        rebalance_sha256 = view.rebalance.plan.sha256 if view.rebalance else ""
         heard = cache(lambda: reports_by_key(self._ports.latest.of_cluster(view.uid, AGENT_REPORT)))
         reports = heard() if self._asks_agents(view) else {}
         kafka = self._kafka(view, missing, heard)
@@ -365,11 +365,11 @@ class Observer:
 
     def _jobs(self, view: ClusterView) -> Mapping[str, JobSeen]:
         wanted = [job_id(i) for i in view.intents.values()]
-        if view.drain is not None and not view.drain.plan_sha256:
+        if view.drain is not None and not view.drain.plan.sha256:
             wanted.append(plan_job_id(view.drain))
         elif (foreseen := foreseen_drain(view, self._ports.clock())) is not None:
             wanted.append(plan_job_id(foreseen))
-        if view.rebalance is not None and not view.rebalance.plan_sha256:
+        if view.rebalance is not None and not view.rebalance.plan.sha256:
             wanted.append(rebalance_job_id(view.rebalance))
         found = ((w, self._ports.jobs.get(IntentId(w))) for w in wanted)
         return {w: _job_seen(job) for w, job in found if job is not None}

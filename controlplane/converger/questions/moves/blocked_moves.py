@@ -39,7 +39,7 @@ def in_the_way_of_drain(
     serve; and all its moves that run. One that goes there is among the first where rule F10 lets it be taken back; one
     of which that broker alone has a copy has no leader, taken back or not."""
     plan, rebalance = situation.seen.rebalance_plan, situation.view.rebalance
-    if plan is None or rebalance is None or situation.seen.rebalance_sha256 != rebalance.plan_sha256:
+    if plan is None or rebalance is None or situation.seen.rebalance_sha256 != rebalance.plan.sha256:
         return (), frozenset()
     running = [kafka.by_name[m.name] for m in residual(plan.copies, kafka, ()).running]
     dead = set(outgoing) - kafka.live_brokers()

@@ -25,7 +25,7 @@ GIB = 1024**3
 
 def rebalance_job_id(rebalance: RebalanceView) -> str:
     """Each try to plan a rebalance is a job of its own."""
-    return f"{derived_id('rebalance plan', rebalance.id)}.{rebalance.tries}"
+    return f"{derived_id('rebalance plan', rebalance.id)}.{rebalance.planning.tries}"
 
 
 def rebalance_request(situation: Situation, rebalance: RebalanceView, kafka: KafkaSnapshot) -> RebalanceRequest:
@@ -124,7 +124,7 @@ def day_budget_bytes(view: ClusterView) -> int:
 
 def _alone_receive(view: ClusterView, rebalance: RebalanceView, receivers: tuple[int, ...]) -> tuple[int, ...]:
     if not rebalance.chosen:
-        return rebalance.new_brokers if set(rebalance.new_brokers) <= set(receivers) else ()
+        return rebalance.terms.new_brokers if set(rebalance.terms.new_brokers) <= set(receivers) else ()
     left = tuple(sorted(takers(view, rebalance).intersection(receivers)))
     if not left:
         raise ValueError(f"none of the brokers{rebalance.onto} can receive: there is nothing to plan")

@@ -90,6 +90,6 @@ def _requested(
         targets=tuple(targets),
         round=round_number,
         reason=reason,
-        done_bytes=sum(m.bytes for m in done) + (view.drain.done_bytes if view.drain else 0),
-        done_moves=len(done) + (view.drain.done_moves if view.drain else 0),
+        done_bytes=sum(m.bytes for m in done) + (view.drain.progress.done_bytes if view.drain else 0),
+        done_moves=len(done) + (view.drain.progress.done_moves if view.drain else 0),
     )

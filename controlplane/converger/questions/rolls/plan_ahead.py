@@ -21,7 +21,7 @@ GIB = 1024**3
 def plan_job_id(drain: DrainView) -> str:
     """Each try to plan a drain is a job of its own; another drain, or the same with other brokers, is another job."""
     asked = f"{drain.outgoing}{sorted(drain.successors.items())}{sorted(drain.targets)}"
-    return f"{derived_id('plan', drain.id, asked)}.{drain.tries}"
+    return f"{derived_id('plan', drain.id, asked)}.{drain.planning.tries}"
 
 
 def foreseen_drain(view: ClusterView, now: datetime) -> DrainView | None:

@@ -102,12 +102,12 @@ def rebalance_step(situation: Situation) -> Verdict | None:
     gate = _whole(situation, kafka)
     if not gate.open:
         return wait(WaitReason.BROKER_DOWN, f"{_name(rebalance)} waits: {gate.reason}", patience_s=60)
-    if not rebalance.plan_sha256:
+    if not rebalance.plan.sha256:
         return _plan(situation, rebalance, kafka)
-    if situation.seen.rebalance_sha256 != rebalance.plan_sha256:
+    if situation.seen.rebalance_sha256 != rebalance.plan.sha256:
         return wait(
             WaitReason.REBALANCE_PLANNED,
-            f"{_name(rebalance)}: {rebalance.moves} moves planned, begins at the next tick",
+            f"{_name(rebalance)}: {rebalance.plan.moves} moves planned, begins at the next tick",
         )
     plan = _plan_seen(situation)
     if plan is None:
@@ -118,15 +118,17 @@ def rebalance_step(situation: Situation) -> Verdict | None:
 
 def _plan_seen(situation: Situation) -> DrainPlan | None:
     rebalance, seen = situation.view.rebalance, situation.seen
-    if rebalance is None or seen.rebalance_plan is None or seen.rebalance_sha256 != rebalance.plan_sha256:
+    if rebalance is None or seen.rebalance_plan is None or seen.rebalance_sha256 != rebalance.plan.sha256:
         return None
     return seen.rebalance_plan.copies
 
 
 def _plan(situation: Situation, rebalance: RebalanceView, kafka: KafkaSnapshot) -> Verdict:
-    if rebalance.failures >= MAX_FAILURES or rebalance.round > MAX_ROUNDS:
-        why = rebalance.failed or f"the cluster still changes after {MAX_ROUNDS} plans"
-        given_up = facts.RebalanceAbandoned(rebalance.id, why, rebalance.done_moves, rebalance.done_bytes)
+    if rebalance.planning.failures >= MAX_FAILURES or rebalance.round > MAX_ROUNDS:
+        why = rebalance.planning.failed or f"the cluster still changes after {MAX_ROUNDS} plans"
+        given_up = facts.RebalanceAbandoned(
+            rebalance.id, why, rebalance.progress.done_moves, rebalance.progress.done_bytes
+        )
         return record(f"{_name(rebalance)} is given up: {why}", given_up)
     job = situation.seen.jobs.get(rebalance_job_id(rebalance))
     if job is None:
@@ -138,7 +140,7 @@ def _plan(situation: Situation, rebalance: RebalanceView, kafka: KafkaSnapshot) 
         return record(f"{_name(rebalance)}: no plan: {job.message}", failure)
     result = job.result
     moves, before, after = _whole_number(result["moves"]), _number(result, "before"), _number(result, "after")
-    if not moves or before < rebalance.threshold_percent:
+    if not moves or before < rebalance.terms.threshold_percent:
         done = "who was chosen has a share" if rebalance.chosen else "within its goals"
         return _completed(rebalance, 0, 0, before, f"{done} ({before:.0f} % imbalance)")
     goals = result["goals"]
@@ -159,12 +161,12 @@ def _plan(situation: Situation, rebalance: RebalanceView, kafka: KafkaSnapshot) 
 
 
 def _ask_for_plan(situation: Situation, rebalance: RebalanceView, kafka: KafkaSnapshot) -> Verdict:
-    if rebalance.failed_at is not None:
-        left = delay_s(rebalance.failures) - situation.seconds_since(rebalance.failed_at)
+    if rebalance.planning.failed_at is not None:
+        left = delay_s(rebalance.planning.failures) - situation.seconds_since(rebalance.planning.failed_at)
         if left > 0:
             return wait(
                 WaitReason.REBALANCE_PLANNING,
-                f"{_name(rebalance)}: {rebalance.failed}; planning again in {left:.0f} s",
+                f"{_name(rebalance)}: {rebalance.planning.failed}; planning again in {left:.0f} s",
                 patience_s=180,
             )
     moving = kafka.moving()
@@ -181,7 +183,9 @@ def _ask_for_plan(situation: Situation, rebalance: RebalanceView, kafka: KafkaSn
         why = "there is no other broker to move anything to"
         if rebalance.chosen:
             why = "none of the brokers that were chosen can receive any more"
-        nobody = facts.RebalanceAbandoned(rebalance.id, why, rebalance.done_moves, rebalance.done_bytes)
+        nobody = facts.RebalanceAbandoned(
+            rebalance.id, why, rebalance.progress.done_moves, rebalance.progress.done_bytes
+        )
         return record(f"{_name(rebalance)} is given up: {nobody.reason}", nobody)
     planning = StartBalancing(rebalance, rebalance_job_id(rebalance))
     return act(f"{_name(rebalance)}: planning, {rebalance.reason}", planning)
@@ -218,7 +222,7 @@ def _next_batch(
     batch = [m for m in plan.stretch(number) if m.name not in done]
     size = sum(m.bytes for m in batch)
     spent = spent_bytes(situation.view.rebalance_spent, situation.now)
-    if rebalance.per_day_bytes and spent and spent + size > rebalance.per_day_bytes:
+    if rebalance.terms.per_day_bytes and spent and spent + size > rebalance.terms.per_day_bytes:
         return _day_is_spent(situation, rebalance, plan, left, spent)
     begun = facts.RebalanceBatchStarted(rebalance.id, number, len(batch), size)
     sentence = f"{_name(rebalance)}: batch {number + 1} of {len(plan.checkpoints)}, {len(batch)} moves"
@@ -233,7 +237,7 @@ def _day_is_spent(
     hours = (oldest + DAY - situation.now).total_seconds() / 3600
     sentence = (
         f"{_name(rebalance)}: {len(left.finished)} of {len(plan.moves)} moves done; {human_bytes(spent)} of "
-        f"{human_bytes(rebalance.per_day_bytes)} a day are begun, goes on in {hours:.1f} h"
+        f"{human_bytes(rebalance.terms.per_day_bytes)} a day are begun, goes on in {hours:.1f} h"
     )
     return wait(WaitReason.REBALANCE_BUDGET, sentence, patience_s=2 * DAY.total_seconds())
 
@@ -252,7 +256,9 @@ def _end(
     moved = sum(m.bytes for m in left.finished)
     remains = imbalance_percent(kafka, [i.service_id for i in situation.view.receivers()])
     kept = f", {len(left.valid_next)} left where they keep taking writes" if left.valid_next else ""
-    sentence = f"{len(left.finished)} moves done{kept}, imbalance {rebalance.imbalance_before:.0f} % -> {remains:.0f} %"
+    sentence = (
+        f"{len(left.finished)} moves done{kept}, imbalance {rebalance.gains.imbalance_before:.0f} % -> {remains:.0f} %"
+    )
     return _completed(rebalance, len(left.finished), moved, remains, sentence)
 
 
@@ -265,7 +271,7 @@ def _put_off(rebalance: RebalanceView, left: Residual, why: str) -> Verdict:
 
 def _completed(rebalance: RebalanceView, moves: int, size: int, imbalance: float, said: str) -> Verdict:
     completed = facts.RebalanceCompleted(
-        rebalance.id, rebalance.done_moves + moves, rebalance.done_bytes + size, imbalance
+        rebalance.id, rebalance.progress.done_moves + moves, rebalance.progress.done_bytes + size, imbalance
     )
     return record(f"{_name(rebalance)} is over: {said}", completed)
 
@@ -275,7 +281,7 @@ def _dropped(rebalance: RebalanceView, kafka: KafkaSnapshot, moves: int, size: i
     if kafka.throttles.any and not kafka.moving():
         return act(f"{_name(rebalance)}: {rebalance.cancelled}, clearing the throttles", ClearThrottles())
     abandoned = facts.RebalanceAbandoned(
-        rebalance.id, rebalance.cancelled, rebalance.done_moves + moves, rebalance.done_bytes + size
+        rebalance.id, rebalance.cancelled, rebalance.progress.done_moves + moves, rebalance.progress.done_bytes + size
     )
     return record(f"{_name(rebalance)} ends here: {rebalance.cancelled}", abandoned)
 
@@ -284,9 +290,9 @@ def _startable(
     situation: Situation, rebalance: RebalanceView, plan: DrainPlan, left: Residual, kafka: KafkaSnapshot
 ) -> list[Move]:
     """What of the batch in hand starts now: only in a whole cluster, and only onto brokers that may receive."""
-    if situation.view.moves.is_taking_back(rebalance.id, rebalance.tries):
+    if situation.view.moves.is_taking_back(rebalance.id, rebalance.planning.tries):
         return []  # some of it hung: what was taken back begins with the next plan
-    begun = {m.name for n, m in enumerate(plan.moves) if stretch_of(plan, n) <= rebalance.batch}
+    begun = {m.name for n, m in enumerate(plan.moves) if stretch_of(plan, n) <= rebalance.progress.batch}
     receivers = takers(situation.view, rebalance) & kafka.live_brokers()
     ready = [
         m for m in left.valid_next if m.name in begun and set(m.added) <= receivers and _gate(situation, kafka, m).open
@@ -317,13 +323,14 @@ def _report(
 def _sentence(
     situation: Situation, rebalance: RebalanceView, plan: DrainPlan, left: Residual, kafka: KafkaSnapshot
 ) -> str:
-    moving_s = situation.seconds_since(rebalance.moving_at) if rebalance.moving_at else 0.0
+    moving_s = situation.seconds_since(rebalance.progress.moving_at) if rebalance.progress.moving_at else 0.0
     progress = progress_of(plan, left, kafka, moving_s=moving_s, traffic=situation.seen.traffic)
     ending = f" (no batch follows: {rebalance.cancelled})" if rebalance.cancelled else ""
     gone = gone_for_good(situation)
     sentence = (
-        f"{_name(rebalance)}: batch {rebalance.batch + 1} of {len(plan.checkpoints)}{ending}, {len(left.finished)} of "
-        f"{len(plan.moves)} moves done, {len(left.running)} running, {held_up(left.running, kafka, gone) or progress}"
+        f"{_name(rebalance)}: batch {rebalance.progress.batch + 1} of {len(plan.checkpoints)}{ending}, "
+        f"{len(left.finished)} of {len(plan.moves)} moves done, {len(left.running)} running, "
+        f"{held_up(left.running, kafka, gone) or progress}"
     )
     return _with(sentence, kept_waiting(left.running, kafka, gone))
 

@@ -72,12 +72,12 @@ def drain_step(situation: Situation) -> Verdict | None:
     dead = given_up_for(situation, drain, kafka)
     if dead:
         return _give_up(situation, drain, kafka, dead)
-    if not drain.plan_sha256:
+    if not drain.plan.sha256:
         return _plan(situation, drain)
-    if situation.seen.plan_sha256 != drain.plan_sha256:
+    if situation.seen.plan_sha256 != drain.plan.sha256:
         return wait(
             WaitReason.DRAIN_PLANNED,
-            f"drain of {_names(drain)}: {drain.moves} moves planned, starting at the next tick",
+            f"drain of {_names(drain)}: {drain.plan.moves} moves planned, starting at the next tick",
         )
     if situation.seen.plan is None:
         lost = facts.DrainPlanFailed(drain.id, "the stored plan is missing or corrupt", infeasible=False)
@@ -142,10 +142,10 @@ def _plan(situation: Situation, drain: DrainView) -> Verdict:
 
 
 def _ask_for_plan(situation: Situation, drain: DrainView) -> Verdict:
-    if drain.failed_at is not None:
-        left = delay_s(drain.failures) - situation.seconds_since(drain.failed_at)
+    if drain.planning.failed_at is not None:
+        left = delay_s(drain.planning.failures) - situation.seconds_since(drain.planning.failed_at)
         if left > 0:
-            sentence = f"drain of {_names(drain)}: {drain.failed}; planning again in {left:.0f} s"
+            sentence = f"drain of {_names(drain)}: {drain.planning.failed}; planning again in {left:.0f} s"
             return wait(WaitReason.DRAIN_INFEASIBLE, sentence, next_command=f"kedge describe {situation.view.name}")
     return act(f"drain of {_names(drain)}: planning round {drain.round}", StartPlanning(drain, plan_job_id(drain)))
 
@@ -161,9 +161,9 @@ def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaS
     allowed = [m for m in allowed if unable.isdisjoint(m.added)]
     hold = None if situation.view.aborting else hold_on(situation.view, situation.now)
     stretch = {m.name: stretch_of(plan, n) for n, m in enumerate(plan.moves)}
-    begun = [m for m in allowed if stretch[m.name] <= drain.batch]
+    begun = [m for m in allowed if stretch[m.name] <= drain.progress.batch]
     starting = starting_now(plan, left, kafka, begun if hold else allowed)
-    upcoming = min((n for m in starting if (n := stretch[m.name]) > drain.batch), default=None)
+    upcoming = min((n for m in starting if (n := stretch[m.name]) > drain.progress.batch), default=None)
     if upcoming is not None:
         return _no_room(drain, left.valid_next, kafka) or _begin_stretch(drain, plan, upcoming)
     if starting:
@@ -253,7 +253,7 @@ def _with(sentence: str, correction: str) -> str:
 def _progress(
     situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot, left: Residual
 ) -> Progress:
-    moving_s = situation.seconds_since(drain.moving_at) if drain.moving_at else 0.0
+    moving_s = situation.seconds_since(drain.progress.moving_at) if drain.progress.moving_at else 0.0
     return progress_of(plan, left, kafka, moving_s=moving_s, traffic=situation.seen.traffic)
 
 
@@ -266,7 +266,10 @@ def _end_round(
     if not hosted and not closed:
         if kafka.throttles.any:
             return act(f"drain of {_names(drain)}: done, clearing the throttles", *_tidied(plan, kafka))
-        moved, moves = drain.done_bytes + sum(m.bytes for m in plan.moves), drain.done_moves + len(plan.moves)
+        moved, moves = (
+            drain.progress.done_bytes + sum(m.bytes for m in plan.moves),
+            drain.progress.done_moves + len(plan.moves),
+        )
         return record(f"{_names(drain)} holds no replica: {moves} moves done", _outcome(drain, moved, moves))
     if not hosted:
         return wait(WaitReason.LOG_DIRS_NOT_EMPTY, f"drain of {_names(drain)}: {closed[0].reason}")
@@ -400,7 +403,7 @@ def _heirs_to_be_replaced(view: ClusterView, drain: DrainView, kafka: KafkaSnaps
         return []
     asked = {i.service_id for i in view.brokers() if i.key in view.to_replace}
     able = kafka.live_brokers() - kafka.failed_dirs.keys()
-    no_plan = not drain.plan_sha256 and drain.failed_at is not None
+    no_plan = not drain.plan.sha256 and drain.planning.failed_at is not None
     return [heir for heir in drain.successors.values() if heir in asked and (no_plan or heir not in able)]
 
 

@@ -47,7 +47,7 @@ def test_it_waits_and_is_done_in_the_name_of_who_asked_once_somebody_agreed(hous
     assert bob.post(f"/v1/proposals/{number}/approve", json={}).json()["state"] == "executed"
     rebalance = house.view().rebalance
     assert rebalance is not None
-    assert (rebalance.per_day_bytes, rebalance.throttle_mib_per_s) == (5 * 1024**3, 7)
+    assert (rebalance.terms.per_day_bytes, rebalance.terms.throttle_mib_per_s) == (5 * 1024**3, 7)
     assert "olga" in rebalance.reason
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from controlplane.cluster.commands import CancelRebalance, CommandRefused, RebalanceCluster
 from controlplane.cluster.view import ClusterView, EvacuationView
+from controlplane.cluster.views.plans import PlanView, ProgressView
 from controlplane.cluster.views.rebalances import BatchSpent, RebalanceView, spent_bytes
 from controlplane.commands.deciders.lookups import NOTHING, Lookups
 from controlplane.commands.deciders.rebalances import rebalance_asked, rebalance_cancelled, rebalance_progress
@@ -22,10 +23,8 @@ IN_HAND = RebalanceView(
     "person",
     "asked by anna",
     BEFORE,
-    plan_sha256="ab",
-    batch=1,
-    batches=7,
-    bytes=4 * GIB,
+    plan=PlanView("ab", batches=7, bytes=4 * GIB),
+    progress=ProgressView(batch=1),
     begun_bytes=GIB,
 )
 

@@ -12,7 +12,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView, EvacuationView
 from controlplane.cluster.views.healing import DemotionView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.cluster.views.rebalances import RebalanceView
+from controlplane.cluster.views.rebalances import RebalanceTerms, RebalanceView
 from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.rebalances import rebalance_asked
@@ -41,7 +41,7 @@ def asked(view: ClusterView, *targets: int) -> facts.RebalanceRequested:
 
 
 def in_hand(*chosen: int, cause: str = "person") -> RebalanceView:
-    return RebalanceView("rebalance-1", cause, "asked by anna", BEFORE, new_brokers=chosen)
+    return RebalanceView("rebalance-1", cause, "asked by anna", BEFORE, RebalanceTerms(chosen))
 
 
 def demoted(ended: str = "") -> Mapping[str, DemotionView]:

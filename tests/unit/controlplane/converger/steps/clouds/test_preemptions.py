@@ -128,7 +128,7 @@ def _beside_a_drain(in_s: float, **about: Any) -> Verdict:
     seen = reports(view, told(view, B, in_s=in_s))
     kafka = a_snapshot(moving, brokers=(1000, 1001, 1002, 1010))
     plan = a_plan([a_move("orders-0")])
-    return decide(a_situation(view, reports=seen, kafka=kafka, plan=plan, plan_sha256=a_drain().plan_sha256))
+    return decide(a_situation(view, reports=seen, kafka=kafka, plan=plan, plan_sha256=a_drain().plan.sha256))
 
 
 def test_a_vm_that_goes_in_minutes_does_not_wait_for_the_drain_of_another_one() -> None:

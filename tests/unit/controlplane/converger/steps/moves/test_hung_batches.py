@@ -7,7 +7,8 @@ import pytest
 
 from controlplane.cluster.fold import evolve
 from controlplane.cluster.view import MovesView
-from controlplane.cluster.views.rebalances import RebalanceView
+from controlplane.cluster.views.plans import PlanningView, PlanView, ProgressView
+from controlplane.cluster.views.rebalances import RebalanceTerms, RebalanceView
 from controlplane.cluster.views.topics import ReplicationView, TopicsView
 from controlplane.converger.conditions.stuck_moves import reassignment_hung
 from controlplane.converger.questions.moves.batches import batches_in_hand
@@ -41,7 +42,15 @@ LONG_AGO = BEFORE.replace(hour=10)
 NEW = an_instance("brokers-a-1", service_id=1003)
 ALL = (1000, 1001, 1002, 1003)
 SPREAD = a_move("orders-0", after=(1003, 1001, 1002))
-REBALANCE = RebalanceView("rebalance-1", "policy", "uneven", BEFORE, plan_sha256="sha", batch=0, tries=2)
+REBALANCE = RebalanceView(
+    "rebalance-1",
+    "policy",
+    "uneven",
+    BEFORE,
+    planning=PlanningView(tries=2),
+    plan=PlanView("sha"),
+    progress=ProgressView(batch=0),
+)
 AFTER = (1003, 1001, 1002)
 OF_TOPICS = topic_facts.ReplicaMove("orders", 0, (1000, 1001, 1002), AFTER)
 
@@ -123,7 +132,9 @@ def test_a_move_of_a_rebalance_that_hangs_is_taken_back_and_the_rest_planned_ane
     (put_off,) = over.events
     assert isinstance(put_off, facts.RebalancePutOff)
     assert put_off.reason.startswith("1 moves hung: orders-0: nothing has come for")
-    assert hung_step(rebalancing(BACK, moves=known, rebalance=replace(REBALANCE, tries=3))) is None
+    assert (
+        hung_step(rebalancing(BACK, moves=known, rebalance=replace(REBALANCE, planning=PlanningView(tries=3)))) is None
+    )
 
 
 def test_a_target_of_a_rebalance_that_is_dead_gets_a_new_vm_like_one_of_a_drain() -> None:
@@ -175,7 +186,7 @@ def test_a_throttle_that_a_rebalance_hangs_on_is_raised_and_stays_so_for_it() ->
 
 def test_no_throttle_is_raised_above_what_a_person_asked_for_with_the_rebalance() -> None:
     slow = ThrottlesSeen({1001: 1000}, {1003: 1000}, frozenset({"orders"}))
-    asked = replace(REBALANCE, throttle_mib_per_s=1)
+    asked = replace(REBALANCE, terms=RebalanceTerms(throttle_mib_per_s=1))
     assert cure_in(rebalancing(moving(), throttles=slow, rebalance=asked)).follower_rates == {"1003": MIB}
     at_it = ThrottlesSeen({1001: MIB}, {1003: MIB}, frozenset({"orders"}))
     at_its_cap = rebalancing(moving(), throttles=at_it, rebalance=asked)

@@ -46,7 +46,7 @@ def drain_verdict(
     drain = drain or a_drain()
     there = (an_instance("brokers-a-0", 1, Phase.DRAINING), an_instance("brokers-a-0", 2), *instances)
     kafka = a_snapshot(*partitions, brokers=LIVE, throttles=throttles or ThrottlesSeen())
-    values = {"kafka": kafka, "plan": plan, "plan_sha256": drain.plan_sha256, **seen}
+    values = {"kafka": kafka, "plan": plan, "plan_sha256": drain.plan.sha256, **seen}
     verdict = drain_step(a_situation(a_view(*there, drain=drain, **(view or {})), **values))
     assert verdict is not None
     return verdict

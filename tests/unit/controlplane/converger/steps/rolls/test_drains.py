@@ -9,6 +9,7 @@ import pytest
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.jobs import JobSeen
 from controlplane.cluster.view import DrainView
+from controlplane.cluster.views.plans import PlanningView
 from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger.questions.rolls.plan_ahead import plan_job_id
 from controlplane.converger.situation.decision import (
@@ -87,7 +88,8 @@ def test_no_plan_is_recorded_with_its_reason(retryable: bool) -> None:
 
 @pytest.mark.parametrize(("seconds", "asks"), [(1, False), (2, True)])
 def test_planning_again_backs_off(seconds: int, asks: bool) -> None:
-    failed = replace(UNPLANNED, failed="rack a is full", failures=1, failed_at=NOW - timedelta(seconds=seconds))
+    planning = PlanningView(failures=1, failed="rack a is full", failed_at=NOW - timedelta(seconds=seconds))
+    failed = replace(UNPLANNED, planning=planning)
     verdict = drain_verdict(drain=failed)
     assert (bool(verdict.effects), reason_of(verdict)) == (asks, "" if asks else "DrainInfeasible")
 
@@ -231,7 +233,7 @@ def test_a_target_that_is_down_and_tells_of_no_disk_keeps_no_other_move_waiting(
     silent = replace(kafka, log_dirs={b: d for b, d in kafka.log_dirs.items() if b != 1010})
     plan, drain = a_plan([ONE, elsewhere]), a_drain(batch=-1)
     view = a_view(an_instance("brokers-a-0", 1, Phase.DRAINING), an_instance("brokers-a-0", 2), drain=drain)
-    verdict = drain_step(a_situation(view, kafka=silent, plan=plan, plan_sha256=drain.plan_sha256))
+    verdict = drain_step(a_situation(view, kafka=silent, plan=plan, plan_sha256=drain.plan.sha256))
     assert verdict is not None
     if is_up:
         assert "broker 1010 has not told how full its disk is" in verdict.sentence
@@ -246,7 +248,7 @@ def _aims_at_the_drained(**instance: Any) -> Verdict:
     kafka = a_snapshot(*EMPTY, foreign, brokers=(1001, 1002, 1010), fenced=(1000,))
     drain = a_drain(batch=1)
     view = a_view(old, an_instance("brokers-a-0", 2), drain=drain)
-    verdict = drain_step(a_situation(view, kafka=kafka, plan=PLAN, plan_sha256=drain.plan_sha256))
+    verdict = drain_step(a_situation(view, kafka=kafka, plan=PLAN, plan_sha256=drain.plan.sha256))
     assert verdict is not None
     return verdict
 
@@ -373,7 +375,7 @@ def test_nothing_more_is_handed_over_to_a_target_that_can_take_nothing(how: str,
     assert (reason_of(running), words in running.sentence) == ("DrainMoves", True)
 
 
-NO_PLAN = replace(UNPLANNED, failed="1010 cannot receive", failed_at=NOW, failures=1)
+NO_PLAN = replace(UNPLANNED, planning=PlanningView(failures=1, failed="1010 cannot receive", failed_at=NOW))
 ASKED = {"to_replace": {"brokers-a-0.g2": ReplaceView("healing of log_dir_failed", True, BEFORE)}}
 
 

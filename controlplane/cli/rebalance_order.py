@@ -1,5 +1,7 @@
 """`kedge rebalance CLUSTER`: the server is asked to do it, or to do no more of it."""
 
+from dataclasses import dataclass
+
 from controlplane.api.schemas import moves as move_api, nodes as node_api
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
@@ -9,32 +11,38 @@ from controlplane.cli.session import Session
 from controlplane.cli.waiter import Target
 
 
+@dataclass(frozen=True, slots=True)
+class RebalanceOrder:
+    """What is asked for. `onto` are the brokers that receive, none for all; 0 leaves the throttle as it is."""
+
+    cancel: bool
+    reason: str
+    onto: tuple[int, ...]
+    per_day_gib: int | None
+    throttle_mib_per_s: int
+
+
 def order_rebalance(
-    session: Session,
-    name: str,
-    *,
-    cancel: bool,
-    reason: str,
-    onto: list[int],
-    per_day_gib: int | None,
-    throttle: int,
-    yes: bool,
-    wait: bool,
-    timeout: str,
+    session: Session, name: str, wanted: RebalanceOrder, *, yes: bool, wait: bool, timeout: str
 ) -> None:
     """Shows what would move, asks, says what came of it, and watches if wanted. Raises CliError, typer.Exit."""
     timeout_s = seconds_of(timeout, option="--timeout")
-    if cancel:
-        answer = session.client.cancel_rebalance(name, node_api.CancelRebalanceIn(reason=reason))
+    if wanted.cancel:
+        answer = session.client.cancel_rebalance(name, node_api.CancelRebalanceIn(reason=wanted.reason))
     else:
-        wanted = move_api.MovesPlanIn(
-            kind="rebalance", targets=onto, per_day_gib=per_day_gib, throttle_mib_per_s=throttle
+        targets, per_day, throttle = list(wanted.onto), wanted.per_day_gib, wanted.throttle_mib_per_s
+        planned = move_api.MovesPlanIn(
+            kind="rebalance", targets=targets, per_day_gib=per_day, throttle_mib_per_s=throttle
         )
-        found = agreed_moves(session, name, wanted, yes=yes)
+        found = agreed_moves(session, name, planned, yes=yes)
         if not found.changes:
             return  # nothing is recorded, and there is nothing to wait for
         order = node_api.RebalanceIn(
-            reason=reason, targets=onto, per_day_gib=per_day_gib, throttle_mib_per_s=throttle, digest=found.digest
+            reason=wanted.reason,
+            targets=targets,
+            per_day_gib=per_day,
+            throttle_mib_per_s=throttle,
+            digest=found.digest,
         )
         answer = session.client.rebalance(name, order)
     session.show(answer.sentence)
@@ -44,7 +52,7 @@ def order_rebalance(
 
         uid = session.client.cluster(name).uid
         wait_for(session, [Target(name, Rebalanced(uid))], timeout_s=timeout_s, told=True)
-    elif not cancel:
+    elif not wanted.cancel:
         session.tell(f"to see how far it is: kedge describe {name}; to end it early: kedge rebalance {name} --cancel")
 
 

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,15 +93,7 @@ def execute(
         elif (step := import_step(run, known, provider)) is not None:
             here.perform(step.run, provider.variables(rendered(step.run)), step.imports)
             imported = tuple(i.address for i in step.imports)
-        held = targets_in(_last_known(state))
-        new = run.creates - held
-        check_ipv6(provider, run.resources, new)
-        if run.kind is RunKind.SURGE and isinstance(provider, TellsQuotas):
-            check_room(provider, run.resources, new, _sold_to(provider.name, run.resources))
-        if run.kind is RunKind.SURGE and isinstance(provider, LooksAhead):
-            check_ahead(provider, run.resources, new, here.say)
-        if run.kind is RunKind.RELEASE and isinstance(provider, LooksAhead):
-            check_successors(provider, run.resources, run.deletes & held, here.say)
+        _check_before(run, provider, targets_in(_last_known(state)), here.say)
         if run.tagging is not None:
             variables = {**variables, **here.tags_now(run, variables, run.tagging)}
         changed = here.perform(run, variables)
@@ -116,6 +108,18 @@ def execute(
         imported=imported,
         instances=instances,
     )
+
+
+def _check_before(run: TerraformRun, provider: CloudProvider, held: Set[str], say: Callable[[str], None]) -> None:
+    """What the account, its networks and its credentials have room for, of what the state does not hold yet."""
+    new = run.creates - held
+    check_ipv6(provider, run.resources, new)
+    if run.kind is RunKind.SURGE and isinstance(provider, TellsQuotas):
+        check_room(provider, run.resources, new, _sold_to(provider.name, run.resources))
+    if run.kind is RunKind.SURGE and isinstance(provider, LooksAhead):
+        check_ahead(provider, run.resources, new, say)
+    if run.kind is RunKind.RELEASE and isinstance(provider, LooksAhead):
+        check_successors(provider, run.resources, run.deletes & held, say)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,29 +23,35 @@ from controlplane.cli.waiter import Target
 from controlplane.cli.waiting import Converged
 from controlplane.runtime.quantities import counted
 
+_PlanPath = Annotated[
+    str, typer.Argument(metavar="PLAN", show_default=False, help="A plan saved with `kedge plan -o PLAN`.")
+]
+_File = Annotated[
+    str,
+    typer.Option("-f", "--file", metavar="FILE", show_default=False, help="The spec; - reads standard input."),
+]
+_DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="The server does all but record it, and says what would have come of it.")
+]
+_Wait = Annotated[
+    bool, typer.Option("--wait/--detach", help="Wait until it has converged, or return once it is recorded.")
+]
+_Now = Annotated[
+    bool,
+    typer.Option("--now", help="Begin at once, whatever windows and earlier stages say; as `kedge roll --now`."),
+]
+
 
 def apply(
     context: typer.Context,
-    plan_path: Annotated[
-        str, typer.Argument(metavar="PLAN", show_default=False, help="A plan saved with `kedge plan -o PLAN`.")
-    ] = "",
-    file: Annotated[
-        str,
-        typer.Option("-f", "--file", metavar="FILE", show_default=False, help="The spec; - reads standard input."),
-    ] = "",
+    plan_path: _PlanPath = "",
+    file: _File = "",
     yes: Yes = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="The server does all but record it, and says what would have come of it.")
-    ] = False,
-    wait: Annotated[
-        bool, typer.Option("--wait/--detach", help="Wait until it has converged, or return once it is recorded.")
-    ] = False,
+    dry_run: _DryRun = False,
+    wait: _Wait = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
     message: Annotated[str, typer.Option("-m", "--message", metavar="TEXT", help="Why; recorded with it.")] = "",
-    now: Annotated[
-        bool,
-        typer.Option("--now", help="Begin at once, whatever windows and earlier stages say; as `kedge roll --now`."),
-    ] = False,
+    now: _Now = False,
     output: Output = Format.TEXT,
 ) -> None:
     """Declare what a file says: plan, question, then that plan.
@@ -67,8 +73,7 @@ def apply(
       kedge plan -f orders.yaml -o orders.plan && kedge apply orders.plan
       kedge apply -f orders.yaml --dry-run
     """
-    session = session_of(context)
-    timeout_s = seconds_of(timeout, option="--timeout")
+    session, timeout_s = session_of(context), seconds_of(timeout, option="--timeout")
     spec, saved = _declaration(plan_path, file)
     if dry_run:
         _dry_run(session, spec, message, output)
@@ -77,11 +82,7 @@ def apply(
     if saved is not None:
         shown = planned.model_copy(update={"plans": saved.plans, "topics": saved.topics, "digest": saved.digest})
         _refuse_moved(shown, planned, saved.file)
-    for one in planned.plans:
-        session.tell_all(*plan_lines(one))
-    session.tell_all(*answer_topics(planned))
-    for reason in planned.reserved:
-        session.tell(f"a second person must approve: {reason}", "yellow")
+    _tell_plan(session, planned)
     agreed = _agreed(session, planned, yes=yes)
     order = api.ApplyIn(
         text=spec.text,
@@ -92,10 +93,7 @@ def apply(
     )
     answer = _recorded(session, order, planned)
     _show(session, answer, output)
-    if answer.proposal:
-        why, then = "; ".join(answer.reserved), f"somebody else: kedge proposal approve {answer.proposal}"
-        what = f"a second person must approve: proposal {answer.proposal} is recorded, nothing is declared yet"
-        raise CliError(what, why=why, next_step=then, exit_code=exits.BLOCKED)
+    _refuse_proposed(answer)
     if now:
         _begin_at_once(session, answer, message)
     if wait:
@@ -104,6 +102,21 @@ def apply(
     for recorded in answer.applied:
         if recorded.changed:
             session.tell(f"to follow it: kedge wait {recorded.cluster} --for=converged")
+
+
+def _tell_plan(session: Session, planned: api.PlansOut) -> None:
+    for one in planned.plans:
+        session.tell_all(*plan_lines(one))
+    session.tell_all(*answer_topics(planned))
+    for reason in planned.reserved:
+        session.tell(f"a second person must approve: {reason}", "yellow")
+
+
+def _refuse_proposed(answer: api.ApplyOut) -> None:
+    if answer.proposal:
+        why, then = "; ".join(answer.reserved), f"somebody else: kedge proposal approve {answer.proposal}"
+        what = f"a second person must approve: proposal {answer.proposal} is recorded, nothing is declared yet"
+        raise CliError(what, why=why, next_step=then, exit_code=exits.BLOCKED)
 
 
 def _begin_at_once(session: Session, answer: api.ApplyOut, message: str) -> None:

@@ -1,5 +1,6 @@
 """`kedge rebalance` and `kedge brokers demote`: asked of the server, or only planned and printed."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,7 +9,7 @@ from controlplane.cli.completion import cluster_names
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import DEFAULT_TIMEOUT, Reason, Throttle, Timeout, Yes
 from controlplane.cli.output import document, write_document
-from controlplane.cli.rebalance_order import order_rebalance, refuse_order_options, refuse_plan_options
+from controlplane.cli.rebalance_order import RebalanceOrder, order_rebalance, refuse_order_options, refuse_plan_options
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.state_options import (
     ClusterOption,
@@ -24,7 +25,7 @@ from controlplane.cli.state_options import (
 )
 
 if TYPE_CHECKING:
-    from controlplane.cli.balance_run import BalancePlan, Files
+    from controlplane.cli.balance_run import BalancePlan
     from controlplane.cli.state_inputs import Input
 
 brokers = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -40,55 +41,61 @@ def root() -> None:
     """
 
 
+_Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="CLUSTER",
+        autocompletion=cluster_names,
+        show_default=False,
+        help="The cluster to rebalance. Without it, with --state or --cluster, a plan is made and printed only.",
+    ),
+]
+_Cancel = Annotated[bool, typer.Option("--cancel", help="Begin no more of the rebalance in hand; what runs ends.")]
+_Onto = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--onto",
+        metavar="ID",
+        show_default=False,
+        help="Only these receive, the others only give. May be given again; without it every broker may do both.",
+    ),
+]
+_PerDayGib = Annotated[
+    int | None,
+    typer.Option("--per-day-gib", metavar="GIB", min=1, show_default=False, help="Begin no more in 24 hours."),
+]
+_Goals = Annotated[
+    str,
+    typer.Option(
+        "--goals",
+        metavar="GOAL[=T],...",
+        show_default="all, Cruise Control's",
+        help="Only these, first to last; T is the tolerance, `!` behind it makes it hard.",
+    ),
+]
+_AllowPartial = Annotated[
+    bool, typer.Option("--allow-partial", help="When a hard goal cannot be met, plan what comes nearest.")
+]
+
+
 def rebalance(
     context: typer.Context,
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="CLUSTER",
-            autocompletion=cluster_names,
-            show_default=False,
-            help="The cluster to rebalance. Without it, with --state or --cluster, a plan is made and printed only.",
-        ),
-    ] = "",
+    name: _Name = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Plan and print only, as --cluster does.")] = False,
-    cancel: Annotated[
-        bool, typer.Option("--cancel", help="Begin no more of the rebalance in hand; what runs ends.")
-    ] = False,
+    cancel: _Cancel = False,
     wait: Annotated[bool, typer.Option("--wait", help="Watch until it is over.")] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
-    onto: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--onto",
-            metavar="ID",
-            show_default=False,
-            help="Only these receive, the others only give. May be given again; without it every broker may do both.",
-        ),
-    ] = None,
-    per_day_gib: Annotated[
-        int | None,
-        typer.Option("--per-day-gib", metavar="GIB", min=1, show_default=False, help="Begin no more in 24 hours."),
-    ] = None,
+    onto: _Onto = None,
+    per_day_gib: _PerDayGib = None,
     throttle: Throttle = 0,
     reason: Reason = "",
     yes: Yes = False,
     state: StateFileOption = "",
     cluster: ClusterOption = "",
-    goals: Annotated[
-        str,
-        typer.Option(
-            "--goals",
-            metavar="GOAL[=T],...",
-            show_default="all, Cruise Control's",
-            help="Only these, first to last; T is the tolerance, `!` behind it makes it hard.",
-        ),
-    ] = "",
+    goals: _Goals = "",
     exclude_topics: ExcludeTopics = "",
     disk_limit: DiskLimit = None,
-    allow_partial: Annotated[
-        bool, typer.Option("--allow-partial", help="When a hard goal cannot be met, plan what comes nearest.")
-    ] = False,
+    allow_partial: _AllowPartial = False,
     output_file: PlanFileOption = None,
     kafka_json: KafkaJsonOption = None,
     throttles: ThrottlesOption = None,
@@ -118,34 +125,19 @@ def rebalance(
       kedge rebalance --state orders.json --goals 'racks!,disk=1.05,leaders'
       kedge rebalance --cluster orders --kafka-json move.json --throttles throttles.sh
     """
-    from controlplane.cli.balance_run import Files, goals_in, rebalanced
-    from controlplane.cli.state_inputs import known_topics, limited
+    from controlplane.cli.balance_run import goals_in, rebalanced
 
     session = session_of(context)
     if name and not dry_run:
-        planned = [state, cluster, goals, exclude_topics, output_file, kafka_json, throttles]
-        refuse_plan_options(name, any(planned) or allow_partial or disk_limit is not None)
-        order_rebalance(
-            session,
-            name,
-            cancel=cancel,
-            reason=reason,
-            onto=onto or [],
-            per_day_gib=per_day_gib,
-            throttle=throttle,
-            yes=yes,
-            wait=wait,
-            timeout=timeout,
-        )
+        planned = (state, cluster, goals, exclude_topics, output_file, kafka_json, throttles, allow_partial)
+        refuse_plan_options(name, any(planned) or disk_limit is not None)
+        order = RebalanceOrder(cancel, reason, tuple(onto or ()), per_day_gib, throttle)
+        order_rebalance(session, name, order, yes=yes, wait=wait, timeout=timeout)
         return
     refuse_order_options(bool(cancel or wait or yes or per_day_gib or throttle or reason))
-    cluster = cluster or name
-    aims = goals_in(goals)
-    given = limited(_input(session, state, cluster, shape, "RebalancePlan"), disk_limit)
-    excluded = known_topics(given, names_in(exclude_topics))
-    plan = rebalanced(given, aims, excluded_topics=excluded, onto=onto or ())
-    files = Files(plan_file=output_file, kafka_json=kafka_json, throttles=throttles)
-    _finish(session, given, plan, files, shape, kind="RebalancePlan", allow_partial=allow_partial)
+    aims, given = goals_in(goals), _input(session, state, cluster or name, shape, "RebalancePlan", disk_limit)
+    plan = rebalanced(given, aims, excluded_topics=_excluded(given, exclude_topics), onto=onto or ())
+    _finish(session, given, plan, (output_file, kafka_json, throttles), shape, allow_partial=allow_partial)
 
 
 @brokers.command()
@@ -169,38 +161,47 @@ def demote(
     Examples:
       kedge brokers demote 1001,1002 --state orders.json --kafka-json demote.json
     """
-    from controlplane.cli.balance_run import Files, demoted
+    from controlplane.cli.balance_run import demoted
     from controlplane.cli.state_inputs import broker_ids
 
     session = session_of(context)
     wanted = broker_ids(ids)
     given = _input(session, state, cluster, shape, "DemotePlan")
     plan = demoted(given, wanted)
-    files = Files(plan_file=output_file, kafka_json=kafka_json, throttles=None)
-    _finish(session, given, plan, files, shape, kind="DemotePlan", allow_partial=True)
+    _finish(session, given, plan, (output_file, kafka_json, None), shape, kind="DemotePlan", allow_partial=True)
 
 
-def _input(session: Session, state: str, cluster: str, shape: Shape, kind: str) -> "Input":
-    from controlplane.cli.state_inputs import state_input, telling_machines
+def _input(
+    session: Session, state: str, cluster: str, shape: Shape, kind: str, disk_limit: float | None = None
+) -> "Input":
+    from controlplane.cli.state_inputs import limited, state_input, telling_machines
 
     with telling_machines(session, shape, kind=kind, where=state or cluster):
-        return state_input(session, file=state, cluster=cluster)
+        given = state_input(session, file=state, cluster=cluster)
+    return limited(given, disk_limit)
+
+
+def _excluded(given: "Input", topics: str) -> tuple[str, ...]:
+    from controlplane.cli.state_inputs import known_topics
+
+    return known_topics(given, names_in(topics))
 
 
 def _finish(
     session: Session,
     given: "Input",
     plan: "BalancePlan",
-    files: "Files",
+    paths: tuple[Path | None, Path | None, Path | None],
     shape: Shape,
     *,
-    kind: str,
+    kind: str = "RebalancePlan",
     allow_partial: bool,
 ) -> None:
+    from controlplane.cli.balance_run import Files
     from controlplane.cli.balance_view import balance_document, balance_lines, how_to_apply
 
     refused = plan.shortfall is not None and not allow_partial
-    written = {} if refused else files.write(session, given, plan)
+    written = {} if refused else Files(*paths).write(session, given, plan)
     if shape in (Shape.JSON, Shape.YAML):
         content = balance_document(given, plan, written, shown=not refused)
         write_document(session, shape, document(kind, content))

@@ -1,6 +1,6 @@
 """`kedge chaos`: faults on purpose, bounded in time, recorded before they are brought about; and whole game days."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -113,38 +113,26 @@ def chaos(
       kedge chaos orders game --end --reason "enough for today"
       kedge chaos orders game --list
     """
-    session = session_of(context)
-    seconds = seconds_of(lasts, option="--for")
+    session, seconds = session_of(context), seconds_of(lasts, option="--for")
+    agreed: dict[str, Any] = {"force": force, "confirm": confirm, "reason": reason}
     if fault == GAME:
-        order = game_api.GameIn(
-            events=events,
-            seed=seed,
-            within_s=seconds,
-            faults=[f.strip() for f in faults.split(",")] if faults else [],
-            force=force,
-            confirm=confirm,
-            reason=reason,
-        )
+        order = game_api.GameIn(events=events, seed=seed, within_s=seconds, faults=_listed(faults), **agreed)
         _of_game(session, cluster, order, output, ends=end, lists=list_, shows=show, detach=detach)
         return
-    if not rack and fault != "kill-rack" and not vm:
-        why = f"{fault} needs a VM"
+    whom: dict[str, Any] = {"vms": vm or [], "rack": rack, "several_racks": several_racks}
+    how: dict[str, Any] = {"cut_from": cut_from, "way": way, "loss_percent": loss, "mib_per_s": mib_per_s}
+    _bring_about(session, cluster, chaos_api.ChaosIn(fault=fault, for_s=seconds, **whom, **how, **agreed), output)
+
+
+def _listed(faults: str) -> list[str]:
+    return [fault.strip() for fault in faults.split(",")] if faults else []
+
+
+def _bring_about(session: Session, cluster: str, order: chaos_api.ChaosIn, output: Format) -> None:
+    if not order.rack and order.fault != "kill-rack" and not order.vms:
+        why = f"{order.fault} needs a VM"
         raise CliError("no VM was named", why=why, next_step=f"kedge describe {cluster}", exit_code=exits.USAGE)
-    fault_order = chaos_api.ChaosIn(
-        fault=fault,
-        for_s=seconds,
-        vms=list(vm or ()),
-        rack=rack,
-        several_racks=several_racks,
-        force=force,
-        confirm=confirm,
-        cut_from=cut_from,
-        way=way,
-        loss_percent=loss,
-        mib_per_s=mib_per_s,
-        reason=reason,
-    )
-    answer = session.client.inject_chaos(cluster, fault_order)
+    answer = session.client.inject_chaos(cluster, order)
     if output is Format.TEXT:
         session.show(answer.sentence)
     else:

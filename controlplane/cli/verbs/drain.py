@@ -45,37 +45,41 @@ def root() -> None:
     """
 
 
+_Brokers = Annotated[
+    str,
+    typer.Option("--brokers", metavar="ID,ID", show_default=False, help="Empty these, whatever the state says."),
+]
+_Destinations = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--destinations",
+        metavar="ID=ID,ID",
+        show_default=False,
+        help="What leaves the first goes to these alone. May be given again.",
+    ),
+]
+_AllowPartial = Annotated[bool, typer.Option("--allow-partial", help="When not all can be moved, plan what can.")]
+_Plot = Annotated[
+    Path | None,
+    typer.Option("--plot", metavar="FILE", show_default=False, help="Draw what targets take: .svg or .png."),
+]
+
+
 @drain.command()
 def plan(
     context: typer.Context,
     state: StateFileOption = "",
     cluster: ClusterOption = "",
-    brokers: Annotated[
-        str,
-        typer.Option("--brokers", metavar="ID,ID", show_default=False, help="Empty these, whatever the state says."),
-    ] = "",
-    destinations: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--destinations",
-            metavar="ID=ID,ID",
-            show_default=False,
-            help="What leaves the first goes to these alone. May be given again.",
-        ),
-    ] = None,
+    brokers: _Brokers = "",
+    destinations: _Destinations = None,
     exclude_topics: ExcludeTopics = "",
     disk_limit: DiskLimit = None,
-    allow_partial: Annotated[
-        bool, typer.Option("--allow-partial", help="When not all can be moved, plan what can.")
-    ] = False,
+    allow_partial: _AllowPartial = False,
     engine: EngineOption = Engine.INLINE,
     output_file: PlanFileOption = None,
     kafka_json: KafkaJsonOption = None,
     throttles: ThrottlesOption = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", show_default=False, help="Draw what targets take: .svg or .png."),
-    ] = None,
+    plot: _Plot = None,
     shape: ShapeOption = Shape.TABLE,
 ) -> None:
     """Plan how brokers are emptied, with a certificate.

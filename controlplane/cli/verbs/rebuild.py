@@ -20,34 +20,42 @@ if TYPE_CHECKING:
     from controlplane.server.settings import Settings
 
 
+_Files = Annotated[
+    list[str],
+    typer.Option("-f", "--file", metavar="PATH", show_default=False, help="Spec files, or folders of them."),
+]
+_Place = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--place", metavar="CLOUD/REGION", show_default=False, help="Look here too; CLOUD/ACCOUNT/REGION names one."
+    ),
+]
+_LeaveOut = Annotated[
+    list[str] | None,
+    typer.Option("--leave-out", metavar="UID", show_default=False, help="VMs of this cluster are left alone."),
+]
+_Installation = Annotated[
+    str,
+    typer.Option("--installation", metavar="ID", show_default=False, help="For a home that has lost its own."),
+]
+_Home = Annotated[
+    Path | None,
+    typer.Option("--home", metavar="DIR", show_default="KEDGE_HOME or ./.kedge", help="Whose clusters they are."),
+]
+_DatabaseUrl = Annotated[
+    str | None,
+    typer.Option("--database-url", metavar="URL", show_default="SQLite in the home", help="The empty database."),
+]
+
+
 def rebuild(
     context: typer.Context,
-    files: Annotated[
-        list[str],
-        typer.Option("-f", "--file", metavar="PATH", show_default=False, help="Spec files, or folders of them."),
-    ],
-    place: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--place", metavar="CLOUD/REGION", show_default=False, help="Look here too; CLOUD/ACCOUNT/REGION names one."
-        ),
-    ] = None,
-    leave_out: Annotated[
-        list[str] | None,
-        typer.Option("--leave-out", metavar="UID", show_default=False, help="VMs of this cluster are left alone."),
-    ] = None,
-    installation: Annotated[
-        str,
-        typer.Option("--installation", metavar="ID", show_default=False, help="For a home that has lost its own."),
-    ] = "",
-    home: Annotated[
-        Path | None,
-        typer.Option("--home", metavar="DIR", show_default="KEDGE_HOME or ./.kedge", help="Whose clusters they are."),
-    ] = None,
-    database_url: Annotated[
-        str | None,
-        typer.Option("--database-url", metavar="URL", show_default="SQLite in the home", help="The empty database."),
-    ] = None,
+    files: _Files,
+    place: _Place = None,
+    leave_out: _LeaveOut = None,
+    installation: _Installation = "",
+    home: _Home = None,
+    database_url: _DatabaseUrl = None,
     write: Annotated[bool, typer.Option("--write", help="Write it. Without this it only reads and reports.")] = False,
     yes: Yes = False,
     output: Output = Format.TEXT,

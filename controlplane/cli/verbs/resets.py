@@ -15,38 +15,43 @@ from controlplane.cli.prompts import confirm
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.verbs.groups import Group
 
+_Topic = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--topic",
+        metavar="TOPIC[:N,N]",
+        show_default=False,
+        help="Only this topic, or these partitions of it. May be given again.",
+    ),
+]
+_ToDatetime = Annotated[
+    str,
+    typer.Option(
+        "--to-datetime",
+        metavar="WHEN",
+        show_default=False,
+        help="To the first record at or after a time, or after a duration ago, as in 2h.",
+    ),
+]
+_ToOffset = Annotated[
+    int | None, typer.Option("--to-offset", metavar="N", min=0, show_default=False, help="To this offset.")
+]
+_ShiftBy = Annotated[
+    int | None,
+    typer.Option("--shift-by", metavar="N", show_default=False, help="So many records on; negative goes back."),
+]
+
 
 def reset_offsets(
     context: typer.Context,
     cluster: Cluster,
     name: Group,
-    topic: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--topic",
-            metavar="TOPIC[:N,N]",
-            show_default=False,
-            help="Only this topic, or these partitions of it. May be given again.",
-        ),
-    ] = None,
+    topic: _Topic = None,
     to_earliest: Annotated[bool, typer.Option("--to-earliest", help="To the beginning of each log.")] = False,
     to_latest: Annotated[bool, typer.Option("--to-latest", help="To the end of each log.")] = False,
-    to_datetime: Annotated[
-        str,
-        typer.Option(
-            "--to-datetime",
-            metavar="WHEN",
-            show_default=False,
-            help="To the first record at or after a time, or after a duration ago, as in 2h.",
-        ),
-    ] = "",
-    to_offset: Annotated[
-        int | None, typer.Option("--to-offset", metavar="N", min=0, show_default=False, help="To this offset.")
-    ] = None,
-    shift_by: Annotated[
-        int | None,
-        typer.Option("--shift-by", metavar="N", show_default=False, help="So many records on; negative goes back."),
-    ] = None,
+    to_datetime: _ToDatetime = "",
+    to_offset: _ToOffset = None,
+    shift_by: _ShiftBy = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and end.")] = False,
     yes: Yes = False,
     reason: Reason = "",

@@ -27,54 +27,64 @@ class Only(StrEnum):
     RELAY = "relay"
 
 
+_Home = Annotated[
+    Path | None,
+    typer.Option("--home", metavar="DIR", show_default="KEDGE_HOME or ./.kedge", help="Where it keeps its files."),
+]
+_Host = Annotated[
+    str | None,
+    typer.Option("--host", metavar="ADDRESS", show_default="127.0.0.1", help="A loopback address to listen on."),
+]
+_Port = Annotated[
+    int | None,
+    typer.Option("--port", metavar="N", min=0, max=65535, show_default="8428", help="0 lets the system choose."),
+]
+_AgentHost = Annotated[
+    str | None,
+    typer.Option(
+        "--agent-host", metavar="ADDRESS", show_default="none", help="Serve agents of VMs elsewhere here, over TLS."
+    ),
+]
+_AgentPort = Annotated[
+    int | None,
+    typer.Option("--agent-port", metavar="N", min=0, max=65535, show_default="8443", help="The port for it."),
+]
+_AgentName = Annotated[
+    str | None,
+    typer.Option(
+        "--agent-name", metavar="NAME", show_default="the agent host", help="Host name or address VMs call it by."
+    ),
+]
+_DatabaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--database-url", metavar="URL", show_default="SQLite in the home", help="As in postgresql://HOST/NAME."
+    ),
+]
+_Only = Annotated[
+    Only | None,
+    typer.Option("--only", show_default="all", help="One part alone, as a process of its own: needs PostgreSQL."),
+]
+_TakeOverHome = Annotated[
+    bool, typer.Option("--take-over-home", help="This once: the home the database knows is lost for good.")
+]
+_MoveTerraformState = Annotated[
+    bool,
+    typer.Option("--move-terraform-state", help="This once: move Terraform's states to where terraform_state says."),
+]
+
+
 def server(
-    home: Annotated[
-        Path | None,
-        typer.Option("--home", metavar="DIR", show_default="KEDGE_HOME or ./.kedge", help="Where it keeps its files."),
-    ] = None,
-    host: Annotated[
-        str | None,
-        typer.Option("--host", metavar="ADDRESS", show_default="127.0.0.1", help="A loopback address to listen on."),
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option("--port", metavar="N", min=0, max=65535, show_default="8428", help="0 lets the system choose."),
-    ] = None,
-    agent_host: Annotated[
-        str | None,
-        typer.Option(
-            "--agent-host", metavar="ADDRESS", show_default="none", help="Serve agents of VMs elsewhere here, over TLS."
-        ),
-    ] = None,
-    agent_port: Annotated[
-        int | None,
-        typer.Option("--agent-port", metavar="N", min=0, max=65535, show_default="8443", help="The port for it."),
-    ] = None,
-    agent_name: Annotated[
-        str | None,
-        typer.Option(
-            "--agent-name", metavar="NAME", show_default="the agent host", help="Host name or address VMs call it by."
-        ),
-    ] = None,
-    database_url: Annotated[
-        str | None,
-        typer.Option(
-            "--database-url", metavar="URL", show_default="SQLite in the home", help="As in postgresql://HOST/NAME."
-        ),
-    ] = None,
-    only: Annotated[
-        Only | None,
-        typer.Option("--only", show_default="all", help="One part alone, as a process of its own: needs PostgreSQL."),
-    ] = None,
-    take_over_home: Annotated[
-        bool, typer.Option("--take-over-home", help="This once: the home the database knows is lost for good.")
-    ] = False,
-    move_terraform_state: Annotated[
-        bool,
-        typer.Option(
-            "--move-terraform-state", help="This once: move Terraform's states to where terraform_state says."
-        ),
-    ] = False,
+    home: _Home = None,
+    host: _Host = None,
+    port: _Port = None,
+    agent_host: _AgentHost = None,
+    agent_port: _AgentPort = None,
+    agent_name: _AgentName = None,
+    database_url: _DatabaseUrl = None,
+    only: _Only = None,
+    take_over_home: _TakeOverHome = False,
+    move_terraform_state: _MoveTerraformState = False,
 ) -> None:
     """Run the server: ticks and API, until Ctrl-C.
 

@@ -21,47 +21,57 @@ def root() -> None:
     """
 
 
+_Bootstrap = Annotated[
+    str,
+    typer.Option(
+        "--bootstrap", metavar="HOST:PORT", show_default=False, help="Any Kafka cluster; several with commas."
+    ),
+]
+_Capacity = Annotated[
+    Path | None,
+    typer.Option(
+        "--capacity", metavar="FILE", show_default=False, help="What brokers have, by id (docs/drain-plans.md)."
+    ),
+]
+_Bandwidth = Annotated[
+    str,
+    typer.Option(
+        "--bandwidth",
+        metavar="RATE",
+        show_default=False,
+        help="What migration may use of every broker, each way: 200MB/s, 1Gbit/s.",
+    ),
+]
+_Disk = Annotated[
+    str,
+    typer.Option("--disk", metavar="SIZE", show_default="as brokers tell", help="Disk of every broker: 2TiB."),
+]
+_Flow = Annotated[
+    str, typer.Option("--flow", metavar="RATE", show_default="70MB/s", help="What one partition's copy reaches.")
+]
+_DiskLimit = Annotated[
+    float, typer.Option("--disk-limit", metavar="FRACTION", min=0.01, max=1.0, help="Of a disk that may be used.")
+]
+_Outgoing = Annotated[
+    str, typer.Option("--brokers", metavar="ID,ID", show_default=False, help="Mark these as outgoing.")
+]
+_Output = Annotated[
+    Path | None, typer.Option("--output", metavar="FILE", show_default="stdout", help="Where to write it.")
+]
+
+
 @state.command()
 def export(
     context: typer.Context,
-    bootstrap: Annotated[
-        str,
-        typer.Option(
-            "--bootstrap", metavar="HOST:PORT", show_default=False, help="Any Kafka cluster; several with commas."
-        ),
-    ] = "",
+    bootstrap: _Bootstrap = "",
     cluster: ClusterOption = "",
-    capacity: Annotated[
-        Path | None,
-        typer.Option(
-            "--capacity", metavar="FILE", show_default=False, help="What brokers have, by id (docs/drain-plans.md)."
-        ),
-    ] = None,
-    bandwidth: Annotated[
-        str,
-        typer.Option(
-            "--bandwidth",
-            metavar="RATE",
-            show_default=False,
-            help="What migration may use of every broker, each way: 200MB/s, 1Gbit/s.",
-        ),
-    ] = "",
-    disk: Annotated[
-        str,
-        typer.Option("--disk", metavar="SIZE", show_default="as brokers tell", help="Disk of every broker: 2TiB."),
-    ] = "",
-    flow: Annotated[
-        str, typer.Option("--flow", metavar="RATE", show_default="70MB/s", help="What one partition's copy reaches.")
-    ] = "",
-    disk_limit: Annotated[
-        float, typer.Option("--disk-limit", metavar="FRACTION", min=0.01, max=1.0, help="Of a disk that may be used.")
-    ] = 0.85,
-    outgoing: Annotated[
-        str, typer.Option("--brokers", metavar="ID,ID", show_default=False, help="Mark these as outgoing.")
-    ] = "",
-    output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", show_default="stdout", help="Where to write it.")
-    ] = None,
+    capacity: _Capacity = None,
+    bandwidth: _Bandwidth = "",
+    disk: _Disk = "",
+    flow: _Flow = "",
+    disk_limit: _DiskLimit = 0.85,
+    outgoing: _Outgoing = "",
+    output: _Output = None,
 ) -> None:
     """Write the state of a cluster: who holds what, how large, on which brokers.
 

@@ -28,7 +28,7 @@ class BalancePlan:
     replay: Replay
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Files:
     """Where to write what; None = nowhere."""
 

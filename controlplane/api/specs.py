@@ -13,10 +13,9 @@ from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_by
 from controlplane.cluster.observed.disks import with_volume_sizes
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
-from controlplane.commands.admission.spec import admission_problems
-from controlplane.commands.admission.topics import by_cluster, topic_problems
+from controlplane.commands.admission.judge import SpecJudge
+from controlplane.commands.admission.topics import by_cluster
 from controlplane.commands.handler import Outcome
-from controlplane.commands.policies.decision import Refusal
 from controlplane.commands.previews.old_clients import old_clients_told
 from controlplane.commands.previews.plan import Preview, combined_digest, preview
 from controlplane.commands.previews.topics import topic_lines, topics_digest
@@ -24,7 +23,6 @@ from controlplane.runtime.call_errors import CallFault
 from events.ids import derived_id
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument
-from events.spec.network_rules import pool_problems
 from events.spec.positions import Positions
 from events.spec.problems import Problem, counted, has_errors
 from planner.observed import KafkaSnapshot
@@ -85,7 +83,7 @@ class Judged:
     @property
     def rolling(self) -> int:
         """Living clusters that have steps to do for it."""
-        return sum(plan.exists and bool(plan.rollout.phases) for plan in self.plans)
+        return sum(plan.rolls for plan in self.plans)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,42 +116,64 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
 
     A name of a cluster they may not read is judged as one that is free; `declare` refuses it. Raises StoreUnavailable.
     """
-    loaded = load_documents(text, file=file)
-    problems, documents = list(loaded.problems), []
-    for index, document in enumerate(loaded.documents if loaded.ok else ()):
-        positions, warnings = loaded.positions[index], _warnings(loaded, index)
-        view = services.cluster.commands.visible(document.metadata.name)
-        wanted = replace(view, document=document, generation=view.generation + (view.document != document))
-        plan, snapshot = _planned(services, view, document, warnings=warnings, brake=services.cluster.brake(wanted))
-        problems += admission_problems(
-            view,
-            document,
-            positions=positions,
-            snapshot=snapshot,
-            unbootable=services.cluster.unbootable,
-            cost_tags=services.cluster.cost_tags,
-        )
-        problems += pool_problems(document, services.fleet.networks.pool().cidr, positions)
-        plan = replace(plan, networks=services.fleet.networks.planned(replace(view, document=document)))
-        plan = replace(plan, clients=_old_clients(services, view, document))
-        plan = replace(plan, window=services.cluster.window(wanted) if plan.rollout.phases else "")
-        plan = replace(plan, cost=priced(services, view, document, plan.rollout, snapshot))
-        documents.append(JudgedDocument(document, positions, warnings, plan))
+    loaded, ask = load_documents(text, file=file), judge_of(services)
+    problems = list(loaded.problems)
     reserved: list[str] = []
-    judged = _judge_topics(services, loaded, Judged(file, (), tuple(documents)), problems, reserved)
+    views = {d.metadata.name: services.cluster.commands.visible(d.metadata.name) for d in loaded.documents if loaded.ok}
+    documents = tuple(
+        _planned(services, views[document.metadata.name], document, loaded.positions[index], _warnings(loaded, index))
+        for index, document in enumerate(loaded.documents if loaded.ok else ())
+    )
+    judged = Judged(file, (), documents)
     for one in documents:
-        view = services.cluster.commands.visible(one.document.metadata.name)
-        verdict = services.cluster.gate.cluster(
-            view, one.document, judged.rolling, [other.document for other in documents]
+        name = one.document.metadata.name
+        found = ask.cluster(
+            views[name],
+            one.document,
+            positions=one.positions,
+            snapshot=services.fleet.clusters.last_snapshot(views[name].uid),
+            rolling=judged.rolling,
+            beside=[other.document for other in documents],
         )
-        problems += [refusal.problem(one.positions) for refusal in verdict.refusals]
-        reserved += [f"{one.document.metadata.name}: {reason}" for reason in verdict.reasons]
+        problems += found.problems
+        reserved += [f"{name}: {reason}" for reason in found.reasons]
+    judged = _judge_topics(services, loaded, judged, problems, reserved)
     if has_errors(problems):
         return Judged(file, tuple(problems), ())
     return replace(judged, problems=tuple(problems), reserved=tuple(dict.fromkeys(reserved)))
 
 
+def judge_of(services: PortalServices) -> SpecJudge:
+    """The judge the handler of commands asks as well."""
+    return SpecJudge(
+        gate=services.cluster.gate,
+        unbootable=services.cluster.unbootable,
+        cost_tags=services.cluster.cost_tags,
+        clients_must_avoid=services.fleet.networks.pool().cidr,
+    )
+
+
 def _planned(
+    services: PortalServices,
+    view: ClusterView,
+    document: KafkaClusterDocument,
+    positions: Positions,
+    warnings: tuple[str, ...],
+) -> JudgedDocument:
+    """The document with its plan, and what is told beside it."""
+    wanted = replace(view, document=document, generation=view.generation + (view.document != document))
+    plan, snapshot = _plan_of(services, view, document, warnings=warnings, brake=services.cluster.brake(wanted))
+    plan = replace(
+        plan,
+        networks=services.fleet.networks.planned(replace(view, document=document)),
+        clients=_old_clients(services, view, document),
+        window=services.cluster.window(wanted) if plan.rollout.phases else "",
+        cost=priced(services, view, document, plan.rollout, snapshot),
+    )
+    return JudgedDocument(document, positions, warnings, plan)
+
+
+def _plan_of(
     services: PortalServices, view: ClusterView, document: KafkaClusterDocument, *, warnings: Sequence[str], brake: str
 ) -> tuple[Preview, KafkaSnapshot | None]:
     """The plan, and the metadata that its bytes are from: a converged cluster is looked at once a minute only, and a
@@ -202,28 +222,15 @@ def _judge_topics(
     for name, own in by_cluster(topics).items() if loaded.ok else ():
         view = services.cluster.commands.visible(name)
         cluster = beside.get(name, view.document)
-        placed = [(one.document, one.positions) for one in own]
-        snapshot = services.fleet.clusters.last_snapshot(view.uid)
-        found = topic_problems(view, cluster, placed, snapshot)
+        found = judge_of(services).topics(view, cluster, own, services.fleet.clusters.last_snapshot(view.uid))
         # What the file alone tells of topics beside their cluster was told when it was read.
-        problems += [problem for problem in found if problem not in problems]
+        problems += [problem for problem in found.problems if problem not in problems]
+        reserved += [f"{name}: {reason}" for reason in found.reasons]
         if cluster is not None:
             wanted = [one.document for one in own]
-            news = topic_lines(view, cluster, wanted)
-            lines += news
+            lines += topic_lines(view, cluster, wanted)
             digests[name] = topics_digest(view, cluster, wanted)
-            verdict = services.cluster.gate.topics(view, cluster, wanted, snapshot)
-            if news:
-                problems += _refused_topics(verdict.refusals, own)
-                reserved += [f"{name}: {reason}" for reason in verdict.reasons]
     return replace(judged, topics=tuple(topics), topic_plan=tuple(lines), topic_digests=digests)
-
-
-def _refused_topics(refusals: Iterable[Refusal], topics: Iterable[TopicDeclared]) -> list[Problem]:
-    """Each at the topic it is about; one about none of them at the first."""
-    where = {topic.document.topic: topic.positions for topic in topics}
-    first = next(iter(where.values()))
-    return [refusal.problem(where.get(refusal.subject, first)) for refusal in refusals]
 
 
 def declare(services: PortalServices, judged: Judged, order: Order) -> Declared:

@@ -42,9 +42,7 @@ def change_of_topics(
 
 def rolls(view: ClusterView | None, document: KafkaClusterDocument) -> bool:
     """Whether the document would roll a living cluster."""
-    if view is None or view.document is None or view.document == document:
-        return False
-    return bool(preview(view, document, snapshot=None).rollout.phases)
+    return view is not None and preview(view, document, snapshot=None).rolls
 
 
 def refused_until_agreed(file: SpecFile, proposal: ProposalView, reasons: Sequence[str]) -> SpecFile:

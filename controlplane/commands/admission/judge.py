@@ -4,10 +4,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 
-from controlplane.cluster.commands import DeclareTopics
+from controlplane.cluster.commands import TopicDeclared
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.admission.spec import Unbootable, admission_problems, nothing_unbootable
-from controlplane.commands.admission.topics import fresh_topics, topic_problems
+from controlplane.commands.admission.topics import is_declared, topic_problems
 from controlplane.commands.policies.gate import PolicyGate
 from events.spec.model import KafkaClusterDocument
 from events.spec.network_rules import pool_problems
@@ -52,8 +52,9 @@ class SpecJudge:
         rolling: int,
         beside: Sequence[KafkaClusterDocument] = (),
     ) -> Judgement:
-        """A document on its way into force. `rolling`: living clusters that the whole change rolls; `beside`: all
-        documents of it. Raises StoreUnavailable where a quota asks for the fleet."""
+        """A document on its way into force. One that is in force was accepted, and is not refused again: only what it
+        is warned of is told. `rolling`: living clusters that the whole change rolls; `beside`: all documents of it.
+        Raises StoreUnavailable where a quota asks for the fleet."""
         found = admission_problems(
             view,
             document,
@@ -64,6 +65,8 @@ class SpecJudge:
         )
         if self.clients_must_avoid is not None:
             found = [*found, *pool_problems(document, self.clients_must_avoid, positions)]
+        if view.document == document:
+            return Judgement(tuple(problem for problem in found if not problem.is_error))
         verdict = self.gate.cluster(view, document, rolling, beside)
         refused = [refusal.problem(positions) for refusal in verdict.refusals]
         return Judgement((*found, *refused), tuple(str(reason) for reason in verdict.reasons))
@@ -72,18 +75,21 @@ class SpecJudge:
         self,
         view: ClusterView,
         cluster: KafkaClusterDocument | None,
-        command: DeclareTopics,
+        topics: Sequence[TopicDeclared],
         snapshot: KafkaSnapshot | None,
     ) -> Judgement:
-        """Topics on their way into force; `cluster` is the document in force, or about to be. Policies are asked where
-        anything would be recorded. Raises as `cluster`."""
-        placed = [(one.document, one.positions) for one in command.topics]
-        found = topic_problems(view, cluster, placed, snapshot)
-        if cluster is None or not fresh_topics(view, cluster, command):
+        """Topics on their way into force; `cluster` is the document in force, or about to be. What is declared already,
+        in a cluster that stays as it is, is not refused again, and policies have no say in it. Raises as `cluster`."""
+        found = topic_problems(view, cluster, [(one.document, one.positions) for one in topics], snapshot)
+        documents = [one.document for one in topics]
+        if cluster is None:
             return Judgement(tuple(found))
-        verdict = self.gate.topics(view, cluster, [one.document for one in command.topics], snapshot)
+        if all(is_declared(view, cluster, document) for document in documents):
+            stays = cluster == view.document
+            return Judgement(tuple(problem for problem in found if not (stays and problem.is_error)))
+        verdict = self.gate.topics(view, cluster, documents, snapshot)
         # Each at the topic it is about; one about none of them at the first.
-        where = {one.document.topic: one.positions for one in command.topics}
-        first = command.topics[0].positions
+        where = {one.document.topic: one.positions for one in topics}
+        first = topics[0].positions
         refused = [refusal.problem(where.get(refusal.subject, first)) for refusal in verdict.refusals]
         return Judgement((*found, *refused), tuple(str(reason) for reason in verdict.reasons))

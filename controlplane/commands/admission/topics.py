@@ -3,10 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from controlplane.cluster.commands import DeclareTopics, TopicDeclared
+from controlplane.cluster.commands import TopicDeclared
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.topic_declaration import declaration_of
-from events import topic_facts as facts
 from events.spec import problems as p
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
@@ -40,12 +39,10 @@ def topic_problems(
     return found
 
 
-def fresh_topics(
-    view: ClusterView, cluster: KafkaClusterDocument, command: DeclareTopics
-) -> list[facts.TopicDeclaration]:
-    """What of the command is not in force yet: what declaring it would record."""
-    wanted = [(one, declaration_of(one.document, cluster)) for one in command.topics]
-    return [declared for one, declared in wanted if _is_news(view, one, declared, command)]
+def is_declared(view: ClusterView, cluster: KafkaClusterDocument, document: KafkaTopicDocument) -> bool:
+    """Whether it is declared like this already, wherever from; of a topic that no file declares any more nothing is."""
+    known = view.topics.by_name.get(document.topic)
+    return known is not None and not known.undeclared and known.declared == declaration_of(document, cluster)
 
 
 def by_cluster(topics: Iterable[TopicDeclared]) -> dict[str, list[TopicDeclared]]:
@@ -60,12 +57,3 @@ def _homeless(document: KafkaTopicDocument, where: Positions) -> Problem:
     message = f"there is no cluster `{document.spec.cluster}`"
     fix = "Correct the name, or declare the cluster first."
     return where.problem(p.TOPIC_HOME, ("spec", "cluster"), message, fix)
-
-
-def _is_news(view: ClusterView, one: TopicDeclared, declared: facts.TopicDeclaration, command: DeclareTopics) -> bool:
-    known = view.topics.by_name.get(one.document.topic)
-    if known is None or known.undeclared or (known.source, known.path) != (command.source, command.path):
-        # A file of the API is a name somebody typed: another one alone is no news.
-        moved = known is None or known.undeclared or known.source != command.source or known.is_git
-        return moved or known is None or known.declared != declared
-    return known.declared != declared

@@ -6,15 +6,16 @@ from controlplane.cluster.commands import (
     DeclareTopics,
     DeleteTopic,
     ReportTopicsGone,
+    TopicDeclared,
 )
 from controlplane.cluster.spec_source import SourceRefusal
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
 from controlplane.cluster.views.topics import TopicView
-from controlplane.commands.admission.topics import fresh_topics
 from controlplane.commands.deciders.decision import CommandDecision, asked_by
 from controlplane.commands.deciders.lookups import NOTHING, Lookups, obey, refuse_errors, refuse_unagreed
 from controlplane.commands.previews.topics import refuse_moved_topics
+from controlplane.commands.topic_declaration import declaration_of
 from events import topic_facts as facts
 from events.spec.problems import counted
 from planner.observed import KafkaSnapshot
@@ -22,7 +23,7 @@ from planner.observed import KafkaSnapshot
 
 def topics_declared(view: ClusterView, command: DeclareTopics, known: Lookups) -> CommandDecision:
     """Raises SpecRefused, CommandRefused, NeedsApproval, StoreUnavailable."""
-    judged = known.judge.topics(view, view.document, command, known.kafka)
+    judged = known.judge.topics(view, view.document, command.topics, known.kafka)
     refuse_errors(judged)
     decision = topic_news(view, command)
     refuse_moved_topics(view, command)
@@ -39,7 +40,8 @@ def topic_news(view: ClusterView, command: DeclareTopics) -> CommandDecision:
         refusal = refuse_topic(view, one.document.topic, command.source)
         if refusal is not None:
             raise CommandRefused(refusal.code, refusal.message, refusal.what_next)
-    fresh = fresh_topics(view, cluster, command)
+    wanted = [(one, declaration_of(one.document, cluster)) for one in command.topics]
+    fresh = [declared for one, declared in wanted if _is_news(view, one, declared, command)]
     if not fresh:
         return CommandDecision(
             None, f"{counted(len(command.topics), 'topic')} of {view.name} declared like this already"
@@ -119,6 +121,15 @@ def refuse_topic(view: ClusterView, name: str, source: str) -> SourceRefusal | N
     message = f"the topic {name} was declared through the API (`kedge apply`), not by {source}"
     then = f"Let go of it first, it stays in Kafka: kedge topic delete {view.name} {name} --confirm {name} --retain"
     return SourceRefusal("other-source", message, then)
+
+
+def _is_news(view: ClusterView, one: TopicDeclared, declared: facts.TopicDeclaration, command: DeclareTopics) -> bool:
+    known = view.topics.by_name.get(one.document.topic)
+    if known is None or known.undeclared or (known.source, known.path) != (command.source, command.path):
+        # A file of the API is a name somebody typed: another one alone is no news.
+        moved = known is None or known.undeclared or known.source != command.source or known.is_git
+        return moved or known is None or known.declared != declared
+    return known.declared != declared
 
 
 def _as_found(view: ClusterView, name: str, snapshot: KafkaSnapshot | None) -> facts.TopicDeclaration:

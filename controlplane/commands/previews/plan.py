@@ -97,6 +97,11 @@ class Preview:
         return self.rollout.warnings
 
     @property
+    def rolls(self) -> bool:
+        """Whether it brings steps to a living cluster. What is left to do of the document in force is not its doing."""
+        return self.exists and bool(self.changes) and bool(self.rollout.phases)
+
+    @property
     def copies(self) -> bool:
         """Whether data is copied from broker to broker, by a step of it or afterwards."""
         return bool(self.afterwards) or any(

@@ -42,6 +42,7 @@ from controlplane.commands.policies.gate import PolicyGate
 from controlplane.commands.policies.store import NoPolicies, Policies
 from controlplane.converger.situation.ports import Ports
 from controlplane.converger.tick.loop import Converger, new_events
+from controlplane.fleet.networks.commands import NoNetworks
 from controlplane.portal.app import create_app
 from controlplane.storage.agent_credentials import Vm
 from controlplane.storage.backup import BackupSummary
@@ -152,7 +153,9 @@ class House:
                 commands=CommandHandler(
                     self.store,
                     last_snapshot=self.converger.last_snapshot,
-                    judge=SpecJudge(gate=PolicyGate(self.policies, self.converger)),
+                    judge=SpecJudge(
+                        gate=PolicyGate(self.policies, self.converger), clients_must_avoid=NoNetworks().pool().cidr
+                    ),
                     reports=lambda uid: reports_of(self.latest, uid),
                     clock=lambda: self.now,
                 ),

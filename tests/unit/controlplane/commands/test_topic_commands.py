@@ -9,14 +9,19 @@ from controlplane.api.read_models.change_form import topic_data
 from controlplane.cluster.commands import AdoptTopic, CommandRefused, DeclareTopics, DeleteTopic, ReportTopicsGone
 from controlplane.cluster.fold import evolve
 from controlplane.cluster.view import ClusterView
+from controlplane.commands.admission.judge import SpecJudge
 from controlplane.commands.admission.topics import topic_problems
 from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.topics import topic_adopted, topic_deleted, topic_news, topics_gone
+from controlplane.commands.policies.files import parse
+from controlplane.commands.policies.gate import PolicyGate
+from controlplane.commands.policies.store import PolicySet
 from controlplane.commands.previews.topics import topic_lines
 from events import topic_facts as facts
 from events.codec import encode
 from events.envelope import Recorded
 from planner.observed import KafkaSnapshot
+from providers.price_book import PriceBook
 from tests.builders import NOW, a_partition, a_snapshot, a_view
 from tests.sim.topics import declared, topic_text
 
@@ -178,3 +183,46 @@ def test_case_07_a_topic_of_another_program_is_adopted_whatever_its_name_begins_
     for topic, owner in (("__newer_than_this", "Kafka"), ("__kedge_logs", "Kedge")):
         with pytest.raises(CommandRefused, match=f"is a topic of {owner} itself"):
             _adopt(a_view(), topic, told)
+
+
+POLICY = """\
+apiVersion: kedge/v1alpha1
+kind: Policy
+metadata: {name: few}
+limits: {maxTopicPartitions: 2}
+"""
+
+
+class _Few:
+    """A policy that came after the topics."""
+
+    def current(self) -> PolicySet:
+        return PolicySet(parse({"few.yaml": POLICY}))
+
+    def prices(self) -> PriceBook:
+        return PriceBook()
+
+
+def _refused(view: ClusterView, text: str, snapshot: KafkaSnapshot | None = None) -> list[str]:
+    judge = SpecJudge(gate=PolicyGate(_Few()))
+    return [problem.code for problem in judge.topics(view, view.document, declared(text), snapshot).errors]
+
+
+def test_a_topic_as_it_is_declared_is_not_judged_again() -> None:
+    view = _declare(a_view(), topic_text("a"))
+    grown = a_snapshot(*(a_partition(f"a-{n}") for n in range(9)))
+    assert _refused(view, topic_text("a"), grown) == []
+    assert _refused(view, topic_text("a", tier="critical"), grown) == ["KEDGE-SPEC-092", "KEDGE-POLICY-001"]
+
+
+def test_a_topic_that_no_file_declares_any_more_is_judged_as_a_new_one() -> None:
+    view = _declare(a_view(), topic_text("a"), source="git:teams", path="kafka/a.yaml")
+    gone = ReportTopicsGone(**WHO, topics=("a",), source="git:teams", commit="c0ffee")
+    assert _refused(view, topic_text("a")) == []
+    assert _refused(_after(view, topics_gone(view, gone).fact), topic_text("a")) == ["KEDGE-POLICY-001"]
+
+
+def test_a_topic_kept_as_it_was_found_is_judged_once_a_document_declares_it() -> None:
+    found = a_snapshot(*(a_partition(f"a-{n}") for n in range(3)))
+    view = _after(a_view(), _adopt(a_view(), "a", found))
+    assert _refused(view, topic_text("a"), found) == ["KEDGE-POLICY-001"]

@@ -2,7 +2,7 @@
 
 CPython lets a thread that computes go on for 5 ms before another one that wants to gets its turn. A page lets go of the
 interpreter at each statement it sends to the database and at each hop to a worker thread, and while a tick computes it
-waited so long each time. With 1 ms, half of the pages of a crowd took half as long (docs/portal.md, "Under a crowd").
+waited so long each time. With 1 ms, half of the pages of a crowd took half as long (docs/portal.md, "Load").
 """
 
 import sys

@@ -76,6 +76,12 @@ class PlaceUnknown(ProviderError):
     what_next = "Correct `place` in the spec, or the file of the cloud if the message names that."
 
 
+class SdkMissing(PlaceUnknown):
+    """The SDK of the cloud is not installed on this machine."""
+
+    what_next = "Install what the message names, and start the server anew."
+
+
 class ResourceConflict(ProviderError):
     """The cloud holds something else under that name: another VM, a volume in use, an address of a stranger."""
 

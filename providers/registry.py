@@ -4,8 +4,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import cast
 
+from events.extras import extra_missing, how_to_add
 from providers.base import CloudProvider
-from providers.errors import PlaceUnknown
+from providers.errors import PlaceUnknown, SdkMissing
 
 _PROVIDERS = {
     "aws": "providers.aws.cloud:AwsCloud",
@@ -26,10 +27,16 @@ def names() -> tuple[str, ...]:
 def load(cloud: str, **settings: object) -> CloudProvider:
     """Build the provider of a cloud from its settings (the keyword arguments of its class).
 
-    Raises `PlaceUnknown` for a name nobody implements.
+    Raises `PlaceUnknown` for a name nobody implements, `SdkMissing` where this machine lacks what the cloud takes.
     """
     if cloud not in _PROVIDERS:
         raise PlaceUnknown(f"there is no cloud {cloud!r}; there is {', '.join(names())}")
     module, _, attribute = _PROVIDERS[cloud].partition(":")
-    factory = cast(Callable[..., CloudProvider], getattr(import_module(module), attribute))
+    try:
+        factory = cast(Callable[..., CloudProvider], getattr(import_module(module), attribute))
+    except ModuleNotFoundError as missing:
+        if not extra_missing(missing):
+            raise
+        told = f"cloud {cloud!r} takes `{missing.name}`, which is not installed here: {how_to_add(cloud)}"
+        raise SdkMissing(told) from None
     return factory(**settings)

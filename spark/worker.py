@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from events.extras import extra_missing, how_to_add
 from spark.frames import Frame, FrameBroken, FrameSocket, kind_of, requests_of
 from spark.session import SparkSettings, build_session, close_session
 
@@ -122,6 +123,8 @@ def _die_with(parent: int) -> None:
 
 
 def _told(error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError) and (extra := extra_missing(error)):
+        return f"`{error.name}` is not installed: {how_to_add(extra)}"
     text = str(error).strip() or repr(error)
     return f"{type(error).__name__}: {text.splitlines()[0][:500]}"
 

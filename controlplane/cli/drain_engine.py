@@ -6,7 +6,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from controlplane.cli.errors import CliError
 from controlplane.cli.state_options import Engine
 from planner.drain.certified import CertifiedPlan, PlanRefused, certified
 from planner.drain.model.plan import Schedule
@@ -36,7 +35,7 @@ def planned(
 ) -> Planned:
     """The plan with its certificate, or why there is none. `seconds` is without Spark's start.
 
-    Raises PlanRefused when a plan breaks a rule, CliError when Spark cannot be had.
+    Raises PlanRefused when a plan breaks a rule.
     """
     if engine is Engine.SPARK:
         answer, seconds = _on_spark(state, excluded_topics, allow_partial)
@@ -67,12 +66,9 @@ def _on_spark(
     state: ClusterState, excluded_topics: Collection[str], allow_partial: bool
 ) -> tuple[CertifiedPlan | Infeasible, float]:
     """A session of its own on this machine, ended before the answer is shown; judged once more in this process."""
-    try:
-        from spark.jobs.state_plan import plan_state
-        from spark.session import SparkSettings, build_session, close_session
-    except ImportError as missing:
-        next_step = "install kedge with Spark, or leave --engine out: the plan is the same"
-        raise CliError("Spark is not installed", why=str(missing), next_step=next_step) from None
+    from spark.jobs.state_plan import plan_state
+    from spark.session import SparkSettings, build_session, close_session
+
     with tempfile.TemporaryDirectory(prefix="kedge-plan-") as scratch:
         session = build_session(SparkSettings(Path(scratch), master="local[1]"))
         try:

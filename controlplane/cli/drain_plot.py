@@ -64,10 +64,8 @@ def draw(path: Path, state: ClusterState, schedule: Schedule, *, makespan_s: flo
     taken = targets_over_time(state, schedule, makespan_s, bins=240)
     if taken is None:
         return False
-    try:
-        import matplotlib
-    except ImportError:
-        raise CliError("cannot draw", why="matplotlib is not installed", next_step="pip install matplotlib") from None
+    import matplotlib
+
     matplotlib.use("agg" if path.suffix.lower() == ".png" else "svg")
     from matplotlib import pyplot
 

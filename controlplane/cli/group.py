@@ -9,9 +9,16 @@ from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.session import session_of
 from controlplane.runtime.redaction import redacted
+from events.extras import extra_missing, how_to_add
 
 NO_COLOR = "--no-color"
 _CLICK_USAGE = 2
+
+OF_VERB = {
+    "demo": "server,spark",
+    **dict.fromkeys(("agent-bundle", "db", "doctor", "import", "rebuild", "restore", "server"), "server"),
+}
+"""What a verb takes as a whole, where the first module that is missing would tell of a part."""
 
 
 class KedgeGroup(TyperGroup):
@@ -39,11 +46,23 @@ class KedgeGroup(TyperGroup):
         except CliError as error:
             _tell(ctx, error)
             raise typer.Exit(error.exit_code) from None
+        except ModuleNotFoundError as error:
+            if not (extra := extra_missing(error)):
+                raise
+            _tell(ctx, _not_installed(error.name or "", OF_VERB.get(str(ctx.invoked_subcommand), extra), extra))
+            raise typer.Exit(exits.FAILED) from None
         except KeyboardInterrupt:
             session_of(ctx).err.print()
             raise typer.Exit(exits.INTERRUPTED) from None
         except typer.TyperException as error:
             raise _as_usage(error) from None
+
+
+def _not_installed(module: str, of_verb: str, of_module: str) -> CliError:
+    """A verb's own extra brings what is below it, but no cloud and no lake."""
+    extra = of_verb if of_module in ("server", "planner", "spark") else of_module
+    why = f"`{module}` is not installed: it comes with what is installed by need"
+    return CliError("this installation cannot do that", why=why, next_step=how_to_add(extra))
 
 
 def _tell(ctx: Any, error: CliError) -> None:

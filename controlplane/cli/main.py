@@ -41,7 +41,7 @@ from controlplane.cli.verbs.rebuild import rebuild
 from controlplane.cli.verbs.requests import pull_request
 from controlplane.cli.verbs.resets import reset_offsets
 from controlplane.cli.verbs.rollback import rollback
-from controlplane.cli.verbs.serve import backup, demo, restore, server, version
+from controlplane.cli.verbs.serve import backup, demo, restore, server, tell_version, version
 from controlplane.cli.verbs.sources import sources, take_over
 from controlplane.cli.verbs.specs import diff, plan, validate
 from controlplane.cli.verbs.state import state
@@ -138,6 +138,10 @@ app = typer.Typer(
 def root(
     context: typer.Context,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colour; so does NO_COLOR. Stands anywhere.")] = False,
+    _: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=tell_version, help="Print the version, and nothing else."),
+    ] = False,
 ) -> None:
     """Kedge keeps Kafka clusters on plain cloud VMs as their specs say.
 

@@ -106,6 +106,8 @@ def server(
         from controlplane.server.split.relay import run_relay
 
         raise typer.Exit(run_relay(settings))
+    if settings.metrics_lake:
+        import deltalake  # noqa: F401 - missing, it is told now, and not when the first plan asks the lake
     # Imported here, because the server is large and every other verb, and a relay, does without it.
     from controlplane.server.process import run
 
@@ -235,6 +237,13 @@ def version(
         session.show(f"installation {there.installation_id}")
     elif problem:
         session.tell(f"server: {problem}")
+
+
+def tell_version(asked: bool) -> None:
+    """`kedge --version`: of this command alone."""
+    if asked:
+        typer.echo(f"kedge {client_version()}")
+        raise typer.Exit
 
 
 def client_version() -> str:

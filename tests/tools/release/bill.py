@@ -41,7 +41,7 @@ def bill(tree: Path) -> dict[str, Any]:
     """The document about a checkout. Raises `BillRefused` where it would leave something out."""
     document = _locked(tree)
     direct = _asked_for(tree)
-    runs, agents = _closure(direct), _closure(map(Requirement, ROOTS))
+    runs, agents = closure(direct), closure(map(Requirement, ROOTS))
     components = document["components"]
     if unlocked := sorted(runs - {canonicalize_name(one["name"]) for one in components}):
         raise BillRefused(f"installed and needed, but not in requirements.lock: {', '.join(unlocked)}")
@@ -117,7 +117,7 @@ def _asked_for(tree: Path) -> list[Requirement]:
     return [need for need in asked if need.name != project["name"]]
 
 
-def _closure(needs: Iterable[Requirement]) -> set[str]:
+def closure(needs: Iterable[Requirement]) -> set[str]:
     """Names of all that these need as installed here, themselves included."""
     found: set[tuple[str, str]] = set()
     left = [(need.name, extra) for need in needs for extra in ("", *need.extras)]

@@ -1,9 +1,10 @@
-"""Archives of loaded classes (CDS) for the two roles of a Kafka version, made by running one of each for a moment.
+"""Archives of loaded classes (CDS) for the two roles of a Kafka version, made by running them for a moment.
 
-`-XX:ArchiveClassesAtExit` writes what a JVM had loaded when it ends; so a throw-away cluster of one broker and one
-controller, before Kafka 4 one ZooKeeper server, is brought up and stopped. 12 to 14 s per version, 45 MB per file.
+`-XX:ArchiveClassesAtExit` writes what a JVM had loaded when it ends; so a throw-away node that is broker and controller,
+before Kafka 4 a broker and a ZooKeeper server, is brought up and stopped. The roles of a node share one file of 50 MB.
 """
 
+import os
 import re
 import secrets
 import shutil
@@ -24,16 +25,11 @@ JVM_FLAGS = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1
 _ADDRESS = "127.0.41.1"
 _STARTED = re.compile(r"Kafka Server started|\[KafkaServer id=\d+\] started")
 """The second is what a broker in ZooKeeper mode says."""
-_PORTS = {"controller": 9093, "broker": 9092, "zookeeper": 2181}
+_PORTS = {"node": 9092, "broker": 9092, "zookeeper": 2181}
 _MAIN = {"zookeeper": "org.apache.zookeeper.server.quorum.QuorumPeerMain"}
 _BOOT_TIMEOUT_S = 90.0
 _STOP_TIMEOUT_S = 60.0
 
-_KRAFT = """\
-controller.quorum.bootstrap.servers={address}:9093
-controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
-"""
 _COMMON = """\
 log.dirs={directory}/data
 log.cleaner.dedupe.buffer.size=16777216
@@ -42,10 +38,18 @@ num.io.threads=2
 offsets.topic.replication.factor=1
 """
 
-_ROLE = {
-    "controller": "process.roles=controller\nnode.id=1\nlisteners=CONTROLLER://{address}:9093\n" + _KRAFT + _COMMON,
-    "broker": "process.roles=broker\nnode.id=2\nlisteners=PLAINTEXT://{address}:9092\n" + _KRAFT + _COMMON,
-}
+_NODE = (
+    """\
+process.roles=broker,controller
+node.id=1
+listeners=CONTROLLER://{address}:9093,PLAINTEXT://{address}:9092
+controller.quorum.bootstrap.servers={address}:9093
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+"""
+    + _COMMON
+)
+
 _BROKER_OF_ZOOKEEPER = "broker.id=2\nzookeeper.connect={address}:2181\nlisteners=PLAINTEXT://{address}:9092\n" + _COMMON
 _ZOOKEEPER = """\
 dataDir={directory}/data
@@ -82,49 +86,50 @@ def archive_classes(libs: Path, work: Path, roles: tuple[str, str]) -> tuple[Pat
     java = shutil.which("java")
     if java is None:
         raise CloudUnavailable("Java 17 (java) is not installed")
-    cluster = secrets.token_urlsafe(16).replace("-", "a")
-    for role in roles:
-        _configure(role, work / role, in_zookeeper_mode="zookeeper" in roles)
-    if "controller" in roles:
-        _format(java, libs, work, cluster)
-    with ExitStack() as running:  # ends the broker first: without its controller it would hang
-        for role in roles:
-            running.enter_context(_running(java, libs, role, work))
-    archives = tuple(work / f"{role}.jsa" for role in roles)
+    run = {"node": roles} if "controller" in roles else {role: (role,) for role in roles}
+    for one in run:
+        _configure(one, work / one)
+    if "node" in run:
+        _format(java, libs, work)
+    with ExitStack() as running:  # ends the broker first: without its ZooKeeper it would hang
+        for one in run:
+            running.enter_context(_running(java, libs, one, work))
+    return tuple(archive for one, archived in run.items() for archive in _named(work, one, archived))
+
+
+def _named(work: Path, one: str, roles: tuple[str, ...]) -> list[Path]:
+    """The archive of a process, under the name of each role it is of."""
+    written = work / f"{one}.jsa"
+    if not written.exists():
+        words = exit_reason(written.with_suffix(".log").read_text()).words
+        raise CloudUnavailable(f"Java wrote no archive of {' and '.join(roles)}: {words}")
+    archives = [work / f"{role}.jsa" for role in roles]
     for archive in archives:
-        if not archive.exists():
-            raise CloudUnavailable(
-                f"Java wrote no {archive.name}: {exit_reason(archive.with_suffix('.log').read_text()).words}"
-            )
+        if archive != written:
+            os.link(written, archive)
     return archives
 
 
-def _configure(role: str, directory: Path, *, in_zookeeper_mode: bool) -> None:
+def _configure(one: str, directory: Path) -> None:
     (directory / "data").mkdir(parents=True)
-    values = {"address": _ADDRESS, "directory": directory}
-    if role == "zookeeper":
+    if one == "zookeeper":
         (directory / "data" / "myid").write_text("1\n")
-        text = _ZOOKEEPER
-    else:
-        text = _BROKER_OF_ZOOKEEPER if in_zookeeper_mode else _ROLE[role]
-    (directory / "server.properties").write_text(text.format(**values))
+    text = {"node": _NODE, "broker": _BROKER_OF_ZOOKEEPER, "zookeeper": _ZOOKEEPER}[one]
+    (directory / "server.properties").write_text(text.format(address=_ADDRESS, directory=directory))
     (directory / "log4j2.properties").write_text(_LOGGING)
 
 
-def _format(java: str, libs: Path, work: Path, cluster: str) -> None:
-    """The controller by Kafka's own tool; a broker only needs its `meta.properties`."""
+def _format(java: str, libs: Path, work: Path) -> None:
+    cluster = secrets.token_urlsafe(16).replace("-", "a")
     tool = ("kafka.tools.StorageTool", "format", "--standalone", "-t", cluster)
     done = subprocess.run(
-        (java, *JVM_FLAGS, "-cp", f"{libs}/*", *tool, "-c", str(work / "controller" / "server.properties")),
+        (java, *JVM_FLAGS, "-cp", f"{libs}/*", *tool, "-c", str(work / "node" / "server.properties")),
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode != 0:
         raise CloudUnavailable(f"Kafka's storage tool failed: {exit_reason(done.stderr).words}")
-    identity = secrets.token_urlsafe(16).replace("-", "a")
-    meta = f"version=1\ncluster.id={cluster}\nnode.id=2\ndirectory.id={identity}\n"
-    (work / "broker" / "data" / "meta.properties").write_text(meta)
 
 
 @contextmanager

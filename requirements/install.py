@@ -8,7 +8,6 @@ versions and hashes of `setup.lock` into a folder that is removed again. Registr
 """
 
 import argparse
-import fnmatch
 import os
 import shutil
 import subprocess
@@ -94,10 +93,11 @@ def trim_files(venv: Path, rules: str) -> None:
     pairs = [line.partition(":")[::2] for line in rules.splitlines() if line.strip() and not line.startswith("#")]
     (venv / TRIMMED).write_text("".join(f"{name}\n" for name in sorted({name for name, _ in pairs})))
     (site,) = venv.glob("lib/python3*/site-packages")
-    for _, pattern in pairs:
-        folder, _, names = pattern.strip().rpartition("/")
-        for path in fnmatch.filter(map(str, (site / folder).glob("*")), f"*/{names}"):
-            shutil.rmtree(path) if Path(path).is_dir() else Path(path).unlink()
+    for path in [path for _, pattern in pairs for path in site.glob(pattern.strip())]:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)  # one of ours may hold another
+        else:
+            path.unlink()
 
 
 def _run(command: list[str], environment: Mapping[str, str] | None = None) -> None:

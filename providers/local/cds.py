@@ -1,7 +1,8 @@
 """Archives of loaded classes (CDS) for the two roles of a Kafka version, made by running them for a moment.
 
-`-XX:ArchiveClassesAtExit` writes what a JVM had loaded when it ends; so a throw-away node that is broker and controller,
-before Kafka 4 a broker and a ZooKeeper server, is brought up and stopped. The roles of a node share one file of 50 MB.
+`-XX:ArchiveClassesAtExit` writes what a JVM had loaded when it ends; so a throw-away node that is broker and
+controller, before Kafka 4 a broker and a ZooKeeper server, is brought up and stopped. The roles of a node share one
+file of 50 MB.
 """
 
 import os

@@ -83,7 +83,9 @@ def test_it_tells_its_version_and_its_verbs(alone: Path, tmp_path: Path) -> None
     assert "\n  apply " in ran.stdout
 
 
-@pytest.mark.parametrize("words", ["get", "describe orders", "plan -f orders.yaml", "apply -f orders.yaml", "topics orders"])
+@pytest.mark.parametrize(
+    "words", ["get", "describe orders", "plan -f orders.yaml", "apply -f orders.yaml", "topics orders"]
+)
 def test_a_client_needs_no_extra(alone: Path, tmp_path: Path, words: str) -> None:
     """It comes as far as to look for a server."""
     shutil.copy2(ORDERS, tmp_path / "orders.yaml")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.ladder.decide import IN_HAND, NEXT
+from controlplane.converger.ladder.rungs import LADDER
 from controlplane.server.settings import Settings
 from controlplane.storage.home import Home
 from tests.unit.docs.doc_pages import ROOT, Block, bare, blocks, table_headed, text
@@ -41,9 +41,11 @@ def test_every_reason_says_what_it_means_what_kedge_does_and_what_people_can_do(
 
 def test_the_ladder_of_the_architecture_is_the_one_that_decides() -> None:
     rows = table_headed(text("docs/architecture.md"), "rung")
-    told = [bare(row[1].split()[0]) for row in rows if row[0]]
-    files = (step.__module__.removeprefix("controlplane.converger.").replace(".", "/") for step in (*IN_HAND, *NEXT))
-    assert told == ["steps/deletion.py", *(f"{file}.py" for file in files)]
+    told = [row for row in rows if row[0]]
+    assert told == [
+        [str(n), f"`{rung.file}` `{rung.name}`", f"{rung.looks_after} ({rung.more})" if rung.more else rung.looks_after]
+        for n, rung in enumerate(LADDER, 1)
+    ]
 
 
 def test_the_files_a_home_keeps_are_in_the_table(tmp_path: Path) -> None:

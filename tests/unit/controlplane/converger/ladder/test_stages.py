@@ -9,8 +9,9 @@ from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.conditions.stages import FAILS, STAGE_WAITS
 from controlplane.converger.ladder.decide import decide
+from controlplane.converger.ladder.rung import Begins
+from controlplane.converger.ladder.rungs import LADDER
 from controlplane.converger.questions.stages import stage_words
-from controlplane.converger.questions.windows import BEGINNINGS, Begins
 from controlplane.converger.situation.decision import Allowance, Verdict, Wait
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.fleet.spec_order import StageWait
@@ -45,13 +46,13 @@ def test_a_roll_waits_for_the_stage_before_it_and_says_for_whom() -> None:
 
 
 def test_the_steps_that_wait_are_those_that_bring_a_changed_spec_about() -> None:
-    assert {name for name, row in BEGINNINGS.items() if row.of_spec} == {
+    assert {rung.name for rung in LADDER if rung.of_spec} == {
         "replacement_step",
         "restart_step",
         "migration_begin_step",
         "finalisation_step",
     }
-    assert all(row.begins is not Begins.NOTHING for row in BEGINNINGS.values() if row.of_spec)
+    assert all(rung.begins is not Begins.NOTHING for rung in LADDER if rung.of_spec)
 
 
 def test_the_condition_says_who_is_waited_for_and_what_a_person_may_do_where_one_fails() -> None:

@@ -13,10 +13,12 @@ from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.conditions.windows import WAITS
-from controlplane.converger.ladder import decide as ladder
-from controlplane.converger.ladder.decide import decide
-from controlplane.converger.questions.windows import BEGINNINGS, BEGUN, Begins, closed, window_words
+from controlplane.converger.ladder.decide import FIRST, IN_HAND, NEXT, decide
+from controlplane.converger.ladder.rung import BEGUN, Begins
+from controlplane.converger.ladder.rungs import LADDER
+from controlplane.converger.questions.windows import closed, window_words
 from controlplane.converger.situation.decision import Allowance, SurgeShare, Wait
+from controlplane.converger.steps.rolls.finalisation import finalisation_step
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from events import facts, topic_facts
 from planner.healing import Cure, PastCure
@@ -38,13 +40,13 @@ def _begins(view: ClusterView, **situation: Any) -> bool:
     return any(isinstance(e, facts.RecycleStarted) for e in decide(a_situation(view, **situation)).events)
 
 
-def test_every_step_of_the_ladder_says_what_of_it_waits_for_a_window() -> None:
-    steps = {step.__name__ for step in (*ladder.IN_HAND, *ladder.NEXT)}
-    assert steps == BEGINNINGS.keys()
+def test_each_step_has_one_rung_and_the_table_stands_in_the_order_of_turns() -> None:
+    assert (*FIRST, *IN_HAND, *NEXT) == LADDER
+    assert len({rung.name for rung in LADDER}) == len(LADDER)
 
 
 def test_nothing_of_what_is_in_hand_waits_for_a_window() -> None:
-    assert {BEGINNINGS[s.__name__].begins for s in ladder.IN_HAND} == {Begins.NOTHING}
+    assert {rung.begins for rung in (*FIRST, *IN_HAND)} == {Begins.NOTHING}
 
 
 HARMLESS = {
@@ -86,10 +88,10 @@ def _events_of(step: Callable[..., object]) -> set[str]:
 
 def test_every_event_of_a_voluntary_step_begins_something_or_is_known_not_to() -> None:
     """The protocol of a cluster in ZooKeeper mode was raised in a freeze: nobody had listed the event."""
-    voluntary = [s for s in ladder.NEXT if BEGINNINGS[s.__name__].begins is Begins.VOLUNTARY]
+    voluntary = [rung.step for rung in NEXT if rung.begins is Begins.VOLUNTARY]
     told = {e.__name__ for e in BEGUN} | HARMLESS.keys()
     assert {s.__name__: left for s in voluntary if (left := _events_of(s) - told)} == {}
-    assert "ProtocolRaised" in _events_of(ladder.finalisation_step)
+    assert "ProtocolRaised" in _events_of(finalisation_step)
 
 
 def test_a_roll_begins_in_its_window_and_not_outside() -> None:

@@ -15,7 +15,6 @@ from controlplane.converger.questions.health.cure_gates import healing_gate
 from controlplane.converger.situation.cure_budget import FleetCures
 from controlplane.converger.situation.decision import Allowance, Situation, Verdict, wait
 from controlplane.converger.steps.health.healing import healing_left_step, healing_step, lost_disk_first
-from controlplane.converger.steps.rolls.drains import drain_step
 from events import facts
 from planner.healing import Cure, PastCure
 from planner.observed import PartitionSeen
@@ -34,6 +33,7 @@ from tests.builders import (
 )
 
 SICK = "brokers-a-0.g1"
+DRAIN = next(n for n, rung in enumerate(IN_HAND) if rung.name == "drain_step")
 STUCK = {"name": "deadlock", "since": BEFORE, "message": "2 threads wait for each other for ever"}
 
 
@@ -167,7 +167,7 @@ def test_a_disk_that_failed_is_replaced_before_a_handover_though_another_service
 def test_a_drain_that_waits_for_one_whose_disk_failed_lets_it_be_replaced(reason: WaitReason) -> None:
     """No plan could be had for it, and what would have cured its target was below it in the ladder: for ever."""
     here = two_ill(STUCK, FAILED, a_partition())
-    verdict = _in_hand(here, IN_HAND.index(drain_step), wait(reason, "a drain waits"))
+    verdict = _in_hand(here, DRAIN, wait(reason, "a drain waits"))
     begun = [e for e in verdict.events if isinstance(e, facts.NodeReplaceRequested)]
     assert [e.key for e in begun] == ([] if reason is WaitReason.DRAIN_MOVES else ["brokers-b-0.g1"])
 
@@ -179,7 +179,7 @@ def test_a_drain_of_which_nothing_can_move_gives_way_to_the_new_vm_of_who_is_dow
 
     def events(**view: Any) -> tuple[object, ...]:
         here = a_situation(a_view(drain=a_drain(), **view), kafka=kafka)
-        return _in_hand(here, IN_HAND.index(drain_step), wait(WaitReason.MOVES_DEFERRED, "a drain waits")).events
+        return _in_hand(here, DRAIN, wait(WaitReason.MOVES_DEFERRED, "a drain waits")).events
 
     assert events(to_replace=asked) == (facts.DrainAbandoned("drain-1", "put off"),)
     assert events() == ()

@@ -82,3 +82,8 @@ class LakeWindows:
         except (DeltaError, ArrowException, OSError, ValueError, KeyError) as error:
             _log.warning("the metric lake at %s cannot be read: %r", self._lake, error)
             return nothing
+
+
+def windows_of(lake: str, width_s: int) -> Windows:
+    """Those of the lake, none where the settings name no lake."""
+    return LakeWindows(lake, width_s) if lake else NoWindows()

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from controlplane.background.anomalies.rate_learning import RateLearning
 from controlplane.background.anomalies.rates import RateWatch
 from controlplane.background.anomalies.reconciler import AnomalyKeeper, Handles
-from controlplane.background.anomalies.windows import LakeWindows, NoWindows, Windows
+from controlplane.background.anomalies.windows import windows_of
 from controlplane.background.notifications.notifier import Notifier, notifier_of
 from controlplane.background.notifications.outbox import SqlOutbox
 from controlplane.background.notifications.post import NoticeSender, NoticeSpreader
@@ -39,7 +39,6 @@ class AnomalyRoom:
     poller: Poller
     desk: NotifierDesk
     notifiers: dict[str, Notifier]
-    windows: Windows
 
     def close(self) -> None:
         """No look begins after this; what waits is in the outbox."""
@@ -70,14 +69,12 @@ def anomalies_of(
         for poller in rung:
             poller.ring(name)
 
-    lake = settings.metrics_lake
-    windows: Windows = LakeWindows(lake, settings.slow_window_s) if lake else NoWindows()
     rates = RateWatch(fleet, kafka, clock, RateLearning(latest))
     keeper = AnomalyKeeper(
         fleet,
         store,
         latest,
-        windows,
+        windows_of(settings.metrics_lake, settings.slow_window_s),
         commands,
         clock,
         epoch=epoch,
@@ -95,7 +92,7 @@ def anomalies_of(
         every_s[_sender(name)] = SEND_EVERY_S
     poller = Poller(polled, every_s, leadership=leadership, stop=threading.Event())
     rung.append(poller)
-    return AnomalyRoom(poller, NotifierDesk(settings.notifiers, notifiers, outbox, clock), notifiers, windows)
+    return AnomalyRoom(poller, NotifierDesk(settings.notifiers, notifiers, outbox, clock), notifiers)
 
 
 def _sender(name: str) -> str:

@@ -1,10 +1,13 @@
-"""What the HTTP API of a whole server answers from."""
+"""What the HTTP API answers from, of a whole server and of a portal apart from its loop: most of it is the same."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from urllib.parse import urlsplit
 
 from controlplane.api.access.accounts import People
+from controlplane.api.audit.store import SqlAuditStore
 from controlplane.api.audit.watch import found_by
 from controlplane.api.auth import loopback_hosts, public_hosts
 from controlplane.api.idempotency_keys import SqlCallKeys
@@ -12,16 +15,26 @@ from controlplane.api.services import (
     AccessServices,
     BrokerServices,
     ClusterServices,
+    Commands,
+    Fleet,
     FleetServices,
     OperationsServices,
     PortalServices,
 )
+from controlplane.background.anomalies.windows import windows_of
 from controlplane.background.broker_queries import KafkaLookDesk
 from controlplane.background.consumer_groups.resets import GroupOffsetDesk
+from controlplane.background.consumer_groups.service import Groups
 from controlplane.background.log_reader.reading import KafkaJournals
+from controlplane.background.topic_names.index import TopicIndex
 from controlplane.background.topic_placement.history import past_placements_of
+from controlplane.background.topic_placement.snapshot import RecordedPlacements
+from controlplane.background.topic_placement.store import SqlPlacementStore
+from controlplane.cluster.gateways import Gateways
 from controlplane.cluster.observed.cloud_drift import kept_audits
+from controlplane.cluster.view import ClusterView
 from controlplane.commands.chaos_injection import bring_about
+from controlplane.commands.policies.gate import PolicyGate
 from controlplane.converger.tick.status import LoopDesk
 from controlplane.fleet.freezes.commands import FreezeDesk
 from controlplane.fleet.images.commands import ImageDesk
@@ -29,14 +42,14 @@ from controlplane.fleet.networks.commands import NetworkDesk
 from controlplane.server.assembly.access import oidc_of
 from controlplane.server.assembly.background import Rooms
 from controlplane.server.assembly.commands import Asking
-from controlplane.server.assembly.core import Ground
-from controlplane.server.assembly.loop import Loop
+from controlplane.server.assembly.core import Base, Ground
+from controlplane.server.assembly.loop import Folded, Loop
 from controlplane.server.cloud_readiness import examiner_of
 from controlplane.server.clouds import console_page_in, packet_filter_in, places_in, unbootable_in
 from controlplane.server.database_roles import examined
 from controlplane.server.split.setup import LOOP
 from controlplane.server.status import planner_state, progress_of, release
-from controlplane.storage.agent_credentials import SqlCredentialStore
+from controlplane.storage.agent_credentials import CredentialStore, SqlCredentialStore
 from controlplane.storage.backup import backup
 from controlplane.storage.home import Home
 from controlplane.storage.home_binding import HTTP
@@ -48,78 +61,133 @@ from providers.price_book import read_price_book
 def api_of(
     ground: Ground, loop: Loop, asking: Asking, rooms: Rooms, desk: LoopDesk, *, listens_on: tuple[str, int]
 ) -> PortalServices:
-    """`desk` tells how the loop does. Whom a loop apart from its portal serves has its home's token, nobody else."""
-    settings, store, converger, hands = ground.settings, ground.store, loop.converger, loop.hands
-    is_loop, networks = settings.only == LOOP, loop.networks
+    """That of a whole server, or of a loop apart from its portals. `desk` tells how the loop does."""
+    settings, converger, hands = ground.settings, loop.converger, loop.hands
+    cluster = cluster_services(
+        ground,
+        loop,
+        asking.commands,
+        asking.gate,
+        progress=partial(progress_of, hands.runner.progress),
+        brake=converger.brake_on,
+        wake=hands.bell.ring,
+    )
+    filters = partial(packet_filter_in, loop.clouds, loop.networks.cidr_at, declared=settings.server_addresses)
     return PortalServices(
-        store=store,
+        store=ground.store,
         clock=utc_now,
-        operations=OperationsServices(
-            version=release(),
-            leadership=ground.candidate,
-            planner_state=partial(planner_state, settings, hands.planning),
-            backup=lambda path: backup(store, ground.engine, path),
-            states=ground.storage.served if settings.terraform_state == HTTP else None,
-            part="loop" if is_loop else "",
-            query_limit_s=settings.query_limit_s,
-            loop=desk,
-            examinations=examiner_of(settings, hands.clouds, converger.views),
-            database=lambda: (*examined(ground.engine), *found_by(rooms.audit.watch)),
-            database_trouble=lambda: trouble_with(ground.engine) or trouble_with(ground.hasty),
-        ),
-        access=AccessServices(
-            installation=ground.installation,
-            hosts=_hosts(ground.home, *listens_on),
-            credentials=SqlCredentialStore(ground.engine),
-            credential_life=timedelta(seconds=settings.credential_life_s),
-            ca_pem=ground.authority.pem if ground.authority else "",
-            authority=ground.authority,
-            people=People() if is_loop else asking.people,
-            audit=asking.audit,
-            call_keys=SqlCallKeys(ground.engine),
-            oidc=None if is_loop else oidc_of(settings, ground.engine, ground.installation),
-            public_hosts=public_hosts(settings.portal_names, settings.portal_port),
-            audit_topic=rooms.audit.told,
-        ),
-        cluster=ClusterServices(
-            latest=ground.latest,
-            commands=asking.commands,
-            progress=partial(progress_of, hands.runner.progress),
-            brake=converger.brake_on,
-            window=converger.window_on,
-            wake=hands.bell.ring,
-            unbootable=partial(unbootable_in, hands.clouds),
-            cost_tags=settings.cost_tags,
-            packet_filter=partial(packet_filter_in, hands.clouds, networks.cidr_at, declared=settings.server_addresses),
-            console_page=partial(console_page_in, hands.clouds),
-            harm=partial(bring_about, hands.clouds),
-            gate=asking.gate,
-        ),
-        fleet=FleetServices(
-            clusters=converger,
+        cluster=replace(cluster, packet_filter=filters, harm=partial(bring_about, loop.clouds)),
+        fleet=replace(
+            fleet_services(ground, loop, converger, converger.sentence_on),
             sources=asking.sources.desk,
-            networks=NetworkDesk(
-                store, networks, converger.views, converger.catch_up, partial(kept_audits, ground.latest)
-            ),
-            images=ImageDesk(store, loop.images, converger.views, converger.sentence_on, converger.catch_up, utc_now),
-            freezes=FreezeDesk(store, loop.freezes, converger.views, converger.catch_up, utc_now),
             agents=rooms.agents.desk,
             notifiers=rooms.anomalies.desk,
-            prices=partial(read_price_book, settings.home),
-            places_offered=partial(places_in, hands.clouds, settings),
         ),
-        brokers=BrokerServices(
-            metrics=settings.metrics,
-            logs=settings.logs,
-            journals=KafkaJournals(),
-            groups=rooms.groups.desk,
-            group_offsets=GroupOffsetDesk(rooms.groups.gateways.of),
-            kafka_looks=KafkaLookDesk(rooms.groups.gateways.of, utc_now, lake=settings.metrics_lake),
-            windows=rooms.anomalies.windows,
-            topic_names=rooms.topics.index,
-            placements=rooms.topics.placements,
-            past_placements=past_placements_of(settings.metrics_lake),
-        ),
+        brokers=broker_services(ground, rooms.groups.gateways, rooms.groups.desk, rooms.topics.index),
+        access=_access(ground, asking, rooms, listens_on),
+        operations=_operations(ground, loop, rooms, desk),
+    )
+
+
+def cluster_services(
+    base: Base,
+    folded: Folded,
+    commands: Commands,
+    gate: PolicyGate,
+    *,
+    progress: Callable[[ClusterView], str],
+    brake: Callable[[ClusterView], str],
+    wake: Callable[[str], None],
+) -> ClusterServices:
+    """Without hands on VMs."""
+    return ClusterServices(
+        commands=commands,
+        latest=base.latest,
+        progress=progress,
+        brake=brake,
+        window=folded.converger.window_on,
+        wake=wake,
+        gate=gate,
+        unbootable=partial(unbootable_in, folded.clouds),
+        cost_tags=base.settings.cost_tags,
+        console_page=partial(console_page_in, folded.clouds),
+    )
+
+
+def fleet_services(
+    base: Base, folded: Folded, clusters: Fleet, sentence: Callable[[ClusterView], str]
+) -> FleetServices:
+    """Without sources, agents and notifiers. `sentence` is what a cluster waits for, in words."""
+    store, views, catch_up = base.store, folded.converger.views, folded.converger.catch_up
+    return FleetServices(
+        clusters=clusters,
+        networks=NetworkDesk(store, folded.networks, views, catch_up, partial(kept_audits, base.latest)),
+        images=ImageDesk(store, folded.images, views, sentence, catch_up, utc_now),
+        freezes=FreezeDesk(store, folded.freezes, views, catch_up, utc_now),
+        prices=partial(read_price_book, base.settings.home),
+        places_offered=partial(places_in, folded.clouds, base.settings),
+    )
+
+
+def broker_services(
+    base: Base, gateways: Gateways, groups: Groups, topic_names: TopicIndex | None = None
+) -> BrokerServices:
+    """Brokers are asked through `gateways`."""
+    settings, kafka = base.settings, gateways.of
+    return BrokerServices(
+        metrics=settings.metrics,
+        logs=settings.logs,
+        journals=KafkaJournals(),
+        groups=groups,
+        group_offsets=GroupOffsetDesk(kafka),
+        kafka_looks=KafkaLookDesk(kafka, utc_now, lake=settings.metrics_lake),
+        windows=windows_of(settings.metrics_lake, settings.slow_window_s),
+        topic_names=topic_names,
+        placements=RecordedPlacements(SqlPlacementStore(base.engine), base.latest, utc_now),
+        past_placements=past_placements_of(settings.metrics_lake),
+    )
+
+
+def access_services(
+    base: Base, hosts: frozenset[str], people: People, credentials: CredentialStore, ca_pem: str
+) -> AccessServices:
+    """Whom a loop apart from its portal serves has its home's token, nobody else."""
+    settings, engine, installation = base.settings, base.engine, base.installation
+    is_loop = settings.only == LOOP
+    return AccessServices(
+        installation=installation,
+        hosts=hosts,
+        public_hosts=public_hosts(settings.portal_names, settings.portal_port),
+        people=People() if is_loop else people,
+        oidc=None if is_loop else oidc_of(settings, engine, installation),
+        audit=SqlAuditStore(engine),
+        call_keys=SqlCallKeys(engine),
+        credentials=credentials,
+        credential_life=timedelta(seconds=settings.credential_life_s),
+        ca_pem=ca_pem,
+    )
+
+
+def _access(ground: Ground, asking: Asking, rooms: Rooms, listens_on: tuple[str, int]) -> AccessServices:
+    credentials, ca_pem = SqlCredentialStore(ground.engine), ground.authority.pem if ground.authority else ""
+    access = access_services(ground, _hosts(ground.home, *listens_on), asking.people, credentials, ca_pem)
+    return replace(access, authority=ground.authority, audit_topic=rooms.audit.told)
+
+
+def _operations(ground: Ground, loop: Loop, rooms: Rooms, desk: LoopDesk) -> OperationsServices:
+    settings, hands = ground.settings, loop.hands
+    return OperationsServices(
+        version=release(),
+        leadership=ground.candidate,
+        backup=lambda path: backup(ground.store, ground.engine, path),
+        states=ground.storage.served if settings.terraform_state == HTTP else None,
+        examinations=examiner_of(settings, loop.clouds, loop.converger.views),
+        database=lambda: (*examined(ground.engine), *found_by(rooms.audit.watch)),
+        database_trouble=lambda: trouble_with(ground.engine) or trouble_with(ground.hasty),
+        query_limit_s=settings.query_limit_s,
+        loop=desk,
+        part="loop" if settings.only == LOOP else "",
+        planner_state=partial(planner_state, settings, hands.planning),
     )
 
 

@@ -1,5 +1,6 @@
 """Through what people and repositories ask: commands under policies, with the audit, and who people are."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,17 +11,20 @@ from controlplane.api.audit.store import SqlAuditStore
 from controlplane.cluster.observed.agent_reports import reports_of
 from controlplane.commands.admission.judge import SpecJudge
 from controlplane.commands.handler import CommandHandler
-from controlplane.commands.policies.gate import PolicyGate
+from controlplane.commands.policies.gate import Fleet, PolicyGate
 from controlplane.commands.policies.store import PolicyShelf
 from controlplane.converger.questions.windows import frozen_words
 from controlplane.fleet.proposals.from_git import GitProposals
 from controlplane.fleet.proposals.stream import ProposalBook
 from controlplane.server.assembly.access import people_of
-from controlplane.server.assembly.core import Ground
+from controlplane.server.assembly.core import Base, Ground
 from controlplane.server.assembly.git_sync import Sources, sources_of
-from controlplane.server.assembly.loop import Loop
+from controlplane.server.assembly.loop import Folded, Loop
 from controlplane.server.clouds import unbootable_in
+from controlplane.server.settings import Settings
 from events.clock import utc_now
+from events.ids import ClusterUid
+from planner.observed import KafkaSnapshot
 from providers.price_book import read_price_book
 
 
@@ -36,24 +40,37 @@ class Asking:
 
 
 def asking_of(ground: Ground, loop: Loop) -> Asking:
-    """Nothing is polled yet. A policy that cannot be read is told in the log now, not at the first change."""
+    """Nothing is polled yet."""
     settings, converger = ground.settings, loop.converger
-    gate = PolicyGate(PolicyShelf(settings.home / "policies", partial(read_price_book, settings.home)), converger)
-    gate.policies.current()
-    commands = CommandHandler(
-        ground.store,
-        last_snapshot=converger.last_snapshot,
-        judge=SpecJudge(
-            gate=gate,
-            unbootable=partial(unbootable_in, loop.hands.clouds),
-            cost_tags=settings.cost_tags,
-            clients_must_avoid=settings.networks.pool,
-        ),
-        reports=partial(reports_of, ground.latest),
-        frozen=lambda view: frozen_words(view, loop.freezes.left(utc_now()), utc_now()),
-    )
+    gate = gate_of(settings, converger)
+    commands = handler_of(ground, loop, gate, converger.last_snapshot)
     audit, people = SqlAuditStore(ground.engine), people_of(settings, ground.engine)
     return Asking(gate, commands, audit, people, _sources(ground, loop, commands, audit, people))
+
+
+def gate_of(settings: Settings, fleet: Fleet) -> PolicyGate:
+    """A policy that cannot be read is told in the log now, not at the first change."""
+    gate = PolicyGate(PolicyShelf(settings.home / "policies", partial(read_price_book, settings.home)), fleet)
+    gate.policies.current()
+    return gate
+
+
+def handler_of(
+    base: Base, folded: Folded, gate: PolicyGate, last_snapshot: Callable[[ClusterUid], KafkaSnapshot | None]
+) -> CommandHandler:
+    """A portal's judges as that of its loop."""
+    return CommandHandler(
+        base.store,
+        last_snapshot=last_snapshot,
+        judge=SpecJudge(
+            gate=gate,
+            unbootable=partial(unbootable_in, folded.clouds),
+            cost_tags=base.settings.cost_tags,
+            clients_must_avoid=base.settings.networks.pool,
+        ),
+        reports=partial(reports_of, base.latest),
+        frozen=lambda view: frozen_words(view, folded.freezes.left(utc_now()), utc_now()),
+    )
 
 
 def _sources(ground: Ground, loop: Loop, commands: CommandHandler, audit: SqlAuditStore, people: People) -> Sources:

@@ -27,22 +27,28 @@ from events.engine import build_engine
 from events.sql_store import SqlEventStore
 
 
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """`engine` waits for the disk, `hasty` does not: what is in `latest` may be lost."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """What a portal apart from its loop has as well. What is in `latest` may be lost."""
 
     settings: Settings
-    home: Home
     installation: Installation
+    engine: Engine
+    store: SqlEventStore
+    latest: SqlLatestStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground(Base):
+    """`engine` waits for the disk, `hasty` does not."""
+
+    home: Home
     authority: Authority | None
     identity: HomeIdentity
     claimed: Claimed
-    engine: Engine
     hasty: Engine
     candidate: Candidate
     storage: Storage
-    store: SqlEventStore
-    latest: SqlLatestStore
     jobs: SqlJobStore
     plans: SqlPlanStore
 

@@ -20,7 +20,7 @@ from controlplane.fleet.networks.server_addresses import server_cidrs
 from controlplane.server.assembly.adapters import Hands, hands_of
 from controlplane.server.assembly.core import Ground
 from controlplane.server.assembly.drift import DriftRoom, drift_of
-from controlplane.server.assembly.networks import keeper_of
+from controlplane.server.assembly.networks import Clouds, keeper_of
 from controlplane.server.boot_data import boot_data
 from controlplane.server.clouds import packet_filter_in
 from controlplane.server.settings import Settings
@@ -30,15 +30,22 @@ from providers.lateness import unlisted_s
 from providers.mounted import holds_mounted
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """`networks`, `images`, `freezes` and `drift` are what ticks of all clusters ask."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """All clusters, with what each of them is judged by. A portal has them as well, and never ticks them."""
 
-    hands: Hands
+    clouds: Clouds
     converger: Converger
     networks: NetworkKeeper
     images: ImageKeeper
     freezes: FreezeKeeper
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop(Folded):
+    """Ticks ask `drift`, too."""
+
+    hands: Hands
     drift: DriftRoom
 
 
@@ -75,7 +82,15 @@ def loop_of(ground: Ground) -> Loop:
     drift = drift_of(
         settings, ports, hands.runner, fleet=converger, networks=networks.at_rest, leadership=ground.candidate
     )
-    return Loop(hands, converger, networks, images, freezes, drift)
+    return Loop(
+        clouds=hands.clouds,
+        converger=converger,
+        networks=networks,
+        images=images,
+        freezes=freezes,
+        hands=hands,
+        drift=drift,
+    )
 
 
 def _brake(settings: Settings) -> FleetBrake:

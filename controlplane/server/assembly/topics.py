@@ -8,7 +8,6 @@ from sqlalchemy import Engine
 
 from controlplane.background.topic_names.index import LOOK_EVERY, TopicIndex
 from controlplane.background.topic_placement.reconciler import PlacementKeeper
-from controlplane.background.topic_placement.snapshot import RecordedPlacements
 from controlplane.background.topic_placement.store import SqlPlacementStore
 from controlplane.fleet.ports import SeenFleet
 from controlplane.runtime.polling import Leadership, Polled, Poller
@@ -24,7 +23,6 @@ class TopicRoom:
     """What is asked, and what records for it. Nothing is started."""
 
     index: TopicIndex
-    placements: RecordedPlacements
     poller: Poller
 
 
@@ -42,4 +40,4 @@ def topics_of(
     polled: dict[str, Polled] = {_TOPIC_NAMES: index, _TOPIC_PLACEMENTS: PlacementKeeper(fleet, store, latest, epoch)}
     every_s = dict.fromkeys(polled, LOOK_EVERY.total_seconds())
     poller = Poller(polled, every_s, leadership=leadership, stop=threading.Event())
-    return TopicRoom(index, RecordedPlacements(store, latest, clock), poller)
+    return TopicRoom(index, poller)

@@ -6,7 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
@@ -16,52 +16,33 @@ from sqlalchemy import Engine
 from controlplane.api.audit.relay import watch_of
 from controlplane.api.audit.store import SqlAuditStore
 from controlplane.api.audit.watch import found_by
-from controlplane.api.auth import loopback_hosts, public_hosts
-from controlplane.api.idempotency_keys import SqlCallKeys
+from controlplane.api.auth import loopback_hosts
 from controlplane.api.services import (
-    AccessServices,
-    BrokerServices,
-    ClusterServices,
-    FleetServices,
     OperationsServices,
     PortalServices,
 )
 from controlplane.background.agent_upgrades.reconciler import AgentKeeper
 from controlplane.background.agent_upgrades.service import AgentDesk
 from controlplane.background.agent_upgrades.signing import AgentSigner
-from controlplane.background.anomalies.windows import LakeWindows, NoWindows
-from controlplane.background.broker_queries import KafkaLookDesk
-from controlplane.background.consumer_groups.resets import GroupOffsetDesk
 from controlplane.background.consumer_groups.service import GroupDesk
 from controlplane.background.git_sync.service import SourceDesk
-from controlplane.background.log_reader.reading import KafkaJournals
 from controlplane.background.notifications.outbox import SqlOutbox
 from controlplane.background.notifications.service import NotifierDesk
-from controlplane.background.topic_names.index import TopicIndex
-from controlplane.background.topic_placement.history import past_placements_of
-from controlplane.background.topic_placement.snapshot import RecordedPlacements
-from controlplane.background.topic_placement.store import SqlPlacementStore
-from controlplane.cluster.gateways import judged
-from controlplane.cluster.observed.agent_reports import reports_of
-from controlplane.cluster.observed.cloud_drift import kept_audits
-from controlplane.commands.admission.judge import SpecJudge
-from controlplane.commands.handler import CommandHandler
-from controlplane.commands.policies.gate import PolicyGate
-from controlplane.commands.policies.store import PolicyShelf
-from controlplane.converger.questions.windows import frozen_words
+from controlplane.cluster.gateways import Gateways, judged
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.converger.tick.loop import Converger
-from controlplane.fleet.freezes.commands import FreezeDesk
 from controlplane.fleet.freezes.state import FreezeKeeper
-from controlplane.fleet.images.commands import ImageDesk
 from controlplane.fleet.images.state import ImageKeeper
-from controlplane.fleet.networks.commands import NetworkDesk
 from controlplane.fleet.networks.server_addresses import server_cidrs
 from controlplane.runtime.polling import Poller
-from controlplane.server.assembly.access import oidc_of, people_of
+from controlplane.server.assembly.access import people_of
+from controlplane.server.assembly.api import access_services, broker_services, cluster_services, fleet_services
+from controlplane.server.assembly.commands import gate_of, handler_of
+from controlplane.server.assembly.core import Base
 from controlplane.server.assembly.git_sync import links_of
+from controlplane.server.assembly.loop import Folded
 from controlplane.server.assembly.networks import keeper_of
-from controlplane.server.clouds import Clouds, console_page_in, places_in, unbootable_in
+from controlplane.server.clouds import Clouds
 from controlplane.server.database_roles import PORTAL, check_role, examined
 from controlplane.server.settings import Settings
 from controlplane.server.split.commands import PortalAgents, PortalCommands, PortalNotifiers, no_backup
@@ -84,7 +65,6 @@ from events.clock import utc_now
 from events.engine import build_engine
 from events.sql_store import SqlEventStore
 from providers.doctor import Finding
-from providers.price_book import read_price_book
 
 _CONNECTIONS = 16
 _FLEET = "fleet"
@@ -136,116 +116,22 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
     check_reach(settings.home, homes, socket.gethostname())
     home = Home(settings.home)
     installation = installation_of(home, homes[0].home.installation_id)
-    store, latest, jobs = SqlEventStore(engine), SqlLatestStore(hasty), SqlJobStore(engine)
-    store.verify()
-    clouds = Clouds(settings, installation.id)
-    ports = inert_ports(store, jobs, latest, installation.id, utc_now)
-    # The loop dials: where from is known here only where it is declared.
-    servers = server_cidrs(settings.server_addresses, "") if settings.server_addresses else None
-    networks = keeper_of(ports, clouds, IDLE, settings.networks.address_pool, servers)
-    images, freezes = ImageKeeper(), FreezeKeeper(tuple(binding.freeze for binding in settings.freezes))
     brake = FleetBrake(settings.max_rolling, settings.max_surge_per_account)
-    folded = Converger(ports, brake, networks=networks, images=images, freezes=freezes)
+    base = Base(
+        settings=settings,
+        installation=installation,
+        engine=engine,
+        store=SqlEventStore(engine),
+        latest=SqlLatestStore(hasty),
+    )
+    base.store.verify()
+    folded = _folded(base, brake)
     gateways, pool = judged(settings.brokers_allowed, keep=_CONNECTIONS), ThreadPoolExecutor(settings.workers, "sight")
-    hearing = LoopHearing(latest, utc_now)
-    fleet = PortalFleet(folded, KafkaSight(folded, gateways.of, latest, utc_now, pool=pool), hearing, brake)
-    fleet.folded.catch_up()
-    hearing.poll()
-    gate = PolicyGate(PolicyShelf(settings.home / "policies", partial(read_price_book, settings.home)), fleet)
-    gate.policies.current()  # a broken file is told in the log at the start, not at the first change
-    files, lake, audit = partial(files_alike, settings), settings.metrics_lake, SqlAuditStore(engine)
-    watch = watch_of(settings.audit_topic, audit, engine, utc_now)
-    handler = CommandHandler(
-        store,
-        last_snapshot=fleet.last_snapshot,
-        judge=SpecJudge(
-            gate=gate,
-            unbootable=partial(unbootable_in, clouds),
-            cost_tags=settings.cost_tags,
-            clients_must_avoid=settings.networks.pool,
-        ),
-        reports=partial(reports_of, latest),
-        frozen=lambda view: frozen_words(view, freezes.left(utc_now()), utc_now()),
-    )
-    agents = AgentKeeper(
-        store,
-        latest,
-        folded,
-        NOBODY_LEADS.held_epoch,
-        utc_now,
-        soak=timedelta(seconds=settings.agents_soak_s),
-        at_once=settings.max_rolling,
-        freezes=freezes,
-    )
-    portal = PortalServices(
-        store=store,
-        clock=utc_now,
-        operations=OperationsServices(
-            version=release(),
-            leadership=NOBODY_LEADS,
-            planner_state=hearing.planner,
-            backup=no_backup,
-            query_limit_s=settings.query_limit_s,
-            loop=HeardLoop(hearing, store, jobs),
-            examinations=AskedExaminations(hearing, latest, utc_now),
-            database=lambda: (*examined(engine, PORTAL), _loop_finding(hearing, files), *found_by(watch)),
-            part="portal",
-            loop_notice=hearing.notice,
-        ),
-        access=AccessServices(
-            installation=installation,
-            hosts=loopback_hosts(*listens_on),
-            credentials=SqlCredentialMoments(engine),
-            credential_life=timedelta(seconds=settings.credential_life_s),
-            ca_pem=hearing.word.ca_pem if hearing.word is not None else "",
-            people=people_of(settings, engine),
-            audit=audit,
-            call_keys=SqlCallKeys(engine),
-            oidc=oidc_of(settings, engine, installation),
-            public_hosts=public_hosts(settings.portal_names, settings.portal_port),
-        ),
-        cluster=ClusterServices(
-            latest=latest,
-            commands=PortalCommands(handler, hearing, files),
-            progress=hearing.progress,
-            brake=fleet.brake_on,
-            window=folded.window_on,
-            wake=_nobody_wakes,
-            unbootable=partial(unbootable_in, clouds),
-            cost_tags=settings.cost_tags,
-            console_page=partial(console_page_in, clouds),
-            gate=gate,
-        ),
-        fleet=FleetServices(
-            clusters=fleet,
-            sources=SourceDesk(
-                HeardBoard(settings.git, hearing),
-                store,
-                rings(hearing),
-                links_of(settings, HeardBoard(settings.git, hearing), utc_now),
-                reaches_leader=True,
-            ),
-            networks=NetworkDesk(store, networks, folded.views, folded.catch_up, partial(kept_audits, latest)),
-            images=ImageDesk(store, images, folded.views, fleet.sentence_on, folded.catch_up, utc_now),
-            freezes=FreezeDesk(store, freezes, folded.views, folded.catch_up, utc_now),
-            agents=PortalAgents(AgentDesk(agents, AgentSigner(SecretBytes(b"")))),
-            notifiers=PortalNotifiers(NotifierDesk(settings.notifiers, {}, SqlOutbox(engine), utc_now)),
-            prices=partial(read_price_book, settings.home),
-            places_offered=partial(places_in, clouds, settings),
-        ),
-        brokers=BrokerServices(
-            metrics=settings.metrics,
-            logs=settings.logs,
-            journals=KafkaJournals(),
-            groups=GroupDesk(latest, gateways.of, utc_now),
-            group_offsets=GroupOffsetDesk(gateways.of),
-            kafka_looks=KafkaLookDesk(gateways.of, utc_now, lake=lake),
-            windows=LakeWindows(lake, settings.slow_window_s) if lake else NoWindows(),
-            topic_names=TopicIndex(fleet, latest, utc_now),
-            placements=RecordedPlacements(SqlPlacementStore(engine), latest, utc_now),
-            past_placements=past_placements_of(lake),
-        ),
-    )
+    sight = KafkaSight(folded.converger, gateways.of, base.latest, utc_now, pool=pool)
+    fleet = PortalFleet(folded.converger, sight, LoopHearing(base.latest, utc_now), brake)
+    fleet.catch_up()
+    fleet.hearing.poll()
+    portal = _services(base, folded, gateways, fleet, loopback_hosts(*listens_on))
 
     def released() -> None:
         pool.shutdown(wait=True, cancel_futures=True)
@@ -255,6 +141,86 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
 
     poller = Poller({_FLEET: fleet}, {_FLEET: HEARD_EVERY_S}, leadership=Always(), stop=threading.Event())
     return PortalParts(settings, home, portal, poller, released)
+
+
+def _folded(base: Base, brake: FleetBrake) -> Folded:
+    settings, installation_id = base.settings, base.installation.id
+    clouds = Clouds(settings, installation_id)
+    ports = inert_ports(base.store, SqlJobStore(base.engine), base.latest, installation_id, utc_now)
+    # The loop dials: where from is known here only where it is declared.
+    servers = server_cidrs(settings.server_addresses, "") if settings.server_addresses else None
+    networks = keeper_of(ports, clouds, IDLE, settings.networks.address_pool, servers)
+    images, freezes = ImageKeeper(), FreezeKeeper(tuple(binding.freeze for binding in settings.freezes))
+    converger = Converger(ports, brake, networks=networks, images=images, freezes=freezes)
+    return Folded(clouds=clouds, converger=converger, networks=networks, images=images, freezes=freezes)
+
+
+def _services(
+    base: Base, folded: Folded, gateways: Gateways, fleet: PortalFleet, hosts: frozenset[str]
+) -> PortalServices:
+    settings, engine, hearing = base.settings, base.engine, fleet.hearing
+    gate = gate_of(settings, fleet)
+    handler = handler_of(base, folded, gate, fleet.last_snapshot)
+    told_ca = hearing.word.ca_pem if hearing.word is not None else ""
+    return PortalServices(
+        store=base.store,
+        clock=utc_now,
+        cluster=cluster_services(
+            base,
+            folded,
+            PortalCommands(handler, hearing, partial(files_alike, settings)),
+            gate,
+            progress=hearing.progress,
+            brake=fleet.brake_on,
+            wake=_nobody_wakes,
+        ),
+        fleet=replace(
+            fleet_services(base, folded, fleet, fleet.sentence_on),
+            sources=_sources(base, hearing),
+            agents=_agents(base, folded),
+            notifiers=PortalNotifiers(NotifierDesk(settings.notifiers, {}, SqlOutbox(engine), utc_now)),
+        ),
+        brokers=broker_services(base, gateways, GroupDesk(base.latest, gateways.of, utc_now)),
+        access=access_services(base, hosts, people_of(settings, engine), SqlCredentialMoments(engine), told_ca),
+        operations=_operations(base, hearing),
+    )
+
+
+def _sources(base: Base, hearing: LoopHearing) -> SourceDesk:
+    board = HeardBoard(base.settings.git, hearing)
+    links = links_of(base.settings, board, utc_now)
+    return SourceDesk(board, base.store, rings(hearing), links, reaches_leader=True)
+
+
+def _agents(base: Base, folded: Folded) -> PortalAgents:
+    keeper = AgentKeeper(
+        base.store,
+        base.latest,
+        folded.converger,
+        NOBODY_LEADS.held_epoch,
+        utc_now,
+        soak=timedelta(seconds=base.settings.agents_soak_s),
+        at_once=base.settings.max_rolling,
+        freezes=folded.freezes,
+    )
+    return PortalAgents(AgentDesk(keeper, AgentSigner(SecretBytes(b""))))
+
+
+def _operations(base: Base, hearing: LoopHearing) -> OperationsServices:
+    settings, engine, files = base.settings, base.engine, partial(files_alike, base.settings)
+    watch = watch_of(settings.audit_topic, SqlAuditStore(engine), engine, utc_now)
+    return OperationsServices(
+        version=release(),
+        leadership=NOBODY_LEADS,
+        backup=no_backup,
+        examinations=AskedExaminations(hearing, base.latest, utc_now),
+        database=lambda: (*examined(engine, PORTAL), _loop_finding(hearing, files), *found_by(watch)),
+        query_limit_s=settings.query_limit_s,
+        loop=HeardLoop(hearing, base.store, SqlJobStore(engine)),
+        loop_notice=hearing.notice,
+        part="portal",
+        planner_state=hearing.planner,
+    )
 
 
 def _nobody_wakes(uid: str) -> None:

@@ -94,7 +94,7 @@ def serving_states(url: str, root: Path, *, home: str = "home", epoch: int = 1) 
             epoch=epoch, home=home, passes=NotedPasses(), renew_every_s=0.1
         )
         services = House().services
-        services = replace(services, states=made)
+        services = replace(services, operations=replace(services.operations, states=made))
         app = at_door(create_app(services), Door.STATES)
         config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off")
         server = uvicorn.Server(config)

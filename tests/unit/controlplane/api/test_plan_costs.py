@@ -25,7 +25,7 @@ TODAY = datetime(2026, 2, 1, tzinfo=UTC)
 
 def judged(prices: PriceBook, text: str = ON_AWS, now: datetime = TODAY) -> Judged:
     services = House().services
-    services = replace(services, clock=lambda: now, prices=lambda: prices)
+    services = replace(services, clock=lambda: now, fleet=replace(services.fleet, prices=lambda: prices))
     return judge(services, text, file="orders.yaml")
 
 
@@ -92,7 +92,7 @@ def test_a_catalog_that_cannot_be_read_stops_no_plan() -> None:
         raise PlaceUnknown("catalog.yaml: no sense")
 
     services = House().services
-    services = replace(services, prices=broken)
+    services = replace(services, fleet=replace(services.fleet, prices=broken))
     (found,) = judge(services, ON_AWS, file="orders.yaml").plans
     told = lines(answers.plan_out(found))
     assert "  cost a month: unknown" in told

@@ -10,7 +10,7 @@ from agent.wire import Report, ServiceReport
 from controlplane.cluster.lifecycle import SERVING, Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView, ConditionView, DrainView
-from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.instances import DepartureView, InstanceView, MemberView, StartView
 from controlplane.cluster.views.plans import PlanningView, PlanView, ProgressView
 from controlplane.converger.situation.decision import Situation
 from controlplane.converger.situation.observation import InventorySeen, Observation
@@ -193,7 +193,7 @@ def a_volume(node: str, version: int = 1, directory: str = "data") -> facts.Plan
 def an_instance(
     node: str = "brokers-a-0", generation: int = 1, phase: Phase = Phase.JOINED, **overrides: Any
 ) -> InstanceView:
-    """A VM of a view. Fields of its `PlannedInstance` may be overridden too."""
+    """A VM of a view. Fields of its `PlannedInstance` may be overridden too, and by `_FLAT` those of its groups."""
     planned_fields = {f.name for f in fields(facts.PlannedInstance)}
     planned = a_planned(node, generation, **{k: v for k, v in overrides.items() if k in planned_fields})
     ran = phase is not Phase.REQUESTED
@@ -209,7 +209,27 @@ def an_instance(
         "launched_at": BEFORE if ran else None,
         "fenced_at": BEFORE if phase in (Phase.FENCED, Phase.RELEASED, Phase.RETIRING) else None,
     }
-    return InstanceView(**{**values, **{k: v for k, v in overrides.items() if k not in planned_fields}})
+    values |= {k: v for k, v in overrides.items() if k not in planned_fields}
+    for name, (group, flat) in _FLAT.items():
+        values.setdefault(name, group(**{flat[k]: values.pop(k) for k in flat if k in values}))
+    return InstanceView(**values)
+
+
+_FLAT: dict[str, tuple[Any, dict[str, str]]] = {
+    "start": (
+        StartView,
+        {
+            **{f.name: f.name for f in fields(StartView) if f.name not in ("count", "settings", "heap_mib", "heirs")},
+            "starts": "count",
+            "told": "settings",
+            "told_heap_mib": "heap_mib",
+            "told_heirs": "heirs",
+        },
+    ),
+    "departure": (DepartureView, {f.name: f.name for f in fields(DepartureView)}),
+    "member": (MemberView, {f"member_{f.name}": f.name for f in fields(MemberView)}),
+}
+"""Groups of an `InstanceView`: the names by which tests give their fields."""
 
 
 def a_view(*instances: InstanceView, **overrides: Any) -> ClusterView:
@@ -289,7 +309,7 @@ def a_report(instance: InstanceView, state: str = "running", **overrides: Any) -
     service = {
         "name": planned.service,
         "state": state,
-        "start_id": f"{instance.key}-{instance.starts}",
+        "start_id": f"{instance.key}-{instance.start.count}",
         "node_id": planned.service_id,
         "since": BEFORE,
         **overrides,

@@ -25,15 +25,15 @@ def heirs_to_tell(view: ClusterView) -> tuple[InstanceView, ...]:
 def known_to(view: ClusterView, broker: InstanceView) -> frozenset[int]:
     """Ids of the controllers its last start was told of that it will still find once those on their way have taken
     over; all of nobody before its first start."""
-    moved = {h.service_id for h in heirs_to_tell(view) if h.key not in broker.told_heirs}
-    listed = broker.listed or frozenset()
+    moved = {h.service_id for h in heirs_to_tell(view) if h.key not in broker.start.heirs}
+    listed = broker.start.listed or frozenset()
     return listed - moved if moved else listed
 
 
 def own_member(instance: InstanceView) -> frozenset[int]:
     """The id of the server on a broker's own VM, where there is one."""
     member = instance.planned.member
-    return frozenset() if member is None or instance.member_gone else frozenset({member.service_id})
+    return frozenset() if member is None or instance.member.gone else frozenset({member.service_id})
 
 
 def list_for(view: ClusterView, instance: InstanceView) -> tuple[FoundingVoter, ...]:

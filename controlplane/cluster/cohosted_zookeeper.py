@@ -64,7 +64,7 @@ def next_member_id(view: ClusterView, given: Collection[int]) -> int:
     """An id that nobody has, and that no broker was told of at another address: the next one after all that were ever
     given, from the first one again after the last. Raises `LookupError` when all are in use."""
     had = [i.planned.member.service_id for i in view.instances.values() if i.planned.member is not None]
-    used = {*given, *view.voters, *(n for i in view.alive() for n in i.listed or ())}
+    used = {*given, *view.voters, *(n for i in view.alive() for n in i.start.listed or ())}
     used |= {i.planned.member.service_id for i in view.alive() if i.planned.member is not None}
     first = (had[-1] if had else FIRST_ID - 1) + 1 - FIRST_ID
     count = LAST_ID + 1 - FIRST_ID

@@ -77,7 +77,7 @@ def _of_broker(view: ClusterView, instance: InstanceView) -> QuorumTold:
         ensemble=mine if has_ensemble else (),
         voters=coming if stopped or told.has_quorum else (),
         metadata_level=founding.metadata_level if founding else "",
-        protocol=(instance.protocol or view.protocol) if has_ensemble else "",
+        protocol=(instance.start.protocol or view.protocol) if has_ensemble else "",
         stays_stopped=stopped,
     )
 

@@ -257,7 +257,7 @@ class ClusterView:
 
     def hands_over(self, instance: InstanceView) -> bool:
         """Whether its volumes and its id pass to a successor: controllers that stay, brokers of strategy `reattach`."""
-        if instance.drained or instance.key in self.relieved():
+        if instance.departure.drained or instance.key in self.relieved():
             return False
         if not instance.is_broker or instance.planned.handover or instance.phase is Phase.RELEASED:
             return True  # what was let go waits for an heir, though the one it was let go for died and is gone

@@ -61,7 +61,7 @@ def cohosted_cluster_becomes_3_9(world: World) -> None:
     there = world.view().alive()
     assert {i.planned.kafka_version for i in there} == {"3.9.1"}
     assert {world.machines.protocols[i.service_id] for i in there} == {"3.9"}
-    assert all(i.listed is not None and len(i.listed & world.view().voters.keys()) >= 2 for i in there)
+    assert all(i.start.listed is not None and len(i.start.listed & world.view().voters.keys()) >= 2 for i in there)
     _votes_are_where_brokers_are(world)
 
 
@@ -126,7 +126,7 @@ def server_beside_a_broker_falls_ill(world: World) -> None:
     world.machines.fall_ill("brokers-b-0.g1/zookeeper", "deadlock", lasts=True)
     world.run(until=lambda w: "restart.completed" in _kinds(w), ticks=120)
     assert {k: vm.process for k, vm in world.machines.vms.items()} == brokers
-    assert (world.view().instances["brokers-b-0.g1"].member_starts, world.kafka.under_min_isr_s) == (2, 0)
+    assert (world.view().instances["brokers-b-0.g1"].member.starts, world.kafka.under_min_isr_s) == (2, 0)
     world.run(until=lambda w: "node.replace_requested" in _kinds(w), ticks=900)
     world.machines.illnesses.clear()
     world.converge(ticks=600)
@@ -174,8 +174,8 @@ def heap_of_servers_beside_brokers_is_too_large(world: World) -> None:
     world.run(until=lambda w: w.is_held(), ticks=300)
     _wait(world, 30)
     assert _member_heaps(world) == {128}
-    assert sorted(i.member_starts for i in world.view().alive()) == [1, 1, 3]
-    assert {i.starts for i in world.view().alive()} == {1}
+    assert sorted(i.member.starts for i in world.view().alive()) == [1, 1, 3]
+    assert {i.start.count for i in world.view().alive()} == {1}
     world.declare(a_cohosted_document(quorum_heap=256))
     world.converge()
     assert _member_heaps(world) == {256}
@@ -189,7 +189,7 @@ def cohosted_cluster_is_restarted_when_asked(world: World) -> None:
     world.converge()
     asked = [r.data["service"] for r in world.history() if r.type == "restart.requested"]
     assert asked == ["", "", "", "zookeeper", "zookeeper", "zookeeper"]
-    assert {(i.starts, i.member_starts) for i in world.view().alive()} == {(2, 2)}
+    assert {(i.start.count, i.member.starts) for i in world.view().alive()} == {(2, 2)}
     _votes_are_where_brokers_are(world)
 
 

@@ -53,13 +53,13 @@ def labels_become_cost_tags_one_node_after_the_other(world: World) -> None:
     world.declare(_labelled(team="payments", note="for people"))
     world.converge()
     assert _tags(world) == [{}] * 6
-    before, starts = _vms(world), {i.key: i.starts for i in world.view().alive()}
+    before, starts = _vms(world), {i.key: i.start.count for i in world.view().alive()}
     _restarted(world, "team")
     _tagged(world, team="payments")
     world.declare(_labelled(team="billing"))
     world.converge(ticks=120)
     assert _tags(world) == [{"team": "billing"}] * 6
-    assert (_vms(world), {i.key: i.starts for i in world.view().alive()}) == (before, starts)
+    assert (_vms(world), {i.key: i.start.count for i in world.view().alive()}) == (before, starts)
     assert not [r for r in world.history() if r.type in ("drain.requested", "restart.requested")]
 
 

@@ -23,7 +23,7 @@ def _running(world: World) -> dict[str, int]:
 
 
 def _starts(world: World) -> dict[str, int]:
-    return {i.key: i.starts for i in world.view().alive()}
+    return {i.key: i.start.count for i in world.view().alive()}
 
 
 def _of(world: World, pool: str) -> set[int]:

@@ -21,7 +21,7 @@ def _born(world: World, **spec: object) -> None:
 
 
 def _starts(world: World) -> dict[str, int]:
-    return {i.key: i.starts for i in world.view().alive()}
+    return {i.key: i.start.count for i in world.view().alive()}
 
 
 def _keys(world: World, node: str) -> list[str]:

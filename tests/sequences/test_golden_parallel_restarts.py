@@ -52,7 +52,7 @@ def brokers_of_a_rack_restart_together(world: World) -> None:
         ("brokers-c-0", "brokers-c-1"),
     ]
     assert [len(b) for b in _batches(world)[4:]] == [1, 1, 1]
-    assert (_told(world), {i.starts for i in world.view().alive()}) == ({"6"}, {2})
+    assert (_told(world), {i.start.count for i in world.view().alive()}) == ({"6"}, {2})
 
 
 def asked_for_restarts_go_together(world: World) -> None:

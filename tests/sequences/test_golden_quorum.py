@@ -40,14 +40,14 @@ def one_controller_becomes_three(world: World) -> None:
     _born(world, 1)
     _become(world, 3)
     assert _types(world) == ["voter.add_requested", "voter.added"] * 2
-    assert {i.starts for i in world.view().brokers()} == {2}
+    assert {i.start.count for i in world.view().brokers()} == {2}
 
 
 def three_controllers_become_five(world: World) -> None:
     """Brokers know of three of the five, which is enough: nobody is started anew."""
     _born(world)
     _become(world, 5)
-    assert {i.starts for i in world.view().alive()} == {1}
+    assert {i.start.count for i in world.view().alive()} == {1}
 
 
 def five_controllers_become_three(world: World) -> None:
@@ -55,7 +55,7 @@ def five_controllers_become_three(world: World) -> None:
     _born(world, 5)
     _become(world, 3)
     assert {i.node for i in world.view().controllers()} == {"controllers-a-0", "controllers-b-0", "controllers-c-0"}
-    assert {i.starts for i in world.view().alive()} == {1}
+    assert {i.start.count for i in world.view().alive()} == {1}
 
 
 def three_controllers_become_one(world: World) -> None:

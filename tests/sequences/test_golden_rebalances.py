@@ -144,7 +144,7 @@ def source_of_the_only_copy_freezes(world: World) -> None:
     world.machines.breakdowns.freeze(world.machines, "brokers-b-0.g1")
     world.disturbed()
     world.converge(ticks=3000)
-    assert world.view().instances["brokers-b-0.g1"].starts == 2
+    assert world.view().instances["brokers-b-0.g1"].start.count == 2
     assert _types(world)[-1] == "rebalance.completed"
 
 

@@ -101,7 +101,7 @@ def pool_of_threads_without_a_thread(world: World) -> None:
     world.declare(with_settings("log.cleaner.threads: 2"))
     world.converge(ticks=200)
     assert running(world, "log.cleaner.threads") == ["2"] * 3
-    assert {i.starts for i in world.view().brokers()} == {2}
+    assert {i.start.count for i in world.view().brokers()} == {2}
 
 
 SCENARIOS: tuple[Callable[[World], None], ...] = (

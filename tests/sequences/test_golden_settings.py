@@ -213,7 +213,7 @@ def setting_that_needs_a_restart(world: World) -> None:
     world.declare(with_settings("num.partitions: 6"))
     world.converge(ticks=200)
     assert _keys(world) == before
-    assert {i.starts for i in world.view().alive()} == {2}
+    assert {i.start.count for i in world.view().alive()} == {2}
     assert told(world, "num.partitions") == {"6"}
     assert [f for s in world.kafka.settings.files.values() for f in [s["num.partitions"]]] == ["6"] * 3
 
@@ -241,7 +241,7 @@ def bad_canary_is_reverted(world: World) -> None:
         world.tick()
     assert all(world.kafka.serves(b) for b in (1000, 1001, 1002))
     assert told(world, "num.partitions") == {"3"}
-    assert sorted(i.starts for i in world.view().alive()) == [1, 1, 1, 1, 1, 3]
+    assert sorted(i.start.count for i in world.view().alive()) == [1, 1, 1, 1, 1, 3]
     world.declare(with_settings("num.partitions: 6"))
     world.converge(ticks=200)
 
@@ -286,7 +286,7 @@ def restart_waits_for_a_broker_that_is_down(world: World) -> None:
     world.declare(with_settings("num.partitions: 6"))
     for _ in range(40):
         world.tick()
-    assert {i.starts for i in world.view().alive()} == {1}
+    assert {i.start.count for i in world.view().alive()} == {1}
     world.machines.vms["brokers-c-0.g1"].deaf = False
     world.converge(ticks=200)
 
@@ -308,10 +308,10 @@ def restart_waits_for_a_broker_that_shares_nothing(world: World) -> None:
     blocked = world.view().conditions["Blocked"]
     assert (blocked.status, blocked.reason) == (True, "MaxUnavailable")
     assert "broker 1005 (brokers-c-1.g1, rack c) is away since 2026-01-01 00:00:" in blocked.message
-    assert {i.starts for i in world.view().alive()} == {1}
+    assert {i.start.count for i in world.view().alive()} == {1}
     world.machines.vms["brokers-c-1.g1"].deaf = False
     world.converge(ticks=300)
-    assert {i.starts for i in world.view().alive()} == {2}
+    assert {i.start.count for i in world.view().alive()} == {2}
 
 
 def restarted_vm_is_lost(world: World) -> None:
@@ -334,7 +334,7 @@ def abort_during_restarts(world: World) -> None:
     world.run(until=lambda w: bool(w.view().restarts), ticks=20)
     world.person(facts.RecycleAborted("second thoughts"))
     world.hold()
-    assert sorted(i.starts for i in world.view().alive()) == [1, 1, 1, 1, 1, 2]
+    assert sorted(i.start.count for i in world.view().alive()) == [1, 1, 1, 1, 1, 2]
     world.person(facts.ClusterResumed("go on"))
     world.converge(ticks=200)
 
@@ -346,7 +346,7 @@ def restart_setting_changed_mid_roll(world: World) -> None:
     world.run(until=lambda w: bool(w.view().of_node("brokers-b-0")[1:]), ticks=200)
     world.declare(with_settings("num.partitions: 6", version="4.2.0"))
     world.converge(ticks=900)
-    starts = {i.key: i.starts for i in world.view().brokers()}
+    starts = {i.key: i.start.count for i in world.view().brokers()}
     assert starts == {"brokers-a-0.g2": 2, "brokers-b-0.g2": 2, "brokers-c-0.g2": 1}
     assert told(world, "num.partitions") == {"6"}
 

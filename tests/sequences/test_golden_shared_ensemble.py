@@ -33,7 +33,9 @@ def _all_know_a_majority(world: World) -> None:
     servers = {i.service_id: i.planned.volumes[0].directory_id for i in view.controllers()}
     assert world.kafka.voters() == servers
     assert world.kafka.under_min_isr_s == 0
-    assert all(i.listed is not None and len(i.listed & servers.keys()) > len(servers) // 2 for i in view.brokers())
+    assert all(
+        i.start.listed is not None and len(i.start.listed & servers.keys()) > len(servers) // 2 for i in view.brokers()
+    )
 
 
 def brokers_elsewhere_are_told_while_a_shared_ensemble_rolls(world: World) -> None:

@@ -128,4 +128,4 @@ def _is_reached(world: World) -> bool:
 
 
 def _starts(world: World) -> set[int]:
-    return {i.starts for i in world.view().alive()}
+    return {i.start.count for i in world.view().alive()}

@@ -32,7 +32,7 @@ def vote_trouble(world: "World", what: str, controller: int, directory: str) -> 
     if controller not in before and what == "add_voter" and len(up) * 2 <= len(before):
         return f"{what} of {controller} while only {sorted(up)} of {sorted(before)} ran"
     stopped = [i for i in world.view().in_phase(Phase.FENCING, Phase.FENCED) if not i.is_broker and not i.lost]
-    leaving = {i.node for i in stopped if all(there.drained for there in world.view().of_node(i.node))}
+    leaving = {i.node for i in stopped if all(there.departure.drained for there in world.view().of_node(i.node))}
     others = [i.key for i in stopped if i.service_id != change.voter.id and i.node not in leaving]
     # A VM that died while a change was in hand is mended first, and the change goes on when it may.
     if others and not any(i.lost for i in world.view().alive()):
@@ -49,7 +49,7 @@ def fence_of(world: "World", view: ClusterView | None, key: str, *, cure: bool, 
         return None
     me, voters = process.document, world.kafka.voters()
     serving = [i for i in view.brokers() if i.phase in SERVING and i.phase is not Phase.LAUNCHED]
-    serving = [i for i in serving if not i.drained or world.kafka_hosts(i.service_id)]
+    serving = [i for i in serving if not i.departure.drained or world.kafka_hosts(i.service_id)]
     down = sorted(i.service_id for i in serving if i.key != key and not world.kafka.serves(i.service_id))
     up = {
         v.process.document.node_id
@@ -79,7 +79,7 @@ def _is_a_loss(world: "World", view: ClusterView, key: str) -> bool:
 
 def _others_away(world: "World", view: ClusterView, broker: int) -> set[int]:
     """Other brokers that do not serve and should, as Kafka has it this very moment, or were asked to stop."""
-    there = [i for i in view.brokers() if i.service_id != broker and not i.drained]
+    there = [i for i in view.brokers() if i.service_id != broker and not i.departure.drained]
     members = {i.service_id for i in there if i.phase in (Phase.JOINED, Phase.DRAINING)}
     members |= {i.service_id for i in there if world.kafka_hosts(i.service_id)}
     asked = {i.service_id for i in there if i.key in view.restarts}

@@ -15,7 +15,7 @@ def _grown(world: World) -> None:
     sizes = sorted(v.size_gib for v in world.machines.volumes.values())
     assert sizes == [2, 2, 2, 200, 200, 200]
     assert len([r for r in world.history() if r.type == "growth.completed"]) == 6
-    assert {i.starts for i in world.view().alive()} == {1}
+    assert {i.start.count for i in world.view().alive()} == {1}
 
 
 CRASHES = Crashes(_grown)

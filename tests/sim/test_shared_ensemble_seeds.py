@@ -83,4 +83,6 @@ def _all_know_a_majority(world: World) -> None:
     view = world.view()
     servers = {i.service_id: i.planned.volumes[0].directory_id for i in view.controllers()}
     assert world.kafka.voters() == servers
-    assert all(i.listed is not None and len(i.listed & servers.keys()) > len(servers) // 2 for i in view.brokers())
+    assert all(
+        i.start.listed is not None and len(i.start.listed & servers.keys()) > len(servers) // 2 for i in view.brokers()
+    )

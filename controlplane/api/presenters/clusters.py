@@ -305,7 +305,7 @@ def _brokers_up(present: Iterable[InstanceView], kafka: KafkaSnapshot | None) ->
 
 def _has_voter(instance: InstanceView) -> bool:
     """Whether a member of the quorum is on its VM."""
-    return not instance.is_broker or (instance.planned.member is not None and not instance.member_gone)
+    return not instance.is_broker or (instance.planned.member is not None and not instance.member.gone)
 
 
 def _metadata(snapshot: KafkaSnapshot | None, now: datetime) -> dict[str, object]:

@@ -44,7 +44,7 @@ def reported_rows(view: ClusterView, seen: SettingsSeen) -> list[Reported]:
 
 def told_settings(instance: InstanceView) -> Mapping[str, str] | None:
     """The spec's Kafka settings that are in its file, by what it was told; None where nobody knows."""
-    return instance.config if instance.config is not None else instance.born_with
+    return instance.start.config if instance.start.config is not None else instance.start.born_with
 
 
 def _row(

@@ -37,8 +37,8 @@ def addressed(view: ClusterView, e: facts.SurgeCompleted) -> ClusterView:
 def _forgotten(view: ClusterView, heir: InstanceView) -> ClusterView:
     """Who was not told of the new address does not know that controller any more."""
     unaware = {
-        k: replace(i, listed=i.listed - {heir.service_id})
+        k: replace(i, start=replace(i.start, listed=i.start.listed - {heir.service_id}))
         for k, i in view.instances.items()
-        if i.listed is not None and heir.service_id in i.listed and heir.key not in i.told_heirs
+        if i.start.listed is not None and heir.service_id in i.start.listed and heir.key not in i.start.heirs
     }
     return replace(view, instances=frozen({**view.instances, **unaware})) if unaware else view

@@ -33,7 +33,7 @@ def never_served(view: ClusterView) -> ClusterView:
     """An ensemble on the VMs of brokers none of which ever joined is no more once all of them are retired: nothing was
     ever written to it, and the next VMs found another one. Who joined is retired after it was fenced, and only then."""
     hosts = [i for i in view.instances.values() if i.planned.member is not None]
-    if view.founding is None or not hosts or any(i.phase is not Phase.RETIRED or i.fenced_at for i in hosts):
+    if view.founding is None or not hosts or any(i.phase is not Phase.RETIRED or i.departure.fenced_at for i in hosts):
         return view
     return replace(view, founding=None, voters=frozen({}), voter_change=None, protocol="", cluster_id_fixed=False)
 

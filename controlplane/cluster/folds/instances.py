@@ -14,7 +14,7 @@ from controlplane.cluster.folds.steps import Rules, change, close_intent, counte
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.places import planned_place
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.instances import DepartureView, InstanceView, StartView
 from events import facts
 from providers.errors import NotPermitted
 
@@ -33,10 +33,9 @@ def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterV
             e.intent,
             at,
             bound=not planned.handover,
-            born_with=config,
-            config=config,
             place=planned_place(view, planned),
             port=_port(view, planned),
+            start=StartView(born_with=config, config=config),
         )
         if planned.handover and not planned.relieves:
             continue
@@ -131,16 +130,16 @@ def _reconfigured(view: ClusterView, e: facts.InstanceReconfigured, at: datetime
     instance = view.instances[e.key]
     if instance.phase is not Phase.LAUNCHED:
         raise ValueError(f"instance {e.key} is {instance.phase}: only who has not joined is told anew like this")
-    view = change(
-        view,
-        e.key,
-        starts=e.start,
-        reconfigured=instance.reconfigured + 1,
-        config=None if instance.config is None else settingfold.with_values(instance.config, e.config),
-        told=settingfold.with_values(instance.settings, e.told),
-        told_heap_mib=e.heap_mib or instance.told_heap_mib,
+    before = instance.start
+    start = replace(
+        before,
+        count=e.start,
+        reconfigured=before.reconfigured + 1,
+        config=None if before.config is None else settingfold.with_values(before.config, e.config),
+        settings=settingfold.with_values(instance.settings, e.told),
+        heap_mib=e.heap_mib or before.heap_mib,
     )
-    return counted_anew(view, at)
+    return counted_anew(change(view, e.key, start=start), at)
 
 
 def _lost(view: ClusterView, e: facts.InstanceLost, at: datetime) -> ClusterView:
@@ -181,16 +180,13 @@ def _found(view: ClusterView, e: facts.InstanceAdopted, at: datetime) -> Cluster
         cloud_id=e.cloud_id,
         address=e.address,
         bound=e.bound,
-        starts=e.starts,
         place=planned_place(view, planned),
         launched_at=at,
         served_at=at if phase is Phase.JOINED else None,
-        fenced_at=at if phase in (Phase.FENCED, Phase.RELEASED) else None,
-        drained=e.drained,
         adopted=True,
-        born_with=_config(view, planned),
-        config=_config(view, planned),
         port=_port(view, planned),
+        start=StartView(count=e.starts, born_with=_config(view, planned), config=_config(view, planned)),
+        departure=DepartureView(fenced_at=at if phase in (Phase.FENCED, Phase.RELEASED) else None, drained=e.drained),
     )
     ids = view.controller_ids
     if planned.service != "broker":

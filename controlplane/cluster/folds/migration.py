@@ -41,7 +41,7 @@ def _started(view: ClusterView, e: facts.MigrationServiceStarted, at: datetime) 
         if one.phase not in ALIVE or one.planned.service != e.service or one.service_id not in e.ids:
             continue
         is_first = one.phase is Phase.LAUNCHED and one.service_id not in migration.knows
-        instances[key] = one if is_first else replace(one, starts=one.starts + 1)
+        instances[key] = one if is_first else replace(one, start=replace(one.start, count=one.start.count + 1))
     told = {**migration.knows, **dict.fromkeys(e.ids, knows)}
     after = replace(
         migration,
@@ -86,7 +86,9 @@ def _ended(view: ClusterView, e: facts.MigrationEnded, at: datetime) -> ClusterV
     left = tuple(view.voters[i] for i in sorted(view.voters))
     ids = frozenset(v.id for v in migration.voters)
     instances = {
-        key: i if i.launched_at is None or i.planned.service == "zookeeper" else replace(i, listed=ids, protocol="")
+        key: i
+        if i.launched_at is None or i.planned.service == "zookeeper"
+        else replace(i, start=replace(i.start, listed=ids, protocol=""))
         for key, i in view.instances.items()
     }
     return replace(

@@ -35,13 +35,13 @@ def _removed(view: ClusterView, e: facts.VoterRemoved, at: datetime) -> ClusterV
     if not e.leaves:
         return view
     beside = {
-        i.key: replace(i, member_gone=True)
+        i.key: replace(i, member=replace(i.member, gone=True))
         for i in view.instances.values()
         if i.planned.member is not None and i.planned.member.directory_id == e.directory_id
     }
     if beside:
         return settingfold.left(replace(view, instances=frozen({**view.instances, **beside})), beside)
-    gone = {i.key: replace(i, drained=True) for i in view.of_node(e.node)}
+    gone = {i.key: replace(i, departure=replace(i.departure, drained=True)) for i in view.of_node(e.node)}
     return replace(view, instances=frozen({**view.instances, **gone}))
 
 
@@ -62,7 +62,7 @@ def with_lists(before: ClusterView, after: ClusterView) -> ClusterView:
         return after
     voters, coming = frozenset(after.voters), frozenset(heir.key for heir in heirs_to_tell(after))
     told = {
-        k: replace(i, listed=voters | own_member(i), told_heirs=coming, protocol=after.protocol)
+        k: replace(i, start=replace(i.start, listed=voters | own_member(i), heirs=coming, protocol=after.protocol))
         for k, i in after.instances.items()
         if _starts(before.instances.get(k), i)
     }
@@ -72,7 +72,11 @@ def with_lists(before: ClusterView, after: ClusterView) -> ClusterView:
 def _starts(old: InstanceView | None, new: InstanceView) -> bool:
     if new.launched_at is None:
         return False
-    return new.listed is None or old is None or (old.starts, old.launched_at) != (new.starts, new.launched_at)
+    return (
+        new.start.listed is None
+        or old is None
+        or (old.start.count, old.launched_at) != (new.start.count, new.launched_at)
+    )
 
 
 def _begin(view: ClusterView, change: VoterChangeView) -> ClusterView:

@@ -85,14 +85,9 @@ def _drained(view: ClusterView, e: facts.NodeDrained, at: datetime) -> ClusterVi
     for index, key in enumerate(e.keys):
         # Several brokers leave in one drain: the first carries what does not divide.
         extra = e.bytes % share if index == 0 else 0
-        was = view.instances[key]
-        view = change(
-            view,
-            key,
-            drained=True,
-            drained_bytes=was.drained_bytes + e.bytes // share + extra,
-            drained_moves=was.drained_moves + e.moves // share,
-        )
+        was = view.instances[key].departure
+        size, moves = was.drained_bytes + e.bytes // share + extra, was.drained_moves + e.moves // share
+        view = change(view, key, departure=replace(was, drained=True, drained_bytes=size, drained_moves=moves))
     return replace(view, drain=None)
 
 
@@ -105,20 +100,28 @@ def _fence(view: ClusterView, e: facts.FenceRequested, at: datetime) -> ClusterV
 
 def _fenced(view: ClusterView, e: facts.NodeFenced, at: datetime) -> ClusterView:
     # One that its bind made has the disk of its node: others served from that.
-    unheard = e.proof == "silence" and not view.instances[e.key].planned.handover
+    instance = view.instances[e.key]
+    unheard = e.proof == "silence" and not instance.planned.handover
     started = volumefold.was_started(view, e)
-    changes = {"fenced_at": at, "unheard": unheard, "started": started}
-    return relieffold.begun(change(move(view, e.key, Phase.FENCED, at), e.key, **changes), at)
+    departure = replace(instance.departure, fenced_at=at, unheard=unheard, started=started)
+    return relieffold.begun(move(view, e.key, Phase.FENCED, at, departure=departure), at)
 
 
 def _reverted(view: ClusterView, e: facts.FenceReverted, at: datetime) -> ClusterView:
     instance = view.instances[e.key]
-    again = {"starts": instance.starts + 1, "member_starts": instance.member_starts + 1}
-    return move(view, e.key, Phase.JOINED, at, **again, fenced_at=None, drained=False, started=None)
+    return move(
+        view,
+        e.key,
+        Phase.JOINED,
+        at,
+        start=replace(instance.start, count=instance.start.count + 1),
+        member=replace(instance.member, starts=instance.member.starts + 1),
+        departure=replace(instance.departure, fenced_at=None, drained=False, started=None),
+    )
 
 
 def _unregistered(view: ClusterView, e: facts.BrokerUnregistered, at: datetime) -> ClusterView:
-    return change(view, e.key, unregistered=True)
+    return change(view, e.key, departure=replace(view.instances[e.key].departure, unregistered=True))
 
 
 def _release(view: ClusterView, e: facts.ReleaseRequested, at: datetime) -> ClusterView:
@@ -127,7 +130,9 @@ def _release(view: ClusterView, e: facts.ReleaseRequested, at: datetime) -> Clus
 
 def _released(view: ClusterView, e: facts.ReleaseCompleted, at: datetime) -> ClusterView:
     intent = view.intents[e.intent]
-    return move(close_intent(view, e.intent), intent.keys[0], Phase.RELEASED, at, bound=False, deleted=intent.with_vm)
+    key = intent.keys[0]
+    departure = replace(view.instances[key].departure, deleted=intent.with_vm)
+    return move(close_intent(view, e.intent), key, Phase.RELEASED, at, bound=False, departure=departure)
 
 
 def _bind(view: ClusterView, e: facts.BindRequested, at: datetime) -> ClusterView:

@@ -107,11 +107,11 @@ def restart(view: ClusterView, e: facts.RestartRequested, at: datetime) -> Clust
     if others or e.key in view.restarts:
         raise ValueError(f"{(others or [e.key])[0]} is being restarted already")
     instance = named_service(view, e.key, e.service)
-    before = Before(instance.config, instance.told, instance.told_heap_mib)
-    config = None if instance.config is None else with_values(instance.config, e.config)
-    told = with_values(instance.settings, e.told) if e.told else instance.told
-    heap = e.heap_mib or instance.told_heap_mib
-    new = replace(instance, starts=e.start, config=config, told=told, told_heap_mib=heap)
+    before = Before(instance.start.config, instance.start.settings, instance.start.heap_mib)
+    config = None if instance.start.config is None else with_values(instance.start.config, e.config)
+    told = with_values(instance.settings, e.told) if e.told else instance.start.settings
+    heap = e.heap_mib or instance.start.heap_mib
+    new = replace(instance, start=replace(instance.start, count=e.start, config=config, settings=told, heap_mib=heap))
     is_new = bool(e.config or e.told or e.heap_mib)
     in_hand = RestartView(e.key, e.generation, at, e.canary, before, new_settings=is_new, service=e.service)
     return _told_by(_with(view, in_hand), e.key, new)
@@ -133,8 +133,13 @@ def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> 
     against the one in force, which gets a canary of its own; nor does a cure that did not help, of anybody else."""
     instance = named_service(view, e.key, e.service)
     before, generation = _before(view, instance, e.service)
-    had = Before(instance.config, instance.told, instance.told_heap_mib)
-    old = replace(instance, starts=e.start, config=before.config, told=before.told, told_heap_mib=before.told_heap_mib)
+    had = Before(instance.start.config, instance.start.settings, instance.start.heap_mib)
+    old = replace(
+        instance,
+        start=replace(
+            instance.start, count=e.start, config=before.config, settings=before.told, heap_mib=before.told_heap_mib
+        ),
+    )
     is_new = had != before
     in_hand = RestartView(e.key, generation, at, False, before, e.reason, new_settings=is_new, service=e.service)
     says_much = generation == view.generation and not _was_a_cure(view, instance, e)
@@ -189,10 +194,12 @@ def _at_stage(view: ClusterView, change: str, stage: SettingStage, after: Settin
 
 
 def _told(instance: InstanceView, change: SettingChangeView) -> InstanceView:
-    if not change.config or instance.config is None:
+    if not change.config or instance.start.config is None:
         return instance
-    config = with_values(instance.config, change.config)
-    return replace(instance, config=config, told=with_values(instance.settings, change.told))
+    config = with_values(instance.start.config, change.config)
+    return replace(
+        instance, start=replace(instance.start, config=config, settings=with_values(instance.settings, change.told))
+    )
 
 
 def _told_by(view: ClusterView, key: str, service: InstanceView) -> ClusterView:

@@ -35,8 +35,8 @@ def is_unused(view: ClusterView, instance: InstanceView, volume: facts.PlannedVo
     planned = instance.planned
     earlier = (i for i in view.instances.values() if i.planned.generation < planned.generation)
     # Who was never bound was planned with it, and never had it.
-    had_it = (i for i in earlier if (i.bound or i.fenced_at is not None) and volume.key in _volumes_of(i))
-    before = [i.started for i in had_it if i.node == instance.node]
+    had_it = (i for i in earlier if (i.bound or i.departure.fenced_at is not None) and volume.key in _volumes_of(i))
+    before = [i.departure.started for i in had_it if i.node == instance.node]
     if before:
         return all(started is False for started in before)
     return not planned.handover or planned.new_disk or volume.dir in planned.new_dirs

@@ -37,7 +37,7 @@ def may_start(instances: Sequence[InstanceView], heir: InstanceView) -> bool:
 
 def is_waiting(instance: InstanceView) -> bool:
     """Whether it is to relieve somebody, and was never told to run."""
-    return bool(instance.planned.relieves) and not instance.bound and instance.fenced_at is None
+    return bool(instance.planned.relieves) and not instance.bound and instance.departure.fenced_at is None
 
 
 def has_ties(instance: InstanceView) -> bool:

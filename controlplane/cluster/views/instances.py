@@ -2,12 +2,67 @@
 cluster."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from controlplane.cluster.lifecycle import Phase
 from events import facts
 from providers.base import Place
+
+
+@dataclass(frozen=True, slots=True)
+class StartView:
+    """What its service was last told to start with."""
+
+    count: int = 1
+    """Starts it was asked for, the first included."""
+    reconfigured: int = 0
+    """Those of its starts that it was told since Kafka refused what it had been told before; it has not joined."""
+    born_with: Mapping[str, str] | None = None
+    """The spec's Kafka settings its digest was made of, None where nobody knows."""
+    config: Mapping[str, str] | None = None
+    """The spec's Kafka settings it has been told by now: those it was born with, and what was changed since."""
+    settings: Mapping[str, str] | None = None
+    """What its service is started with from now on, where that is not what was planned."""
+    heap_mib: int = 0
+    """Its Java heap from now on, 0 where that is as planned."""
+    listed: frozenset[int] | None = None
+    """Voters its last start was told of, by id; None before its first."""
+    heirs: frozenset[str] = frozenset()
+    """Keys of those on their way to relieve a controller that its last start was told of, too."""
+    protocol: str = ""
+    """ZooKeeper mode: the protocol version its last start was told."""
+
+
+@dataclass(frozen=True, slots=True)
+class DepartureView:
+    """What has come of its end: emptied, stopped, forgotten by Kafka."""
+
+    fenced_at: datetime | None = None
+    started: bool | None = None
+    """Once it is stopped for good: whether its service was ever started on its VM, None where nobody knows."""
+    unregistered: bool = False
+    drained: bool = False
+    """Emptied on purpose, or a controller without a vote: it goes for good, nothing of it is handed over."""
+    drained_bytes: int = 0
+    drained_moves: int = 0
+    deleted: bool = False
+    """Its VM went with its release; only its end is still to be recorded."""
+    unheard: bool = False
+    """Given up, and held for stopped, because nobody ever heard of it: what it may have done to its own disk is
+    unknown, and no release leaves the VM running."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberView:
+    """Of the ZooKeeper server beside a broker."""
+
+    starts: int = 1
+    """As `StartView.count` is of the broker."""
+    heap_mib: int = 0
+    """As `StartView.heap_mib`."""
+    gone: bool = False
+    """That server has left the ensemble for good: it is stopped, whatever becomes of the broker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,53 +82,20 @@ class InstanceView:
     """Whether its volumes and its node's address are on it; a controller's successor starts without."""
     lost_at: datetime | None = None
     """When the cloud first declared the VM gone, though nobody of us asked."""
-    starts: int = 1
-    reconfigured: int = 0
-    """Those of its starts that it was told since Kafka refused what it had been told before; it has not joined."""
     launched_at: datetime | None = None
-    fenced_at: datetime | None = None
-    started: bool | None = None
-    """Once it is stopped for good: whether its service was ever started on its VM, None where nobody knows."""
     served_at: datetime | None = None
     """When its last start that was asked for was seen to serve; None before its first."""
-    unregistered: bool = False
-    drained: bool = False
-    """Emptied on purpose, or a controller without a vote: it goes for good, nothing of it is handed over."""
-    drained_bytes: int = 0
-    drained_moves: int = 0
-    deleted: bool = False
-    """Its VM went with its release; only its end is still to be recorded."""
-    unheard: bool = False
-    """Given up, and held for stopped, because nobody ever heard of it: what it may have done to its own disk is
-    unknown, and no release leaves the VM running."""
     adopted: bool = False
     """Found by its tags after the history was lost: Terraform's state may not know it yet."""
-    born_with: Mapping[str, str] | None = None
-    """The spec's Kafka settings its digest was made of, None where nobody knows."""
-    config: Mapping[str, str] | None = None
-    """The spec's Kafka settings it has been told by now: those it was born with, and what was changed since."""
-    told: Mapping[str, str] | None = None
-    """What its service is started with from now on, where that is not what was planned."""
-    told_heap_mib: int = 0
-    """Its Java heap from now on, 0 where that is as planned."""
-    listed: frozenset[int] | None = None
-    """Voters its last start was told of, by id; None before its first."""
-    told_heirs: frozenset[str] = frozenset()
-    """Keys of those on their way to relieve a controller that its last start was told of, too."""
     own_address: str = ""
     """Where it is, though its node's address is another one by now: that of who relieves it."""
-    protocol: str = ""
-    """ZooKeeper mode: the protocol version its last start was told."""
     port: int = 0
     """TCP port a broker serves clients on, whatever the spec has come to say; 0 where no document said it yet."""
-    member_starts: int = 1
-    """Of the ZooKeeper server beside a broker, as `starts` is of the broker."""
-    member_heap_mib: int = 0
-    """Of the same, as `told_heap_mib`."""
-    member_gone: bool = False
-    """That server has left the ensemble for good: it is stopped, whatever becomes of the broker."""
     hosted: bool = False
-    """It is such a server, shown as an instance of its own (`views.members.member_of`)."""
+    """It is the server beside a broker, shown as an instance of its own (`views.members.member_of`)."""
+    start: StartView = field(default_factory=StartView)
+    departure: DepartureView = field(default_factory=DepartureView)
+    member: MemberView = field(default_factory=MemberView)
 
     @property
     def key(self) -> str:
@@ -100,12 +122,12 @@ class InstanceView:
     @property
     def settings(self) -> Mapping[str, str]:
         """The Kafka properties its service is started with."""
-        return self.planned.settings if self.told is None else self.told
+        return self.planned.settings if self.start.settings is None else self.start.settings
 
     @property
     def heap_mib(self) -> int:
         """The Java heap its service is started with."""
-        return self.told_heap_mib or self.planned.heap_mib
+        return self.start.heap_mib or self.planned.heap_mib
 
     @property
     def lost(self) -> bool:

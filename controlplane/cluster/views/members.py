@@ -13,7 +13,7 @@ _SERVES = frozenset({Phase.DRAINING, Phase.LINGERING})
 def member_of(instance: InstanceView) -> InstanceView | None:
     """The server on a broker's VM as an instance of its own, for as long as it is a member or may become one."""
     member = instance.planned.member
-    if member is None or instance.member_gone:
+    if member is None or instance.member.gone:
         return None
     volume = replace(instance.planned.volumes[0], directory_id=member.directory_id)
     planned = replace(
@@ -32,12 +32,15 @@ def member_of(instance: InstanceView) -> InstanceView | None:
         planned=planned,
         # Whether its broker is being emptied is nothing to it.
         phase=Phase.JOINED if instance.phase in _SERVES else instance.phase,
-        drained=False,
+        departure=replace(instance.departure, drained=False),
         hosted=True,
-        starts=instance.member_starts,
-        reconfigured=0,
-        told=None,
-        told_heap_mib=instance.member_heap_mib,
+        start=replace(
+            instance.start,
+            count=instance.member.starts,
+            reconfigured=0,
+            settings=None,
+            heap_mib=instance.member.heap_mib,
+        ),
     )
 
 
@@ -53,7 +56,9 @@ def with_told(instance: InstanceView, service: InstanceView) -> InstanceView:
     """The VM once this service of it is told another start, or another heap."""
     if not service.hosted:
         return service
-    return replace(instance, member_starts=service.starts, member_heap_mib=service.told_heap_mib)
+    return replace(
+        instance, member=replace(instance.member, starts=service.start.count, heap_mib=service.start.heap_mib)
+    )
 
 
 def services_on(instance: InstanceView) -> tuple[InstanceView, ...]:

@@ -51,7 +51,7 @@ def _left(view: ClusterView) -> dict[str, str]:
     if document is None or is_shared(view):
         return {}
     there = [i for i in view.in_phase(Phase.LAUNCHED, Phase.JOINED) if not i.lost]
-    told = [Told(i.config, i.planned.kafka_version) for i in there if i.config is not None]
+    told = [Told(i.start.config, i.planned.kafka_version) for i in there if i.start.config is not None]
     return dict(settings_left(told, document.spec.kafka.config, where_silent=where_silent(document)).live)
 
 

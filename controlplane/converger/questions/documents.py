@@ -115,11 +115,11 @@ def _beside(view: ClusterView, instance: InstanceView, founding: facts.QuorumFou
     """The ZooKeeper server on a broker's VM: told to stop once it has left the ensemble, or the broker is."""
     if instance.planned.member is None:
         return ()
-    member = member_of(replace(instance, member_gone=False))
+    member = member_of(replace(instance, member=replace(instance.member, gone=False)))
     if member is None:
         return ()
     told = _service(view, member, founding)
-    return (told.model_copy(update={"state": "stopped"}) if instance.member_gone else told,)
+    return (told.model_copy(update={"state": "stopped"}) if instance.member.gone else told,)
 
 
 def _hands_over(view: ClusterView, instance: InstanceView) -> bool:
@@ -142,7 +142,7 @@ def _is_fresh(view: ClusterView, instance: InstanceView, volume: facts.PlannedVo
     """A volume nobody has served from yet: one that is its own, or that comes from a predecessor whose service was
     never started. Where the service of this very VM was started once, its agent knows, and formats nothing.
     """
-    first = instance.starts - instance.reconfigured == 1
+    first = instance.start.count - instance.start.reconfigured == 1
     return instance.phase is Phase.LAUNCHED and first and is_unused(view, instance, volume)
 
 

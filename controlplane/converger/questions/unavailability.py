@@ -140,7 +140,7 @@ def _handed_over(view: ClusterView) -> Iterator[Away]:
     """Stopped, with their replicas on a disk that passes to the next one of their node."""
     for instance in view.brokers():
         if instance.phase in _HANDED and view.hands_over(instance):
-            since = instance.fenced_at or instance.since
+            since = instance.departure.fenced_at or instance.since
             yield Away(instance.service_id, _name(instance), "it is being handed over", since)
 
 

@@ -102,14 +102,14 @@ def _adopted(
 ) -> Resources:
     """All that stands before the run: its state may be lost, or older than that. Whoever runs it compares the two."""
     new = set(intent.keys) if intent.kind == "surge" else set()
-    there = [i for i in view.alive() if i.phase is not Phase.REQUESTED and i.key not in new and not i.deleted]
+    there = [i for i in view.alive() if i.phase is not Phase.REQUESTED and i.key not in new and not i.departure.deleted]
     return _made(view, there, place, installation_id, boot_data)
 
 
 def standing(view: ClusterView, place: Place, *, installation_id: str, boot_data: BootData) -> Resources:
     """All that stands of a cluster at rest in a place: what its state there holds."""
     here = _only_in(view, place)
-    there = [i for i in here.alive() if i.phase is not Phase.REQUESTED and not i.deleted]
+    there = [i for i in here.alive() if i.phase is not Phase.REQUESTED and not i.departure.deleted]
     return _made(here, there, place, installation_id, boot_data)
 
 
@@ -155,7 +155,7 @@ def _standing(view: ClusterView, intent: IntentView, kind: RunKind) -> list[Inst
     leaving = set(intent.keys) if kind is RunKind.RETIRE else set()
     if intent.with_vm:
         leaving |= set(intent.keys)
-    alive = [i for i in view.alive() if i.key not in leaving and not i.deleted]
+    alive = [i for i in view.alive() if i.key not in leaving and not i.departure.deleted]
     return [i for i in alive if i.phase is not Phase.REQUESTED or i.key in intent.keys]
 
 

@@ -73,7 +73,7 @@ def _restart(situation: Situation, controller: InstanceView, why: str) -> facts.
     return facts.RestartRequested(
         key=controller.key,
         generation=situation.view.generation,
-        start=controller.starts + 1,
+        start=controller.start.count + 1,
         config={},
         told={},
         canary=False,

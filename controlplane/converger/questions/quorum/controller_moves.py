@@ -21,7 +21,7 @@ def to_relieve(view: ClusterView, change: NodeChange, way: Callable[[str], Hando
     if change.service != "controller" or change.incumbent is None or change.desired is None:
         return ""
     old = view.instances[change.incumbent.key]
-    if old.drained:
+    if old.departure.drained:
         return ""
     if change.node != old.node or way(place_of(view, old).cloud) is Handover.NONE:
         return old.key

@@ -54,9 +54,9 @@ def knows_protocol(version: str, protocol: str) -> bool:
 
 def old_protocol(view: ClusterView, instance: InstanceView) -> str:
     """Why a broker is to be started anew, "" while it runs the protocol version of the cluster."""
-    if not view.protocol or not instance.is_broker or instance.protocol in ("", view.protocol):
+    if not view.protocol or not instance.is_broker or instance.start.protocol in ("", view.protocol):
         return ""
-    return f"{PROTOCOL} {instance.protocol} -> {view.protocol}"
+    return f"{PROTOCOL} {instance.start.protocol} -> {view.protocol}"
 
 
 def has_old_protocol(view: ClusterView) -> bool:

@@ -96,7 +96,12 @@ def remembered(view: ClusterView) -> tuple[InstanceView, ...]:
     there, ids = {i.node for i in view.controllers()}, {i.service_id for i in view.controllers()}
     left: dict[str, InstanceView] = {}
     for i in view.instances.values():
-        if i.drained and i.planned.service == view.quorum_service and i.node not in there and i.service_id not in ids:
+        if (
+            i.departure.drained
+            and i.planned.service == view.quorum_service
+            and i.node not in there
+            and i.service_id not in ids
+        ):
             left[i.node] = max(i, left.get(i.node, i), key=lambda one: one.planned.generation)
     return tuple(left[n] for n in sorted(left))
 
@@ -113,7 +118,7 @@ def id_for(view: ClusterView, node: str, given: Collection[int]) -> int:
     the same intent."""
     used = {i.service_id for i in (*view.controllers(), *view.beside_quorum())}.union(given)
     # Brokers know servers that were beside others by an address that is nobody's any more.
-    used |= {n for i in view.brokers() if i.planned.member is not None for n in i.listed or ()}
+    used |= {n for i in view.brokers() if i.planned.member is not None for n in i.start.listed or ()}
     known = view.controller_ids.get(node)
     if known is not None and known not in used:
         return known
@@ -129,7 +134,7 @@ def id_for(view: ClusterView, node: str, given: Collection[int]) -> int:
 def thin_list(view: ClusterView, instance: InstanceView) -> str:
     """Why a broker is to be told the controllers anew, "" while the list of its last start does: once the spec's
     controllers vote, it has to name more of them than may fail at once."""
-    if not instance.is_broker or instance.listed is None or view.document is None:
+    if not instance.is_broker or instance.start.listed is None or view.document is None:
         return ""
     voters, listed = _ids_to_be(view), known_to(view, instance)
     if _has_members(view):
@@ -137,7 +142,7 @@ def thin_list(view: ClusterView, instance: InstanceView) -> str:
     if listed_enough(listed, voters):
         return ""
     named, needed = len(listed & voters), (len(voters) - 1) // 2 + 1
-    if listed != instance.listed:
+    if listed != instance.start.listed:
         return f"once the next controller has moved it knows {named} of the {len(voters)}, {needed} are needed"
     return f"it was told of {named} of the {len(voters)} controllers, {needed} are needed"
 
@@ -182,7 +187,7 @@ def knowing_too_few(
     serving = (i for i in there if i.phase in (Phase.JOINED, Phase.DRAINING) or i.service_id in filled)
     # A server that has lost its directory is none that its broker could count on.
     elsewhere = (i for i in serving if (own := member_of(i)) is None or own.service_id in leaving or view.is_broken(i))
-    told = (i for i in elsewhere if i.listed is not None and not listed_enough(i.listed, left))
+    told = (i for i in elsewhere if i.start.listed is not None and not listed_enough(i.start.listed, left))
     return tuple(sorted(told, key=lambda i: i.key))
 
 
@@ -204,8 +209,8 @@ def _seat(view: ClusterView, there: list[InstanceView], wanted: set[str]) -> Sea
     if newest.hosted:
         directory, stay = newest.planned.volumes[0].directory_id, stays(view, newest, _wanted_hosts(view))
         return Seat(newest.node, newest.service_id, newest.planned.index, directory, stay, hosted=True)
-    arrives = newest.phase is Phase.LAUNCHED and not newest.drained
-    stay = (newest.node in wanted and not newest.drained) or arrives or newest.key in view.relieved()
+    arrives = newest.phase is Phase.LAUNCHED and not newest.departure.drained
+    stay = (newest.node in wanted and not newest.departure.drained) or arrives or newest.key in view.relieved()
     planned = newest.planned
     directory, swaps = planned.volumes[0].directory_id, bool(planned.relieves)
     return Seat(planned.node, planned.service_id, planned.index, directory, stay, swaps=swaps)
@@ -230,7 +235,7 @@ def _ids_to_be(view: ClusterView) -> frozenset[int]:
     nodes = wanted_nodes(view, view.quorum_service)
     ids = {i for n, i in view.controller_ids.items() if n in nodes}
     new = len(nodes) - len({n for n in view.controller_ids if n in nodes})
-    left = sorted({i.service_id for i in view.controllers() if i.node not in nodes and not i.drained} - ids)
+    left = sorted({i.service_id for i in view.controllers() if i.node not in nodes and not i.departure.drained} - ids)
     passed = left[:new] if len(view.voters) >= LEAST_TO_RELIEVE else []
     return frozenset(ids.union(passed, range(-1, len(passed) - new - 1, -1)))
 
@@ -253,7 +258,7 @@ def _held_by(view: ClusterView, kafka: KafkaSnapshot, step: VoterStep) -> str:
     feature = kafka.features.get("kraft.version")
     if feature is not None and feature.finalised < 1:
         return "the quorum is static (kraft.version 0): it is made dynamic when the feature levels of 4.1 are finalised"
-    handed = [i for i in view.in_phase(*_HANDED) if not i.is_broker and not i.drained]
+    handed = [i for i in view.in_phase(*_HANDED) if not i.is_broker and not i.departure.drained]
     handed = [i for i in handed if i.node != step.seat.node and not view.of_node(i.node)[-1].bound]
     if handed:
         return f"{handed[0].key} is being handed over"

@@ -93,7 +93,7 @@ def disk_is_no_use(view: ClusterView, past: Sequence[InstanceView]) -> bool:
     newest = max(past, key=lambda i: i.planned.generation)
     if view.is_broken(newest) or any(i.key in view.to_replace and view.to_replace[i.key].new_disk for i in past):
         return True
-    if newest.unheard:
+    if newest.departure.unheard:
         return True  # the others vote without it, and have all that it could have
     directory = newest.planned.volumes[0].directory_id
     if newest.planned.service != view.quorum_service:  # a controller of a migration

@@ -47,7 +47,7 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
         kafka_version=p.kafka_version,
         shape=p.shape,
         lost=best.lost or stranded,
-        config=best.born_with,
+        config=best.start.born_with,
         restarts=needs_restart(view, best),
         restart_asked=rolling.reason if rolling and best.key in asked else "",
         replace_asked=view.to_replace[best.key].reason if best.key in view.to_replace else "",

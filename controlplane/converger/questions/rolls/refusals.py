@@ -16,8 +16,10 @@ def refused_arrivals(situation: Situation) -> Mapping[str, str]:
 def refused_settings(situation: Situation) -> frozenset[str]:
     """Settings of the spec that may be what is refused: those that who refuses has otherwise than who serves."""
     view = situation.view
-    serving = next((i.config for i in view.in_phase(Phase.JOINED) if i.config is not None and not i.lost), None)
+    serving = next(
+        (i.start.config for i in view.in_phase(Phase.JOINED) if i.start.config is not None and not i.lost), None
+    )
     if serving is None:
         return frozenset()
-    told = [c for key in refused_arrivals(situation) if (c := view.instances[key].config) is not None]
+    told = [c for key in refused_arrivals(situation) if (c := view.instances[key].start.config) is not None]
     return frozenset(n for c in told for n in c.keys() | serving.keys() if c.get(n) != serving.get(n))

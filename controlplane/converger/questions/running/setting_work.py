@@ -128,8 +128,8 @@ def _left(view: ClusterView) -> SettingsLeft:
     wanted, change = document.spec.kafka.config, view.setting_change
     if change is None and all_told(view):
         return SettingsLeft()
-    there = [i for i in view.in_phase(Phase.LAUNCHED, Phase.JOINED) if i.config is not None and not i.lost]
-    told = [Told(i.config, i.planned.kafka_version) for i in there if i.config is not None]
+    there = [i for i in view.in_phase(Phase.LAUNCHED, Phase.JOINED) if i.start.config is not None and not i.lost]
+    told = [Told(i.start.config, i.planned.kafka_version) for i in there if i.start.config is not None]
     if change is not None:
         # What an outdated change has set may be half there: it counts as told, so that its values are put back.
         told += [Told(with_values(t.config, change.config), t.version) for t in told]

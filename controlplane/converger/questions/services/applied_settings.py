@@ -19,12 +19,14 @@ def where_silent(document: KafkaClusterDocument) -> Mapping[str, str]:
 def all_told(view: ClusterView) -> bool:
     """Whether every service was told what the spec says: a cheap no, asked of every cluster at every tick."""
     wanted = view.document.spec.kafka.config if view.document else {}
-    return all(i.config is None or i.config == wanted for i in view.alive() if i.planned.service != "zookeeper")
+    return all(
+        i.start.config is None or i.start.config == wanted for i in view.alive() if i.planned.service != "zookeeper"
+    )
 
 
 def needs_restart(view: ClusterView, instance: InstanceView) -> tuple[str, ...]:
     """Settings that differ from what the instance was told and that its Kafka reads only when it starts."""
-    document, config = view.document, instance.config
+    document, config = view.document, instance.start.config
     if document is None or config is None or config == document.spec.kafka.config:
         return ()
     if instance.planned.service == "zookeeper":
@@ -43,7 +45,7 @@ def config_to_make(
     otherwise bring that in the middle of it. So does what one broker tries first, or did not stand.
     """
     wanted, still = document.spec.kafka.config, GUARDED | _tried(view) | refused
-    there = next((i.config for i in view.alive() if i.config is not None and not i.lost), None)
+    there = next((i.start.config for i in view.alive() if i.start.config is not None and not i.lost), None)
     if there is None or all(there.get(name) == wanted.get(name) for name in still):
         return wanted
     kept = {name: there[name] for name in still if name in there}

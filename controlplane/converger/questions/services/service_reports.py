@@ -9,7 +9,7 @@ from controlplane.converger.situation.decision import Situation
 
 def start_id(instance: InstanceView) -> str:
     """Each start the control plane asks for has an id of its own; the agent runs each one once."""
-    return f"{instance.key}-{instance.starts}"
+    return f"{instance.key}-{instance.start.count}"
 
 
 def refusal_of(situation: Situation, instance: InstanceView) -> str:

@@ -249,11 +249,11 @@ def _left_behind(situation: Situation) -> Verdict | None:
     """Who a migration has left without work: controllers at once, since they are stopped; ZooKeeper's servers once the
     roll to the spec takes them out. They are stopped for certain, then retired."""
     there = situation.view.beside_quorum()
-    idle = [i for i in there if i.planned.service == "controller" and not i.drained and i.phase in _STANDING]
+    idle = [i for i in there if i.planned.service == "controller" and not i.departure.drained and i.phase in _STANDING]
     if idle:
         keys = ", ".join(i.key for i in idle)
         return record(f"{keys} leave: the migration has left them without work", *map(of_no_quorum, idle))
-    gone = [i for i in there if i.drained]
+    gone = [i for i in there if i.departure.drained]
     serving = tuple(i.key for i in gone if i.phase is Phase.JOINED)
     if serving:
         asked = facts.FenceRequested(serving, "the migration has left it without work")

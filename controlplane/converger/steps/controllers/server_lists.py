@@ -83,7 +83,7 @@ def _tell(situation: Situation, brokers: tuple[InstanceView, ...]) -> Verdict:
     request = facts.RestartRequested(
         key=first.key,
         generation=view.generation,
-        start=first.starts + 1,
+        start=first.start.count + 1,
         config={},
         told={},
         canary=False,

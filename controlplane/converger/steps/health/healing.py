@@ -43,7 +43,7 @@ def _begin(situation: Situation, prescription: Prescription) -> Verdict | None:
     request = facts.RestartRequested(
         key=ailment.key,
         generation=situation.view.generation,
-        start=sick.starts + 1,
+        start=sick.start.count + 1,
         config={},
         told={},
         canary=False,

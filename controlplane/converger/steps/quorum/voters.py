@@ -79,7 +79,7 @@ def voter_step(situation: Situation) -> Verdict | None:
     if found is not None:
         return record(f"controller {found.id} has a vote already", found)
     step = voter_change_due(view, kafka)
-    dismissed = [i for i in view.controllers() if i.drained and i.phase is Phase.JOINED]
+    dismissed = [i for i in view.controllers() if i.departure.drained and i.phase is Phase.JOINED]
     halfway = bool(dismissed) and sum(m.is_voter for m in kafka.quorum.members) % 2 == 0
     if step is not None and step.gate.open and (not step.leaves or halfway or _is_dead(situation, kafka, step)):
         return begin_voter_change(view, step)

@@ -51,7 +51,7 @@ def loss_step(situation: Situation) -> Verdict | None:
 
 
 def _vanished(instance: InstanceView, inventory: InventorySeen) -> bool:
-    if instance.lost or instance.deleted or instance.phase in NOT_THERE:
+    if instance.lost or instance.departure.deleted or instance.phase in NOT_THERE:
         return False
     return instance.key in inventory.gone
 

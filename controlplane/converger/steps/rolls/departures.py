@@ -157,7 +157,7 @@ def _fencing(situation: Situation) -> Verdict | None:
         return None
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is not None:
-        refilled = [i for i in fencing if i.drained and kafka.hosted_by(i.service_id)]
+        refilled = [i for i in fencing if i.departure.drained and kafka.hosted_by(i.service_id)]
         if refilled:
             return _take_back(refilled, kafka, "it was not heard to have stopped, and has")
     states = [f"{i.key} ({r.state if (r := service_report(situation, i)) else 'silent'})" for i in fencing]
@@ -165,23 +165,25 @@ def _fencing(situation: Situation) -> Verdict | None:
 
 
 def _leave(situation: Situation) -> Verdict | None:
-    dismissed = [i for i in situation.view.in_phase(Phase.FENCED, Phase.RELEASED) if i.drained and not i.is_broker]
+    dismissed = [
+        i for i in situation.view.in_phase(Phase.FENCED, Phase.RELEASED) if i.departure.drained and not i.is_broker
+    ]
     if dismissed:
         return request_retire(situation, dismissed, "stopped, and no voter any more")
     fenced = [i for i in situation.view.in_phase(Phase.FENCED) if i.is_broker and not situation.view.hands_over(i)]
     if not fenced:
         return None
     kafka = situation.seen.fresh_kafka(situation.now)
-    if kafka is None or any(i.fenced_at and kafka.at <= i.fenced_at for i in fenced):
+    if kafka is None or any(i.departure.fenced_at and kafka.at <= i.departure.fenced_at for i in fenced):
         return wait(WaitReason.KAFKA_UNKNOWN, f"waiting for metadata newer than the stop of {_keys(fenced)}")
     named = [i for i in fenced if kafka.hosted_by(i.service_id)]
     if named:
         return _take_back(named, kafka, "metadata newer than its stop still names it for")
-    gone = [i for i in fenced if not i.unregistered and i.service_id not in kafka.brokers]
+    gone = [i for i in fenced if not i.departure.unregistered and i.service_id not in kafka.brokers]
     if gone:
         left = [facts.BrokerUnregistered(i.key, i.service_id) for i in gone]
         return record(f"broker {', '.join(str(i.service_id) for i in gone)} is no longer registered", *left)
-    registered = [i for i in fenced if not i.unregistered]
+    registered = [i for i in fenced if not i.departure.unregistered]
     if registered:
         return _unregister(registered, kafka)
     return request_retire(situation, fenced, "empty, stopped and unregistered")

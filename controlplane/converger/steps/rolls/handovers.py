@@ -154,7 +154,7 @@ def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) ->
         )
     if holder.phase is Phase.FENCED:
         intent = intent_id(situation.view.uid, "release", holder.key, 1)
-        with_vm = new.awaits_bind or holder.unheard
+        with_vm = new.awaits_bind or holder.departure.unheard
         gone_too = ", with its VM" if with_vm else ""
         sentence = f"releasing the volume and the address of {holder.key}{gone_too}"
         return record(sentence, facts.ReleaseRequested(intent, holder.key, with_vm=with_vm))

@@ -54,19 +54,19 @@ def _taken_back(view: ClusterView, instance: InstanceView) -> str:
 def _reconfigured(view: ClusterView, instance: InstanceView) -> facts.InstanceReconfigured | None:
     """What the spec in force says otherwise than it was told; None where it was told that."""
     want, document = _wanted(view, instance), view.document
-    if want is None or document is None or instance.config is None or instance.planned.service == "zookeeper":
+    if want is None or document is None or instance.start.config is None or instance.planned.service == "zookeeper":
         return None
     wanted: Mapping[str, str] = document.spec.kafka.config
     settings: Mapping[str, str] = want.settings
     if any(i.served_at is not None for i in view.instances.values()):
         wanted, settings = config_to_make(view, document), settings_to_make(view, document, want.settings)
-    config, told = _differing(instance.config, wanted), _differing(instance.settings, settings)
+    config, told = _differing(instance.start.config, wanted), _differing(instance.settings, settings)
     heap_mib = want.heap_mib if want.heap_mib != instance.heap_mib else 0
     if not config and not told and not heap_mib:
         return None
     heap = [f"heap {instance.heap_mib} -> {heap_mib} MiB"] if heap_mib else []
     said = ", ".join([*heap, *(f"{n} unset" if v is None else f"{n}={v}" for n, v in (config or told).items())])
-    return facts.InstanceReconfigured(instance.key, instance.starts + 1, config, told, said, heap_mib)
+    return facts.InstanceReconfigured(instance.key, instance.start.count + 1, config, told, said, heap_mib)
 
 
 def _wanted(view: ClusterView, instance: InstanceView) -> DesiredNode | None:

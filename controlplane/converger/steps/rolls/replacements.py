@@ -375,7 +375,7 @@ def _takes_over(view: ClusterView, past: Sequence[InstanceView]) -> bool:
     if is_unfounded(view):
         return False
     newest = max(past, key=lambda i: i.planned.generation, default=None)
-    return newest is not None and not newest.drained
+    return newest is not None and not newest.departure.drained
 
 
 def _config_to_make(

@@ -77,7 +77,7 @@ def cure_gate(situation: Situation, kafka: KafkaSnapshot, service: InstanceView)
 
 
 def _voter_gate(situation: Situation, kafka: KafkaSnapshot, service: InstanceView) -> Gate:
-    if service.drained or service.planned.service != situation.view.quorum_service:
+    if service.departure.drained or service.planned.service != situation.view.quorum_service:
         return Gate(True, "it has no vote")
     down = service_down(situation, kafka, service, service=service.planned.service)
     return Gate(False, down) if down else controller_gate(situation, kafka, service)

@@ -260,7 +260,7 @@ def _request(situation: Situation, change: NodeChange, *, beside: Sequence[str])
     return facts.RestartRequested(
         key=instance.key,
         generation=view.generation,
-        start=instance.starts + 1,
+        start=instance.start.count + 1,
         config={n: wanted.get(n) for n in names},
         told={n: wanted.get(n, silent.get(n)) for n in names},
         canary=canary,
@@ -284,7 +284,7 @@ def _asked(view: ClusterView, key: str, *, after: int) -> str:
 
 
 def _revert(situation: Situation, instance: InstanceView, why: str) -> Verdict:
-    request = facts.RestartRevertRequested(instance.key, instance.starts + 1, why, instance.beside)
+    request = facts.RestartRevertRequested(instance.key, instance.start.count + 1, why, instance.beside)
     restart = situation.view.restarts.get(instance.key)
     what = "gets its old settings back" if restart is None or restart.new_settings else "is started once more"
     return record(f"{instance.service_key} {what}: {why}", request)

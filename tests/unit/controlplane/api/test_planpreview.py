@@ -9,7 +9,7 @@ from controlplane.cluster.data_size import bytes_per_pool
 from controlplane.cluster.fold import fold
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView, empty_view
-from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.instances import InstanceView, StartView
 from controlplane.commands.previews.plan import (
     NO_ADDRESS_SURVIVES,
     Preview,
@@ -59,7 +59,13 @@ def running(text: KafkaClusterDocument | None = None) -> ClusterView:
         )
         config = text.spec.kafka.config
         instances[planned.key] = InstanceView(
-            planned, Phase.JOINED, AT, "i", AT, address=f"127.64.0.{number}", born_with=config, config=config
+            planned,
+            Phase.JOINED,
+            AT,
+            "i",
+            AT,
+            address=f"127.64.0.{number}",
+            start=StartView(born_with=config, config=config),
         )
     return replace(view, instances=instances, converged=1)
 

@@ -272,7 +272,7 @@ def test_bytes_of_a_drain_are_shared_without_losing_any() -> None:
         facts.DrainRequested("d", ("brokers-a-0.g1", "brokers-b-0.g1"), (1000, 1001), {}, (1002,), 1, "fewer"),
         facts.NodeDrained("d", ("brokers-a-0.g1", "brokers-b-0.g1"), 101, 7),
     )
-    assert [i.drained_bytes for i in drained.in_phase(Phase.LINGERING)] == [51, 50]
+    assert [i.departure.drained_bytes for i in drained.in_phase(Phase.LINGERING)] == [51, 50]
     assert drained.drain is None
 
 
@@ -304,4 +304,4 @@ def test_a_resume_forgives_what_failed() -> None:
 def test_a_fence_that_is_reverted_starts_the_service_anew() -> None:
     fenced = an_instance("brokers-a-0", 1, Phase.FENCED)
     back = _told(a_view(fenced), facts.FenceReverted(fenced.key, "named again")).instances[fenced.key]
-    assert (back.phase, back.starts, back.fenced_at) == (Phase.JOINED, fenced.starts + 1, None)
+    assert (back.phase, back.start.count, back.departure.fenced_at) == (Phase.JOINED, fenced.start.count + 1, None)

@@ -60,7 +60,7 @@ def _said(host: InstanceView, **of_server: Any) -> ReportSeen:
     told = {
         "name": "zookeeper",
         "state": "running",
-        "start_id": f"{server.key}-{server.starts}",
+        "start_id": f"{server.key}-{server.start.count}",
         "node_id": server.service_id,
         "since": BEFORE,
         **of_server,
@@ -97,7 +97,7 @@ def test_a_vm_with_both_runs_two_services_and_each_is_found_by_its_name() -> Non
     server = service_on(host, "zookeeper")
     assert server is not None
     assert (server.service_id, server.beside) == (101, "zookeeper")
-    assert service_on(replace(host, member_gone=True), "zookeeper") is None
+    assert service_on(replace(host, member=replace(host.member, gone=True)), "zookeeper") is None
 
 
 # --- restarts -----------------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def test_one_that_does_not_come_back_gets_the_heap_it_had_and_no_other_one_is_tr
     view = after(view, asked, NOW)
     server = member_of(view.instances[B1])
     assert server is not None
-    assert (server.starts, server.heap_mib, view.instances[B1].starts) == (3, 128, 1)
+    assert (server.start.count, server.heap_mib, view.instances[B1].start.count) == (3, 128, 1)
     assert view.restart_refusal == (SERVER, asked.reason)
     assert not after(view, facts.RestartReverted(B1), NOW).restarts
 
@@ -409,7 +409,10 @@ def test_an_ensemble_nobody_ever_served_from_is_no_more_once_its_last_vm_is_reti
 def test_one_that_somebody_served_from_stays_on_record() -> None:
     keys = tuple(a_sharing_view().instances)
     view = _young(failed=keys)
-    served = {k: replace(i, fenced_at=BEFORE) if k == B1 else i for k, i in view.instances.items()}
+    served = {
+        k: replace(i, departure=replace(i.departure, fenced_at=BEFORE)) if k == B1 else i
+        for k, i in view.instances.items()
+    }
     asked = facts.RetireRequested("retire-1", keys, (), "as tested")
     over = after(after(replace(view, instances=served), asked, BEFORE), facts.RetireCompleted("retire-1"), NOW)
     assert over.founding is not None

@@ -67,7 +67,7 @@ def test_a_broker_that_is_emptied_takes_nothing_from_its_server() -> None:
     host = a_host(NODES[0], 100, phase=Phase.DRAINING)
     member = member_of(host)
     assert member is not None
-    assert (member.phase, member.drained) == (Phase.JOINED, False)
+    assert (member.phase, member.departure.drained) == (Phase.JOINED, False)
 
 
 def test_a_server_that_has_left_is_nobody_any_more() -> None:
@@ -101,7 +101,11 @@ def test_servers_start_before_the_cluster_id_is_there_and_brokers_after_it() -> 
 
 
 def test_a_server_that_has_left_is_told_to_stop_and_its_broker_runs_on() -> None:
-    left = replace(a_sharing_view().instances[B1], member_gone=True, phase=Phase.LINGERING)
+    left = replace(
+        a_sharing_view().instances[B1],
+        phase=Phase.LINGERING,
+        member=replace(a_sharing_view().instances[B1].member, gone=True),
+    )
     document = document_for(a_sharing_view(left), B1, epoch=1)
     assert document is not None
     assert [(s.name, s.state) for s in document.services] == [("broker", "running"), ("zookeeper", "stopped")]
@@ -118,7 +122,7 @@ def test_a_newcomer_is_told_of_the_members_and_its_broker_of_the_server_beside_i
 
 
 def test_a_broker_restarts_alone() -> None:
-    again = replace(a_sharing_view().instances[B1], starts=2)
+    again = replace(a_sharing_view().instances[B1], start=replace(a_sharing_view().instances[B1].start, count=2))
     document = document_for(a_sharing_view(again), B1, epoch=1)
     assert document is not None
     assert [s.start_id for s in document.services] == [f"{B1}-2", f"{B1}-1"]
@@ -180,7 +184,14 @@ def test_the_elder_server_keeps_its_vote_until_its_broker_is_empty() -> None:
 
 
 def test_the_elder_servers_vote_goes_before_its_empty_broker_is_stopped() -> None:
-    new, old = a_host(NODES[1], 103, 2), replace(a_sharing_view().instances[B1], phase=Phase.LINGERING, drained=True)
+    new, old = (
+        a_host(NODES[1], 103, 2),
+        replace(
+            a_sharing_view().instances[B1],
+            phase=Phase.LINGERING,
+            departure=replace(a_sharing_view().instances[B1].departure, drained=True),
+        ),
+    )
     voters = {v.id: v for v in map(voter_of, (*a_sharing_view().instances.values(), new))}
     view = a_sharing_view(old, new, voters=voters)
     quorum = _quorum(100, 101, 102, 103, voters=(100, 101, 102, 103))
@@ -194,7 +205,14 @@ def test_the_elder_servers_vote_goes_before_its_empty_broker_is_stopped() -> Non
 
 def test_a_broker_whose_server_is_needed_is_not_stopped() -> None:
     """Another server is down: the majority of those that stay would hang on the two that serve."""
-    new, old = a_host(NODES[1], 103, 2), replace(a_sharing_view().instances[B1], phase=Phase.LINGERING, drained=True)
+    new, old = (
+        a_host(NODES[1], 103, 2),
+        replace(
+            a_sharing_view().instances[B1],
+            phase=Phase.LINGERING,
+            departure=replace(a_sharing_view().instances[B1].departure, drained=True),
+        ),
+    )
     voters = {v.id: v for v in map(voter_of, (*a_sharing_view().instances.values(), new))}
     view = a_sharing_view(old, new, voters=voters)
     quorum = _quorum(100, 101, 103, voters=(100, 101, 102, 103))
@@ -213,13 +231,13 @@ def test_a_vote_that_is_taken_marks_that_server_alone() -> None:
     view = RULES[type(asked)](a_sharing_view(new), asked, NOW)
     removed = facts.VoterRemoved("change-1", NODES[1], 101, "zookeeper-101", leaves=True)
     view = RULES[type(removed)](view, removed, NOW)
-    assert {k: i.member_gone for k, i in view.instances.items()} == {
+    assert {k: i.member.gone for k, i in view.instances.items()} == {
         "brokers-a-0.g1": False,
         B1: True,
         "brokers-c-0.g1": False,
         B2: False,
     }
-    assert not any(i.drained for i in view.instances.values())
+    assert not any(i.departure.drained for i in view.instances.values())
     assert set(view.voters) == {100, 102}
 
 
@@ -272,7 +290,7 @@ def test_ids_are_given_in_turn() -> None:
 def test_after_the_last_id_the_first_that_nobody_was_told_of_is_given() -> None:
     """Broker 1001 still looks for server 100 where that was."""
     instances = {
-        h.key: replace(h, listed=frozenset({100, 254}))
+        h.key: replace(h, start=replace(h.start, listed=frozenset({100, 254})))
         for h in (a_host(NODES[0], 253), a_host(NODES[1], 254), a_host(NODES[2], LAST_ID))
     }
     assert next_member_id(a_sharing_view(instances=instances, voters={}), set()) == 101

@@ -67,8 +67,8 @@ def test_the_end_in_kraft_makes_the_controllers_the_quorum_and_brokers_know_all_
     view = apply(before, ENDED)
     assert view.founding == before.migration.founding  # type: ignore[union-attr]
     assert dict(view.voters) == {CONTROLLER.id: CONTROLLER}
-    assert {i.listed for i in view.brokers()} == {frozenset({CONTROLLER.id})}
-    assert {i.protocol for i in view.brokers()} == {""}
+    assert {i.start.listed for i in view.brokers()} == {frozenset({CONTROLLER.id})}
+    assert {i.start.protocol for i in view.brokers()} == {""}
     assert view.left_voters == tuple(before.voters[i] for i in sorted(before.voters))
 
 
@@ -82,11 +82,11 @@ def test_the_end_in_zookeeper_leaves_the_ensemble_as_it_was() -> None:
 def test_a_step_gives_a_broker_another_start_and_a_new_controller_the_one_it_was_made_for() -> None:
     view = with_controller(migrating())
     view = apply(view, started(CONTROLLER.id, knows=Knows.BOTH, service="controller"))
-    assert view.instances["controllers-a-0.g1"].starts == 1
+    assert view.instances["controllers-a-0.g1"].start.count == 1
     view = apply(view, started(1000, knows=Knows.BOTH))
-    assert view.instances["brokers-a-0.g1"].starts == 2
+    assert view.instances["brokers-a-0.g1"].start.count == 2
     view = apply(view, started(CONTROLLER.id, knows=Knows.QUORUM, service="controller", ends=True))
-    assert view.instances["controllers-a-0.g1"].starts == 2
+    assert view.instances["controllers-a-0.g1"].start.count == 2
     assert view.migration is not None
     assert view.migration.has_no_way_back
 

@@ -47,7 +47,7 @@ def test_a_stop_is_an_order_until_it_is_proved() -> None:
 def test_a_stop_that_is_taken_back_leaves_a_start_that_no_gate_was_asked_about() -> None:
     back = _after(STOP, facts.FenceReverted(A, "metadata names it again"))
     assert back.orders[A] == UNJUDGED
-    assert back.instances[A].starts == 2
+    assert back.instances[A].start.count == 2
 
 
 def test_what_a_migration_starts_anew_are_orders_to_all_of_those() -> None:

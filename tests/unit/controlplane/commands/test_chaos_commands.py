@@ -104,7 +104,7 @@ def test_a_server_beside_a_broker_is_killed_as_one_on_a_vm_of_its_own_and_not_on
     host = replace(view.instances[A], planned=beside)
     sharing = replace(view, instances={**view.instances, A: host})
     assert chaos_asked(sharing, order("kill-zookeeper"), Lookups(kafka=WHOLE)).sentence == f"kill-zookeeper of {A}"
-    left = replace(view, instances={**view.instances, A: replace(host, member_gone=True)})
+    left = replace(view, instances={**view.instances, A: replace(host, member=replace(host.member, gone=True))})
     assert refused(left, order("kill-zookeeper")).code == "not-a-zookeeper"
 
 

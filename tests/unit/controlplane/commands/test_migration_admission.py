@@ -28,7 +28,9 @@ def at_rest(**changes: object) -> ClusterView:
         want = wanted[node]
         told = {"node": node, "pool": want.pool, "service": want.service, "digest": want.digest}
         planned = replace(one.planned, **told, kafka_version="3.9.1", heap_mib=want.heap_mib)  # type: ignore[arg-type]
-        instances[planned.key] = replace(one, planned=planned, listed=frozenset({100, 101, 102}))
+        instances[planned.key] = replace(
+            one, planned=planned, start=replace(one.start, listed=frozenset({100, 101, 102}))
+        )
     ids = {i.node: i.service_id for i in instances.values() if not i.is_broker}
     at_rest = in_zookeeper_mode(document=ZOOKEEPER, generation=1, converged=1, instances=instances, controller_ids=ids)
     return replace(at_rest, **changes)  # type: ignore[arg-type]

@@ -78,7 +78,7 @@ def test_each_setting_says_whose_word_it_is() -> None:
     house.apply()
     view = house.join(broker(settings={"num.io.threads": "8", "log.dirs": "/d"}))
     (instance,) = view.brokers()
-    told = replace(instance, config={"num.io.threads": "8"})
+    told = replace(instance, start=replace(instance.start, config={"num.io.threads": "8"}))
     assert wanted_by(view, told, "num.io.threads", Origin.FILE) == "the spec"
     assert wanted_by(view, told, "log.dirs", Origin.FILE) == "Kedge"
     assert wanted_by(view, told, "zookeeper.connect", Origin.FILE) == "its file"

@@ -63,7 +63,7 @@ def test_all_who_had_it_count_and_who_never_had_it_does_not() -> None:
     third = an_instance(_A, 3, Phase.LAUNCHED, bound=True)
     view = _founding(first, unbound, third)
     assert is_unused(view, third, third.planned.volumes[0]), "the second was never bound"
-    served = replace(unbound, fenced_at=BEFORE, started=True)
+    served = replace(unbound, departure=replace(unbound.departure, fenced_at=BEFORE, started=True))
     view = _founding(first, served, third)
     assert not is_unused(view, third, third.planned.volumes[0])
 
@@ -127,9 +127,9 @@ def test_the_word_of_a_stopped_agent_is_folded() -> None:
     stopping = an_instance(_A, 1, Phase.FENCING)
     view = _founding(stopping)
     after = _after(view, facts.NodeFenced(f"{_A}.g1", "agent", False))
-    assert after.instances[f"{_A}.g1"].started is False
+    assert after.instances[f"{_A}.g1"].departure.started is False
     back = _after(after, facts.FenceReverted(f"{_A}.g1", "named again"))
-    assert back.instances[f"{_A}.g1"].started is None, "it may run from here on"
+    assert back.instances[f"{_A}.g1"].departure.started is None, "it may run from here on"
 
 
 def test_a_vm_that_joined_is_not_told_another_configuration_like_this() -> None:
@@ -140,11 +140,17 @@ def test_a_vm_that_joined_is_not_told_another_configuration_like_this() -> None:
 
 def test_who_is_told_another_configuration_and_who_waits_for_it_have_as_long_as_the_first_time() -> None:
     first = an_instance(_A, 1, Phase.LAUNCHED, told={"a": "1", "b": "2"})
-    view = _founding(replace(first, config={"a": "1"}))
+    view = _founding(replace(first, start=replace(first.start, config={"a": "1"})))
     event = facts.InstanceReconfigured(f"{_A}.g1", 2, {"a": "3"}, {"a": "3", "b": None}, "a=3", 64)
     after = _after(view, event)
     told = after.instances[f"{_A}.g1"]
-    assert (told.starts, told.reconfigured, dict(told.config or {}), dict(told.settings), told.heap_mib) == (
+    assert (
+        told.start.count,
+        told.start.reconfigured,
+        dict(told.start.config or {}),
+        dict(told.settings),
+        told.heap_mib,
+    ) == (
         2,
         1,
         {"a": "3"},

@@ -8,6 +8,7 @@ import pytest
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.places import place_of
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import StartView
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.documents import document_after_release, document_for
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
@@ -164,7 +165,7 @@ def stands(ran: ClusterView, key: str, *, kafka: KafkaSnapshot | None = None) ->
     after = rebuilt(found(ran, kafka=kafka or a_kafka(ran)))
     assert not after.refused, after.findings
     instance = after.view.instances[key]
-    return (instance.phase, instance.bound, instance.drained)
+    return (instance.phase, instance.bound, instance.departure.drained)
 
 
 def test_a_new_broker_that_serves_beside_the_old_one_has_joined() -> None:
@@ -213,8 +214,8 @@ def test_a_dead_vm_stays_known_so_that_the_loss_can_be_seen_to() -> None:
 
 
 def test_starts_are_counted_on_so_that_a_spent_one_is_never_asked_for_again() -> None:
-    ran = ran_with(replace(as_declared("brokers-a-0"), starts=3))
-    assert rebuilt(found(ran)).view.instances["brokers-a-0.g1"].starts == 3
+    ran = ran_with(replace(as_declared("brokers-a-0"), start=StartView(count=3)))
+    assert rebuilt(found(ran)).view.instances["brokers-a-0.g1"].start.count == 3
 
 
 # --- what differs is told, what contradicts itself is refused ----------------------------------------------------
@@ -249,7 +250,7 @@ def test_a_changed_property_is_a_difference_and_what_follows_from_the_size_is_no
 
 def test_a_heap_an_agent_was_told_is_a_restart_and_no_other_vm() -> None:
     ran = what_ran()
-    larger = tuple(replace(i, told_heap_mib=2048) if i.is_broker else i for i in ran.alive())
+    larger = tuple(replace(i, start=replace(i.start, heap_mib=2048)) if i.is_broker else i for i in ran.alive())
     after = rebuilt(found(what_ran(*larger)))
     assert "brokers-a-0.g1: heap 2048 MiB, the spec says 256" in told(after, Weight.DIFFERS)
     assert "heap 2048 -> 256 MiB: restarted once it is resumed" in told(after, Weight.DIFFERS)

@@ -54,7 +54,9 @@ def view_of(knows: Mapping[int, Knows], **changes: Any) -> ClusterView:
             old, pool=want.pool, service=want.service, digest=want.digest, kafka_version="3.9.1", heap_mib=want.heap_mib
         )
         one = an_instance(node if not node.startswith("zookeepers") else "controllers-a-0")
-        instances[planned.key] = replace(one, planned=planned, listed=frozenset({100, 101, 102}), protocol="3.9")
+        instances[planned.key] = replace(
+            one, planned=planned, start=replace(one.start, listed=frozenset({100, 101, 102}), protocol="3.9")
+        )
     ids = {i.node: i.service_id for i in instances.values() if not i.is_broker}
     voters = tuple(
         facts.FoundingVoter(n, i, f"address-{n}", 9093, instances[f"{n}.g1"].planned.volumes[0].directory_id)

@@ -57,7 +57,10 @@ def heir(node: str = A, phase: Phase = Phase.LAUNCHED, **told: Any) -> InstanceV
 def moving(*more: InstanceView, **told: Any) -> ClusterView:
     """Everybody here, controllers wanted there; brokers were told of all three."""
     known = {n: replace(an_instance(n), place=HERE) for n in NODES}
-    listed = {n: replace(i, listed=frozenset({100, 101, 102})) if i.is_broker else i for n, i in known.items()}
+    listed = {
+        n: replace(i, start=replace(i.start, listed=frozenset({100, 101, 102}))) if i.is_broker else i
+        for n, i in known.items()
+    }
     values = {"document": MOVED, "generation": 2, "recycling": 2, **told}
     return a_view(*listed.values(), *more, **values)
 
@@ -193,7 +196,10 @@ def test_nobody_is_stopped_before_the_new_vm_has_spoken() -> None:
 def test_brokers_that_would_know_too_few_are_told_of_both_addresses_first() -> None:
     """One has moved already: with the next one gone they would know one of three."""
     view = moving(heir(), node_addresses={A: "there", B: "b", C: "c"})
-    told = {k: replace(i, listed=frozenset({100, 101})) if i.is_broker else i for k, i in view.instances.items()}
+    told = {
+        k: replace(i, start=replace(i.start, listed=frozenset({100, 101}))) if i.is_broker else i
+        for k, i in view.instances.items()
+    }
     view = replace(view, instances=told)
     assert relieving(view) is None
     verdict = restart_step(a_situation(view))
@@ -204,7 +210,9 @@ def test_brokers_that_would_know_too_few_are_told_of_both_addresses_first() -> N
     broker = view.instances["brokers-a-0.g1"]
     addresses = [v.address for v in list_for(view, broker)]
     assert addresses == [*(v.address for v in view.voters.values()), "there"]
-    aware = replace(broker, listed=frozenset({100, 101, 102}), told_heirs=frozenset({heir().key}))
+    aware = replace(
+        broker, start=replace(broker.start, listed=frozenset({100, 101, 102}), heirs=frozenset({heir().key}))
+    )
     assert (known_to(view, aware), thin_list(view, aware)) == (frozenset({100, 101, 102}), "")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.instances import InstanceView, MemberView
 from controlplane.cluster.views.members import member_of, members_of
 from controlplane.commands.previews.plan import preview
 from controlplane.converger.ladder.decide import decide
@@ -52,7 +52,7 @@ def _rolling(*away: InstanceView, **changes: object) -> ClusterView:
     first = a_host("brokers-a-0", 104, generation=2)
     voters = {v.id: v for v in map(voter_of, (first, EMPTIED, HEIR, a_host("brokers-c-0", 102)))}
     there = away or tuple(_away(rack, 100, 101, 102) for rack in "abc")
-    old = {"brokers-a-0.g1": replace(a_host("brokers-a-0", 100, phase=Phase.RETIRED), member_gone=True)}
+    old = {"brokers-a-0.g1": replace(a_host("brokers-a-0", 100, phase=Phase.RETIRED), member=MemberView(gone=True))}
     view = a_sharing_view(first, EMPTIED, HEIR, *there, document=DOCUMENT, voters=voters, recycling=1)
     return replace(view, instances={**view.instances, **old}, **changes)  # type: ignore[arg-type]
 
@@ -113,7 +113,7 @@ def test_they_are_told_one_at_a_time_and_each_is_seen_through_before_the_vote_go
     assert (asked.key, asked.start, asked.config, asked.told) == (AWAY[0], 2, {}, {})
     assert asked.reason == f"the server on {B1} leaves, and 3 brokers are to know the others first"
     view = after(view, asked, NOW)
-    assert view.instances[AWAY[0]].listed == frozenset({101, 102, 103, 104})
+    assert view.instances[AWAY[0]].start.listed == frozenset({101, 102, 103, 104})
     assert "waiting for others-a-0.g1" in decide(_situation(view)).sentence
 
 
@@ -218,10 +218,12 @@ def _leaving(*listed: int, of_new: int = 3, without: int = -1) -> ClusterView:
     """Servers 103 to 105 of the new pool, `of_new` of which vote, beside 100 to 102; all brokers were told of those."""
     hosts = [a_host(f"brokers-{r}-0", 100 + n, listed=frozenset(listed)) for n, r in enumerate("abc")]
     hosts = [
-        replace(h, member_gone=True) if h.planned.member and h.planned.member.service_id == without else h
+        replace(h, member=replace(h.member, gone=True))
+        if h.planned.member and h.planned.member.service_id == without
+        else h
         for h in hosts
     ]
-    there = [*(voter_of(h) for h in hosts if not h.member_gone), *MOVED[:of_new]]
+    there = [*(voter_of(h) for h in hosts if not h.member.gone), *MOVED[:of_new]]
     view = a_sharing_view(*hosts, document=ALONE, voters={v.id: v for v in there}, recycling=1, generation=1)
     alone = [
         a_host(v.node, 0, pool="zookeepers", service="zookeeper", service_id=v.id, volumes=(_disk(v),)) for v in MOVED

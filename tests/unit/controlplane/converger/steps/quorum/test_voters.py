@@ -189,7 +189,7 @@ def test_a_voter_of_nobody_stops_the_shrinking_and_a_person_is_told() -> None:
 
 def test_the_second_of_two_leaves_before_the_first_one_is_stopped() -> None:
     view = _five()
-    gone = replace(view.instances[NEW_TOO.key], drained=True)
+    gone = replace(view.instances[NEW_TOO.key], departure=replace(view.instances[NEW_TOO.key].departure, drained=True))
     view = replace(view, instances={**view.instances, gone.key: gone})
     asked = _only(voter_step(a_situation(view, kafka=_kafka(*FIVE[:4], replace(FIVE[4], is_voter=False)))))
     assert isinstance(asked, facts.VoterRemoveRequested)

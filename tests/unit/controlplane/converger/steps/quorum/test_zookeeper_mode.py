@@ -26,8 +26,8 @@ def _view(**changes: object) -> ClusterView:
     told = {
         k: replace(
             i,
-            protocol="3.8",
             planned=replace(i.planned, service="broker" if i.is_broker else "zookeeper", kafka_version="3.8.1"),
+            start=replace(i.start, protocol="3.8"),
         )
         for k, i in view.instances.items()
     }

@@ -85,7 +85,9 @@ def test_what_a_broker_that_does_not_serve_was_started_with_counts() -> None:
     """It cannot be asked, and must not keep the way back shut for ever: its crashes may be why it is taken."""
     view = _going_back()
     live = a_snapshot(brokers=(1001, 1002))
-    down = replace(view.instances["brokers-a-0.g1"], protocol="3.9")
+    down = replace(
+        view.instances["brokers-a-0.g1"], start=replace(view.instances["brokers-a-0.g1"].start, protocol="3.9")
+    )
     raised = replace(view, instances={**view.instances, down.key: down})
     spoken = {1001: "3.8", 1002: "3.8"}
     assert "broker 1000 runs with 3.9" in _step(raised, spoken, kafka=live).sentence

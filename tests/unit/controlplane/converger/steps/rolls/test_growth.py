@@ -32,7 +32,10 @@ INTENT = IntentView("intent-9", "grow", (KEY,), NOW, (VOLUME,))
 def _view(**changes: object) -> ClusterView:
     born = a_view()
     config = a_document().spec.kafka.config
-    there = {key: replace(instance, born_with=config) for key, instance in born.instances.items()}
+    there = {
+        key: replace(instance, start=replace(instance.start, born_with=config))
+        for key, instance in born.instances.items()
+    }
     view = replace(born, instances=MappingProxyType(there), document=LARGER, generation=2, recycling=2)
     return replace(view, **changes)  # type: ignore[arg-type]
 

@@ -50,7 +50,11 @@ def test_an_order_may_be_obeyed_for_as_long_as_it_counts_and_an_answer_takes() -
 def _two_on_one_vm(*told: str) -> tuple[ClusterView, ReportSeen]:
     """A broker and the server beside it, which run on; those in `told` were told to start anew."""
     view = a_sharing_view()
-    host = replace(view.instances[B1], starts=2, member_starts=2)
+    host = replace(
+        view.instances[B1],
+        start=replace(view.instances[B1].start, count=2),
+        member=replace(view.instances[B1].member, starts=2),
+    )
     view = replace(view, instances={**view.instances, B1: host}, orders=dict.fromkeys(told, LATE))
     seen = a_report(host, start_id=f"{B1}-1")
     beside = {"name": "zookeeper", "state": "running", "start_id": f"{B1}/zookeeper-1", "node_id": 101, "since": BEFORE}

@@ -40,7 +40,7 @@ def _told(instance: InstanceView, config: dict[str, str]) -> InstanceView:
     """As it is where the spec said that when it was made."""
     node = _node(instance.node, config)
     planned = replace(instance.planned, settings=dict(node.settings), heap_mib=node.heap_mib, digest=node.digest)
-    return replace(instance, planned=planned, config=config, born_with=config)
+    return replace(instance, planned=planned, start=replace(instance.start, config=config, born_with=config))
 
 
 def _node(node: str, config: dict[str, str]) -> DesiredNode:

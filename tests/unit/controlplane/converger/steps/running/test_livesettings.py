@@ -41,7 +41,7 @@ WANTED = a_document(config=f", config: {{{SAID}}}")
 def _told(node: str, generation: int = 1, config: Mapping[str, str] = OLD, **overrides: Any) -> InstanceView:
     digest = next(n for n in desired_nodes(WANTED) if n.node == node).digest_with(config)
     made = an_instance(node, generation, **{"digest": digest, **overrides})
-    return replace(made, born_with=config, config=config)
+    return replace(made, start=replace(made.start, born_with=config, config=config))
 
 
 def _cluster(*instances: InstanceView, **overrides: Any) -> ClusterView:

@@ -37,7 +37,7 @@ A, B = "brokers-a-0.g1", "brokers-b-0.g1"
 def _instance(node: str, config: Mapping[str, str] = OLD, **overrides: Any) -> InstanceView:
     digest = next(n for n in desired_nodes(WANTED) if n.node == node).digest_with(OLD)
     planned = an_instance(node, digest=digest, settings=dict(config), **overrides)
-    return replace(planned, born_with=OLD, config=config)
+    return replace(planned, start=replace(planned.start, born_with=OLD, config=config))
 
 
 def _cluster(*instances: InstanceView, **overrides: Any) -> ClusterView:

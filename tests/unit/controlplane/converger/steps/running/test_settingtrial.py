@@ -9,6 +9,7 @@ import pytest
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import StartView
 from controlplane.cluster.views.running_settings import SettingChangeView, SettingRefusal, SettingStage
 from controlplane.converger.questions.services.applied_settings import config_to_make, settings_to_make
 from controlplane.converger.situation.decision import SetSettings, Situation
@@ -29,7 +30,7 @@ BACK = LiveStep({}, {1000: {"num.io.threads": None}})
 
 
 def _cluster(change: SettingChangeView | None = None, **overrides: Any) -> ClusterView:
-    there = (replace(an_instance(node), born_with=OLD, config=OLD) for node in NODES)
+    there = (an_instance(node, start=StartView(born_with=OLD, config=OLD)) for node in NODES)
     return a_view(*there, document=WANTED, generation=2, setting_change=change, **overrides)
 
 
@@ -183,7 +184,7 @@ def test_another_broker_is_tried_where_the_canary_is_emptied() -> None:
 
 def _born_with_it(change: SettingChangeView, **overrides: Any) -> ClusterView:
     """Everybody who is there was made with the values of the spec, and the canary of the change is there no more."""
-    there = (replace(an_instance(node), born_with=LIVE, config=LIVE) for node in NODES)
+    there = (an_instance(node, start=StartView(born_with=LIVE, config=LIVE)) for node in NODES)
     change = replace(change, canary=999, tried=(999,))
     return a_view(*there, document=WANTED, generation=2, setting_change=change, **overrides)
 

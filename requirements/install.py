@@ -58,10 +58,14 @@ def install(lock: Path, venv: Path, *, project: bool, trim: Path | None) -> None
     with tempfile.TemporaryDirectory(prefix=".setup-", dir=venv) as folder:
         tools, cache = Path(folder) / "tools", Path(folder) / "cache"
         pip = [str(python), "-m", "pip", "--disable-pip-version-check"]
-        _run([*pip, "install", "--quiet", "--require-hashes", "--target", str(tools), "-r", str(HERE / "setup.lock")])
+        program = PROJECT / ".venv" / "bin" / "uv"  # there once all is installed; environments of tools come after that
+        if project or not program.exists():
+            wanted = ("--require-hashes", "--target", str(tools), "-r", str(HERE / "setup.lock"))
+            _run([*pip, "install", "--quiet", *wanted])
+            program = tools / "bin" / "uv"
         # In the environment's own folder: files are linked from there instead of written twice.
         environment = {"UV_CACHE_DIR": str(cache), **as_uv_says(_output([*pip, "config", "list"])), **os.environ}
-        uv = [str(tools / "bin" / "uv"), "pip", "install", "--quiet", "--python", str(python)]
+        uv = [str(program), "pip", "install", "--quiet", "--python", str(python)]
         whole = [] if trim else [word for name in trimmed(venv) for word in ("--reinstall-package", name)]
         _run([*uv, *whole, "--require-hashes", "-r", str(lock)], environment)
         if project:

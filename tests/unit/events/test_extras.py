@@ -1,6 +1,7 @@
 """What is installed by need: every module of others that the product imports comes with the right extra."""
 
 import ast
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -75,3 +76,11 @@ def test_a_cloud_whose_sdk_is_missing_is_refused_with_the_command_that_adds_it(m
     monkeypatch.setitem(sys.modules, "hcloud", None)
     with pytest.raises(SdkMissing, match=r"`hcloud`, which is not installed here: pip install 'kedge\[hetzner\]'"):
         load("hetzner")
+
+
+def test_pages_name_extras_that_there_are() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    named = {
+        e for page in pages for found in re.findall(r"kedge\[([a-z,-]+)\]", page.read_text()) for e in found.split(",")
+    }
+    assert {"server", "spark", "aws"} <= named <= set(PROJECT["optional-dependencies"])

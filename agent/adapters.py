@@ -10,11 +10,11 @@ from agent.backoff import doubled_s
 from agent.exit_reason import ExitReason
 from agent.records import ServiceRecord
 from agent.services.storage import FormatFailed
-from agent.status import Status, Watch
+from agent.status import ServiceWatch, Status
 from agent.steps import (
     AwaitExit,
     Fail,
-    Format,
+    FormatDisk,
     Keep,
     Kill,
     LocalState,
@@ -24,9 +24,9 @@ from agent.steps import (
     Start,
     Step,
     Terminate,
-    Wait,
+    WaitForOthers,
 )
-from agent.surroundings import Surroundings, live
+from agent.surroundings import AgentEnvironment, live
 from agent.wire import ServiceName, ServiceState
 
 _log = logging.getLogger(__name__)
@@ -39,10 +39,12 @@ _REFUSED_PAUSE_S = 30.0
 pause. The tries that are left are for an image that is mended."""
 
 
-class Hands:
+class AgentAdapters:
     """`do` returns True when the next pass should follow at once. `tell` sends a report now, before something slow."""
 
-    def __init__(self, around: Surroundings, watches: Mapping[ServiceName, Watch], tell: Callable[[], None]) -> None:
+    def __init__(
+        self, around: AgentEnvironment, watches: Mapping[ServiceName, ServiceWatch], tell: Callable[[], None]
+    ) -> None:
         self._a = around
         self._watches = watches
         self._tell = tell
@@ -53,11 +55,11 @@ class Hands:
                 self._keep(name, note, local)
             case Rest(name, note):
                 self._rest(name, note, local)
-            case Wait(name, reason):
+            case WaitForOthers(name, reason):
                 self._say(name, "waiting", reason)
             case Fail(name, reason):
                 self._say(name, "failed", reason)
-            case Format(name):
+            case FormatDisk(name):
                 return self._format(name, local)
             case Start(name):
                 return self._start(name, local)

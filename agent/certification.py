@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.client import Refused, RetryLater, ServerClient
+from agent.client import RetryLater, ServerClient, ServerRefused
 from agent.durable import sync_directory, write_durably
 from agent.exit_reason import exit_reason
 from agent.secret_log import remember_key
@@ -109,7 +109,7 @@ class Certification:
             self._next.replace(self._file)
             sync_directory(self._file.parent)
         except ssl.SSLError as error:
-            raise Refused(f"the server's certificate for this VM cannot be used: {error}") from error
+            raise ServerRefused(f"the server's certificate for this VM cannot be used: {error}") from error
         except OSError as error:
             raise RetryLater(f"this VM's certificate cannot be kept: {error}") from error
         self.is_there = True

@@ -47,7 +47,7 @@ class Retired(Exception):
     """410: this instance is over. Stop the services, remember it, stay down."""
 
 
-class Refused(Exception):
+class ServerRefused(Exception):
     """Another 4xx: the server understood us and says no; repeating will not help, an update of one side may.
 
     Also a server whose CA is not the one of the boot data: nothing is sent to it.
@@ -69,7 +69,7 @@ DocumentAnswer: TypeAlias = NewDocument | Unchanged
 
 
 class ServerClient:
-    """All calls raise `RetryLater`, `CredentialLost`, `Retired` or `Refused`; the constructor `PlainHttpRefused`."""
+    """Calls raise `RetryLater`, `CredentialLost`, `Retired` or `ServerRefused`; the constructor `PlainHttpRefused`."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class ServerClient:
         try:
             return CertificateAnswer.model_validate_json(response.content)
         except ValidationError as error:
-            raise Refused(f"the server's answer to the signing request makes no sense: {error}") from error
+            raise ServerRefused(f"the server's answer to the signing request makes no sense: {error}") from error
 
     def rotate(self, request: RotateRequest) -> None:
         """POST /agent/v1/rotate. Repeating it with the same next credential is fine."""
@@ -172,7 +172,7 @@ class ServerClient:
                     method, path, params=params, content=content, headers=headers, timeout=timeout
                 )
         except CaRefused as error:
-            raise Refused(str(error)) from error
+            raise ServerRefused(str(error)) from error
         except httpx.HTTPError as error:
             why = certificate_problem(error) or f"the server cannot be reached: {error!r}"
             raise RetryLater(f"{method} {path}: {why}") from error
@@ -197,7 +197,7 @@ def _raise_for(response: httpx.Response, call: str) -> None:
         raise Retired(said)
     if status >= 500 or response.is_redirect or status in (httpx.codes.NOT_FOUND, httpx.codes.TOO_MANY_REQUESTS):
         raise RetryLater(said, after_s=_retry_after_s(response))
-    raise Refused(said)
+    raise ServerRefused(said)
 
 
 def _retry_after_s(response: httpx.Response) -> float:

@@ -9,7 +9,7 @@ import httpx
 
 
 @dataclass(eq=False)
-class Pool:
+class ConnectionPool:
     """Connections that show the same certificate, and how many calls are under way on them."""
 
     http: httpx.Client
@@ -22,10 +22,10 @@ class Connections:
     def __init__(self, opened: Callable[[], httpx.Client]) -> None:
         self._opened = opened
         self._lock = threading.Lock()
-        self._pool = Pool(opened())
+        self._pool = ConnectionPool(opened())
 
     @contextmanager
-    def call(self) -> Iterator[Pool]:
+    def call(self) -> Iterator[ConnectionPool]:
         """For one call."""
         with self._lock:
             pool = self._pool
@@ -40,10 +40,10 @@ class Connections:
     def renew(self) -> None:
         """Later calls go over new connections."""
         with self._lock:
-            before, self._pool = self._pool, Pool(self._opened())
+            before, self._pool = self._pool, ConnectionPool(self._opened())
         self._close_unless_used(before)
 
-    def is_current(self, pool: Pool) -> bool:
+    def is_current(self, pool: ConnectionPool) -> bool:
         """Whether later calls go the same way."""
         return pool is self._pool
 
@@ -51,7 +51,7 @@ class Connections:
         """Ends all; calls under way fail."""
         self._pool.http.close()
 
-    def _close_unless_used(self, pool: Pool) -> None:
+    def _close_unless_used(self, pool: ConnectionPool) -> None:
         with self._lock:
             is_over = pool.calls == 0 and pool is not self._pool
         if is_over:

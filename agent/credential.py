@@ -11,7 +11,7 @@ from agent.secret_log import remember
 _SECRET = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
-class Credential:
+class CredentialFiles:
     """The files below the agent's state, and the mark that the server has taken the credential.
 
     `credential` is in force. `credential.next` was made for a rotation that is under way: nobody has used it yet, so

@@ -23,32 +23,34 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class DocumentRejected:
     """The document in force stays in force; `reason` is reported."""
 
     reason: str
 
 
-def judge_document(raw: bytes, *, boot: BootData, current: Document | None) -> Accepted | Refused:
+def judge_document(raw: bytes, *, boot: BootData, current: Document | None) -> Accepted | DocumentRejected:
     """Accepts a document of this very instance, in a wire version we speak, of an epoch not below the highest seen."""
     try:
         wire = json.loads(raw)["wire"]
     except (ValueError, KeyError, TypeError):
-        return Refused("the server's document is no JSON object with a `wire` version; the last one stays in force")
+        return DocumentRejected(
+            "the server's document is no JSON object with a `wire` version; the last one stays in force"
+        )
     if wire != WIRE_VERSION:
-        return Refused(
+        return DocumentRejected(
             f"the server's document has wire version {wire!r}, this agent speaks {WIRE_VERSION}; the last one stays in"
             " force, update the agent"
         )
     try:
         document = Document.model_validate_json(raw)
     except ValidationError as error:
-        return Refused(
+        return DocumentRejected(
             f"the server's document cannot be read: {error.errors()[0]['msg']} at {error.errors()[0]['loc']}"
         )
     reason = _not_ours(document, boot) or _stale(document, current) or _unsafe(document)
     if reason:
-        return Refused(f"{reason}; the last document stays in force")
+        return DocumentRejected(f"{reason}; the last document stays in force")
     return Accepted(document, changed=current is None or not same_but_epoch(document, current))
 
 

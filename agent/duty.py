@@ -10,11 +10,11 @@ Task = TypeVar("Task")
 _Given = TypeVar("_Given", contravariant=True)
 
 
-class Clock(Protocol):
+class DutyClock(Protocol):
     def monotonic_s(self) -> float: ...
 
 
-class Start(Protocol[_Given]):
+class StartsTask(Protocol[_Given]):
     """Starts the thread of a task; it ends soon after `leaving` is set. `agent.metrics_start.start_shipping` is one."""
 
     def __call__(self, task: _Given, /, *, leaving: threading.Event) -> threading.Thread: ...
@@ -23,7 +23,7 @@ class Start(Protocol[_Given]):
 class Duty(Generic[Task]):
     """`follow` after every pass of the converger; it never waits."""
 
-    def __init__(self, start: Start[Task], clock: Clock) -> None:
+    def __init__(self, start: StartsTask[Task], clock: DutyClock) -> None:
         self._start = start
         self._clock = clock
         self._task: Task | None = None

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent.probes import Health
+from agent.probes import ProbeResult
 
 _TIMEOUT_S = 1.0
 _MOST_BYTES = 1 << 20
@@ -34,7 +34,7 @@ DIGEST: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ServerMode:
     """How a server stands. `mode` is leader, follower or observer, "" while it serves nobody. `zxid` is the last
     transaction it has applied."""
 
@@ -52,25 +52,25 @@ def ask(address: str, port: int, word: str) -> str:
     return b"".join(parts).decode("utf-8", errors="replace")
 
 
-def standing(srvr: str) -> Standing:
+def standing(srvr: str) -> ServerMode:
     """From an answer to `srvr`."""
     told = dict(line.split(": ", 1) for line in srvr.splitlines() if ": " in line)
     zxid = 0
     with contextlib.suppress(ValueError):
         zxid = int(told.get("Zxid", "0"), 16)
-    return Standing(told.get("Mode", ""), zxid)
+    return ServerMode(told.get("Mode", ""), zxid)
 
 
-def probe(address: str, port: int) -> Health:
+def probe(address: str, port: int) -> ProbeResult:
     """Up once the server serves clients, which it does when it leads or follows a leader it has caught up with."""
     try:
         answer = ask(address, port, "srvr")
     except OSError as error:
-        return Health("down", f"{address}:{port} does not answer: {error}")
+        return ProbeResult("down", f"{address}:{port} does not answer: {error}")
     if standing(answer).mode:
-        return Health("up")
+        return ProbeResult("up")
     words = answer.strip() or "nothing"
-    return Health("down", f'no leader with a majority: ZooKeeper at {address}:{port} says "{words}"')
+    return ProbeResult("down", f'no leader with a majority: ZooKeeper at {address}:{port} says "{words}"')
 
 
 def digest(srvr: str, mntr: str) -> dict[str, float]:

@@ -45,7 +45,7 @@ class Inbox:
         return news
 
 
-class Outbox:
+class ReportOutbox:
     """The latest report. An unsent one is replaced by a newer one: reports are states, only the last matters."""
 
     def __init__(self) -> None:

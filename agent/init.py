@@ -22,7 +22,7 @@ from pathlib import Path
 from agent.backoff import doubled_s
 from agent.boots import next_boot_id
 from agent.durable import write_durably
-from agent.process import ProcessId, identify, send_signal
+from agent.process import LiveProcess, identify, send_signal
 
 _PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 _BACKOFF_S, _BACKOFF_CAP_S, _LONG_RUN_S = 0.2, 10.0, 60.0
@@ -56,7 +56,7 @@ def become_init() -> None:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
-def write_pid_file(root: Path) -> ProcessId:
+def write_pid_file(root: Path) -> LiveProcess:
     """`DIR/init.pid`: JSON `{"pid": .., "start_ticks": ..}`, where start_ticks is field 22 of /proc/<pid>/stat."""
     identity = identify(os.getpid())
     if identity is None:
@@ -65,16 +65,16 @@ def write_pid_file(root: Path) -> ProcessId:
     return identity
 
 
-def read_pid_file(root: Path) -> ProcessId | None:
+def read_pid_file(root: Path) -> LiveProcess | None:
     """The init that was last started on `root`; whether it lives is another question (`agent.process.is_alive`)."""
     try:
         kept = json.loads((root / "init.pid").read_bytes())
-        return ProcessId(int(kept["pid"]), int(kept["start_ticks"]))
+        return LiveProcess(int(kept["pid"]), int(kept["start_ticks"]))
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
 
 
-def forget_pid_file(root: Path, identity: ProcessId) -> None:
+def forget_pid_file(root: Path, identity: LiveProcess) -> None:
     if read_pid_file(root) == identity:
         (root / "init.pid").unlink()
 
@@ -86,7 +86,7 @@ class Init:
         self._command = list(command)
         self._environ = environ
         self._output = output
-        self._agent: ProcessId | None = None
+        self._agent: LiveProcess | None = None
         self._off = threading.Event()
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
@@ -114,7 +114,7 @@ class Init:
                 send_signal(process, number)
             self._wait(lambda: not group_members(), until_s=time.monotonic() + grace_s, look_every_s=0.1)
 
-    def _spawn(self) -> ProcessId | None:
+    def _spawn(self) -> LiveProcess | None:
         is_long = self._output.exists() and self._output.stat().st_size > _OUTPUT_CAP_BYTES
         with self._output.open("wb" if is_long else "ab") as sink:
             child = subprocess.Popen(
@@ -153,7 +153,7 @@ class Init:
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
 
 
-def group_members() -> list[ProcessId]:
+def group_members() -> list[LiveProcess]:
     """Live processes of our group, ourselves apart."""
     own, group = os.getpid(), os.getpgrp()
     found = []

@@ -19,7 +19,7 @@ class BootDataUnreadable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class AgentLayout:
     """Paths below the root, and the two things that others put there: volumes and addresses."""
 
     root: Path

@@ -7,14 +7,14 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
-from agent.adapters import Hands
-from agent.documents import Refused, judge_document
-from agent.metrics_duty import Measured
+from agent.adapters import AgentAdapters
+from agent.documents import DocumentRejected, judge_document
+from agent.metrics_duty import MeasuredBroker
 from agent.records import KeptDocument, Records, RecordUnreadable, ServiceRecord
 from agent.reporting import Reporting
-from agent.status import Watch
-from agent.steps import Hold, LocalState, ServiceFacts, StorageFacts, plan_steps
-from agent.surroundings import Surroundings, live
+from agent.status import ServiceWatch
+from agent.steps import HoldOff, LocalState, ServiceFacts, StorageFacts, plan_steps
+from agent.surroundings import AgentEnvironment, live
 from agent.wire import (
     AgentOrder,
     Document,
@@ -31,14 +31,14 @@ _log = logging.getLogger(__name__)
 _BUSY: frozenset[ServiceState] = frozenset({"waiting", "formatting", "starting", "stopping"})
 
 
-class Converger:
+class AgentConverger:
     """`tick` is one pass; call it again after the seconds it returns, or as soon as the inbox wakes."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: AgentEnvironment) -> None:
         self._a = around
-        self._watches: dict[ServiceName, Watch] = {name: Watch() for name in around.services}
+        self._watches: dict[ServiceName, ServiceWatch] = {name: ServiceWatch() for name in around.services}
         self._reporting = Reporting(around, self._watches)
-        self._hands = Hands(around, self._watches, tell=self._report)
+        self._hands = AgentAdapters(around, self._watches, tell=self._report)
         self._kept, self._trouble = _kept_document(around.records)
         self._problem, self._volumes_problem = "", ""
         self._local: LocalState | None = None
@@ -56,14 +56,14 @@ class Converger:
         return self.shutting_down and not any(live(service.process) for service in self._a.services.values())
 
     @property
-    def measured(self) -> Measured | None:
+    def measured(self) -> MeasuredBroker | None:
         """The broker whose metrics are to be sent: it is up, and the document says where they go."""
         watch, document = self._watches.get("broker"), self._document
         if document is None or document.metrics is None or watch is None or watch.wanted is None:
             return None
         if watch.status is None or watch.status.state != "running":
             return None
-        return Measured(watch.wanted, document.cluster_uid, document.node, document.metrics)
+        return MeasuredBroker(watch.wanted, document.cluster_uid, document.node, document.metrics)
 
     @property
     def logs(self) -> LogsTopic | None:
@@ -115,7 +115,7 @@ class Converger:
 
     def _take_document(self, etag: str, raw: bytes) -> None:
         verdict = judge_document(raw, boot=self._a.boot, current=self._document)
-        if isinstance(verdict, Refused):
+        if isinstance(verdict, DocumentRejected):
             _log.warning("%s", verdict.reason)
             self._trouble = verdict.reason
             return
@@ -177,7 +177,7 @@ class Converger:
             record=record,
             unreadable=unreadable,
             stop_asked_s=watch.stop_asked_s,
-            hold=Hold(watch.hold_until_s, watch.hold_reason) if watch.hold_reason else None,
+            hold=HoldOff(watch.hold_until_s, watch.hold_reason) if watch.hold_reason else None,
             # Of an adopted process nobody knows since when: it is no newcomer.
             unready_since_s=watch.started_s if process and watch.started_s and watch.up_pid != process.pid else None,
         )

@@ -26,16 +26,16 @@ from agent.backoff import Backoff
 from agent.boots import boot_id_of, next_boot_id
 from agent.certification import Certification
 from agent.client import ServerClient
-from agent.credential import Credential
+from agent.credential import CredentialFiles
 from agent.disks.volumes import DiskVolumes, GivenVolumes, Volumes
 from agent.duty import Duty
-from agent.heartbeats.latest import Board
+from agent.heartbeats.latest import LatestPulses
 from agent.identity import PlainHttpRefused, enrol_request, identity_of
-from agent.inbox import Inbox, Outbox
-from agent.layout import BootDataUnreadable, Layout
-from agent.loop import Converger
+from agent.inbox import Inbox, ReportOutbox
+from agent.layout import AgentLayout, BootDataUnreadable
+from agent.loop import AgentConverger
 from agent.masking import masked
-from agent.metrics_duty import Measured, MetricsDuty
+from agent.metrics_duty import MeasuredBroker, MetricsDuty
 from agent.packet_filter import PacketFilter
 from agent.preemption.watch import METADATA_URL, PreemptionWatch, cloud_at, start_watch
 from agent.preemption.where import DMI, cloud_of
@@ -44,8 +44,8 @@ from agent.rotation import Rotation
 from agent.secret_log import MaskedLines, known_secrets, mask_tracebacks
 from agent.services.kafka import KafkaService
 from agent.services.zookeeper import ZooKeeperService
-from agent.settings import AgentSettings, SettingsRefused
-from agent.surroundings import Service, Surroundings
+from agent.settings import AgentSettings, AgentSettingsRefused
+from agent.surroundings import AgentEnvironment, Service
 from agent.talk import DocumentTalk, ReportTalk, talk_in_thread
 from agent.tools import run_tool
 from agent.trust import PinnedCa
@@ -84,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     root = parser.parse_args(argv).root
     try:
         settings = AgentSettings.from_env(root=root, environ=os.environ)
-        layout = Layout(settings.root)
+        layout = AgentLayout(settings.root)
         layout.prepare()
         words = layout.logs / "agent-upgrade.out"
         start, problem = chosen(layout.bundles, words, environ=os.environ)
@@ -104,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         boot = layout.boot_data()
         with _only_agent(layout.state):
             run(settings, layout, boot)
-    except (SettingsRefused, BootDataUnreadable, PlainHttpRefused) as error:
+    except (AgentSettingsRefused, BootDataUnreadable, PlainHttpRefused) as error:
         _log.error("%s", error)
         print(masked(f"kedge-agent: {error}", known_secrets()), file=sys.stderr)
         return _EXIT_REFUSED
@@ -114,13 +114,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def run(settings: AgentSettings, layout: Layout, boot: BootData) -> None:
+def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
     """Until a signal ends it. Raises `PlainHttpRefused`, and `TalkDied` when nobody would hear the server any more."""
-    inbox, outbox, board, clock = Inbox(), Outbox(), Board(), SystemClock()
+    inbox, outbox, board, clock = Inbox(), ReportOutbox(), LatestPulses(), SystemClock()
     follower = Follower(layout.bundles, __version__, clock)
     preemption = _preemption(settings, clock)
-    converger = Converger(
-        Surroundings(
+    converger = AgentConverger(
+        AgentEnvironment(
             boot=boot,
             boot_id=_boot_id(settings, layout),
             layout=layout,
@@ -169,19 +169,19 @@ def _preemption(settings: AgentSettings, clock: SystemClock) -> PreemptionWatch 
     return PreemptionWatch(cloud_at(name, settings.metadata_url or METADATA_URL), clock.now) if name else None
 
 
-def _packet_filter(settings: AgentSettings, layout: Layout) -> Callable[[str, float], PacketFilterReport | None]:
+def _packet_filter(settings: AgentSettings, layout: AgentLayout) -> Callable[[str, float], PacketFilterReport | None]:
     """None on `local`, where a VM's network is not its own."""
     if settings.disks == "given":
         return lambda rules, now_s: None
     return PacketFilter(layout.state / "packet-filter.nft").keep
 
 
-def _services(layout: Layout, settings: AgentSettings) -> dict[ServiceName, Service]:
+def _services(layout: AgentLayout, settings: AgentSettings) -> dict[ServiceName, Service]:
     kafka: dict[ServiceName, Service] = {name: KafkaService(name, layout=layout, settings=settings) for name in _KAFKA}
     return {**kafka, "zookeeper": ZooKeeperService(layout=layout, settings=settings)}
 
 
-def _boot_id(settings: AgentSettings, layout: Layout) -> str:
+def _boot_id(settings: AgentSettings, layout: AgentLayout) -> str:
     """Said by the init of a VM of the `local` cloud; on a machine of its own the kernel knows."""
     given = os.environ.get("KEDGE_BOOT_ID")
     if given or settings.disks == "given":
@@ -189,7 +189,7 @@ def _boot_id(settings: AgentSettings, layout: Layout) -> str:
     return boot_id_of(layout.state, _KERNEL_BOOT_ID.read_text().strip())
 
 
-def _volumes(settings: AgentSettings, layout: Layout) -> Volumes:
+def _volumes(settings: AgentSettings, layout: AgentLayout) -> Volumes:
     if settings.disks == "given":
         return GivenVolumes(layout)
     return DiskVolumes(layout, filesystem=settings.filesystem, own_on_root=settings.own_disks == "root")
@@ -197,15 +197,15 @@ def _volumes(settings: AgentSettings, layout: Layout) -> Volumes:
 
 def _talks(
     settings: AgentSettings,
-    layout: Layout,
+    layout: AgentLayout,
     boot: BootData,
     *,
     inbox: Inbox,
-    outbox: Outbox,
+    outbox: ReportOutbox,
     etag: str,
     follower: Follower,
 ) -> tuple[DocumentTalk, ReportTalk]:
-    credential = Credential(layout.state)
+    credential = CredentialFiles(layout.state)
     trust = PinnedCa(boot.server_url, boot.ca_sha256, kept=layout.state / "ca.pem") if boot.ca_sha256 else None
     client = ServerClient(boot.server_url, identity_of(boot, credential.load_or_make()), trust=trust)
     certification = _certification(boot, layout, client=client, trust=trust, follower=follower)
@@ -234,7 +234,7 @@ def _talks(
 
 
 def _certification(
-    boot: BootData, layout: Layout, *, client: ServerClient, trust: PinnedCa | None, follower: Follower
+    boot: BootData, layout: AgentLayout, *, client: ServerClient, trust: PinnedCa | None, follower: Follower
 ) -> Certification | None:
     """None on loopback, where nothing is proved by certificates."""
     if trust is None:
@@ -244,7 +244,7 @@ def _certification(
     return made
 
 
-def _start_shipping(measured: Measured, /, *, leaving: threading.Event, spool: Path) -> threading.Thread:
+def _start_shipping(measured: MeasuredBroker, /, *, leaving: threading.Event, spool: Path) -> threading.Thread:
     """Arrow and librdkafka are loaded by an agent that ships, by no other."""
     from agent.metrics_start import start_shipping
 
@@ -252,24 +252,24 @@ def _start_shipping(measured: Measured, /, *, leaving: threading.Event, spool: P
 
 
 def _start_journal(
-    topic: LogsTopic, /, *, leaving: threading.Event, layout: Layout, boot: BootData
+    topic: LogsTopic, /, *, leaving: threading.Event, layout: AgentLayout, boot: BootData
 ) -> threading.Thread:
     """librdkafka is loaded by an agent that sends lines, by no other."""
-    from agent.journal.shipping import Origin
+    from agent.journal.shipping import LogOrigin
     from agent.journal.start import start_journal
 
-    origin = Origin(boot.cluster_uid, boot.node, boot.generation)
+    origin = LogOrigin(boot.cluster_uid, boot.node, boot.generation)
     return start_journal(origin, topic, leaving=leaving, layout=layout, secrets=(boot.token.get_secret_value(),))
 
 
-def _start_heartbeats(wanted: Heartbeats, /, *, leaving: threading.Event, board: Board) -> threading.Thread:
+def _start_heartbeats(wanted: Heartbeats, /, *, leaving: threading.Event, board: LatestPulses) -> threading.Thread:
     """librdkafka is loaded by an agent that looks at brokers, by no other."""
     from agent.heartbeats.start import start_heartbeats
 
     return start_heartbeats(wanted, leaving=leaving, board=board)
 
 
-def _listen_to_signals(converger: Converger, inbox: Inbox) -> threading.Event:
+def _listen_to_signals(converger: AgentConverger, inbox: Inbox) -> threading.Event:
     leaving = threading.Event()
 
     def leave(_number: int, _frame: object) -> None:

@@ -7,7 +7,7 @@ from agent.wire import MetricsTopic, ServiceDocument
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredBroker:
     """A broker that is up, and where its figures go."""
 
     broker: ServiceDocument
@@ -20,5 +20,5 @@ class Measured:
         return self.topic.bootstrap or f"{self.broker.address}:{self.broker.port}"
 
 
-class MetricsDuty(Duty[Measured]):
+class MetricsDuty(Duty[MeasuredBroker]):
     """`agent.metrics_start.start_shipping` starts its threads."""

@@ -12,7 +12,7 @@ FEWEST_REQUESTS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class MetricsSubject:
     """Whom a message is about."""
 
     cluster_uid: str
@@ -21,7 +21,7 @@ class Subject:
 
 
 def message_of(
-    subject: Subject, before: Reading | None, now: Reading, *, interval_start_ms: int, interval_ms: int
+    subject: MetricsSubject, before: Reading | None, now: Reading, *, interval_start_ms: int, interval_ms: int
 ) -> IntervalMessage:
     """Sizes are those of `now`; everything counted is the difference of the two, unknown where there is none.
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent.metrics import JolokiaSilent
-from agent.metrics_interval import Subject, message_of
+from agent.metrics_interval import MetricsSubject, message_of
 from agent.metrics_reading import Reading
 from agent.metrics_spool import Parcel, Spool
-from agent.sending import Carrier, Sending, Waiting
+from agent.sending import Carrier, Sending, WaitingParcels
 
 
-class Clock(Protocol):
+class ShippingClock(Protocol):
     """Seconds of the epoch for what is said, monotonic seconds for what is measured."""
 
     def epoch_s(self) -> float: ...
@@ -40,12 +40,12 @@ class Shipping:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: MetricsSubject,
         read: Callable[[float], Reading],
         carrier: Carrier,
-        clock: Clock,
+        clock: ShippingClock,
         settings: ShippingSettings,
-        spool: Waiting | None = None,
+        spool: WaitingParcels | None = None,
     ) -> None:
         """`spool` is where messages wait; in memory where none is given."""
         self._subject = subject

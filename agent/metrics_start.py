@@ -6,8 +6,8 @@ from pathlib import Path
 
 from agent.disk_spool import DiskSpool
 from agent.metrics import Jolokia
-from agent.metrics_duty import Measured
-from agent.metrics_interval import Subject
+from agent.metrics_duty import MeasuredBroker
+from agent.metrics_interval import MetricsSubject
 from agent.metrics_reading import read_counters
 from agent.metrics_shipping import Shipping, ShippingSettings
 from agent.metrics_topic import topic_is_there
@@ -28,7 +28,7 @@ class SystemClock:
         return time.monotonic()
 
 
-def start_shipping(measured: Measured, /, *, leaving: threading.Event, spool: Path) -> threading.Thread:
+def start_shipping(measured: MeasuredBroker, /, *, leaving: threading.Event, spool: Path) -> threading.Thread:
     """A thread that makes the topic and ships until `leaving` is set. What waits is kept in the directory `spool`.
 
     A daemon, and everything happens in it: neither the agent's passes nor its end ever wait for metrics. If it dies its
@@ -45,13 +45,13 @@ def start_shipping(measured: Measured, /, *, leaving: threading.Event, spool: Pa
     return thread
 
 
-def _parts(measured: Measured, spool: Path) -> tuple[Shipping, Carrier]:
+def _parts(measured: MeasuredBroker, spool: Path) -> tuple[Shipping, Carrier]:
     broker = measured.broker
     jolokia = Jolokia(f"http://{broker.address}:{JOLOKIA_PORT[broker.name]}", timeout_s=10.0)
     carrier = KafkaCarrier(measured.bootstrap, measured.topic.name)
     settings = ShippingSettings(interval_s=measured.topic.interval_s)
     shipping = Shipping(
-        Subject(measured.cluster_uid, broker.node_id, measured.node),
+        MetricsSubject(measured.cluster_uid, broker.node_id, measured.node),
         lambda at_s: read_counters(jolokia, at_s=at_s),
         carrier,
         SystemClock(),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agent.layout import Layout
+from agent.layout import AgentLayout
 from agent.metrics import BROKER_STATE, BROKER_STATE_RUNNING, Jolokia, JolokiaSilent
 from agent.wire import LogDir, LogDirReport, ServiceDocument
 
@@ -19,26 +19,26 @@ _PARTITION = re.compile(r"(?P<topic>.+)-\d+(\..+-(delete|stray|future))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class ProbeResult:
     """`up` and `down` are answers; `unknown` is none (Jolokia did not speak, the listener did)."""
 
     state: Literal["up", "down", "unknown"]
     reason: str = ""
 
 
-def probe(service: ServiceDocument, jolokia: Jolokia | None) -> Health:
+def probe(service: ServiceDocument, jolokia: Jolokia | None) -> ProbeResult:
     """Listener first; a broker must also call itself RUNNING, since it listens while it still recovers logs."""
     if not listens(service.address, service.port):
-        return Health("down", f"{service.address}:{service.port} does not accept connections yet")
+        return ProbeResult("down", f"{service.address}:{service.port} does not accept connections yet")
     if service.name != "broker" or jolokia is None:
-        return Health("up")
+        return ProbeResult("up")
     try:
         state = jolokia.read((BROKER_STATE,)).get(BROKER_STATE.name)
     except JolokiaSilent as error:
-        return Health("unknown", f"the metrics port does not answer: {error}")
+        return ProbeResult("unknown", f"the metrics port does not answer: {error}")
     if state == BROKER_STATE_RUNNING:
-        return Health("up")
-    return Health("down", f"the broker's own state is {state}, running is {BROKER_STATE_RUNNING}")
+        return ProbeResult("up")
+    return ProbeResult("down", f"the broker's own state is {state}, running is {BROKER_STATE_RUNNING}")
 
 
 def listens(address: str, port: int) -> bool:
@@ -47,7 +47,7 @@ def listens(address: str, port: int) -> bool:
     return False
 
 
-def log_dir_reports(service: ServiceDocument, layout: Layout) -> tuple[LogDirReport, ...]:
+def log_dir_reports(service: ServiceDocument, layout: AgentLayout) -> tuple[LogDirReport, ...]:
     """Usage of the log directories that can be read now; one that cannot is left out: unknown is not empty."""
     reports = []
     for log_dir in service.log_dirs:
@@ -60,7 +60,7 @@ def log_dir_reports(service: ServiceDocument, layout: Layout) -> tuple[LogDirRep
     return tuple(reports)
 
 
-def volume_usage(layout: Layout, log_dir: LogDir) -> tuple[int, int]:
+def volume_usage(layout: AgentLayout, log_dir: LogDir) -> tuple[int, int]:
     """(total, free) bytes of the volume.
 
     A volume that is a plain directory of a bigger filesystem (the `local` cloud where it may not mount) comes with its

@@ -19,28 +19,28 @@ _STATE, _START_TICKS = 0, 19  # positions in /proc/<pid>/stat after the command 
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessId:
+class LiveProcess:
     """A process for ever: pids are reused, (pid, start time in clock ticks since boot) within one boot is not."""
 
     pid: int
     start_ticks: int
 
 
-def identify(pid: int) -> ProcessId | None:
+def identify(pid: int) -> LiveProcess | None:
     """None when there is no such process, or only its zombie: a zombie holds no port and no file."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
     fields = stat[stat.rindex(")") + 2 :].split()
-    return None if fields[_STATE] in "ZX" else ProcessId(pid, int(fields[_START_TICKS]))
+    return None if fields[_STATE] in "ZX" else LiveProcess(pid, int(fields[_START_TICKS]))
 
 
-def is_alive(process: ProcessId) -> bool:
+def is_alive(process: LiveProcess) -> bool:
     return identify(process.pid) == process
 
 
-def send_signal(process: ProcessId, number: signal.Signals) -> bool:
+def send_signal(process: LiveProcess, number: signal.Signals) -> bool:
     """True when it went to exactly this process, False when that was gone. A pidfd pins the pid meanwhile."""
     try:
         descriptor = os.pidfd_open(process.pid)
@@ -60,7 +60,7 @@ def send_signal(process: ProcessId, number: signal.Signals) -> bool:
 class ServiceProcess:
     """A live service: our child, or adopted from an agent before us (then its exit code stays unknown)."""
 
-    def __init__(self, identity: ProcessId, start_id: str, child: subprocess.Popen[bytes] | None = None) -> None:
+    def __init__(self, identity: LiveProcess, start_id: str, child: subprocess.Popen[bytes] | None = None) -> None:
         self.id = identity
         self._start_id = start_id
         self._child = child
@@ -114,7 +114,7 @@ def spawn(
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT, env=dict(env), cwd=output.parent
         )
-    identity = identify(child.pid) or ProcessId(child.pid, 0)
+    identity = identify(child.pid) or LiveProcess(child.pid, 0)
     write_durably(marks.pid_file, json.dumps(asdict(identity)).encode())
     return ServiceProcess(identity, start_id, child)
 
@@ -136,7 +136,7 @@ def adopt(marks: Marks) -> ServiceProcess | None:
     return None
 
 
-def _marked(identity: ProcessId, marks: Marks) -> ServiceProcess | None:
+def _marked(identity: LiveProcess, marks: Marks) -> ServiceProcess | None:
     try:
         arguments = Path(f"/proc/{identity.pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except (FileNotFoundError, ProcessLookupError, PermissionError):

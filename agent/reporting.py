@@ -8,10 +8,10 @@ from functools import partial
 from agent import __version__
 from agent.boots import Sequence
 from agent.health.checkup import Checkup
-from agent.health.vitals import Finding
-from agent.status import Status, Watch
+from agent.health.vitals import VitalsFinding
+from agent.status import ServiceWatch, Status
 from agent.steps import LocalState, ServiceFacts
-from agent.surroundings import Surroundings
+from agent.surroundings import AgentEnvironment
 from agent.wire import (
     DIRECTORY_LOST,
     FindingReport,
@@ -26,7 +26,7 @@ from agent.wire import (
 class Reporting:
     """Remembers what was last said, and samples log directories and metrics at their own pace."""
 
-    def __init__(self, around: Surroundings, watches: Mapping[ServiceName, Watch]) -> None:
+    def __init__(self, around: AgentEnvironment, watches: Mapping[ServiceName, ServiceWatch]) -> None:
         self._a = around
         self._watches = watches
         self._sequence = Sequence()
@@ -136,7 +136,7 @@ class Reporting:
             started=None if local.services[name].unreadable else watch.record.launch is not None,
         )
 
-    def _finding(self, finding: Finding, now_s: float) -> FindingReport:
+    def _finding(self, finding: VitalsFinding, now_s: float) -> FindingReport:
         began = self._a.clock.now() - timedelta(seconds=now_s - finding.since_s)
         return FindingReport(
             name=finding.name,
@@ -146,7 +146,7 @@ class Reporting:
         )
 
 
-def _refusal(watch: Watch, status: Status) -> str:
+def _refusal(watch: ServiceWatch, status: Status) -> str:
     """While the next try of the same start comes up it stands; it is over with a start that serves, or another one."""
     is_of_it = status.start_id == watch.record.refused_start and status.state not in ("running", "stopped")
     return watch.record.refused if is_of_it else ""

@@ -3,7 +3,7 @@
 import logging
 
 from agent.client import ServerClient
-from agent.credential import Credential
+from agent.credential import CredentialFiles
 from agent.identity import rotate_request
 from agent.wire import BootData
 
@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 class Rotation:
     """Three durable steps: made here, recorded there, in force here. The old one counts until the new one was used."""
 
-    def __init__(self, boot: BootData, *, client: ServerClient, credential: Credential) -> None:
+    def __init__(self, boot: BootData, *, client: ServerClient, credential: CredentialFiles) -> None:
         self._boot = boot
         self._client = client
         self._credential = credential

@@ -35,7 +35,7 @@ class Carrier(Protocol):
     def close(self) -> None: ...
 
 
-class Waiting(Protocol):
+class WaitingParcels(Protocol):
     """Parcels that wait: `agent.metrics_spool.Spool` in memory, `agent.disk_spool.DiskSpool` on disk."""
 
     dropped: int
@@ -55,7 +55,7 @@ class Waiting(Protocol):
 class Sending:
     """`step` hands over what may go. `what` are the parcels in words. Use it from one thread."""
 
-    def __init__(self, spool: Waiting, carrier: Carrier, *, in_flight: int, what: str) -> None:
+    def __init__(self, spool: WaitingParcels, carrier: Carrier, *, in_flight: int, what: str) -> None:
         self._spool = spool
         self._carrier = carrier
         self._in_flight = in_flight

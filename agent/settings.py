@@ -13,7 +13,7 @@ Metadata = Literal["found", "aws", "google", "azure", "off"]
 _Word = TypeVar("_Word", bound=str)
 
 
-class SettingsRefused(ValueError):
+class AgentSettingsRefused(ValueError):
     """A setting is missing or has no sense: give up, a person must change it."""
 
 
@@ -55,11 +55,11 @@ class AgentSettings:
         service tells that the VM is taken back: `KEDGE_AGENT_METADATA` (`found` by the firmware, a cloud, or `off`), at
         `KEDGE_AGENT_METADATA_URL` instead of the cloud's own address.
 
-        Raises `SettingsRefused` naming the variable, its value and what it should be.
+        Raises `AgentSettingsRefused` naming the variable, its value and what it should be.
         """
         kafka_dir = environ.get("KEDGE_KAFKA_DIR", "")
         if not kafka_dir:
-            raise SettingsRefused("KEDGE_KAFKA_DIR is not set: name the directory that holds <version>/libs/*.jar")
+            raise AgentSettingsRefused("KEDGE_KAFKA_DIR is not set: name the directory that holds <version>/libs/*.jar")
         settings = cls(root=root.resolve(), kafka_dir=Path(kafka_dir).resolve(), java=environ.get("KEDGE_JAVA", "java"))
         settings = replace(
             settings,
@@ -81,7 +81,7 @@ def _one_of(environ: Mapping[str, str], name: str, known: tuple[_Word, ...], oth
     for word in known:
         if word == text:
             return word
-    raise SettingsRefused(f"{name}={text!r}: expected one of {', '.join(known)}")
+    raise AgentSettingsRefused(f"{name}={text!r}: expected one of {', '.join(known)}")
 
 
 def _variable(field: str) -> str:
@@ -95,5 +95,5 @@ def _seconds(environ: Mapping[str, str], field: str) -> float:
     except ValueError:
         value = -1.0
     if not 0.0 < value < 86_400.0:
-        raise SettingsRefused(f"{_variable(field)}={text!r}: expected seconds, above 0 and below 86400")
+        raise AgentSettingsRefused(f"{_variable(field)}={text!r}: expected seconds, above 0 and below 86400")
     return value

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from agent.health.progress import Progress
-from agent.health.vitals import Finding
+from agent.health.progress import HealthProgress
+from agent.health.vitals import VitalsFinding
 from agent.records import ServiceRecord
 from agent.wire import LogDirReport, OldClientReport, ServiceDocument, ServiceState
 
@@ -23,7 +23,7 @@ class Status:
 
 
 @dataclass(slots=True)
-class Watch:
+class ServiceWatch:
     """The converger's memory of one service between two passes. Losing it costs a fresh look, nothing else.
 
     Times are monotonic seconds; `up_pid` is the process that was seen up: a silent metrics port does not make that one
@@ -42,8 +42,8 @@ class Watch:
     record: ServiceRecord = field(default_factory=ServiceRecord)
     log_dirs: tuple[LogDirReport, ...] = ()
     metrics: Mapping[str, float] = field(default_factory=dict)
-    findings: tuple[Finding, ...] = ()
-    progress: tuple[Progress, ...] = ()
+    findings: tuple[VitalsFinding, ...] = ()
+    progress: tuple[HealthProgress, ...] = ()
     log_lines: Mapping[str, int] = field(default_factory=dict)
     old_clients: tuple[OldClientReport, ...] = ()
 

@@ -27,7 +27,7 @@ class StorageFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class HoldOff:
     """Do not try before `until_s` (monotonic seconds): the last try failed for `reason`."""
 
     until_s: float
@@ -44,7 +44,7 @@ class ServiceFacts:
     is_installed: bool = True
     storage: StorageFacts = StorageFacts("ready")
     stop_asked_s: float | None = None
-    hold: Hold | None = None
+    hold: HoldOff | None = None
     unready_since_s: float | None = None
     """When its live process was started, where that has not served yet; monotonic seconds."""
 
@@ -80,7 +80,7 @@ class Rest:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class WaitForOthers:
     """Something that others bring is missing."""
 
     service: ServiceName
@@ -96,7 +96,7 @@ class Fail:
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class FormatDisk:
     service: ServiceName
 
 
@@ -139,7 +139,9 @@ class NoteExit:
     service: ServiceName
 
 
-Step: TypeAlias = Keep | Rest | Wait | Fail | Format | Start | Terminate | Kill | AwaitExit | RecordEnd | NoteExit
+Step: TypeAlias = (
+    Keep | Rest | WaitForOthers | Fail | FormatDisk | Start | Terminate | Kill | AwaitExit | RecordEnd | NoteExit
+)
 
 
 _STOPS = (Terminate, Kill, AwaitExit)
@@ -172,8 +174,8 @@ def _in_order(broker: Step, server: Step, wanted: ServiceDocument | None, local:
         return broker, server
     since_s = local.services["zookeeper"].unready_since_s
     boots = isinstance(server, Keep) and since_s is not None and local.now_s - since_s < SERVER_FIRST_S
-    if boots or isinstance(server, (*_STOPS, Format, Start, RecordEnd, NoteExit)):
-        return Wait(broker.service, "starts after the ZooKeeper server of this VM"), server
+    if boots or isinstance(server, (*_STOPS, FormatDisk, Start, RecordEnd, NoteExit)):
+        return WaitForOthers(broker.service, "starts after the ZooKeeper server of this VM"), server
     return broker, server
 
 
@@ -217,14 +219,14 @@ def _up(wanted: ServiceDocument, facts: ServiceFacts, local: LocalState) -> Step
     if launch and same_run and facts.record.noted_exit < launch.number:
         return NoteExit(wanted.name)
     if missing := _missing(wanted, local):
-        return Wait(wanted.name, missing)
+        return WaitForOthers(wanted.name, missing)
     if facts.hold and local.now_s < facts.hold.until_s:
         return Fail(wanted.name, facts.hold.reason)
     if not facts.is_installed:
         return Fail(wanted.name, f"Kafka {wanted.kafka_version} is not installed on this VM")
     if facts.storage.state == "refused":
         return Fail(wanted.name, facts.storage.reason)
-    return Format(wanted.name) if facts.storage.state == "blank" else Start(wanted.name)
+    return FormatDisk(wanted.name) if facts.storage.state == "blank" else Start(wanted.name)
 
 
 def _down(

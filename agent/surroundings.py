@@ -9,8 +9,8 @@ from agent.disks.volumes import Volumes
 from agent.exit_reason import ExitReason
 from agent.health.vitals import Vitals
 from agent.inbox import Inbox
-from agent.layout import Layout
-from agent.probes import Health
+from agent.layout import AgentLayout
+from agent.probes import ProbeResult
 from agent.records import Records, ServiceRecord
 from agent.settings import AgentSettings
 from agent.steps import StorageFacts
@@ -69,7 +69,7 @@ class Service(Protocol):
         """Raises `OSError`."""
         ...
 
-    def probe(self, service: ServiceDocument) -> Health: ...
+    def probe(self, service: ServiceDocument) -> ProbeResult: ...
 
     def usage(self, service: ServiceDocument) -> tuple[LogDirReport, ...]: ...
 
@@ -97,12 +97,12 @@ class Service(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class AgentEnvironment:
     """Everything outside the converger."""
 
     boot: BootData
     boot_id: str
-    layout: Layout
+    layout: AgentLayout
     records: Records
     services: Mapping[ServiceName, Service]
     inbox: Inbox

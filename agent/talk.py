@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from agent.backoff import Backoff
 from agent.certification import Certification
-from agent.client import CertificateLost, CredentialLost, NewDocument, Refused, Retired, RetryLater, ServerClient
-from agent.credential import Credential
-from agent.inbox import Inbox, Outbox
+from agent.client import CertificateLost, CredentialLost, NewDocument, Retired, RetryLater, ServerClient, ServerRefused
+from agent.credential import CredentialFiles
+from agent.inbox import Inbox, ReportOutbox
 from agent.rotation import Rotation
 from agent.wire import EnrolRequest
 
@@ -40,7 +40,7 @@ class DocumentTalk:
         self,
         *,
         client: ServerClient,
-        credential: Credential,
+        credential: CredentialFiles,
         enrolment: Callable[[str], EnrolRequest],
         inbox: Inbox,
         backoff: Backoff,
@@ -91,7 +91,7 @@ class DocumentTalk:
             self._show_another()
             self._say(str(error))
             return _RARELY_S
-        except Refused as error:
+        except ServerRefused as error:
             self._say(str(error))
             return _RARELY_S
         self._backoff.reset()
@@ -144,9 +144,9 @@ class ReportTalk:
         self,
         *,
         client: ServerClient,
-        credential: Credential,
+        credential: CredentialFiles,
         rotation: Rotation,
-        outbox: Outbox,
+        outbox: ReportOutbox,
         inbox: Inbox,
         backoff: Backoff,
         told: Callable[[], None] = lambda: None,
@@ -176,7 +176,7 @@ class ReportTalk:
         except Retired:
             self._inbox.put_retired()
             return _RARELY_S
-        except (CredentialLost, Refused) as error:
+        except (CredentialLost, ServerRefused) as error:
             _log.warning("report %d not taken: %s", report.seq, error)
             return _RARELY_S
         self._backoff.reset()
@@ -193,7 +193,7 @@ class ReportTalk:
         except Retired:
             self._inbox.put_retired()
             return _RARELY_S
-        except (RetryLater, CredentialLost, Refused, OSError) as error:
+        except (RetryLater, CredentialLost, ServerRefused, OSError) as error:
             _log.warning("the %s was not renewed, the one in force still counts: %s", what, error)
             return _RARELY_S
         return 0.0

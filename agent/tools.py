@@ -10,7 +10,7 @@ _LIMIT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolResult:
     """How a tool ended, and what it said."""
 
     code: int
@@ -18,7 +18,7 @@ class Answer:
     err: str = ""
 
 
-Tool = Callable[[Sequence[str]], Answer]
+Tool = Callable[[Sequence[str]], ToolResult]
 """Runs a command to its end. Raises `ToolFailed` when it cannot be run, or does not end."""
 
 
@@ -26,7 +26,7 @@ class ToolFailed(Exception):
     """A tool is missing, hangs or refuses. Nothing was done, or not all of it: look again before anything else."""
 
 
-def run_tool(command: Sequence[str]) -> Answer:
+def run_tool(command: Sequence[str]) -> ToolResult:
     """The real `Tool`: no shell, no terminal to ask on, two minutes at most."""
     try:
         done = subprocess.run(
@@ -38,7 +38,7 @@ def run_tool(command: Sequence[str]) -> Answer:
         raise ToolFailed(f"{' '.join(command)} did not end within {_LIMIT_S:.0f} s") from None
     except OSError as error:
         raise ToolFailed(f"{command[0]} could not be run: {error}") from None
-    return Answer(done.returncode, done.stdout, done.stderr)
+    return ToolResult(done.returncode, done.stdout, done.stderr)
 
 
 def told(run: Tool, command: Sequence[str]) -> str:

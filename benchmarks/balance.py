@@ -19,7 +19,7 @@ from rich.table import Table
 from benchmarks.drain.java_random import doubles
 from benchmarks.drain.random_cluster import EGRESS_BYTES_PER_S, INGRESS_BYTES_PER_S, Recipe, cluster, popularity
 from benchmarks.grown import Grown, grown
-from planner.balance import Answer, Balanced, GoalReport, Measured, rebalance
+from planner.balance import Answer, Balanced, GoalReport, MeasuredLoads, rebalance
 from planner.drain.model.state import ClusterState, Floats
 from planner.drain.replay import replay
 
@@ -36,7 +36,7 @@ def main() -> dict[str, Any]:
     """Every size twice (the second time warm); a table of the base cluster's goals; the figures of each size."""
     console = Console(width=160)
     rows = {f"rc{size}": measured(f"rc{size}", *_random(size), console) for size in SIZES}
-    rows["grown"] = measured("grown", grown(Grown()), Measured(), console)
+    rows["grown"] = measured("grown", grown(Grown()), MeasuredLoads(), console)
     base = rows["rc40"]
     return {
         "seconds": base["seconds"],
@@ -49,7 +49,7 @@ def main() -> dict[str, Any]:
     }
 
 
-def measured(name: str, state: ClusterState, loads: Measured, console: Console) -> dict[str, Any]:
+def measured(name: str, state: ClusterState, loads: MeasuredLoads, console: Console) -> dict[str, Any]:
     """Plan (timed, the best of a few warm runs), judge, apply, plan again."""
     answer, cold_s, _ = timed(state, loads)
     seconds, cpu_seconds = [], []
@@ -87,12 +87,12 @@ def measured(name: str, state: ClusterState, loads: Measured, console: Console) 
     return row
 
 
-def _random(size: int) -> tuple[ClusterState, Measured]:
+def _random(size: int) -> tuple[ClusterState, MeasuredLoads]:
     recipe = Recipe(brokers=size)
     return cluster(recipe), figures(recipe)
 
 
-def timed(state: ClusterState, loads: Measured) -> tuple[Answer, float, float]:
+def timed(state: ClusterState, loads: MeasuredLoads) -> tuple[Answer, float, float]:
     """The answer, wall seconds and CPU seconds (on a shared machine they differ)."""
     started, worked = time.perf_counter(), time.process_time()
     answer = rebalance(state, measured=loads)
@@ -108,7 +108,7 @@ def plan_of(answer: Answer) -> Balanced:
     return answer.best
 
 
-def figures(recipe: Recipe) -> Measured:
+def figures(recipe: Recipe) -> MeasuredLoads:
     """What RandomCluster draws and the state file does not carry: NICs, CPU, and everything a leader sends as one
     figure. Drawn once per partition (Cruise Control: once per replica); a follower's CPU follows from its leader's.
     """
@@ -118,7 +118,7 @@ def figures(recipe: Recipe) -> Measured:
     leading = drawn * MEAN_CPU * popularity(recipe)[parts.topic]
     written, sent = parts.write_bytes_per_s, parts.read_bytes_per_s
     leader_cost = LEADER_IN * written + LEADER_OUT * sent
-    return Measured(
+    return MeasuredLoads(
         nic_in_bytes_per_s=np.full(brokers, INGRESS_BYTES_PER_S),
         nic_out_bytes_per_s=np.full(brokers, EGRESS_BYTES_PER_S),
         cpu=np.full(brokers, CPU_CAPACITY),

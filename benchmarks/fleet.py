@@ -23,7 +23,7 @@ from benchmarks.memory import peak_rss
 from benchmarks.processor import processor_seconds
 from planner.drain.certified import certified
 from planner.drain.model.state import ClusterState
-from spark.fleet.answers import Outcome
+from spark.fleet.answers import PlanOutcome
 from spark.fleet.outcomes import ClusterVerdict
 from spark.fleet.snapshot import read_snapshot, write_snapshot
 from spark.jobs.fleet_plan import COMPILER, SETTINGS, SPLIT_ABOVE, FleetReport, plan_fleet
@@ -60,7 +60,7 @@ def measured(snapshot: Path, *, split_above: int = SPLIT_ABOVE) -> tuple[dict[st
         finally:
             close_session(session)
         peak = rss()
-    others = [f"{v.cluster} {v.outcome}: {v.reason}" for v in report.verdicts if v.outcome is not Outcome.PLANNED]
+    others = [f"{v.cluster} {v.outcome}: {v.reason}" for v in report.verdicts if v.outcome is not PlanOutcome.PLANNED]
     if others:
         raise AssertionError(f"{len(others)} clusters are not planned: {others[:3]}")
     numbers = {

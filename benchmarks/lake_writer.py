@@ -13,9 +13,9 @@ from confluent_kafka import Consumer
 from deltalake import write_deltalake
 
 from spark.metrics.columns import to_table
-from spark.metrics.kernel import MINUTE_MS, BrokerWindow, windows_of_broker
+from spark.metrics.kernel import MINUTE_MS, WindowFigures, windows_of_broker
 from spark.metrics.topic import TOPIC
-from spark.metrics.wire import Message, decode
+from spark.metrics.wire import MetricsMessage, decode
 
 DAY_MS = 86_400_000
 PAST = 20
@@ -35,7 +35,7 @@ class LakeWriter:
             }
         )
         self._consumer.subscribe([TOPIC])
-        self.minutes: dict[int, list[BrokerWindow]] = {}
+        self.minutes: dict[int, list[WindowFigures]] = {}
 
     def read(self) -> None:
         """Takes in what has come; a first message of a broker has no latencies and is left out."""
@@ -58,15 +58,15 @@ class LakeWriter:
     def close(self) -> None:
         self._consumer.close()
 
-    def _minute(self, message: Message) -> BrokerWindow:
+    def _minute(self, message: MetricsMessage) -> WindowFigures:
         window = windows_of_broker([message], width_ms=5 * MINUTE_MS)[0]
         return _changed(window, broker_started_ms=message.interval_start_ms - DAY_MS)
 
-    def _earlier(self, window: BrokerWindow, back: int) -> BrokerWindow:
+    def _earlier(self, window: WindowFigures, back: int) -> WindowFigures:
         return _changed(window, start_ms=window.start_ms - (10 + back) * MINUTE_MS)
 
 
-def _changed(window: BrokerWindow, **changes: int) -> BrokerWindow:
+def _changed(window: WindowFigures, **changes: int) -> WindowFigures:
     names = ("cluster", "broker", "node", "start_ms", "width_ms", "broker_started_ms", "expected", "received")
     values: dict[str, Any] = {name: getattr(window, name) for name in (*names, "partitions", "figures")}
-    return BrokerWindow(**{**values, **changes})
+    return WindowFigures(**{**values, **changes})

@@ -28,7 +28,7 @@ from providers.aws.cloud import AwsCloud
 from providers.base import Resources, TerraformRun
 from providers.tf.execute import execute
 from providers.tf.state_file import LocalStates
-from providers.tf.states import Access
+from providers.tf.states import StateAccess
 from providers.tf.surroundings import environment_of
 from providers.tf.workspace import open_workspace, rendered
 from tests.fakes.clouds.aws import MotoCloud, moto_cloud
@@ -119,7 +119,7 @@ class _Bench:
         workspace = open_workspace(
             self.folder / "hands" / wanted.cluster_uid,
             module=MODULES / "aws",
-            access=Access({"local": {"path": str(self.folder / "hands" / f"{wanted.cluster_uid}.tfstate")}}),
+            access=StateAccess({"local": {"path": str(self.folder / "hands" / f"{wanted.cluster_uid}.tfstate")}}),
             variables=self.cloud.variables(rendered(run)),
             intent_id=run.intent_id,
         )

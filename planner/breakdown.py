@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 
-class Manner(StrEnum):
+class BreakdownKind(StrEnum):
     """How a broker is away. The values are findings, as cures are counted by."""
 
     CRASH_LOOP = "crash_loop"
@@ -70,7 +70,7 @@ class Broken:
     node: str
     key: str
     broker: int
-    manner: Manner
+    manner: BreakdownKind
     since: datetime
     words: str
 
@@ -80,7 +80,7 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class BreakdownContext:
     """What else is known of the cluster when one of its brokers is to be replaced."""
 
     brokers: int
@@ -93,7 +93,7 @@ class Surroundings:
     """Why the cloud's word on its VM is no `running`, "" where it is."""
 
 
-def why_left(one: Broken, broken: Sequence[Broken], around: Surroundings) -> str:
+def why_left(one: Broken, broken: Sequence[Broken], around: BreakdownContext) -> str:
     """Why it gets no new VM though it is away for long enough, "" where it gets one. `broken` are all of them."""
     alike = [b for b in broken if b.manner is one.manner]
     if len(alike) > 1 and 2 * len(alike) >= around.brokers:
@@ -106,7 +106,7 @@ def why_left(one: Broken, broken: Sequence[Broken], around: Surroundings) -> str
         return f"broker {others[0]} does not serve either: one broker is replaced while all others serve"
     if around.brokers < 2:
         return "no other broker has what it holds"
-    if one.manner is Manner.CRASH_LOOP:
+    if one.manner is BreakdownKind.CRASH_LOOP:
         # It may be over: nobody who serves is stopped for what was.
         return "" if one.broker in around.not_serving else "it serves just now, and is replaced if it ends again"
     silent = [key for key in around.unheard if key != one.key]

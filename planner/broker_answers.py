@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 
-class Origin(StrEnum):
+class ValueOrigin(StrEnum):
     """Where a value comes from, the strongest first (Kafka's `DescribeConfigsResponse.ConfigSource`)."""
 
     TOPIC = "topic"
@@ -28,7 +28,7 @@ class ValueSeen:
     """
 
     value: str | None
-    origin: Origin
+    origin: ValueOrigin
     behind: str | None = None
     behind_origin: str = ""
     behind_name: str = ""

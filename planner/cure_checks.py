@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from planner.cure_table import ROWS, Harm, Row, Sharing
+from planner.cure_table import ROWS, ClientHarm, Row, Sharing
 
 SHARED_BY = 2
 """Half of the peers, and at least so many, with the same finding have a cause in common."""
@@ -38,7 +38,7 @@ class Question(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ServiceProgress:
     """What came on by how much in `over_s` seconds. `left` of it, `closer` by how much less than before; `position` is
     where it is now. None is not known."""
 
@@ -53,7 +53,7 @@ class Progress:
 class Evidence:
     """What is known of a service beside its finding."""
 
-    progress: Mapping[str, Progress] = field(default_factory=dict)
+    progress: Mapping[str, ServiceProgress] = field(default_factory=dict)
     """By name; what is not in it is not known."""
     log_end: float | None = None
     """The furthest end of the metadata log that anybody else has; None where nobody was heard of it."""
@@ -148,7 +148,7 @@ def _advances(row: Row, name: str, evidence: Evidence) -> str:
     return f"{unit.format(_figure(seen.advanced * 60 / seen.over_s))}{about}"
 
 
-def _is_behind(name: str, seen: Progress, evidence: Evidence) -> bool:
+def _is_behind(name: str, seen: ServiceProgress, evidence: Evidence) -> bool:
     """Whether something is left of what it comes on with: one that follows comes on for ever."""
     if name in ("metadata", "partitions"):
         return (_behind(evidence) or 0.0) >= FEW_RECORDS
@@ -192,7 +192,7 @@ def _by_peers(row: Row, node: str, having: frozenset[str], peers: frozenset[str]
 
 
 def _by_cost(row: Row, evidence: Evidence) -> NoAct | None:
-    if row.harm is not Harm.DEGRADED or not evidence.thinned or evidence.hosted is None:
+    if row.harm is not ClientHarm.DEGRADED or not evidence.thinned or evidence.hosted is None:
         return None
     takes_s = START_S + START_S_PER_PARTITION * evidence.hosted
     if takes_s <= LONG_S:

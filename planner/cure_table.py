@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-from planner.breakdown import ASTRAY, Manner
+from planner.breakdown import ASTRAY, BreakdownKind
 
 CONTROLLER_STUCK = "controller_stuck"
 TARGET_DEAD, RESTART_FAILED = "target_dead", "restart_failed"
@@ -31,7 +31,7 @@ class Sharing(StrEnum):
     """It is each one's own, or its cause was looked for before."""
 
 
-class Harm(StrEnum):
+class ClientHarm(StrEnum):
     """What a broker that is left alone with it does to clients."""
 
     SERVES_NOBODY = "serves nobody"
@@ -52,7 +52,7 @@ class Row:
     behind: bool = False
     """Whether progress counts only while something is left to be done: a broker that follows advances for ever."""
     sharing: Sharing
-    harm: Harm
+    harm: ClientHarm
     by_itself: str
     peers: str
     cost: str
@@ -70,7 +70,7 @@ ROWS: Mapping[str, Row] = MappingProxyType(
     {
         "deadlock": Row(
             sharing=Sharing.NO_NEW_VM,
-            harm=Harm.ENDS,
+            harm=ClientHarm.ENDS,
             by_itself="no: threads that wait for each other go on never, and the same ones were seen twice",
             peers=_A_PROCESS_EACH,
             cost="requests that reach these threads are never answered",
@@ -78,14 +78,14 @@ ROWS: Mapping[str, Row] = MappingProxyType(
         "heap_full": Row(
             recovers=("heap",),
             sharing=Sharing.NO_NEW_VM,
-            harm=Harm.ENDS,
+            harm=ClientHarm.ENDS,
             by_itself="while collections leave less and less of the old generation in use",
             peers=_A_PROCESS_EACH,
             cost=_ENDS,
         ),
         "memory_leak": Row(
             sharing=Sharing.NO_NEW_VM,
-            harm=Harm.ENDS,
+            harm=ClientHarm.ENDS,
             by_itself="no: each third of the collections left more than the one before",
             peers=_A_PROCESS_EACH,
             cost=_ENDS,
@@ -93,7 +93,7 @@ ROWS: Mapping[str, Row] = MappingProxyType(
         "gc_thrashing": Row(
             recovers=("collecting",),
             sharing=Sharing.NO_ACT,
-            harm=Harm.ENDS,
+            harm=ClientHarm.ENDS,
             by_itself="while less of its time goes into collections than a minute before",
             peers=_LOAD,
             cost=_ENDS,
@@ -101,7 +101,7 @@ ROWS: Mapping[str, Row] = MappingProxyType(
         "threads_exhausted": Row(
             recovers=("threads",),
             sharing=Sharing.NO_ACT,
-            harm=Harm.ENDS,
+            harm=ClientHarm.ENDS,
             by_itself="while threads end faster than they begin",
             peers=_LOAD,
             cost=_ENDS,
@@ -109,14 +109,14 @@ ROWS: Mapping[str, Row] = MappingProxyType(
         "descriptors_exhausted": Row(
             recovers=("descriptors",),
             sharing=Sharing.NO_ACT,
-            harm=Harm.ENDS,
+            harm=ClientHarm.ENDS,
             by_itself="while files and connections are closed faster than opened",
             peers=_LOAD,
             cost=_ENDS,
         ),
         "log_cleaner_dead": Row(
             sharing=Sharing.NO_NEW_VM,
-            harm=Harm.DEGRADED,
+            harm=ClientHarm.DEGRADED,
             by_itself="no: a thread that ended is not started again",
             peers=_A_PROCESS_EACH,
             cost="compacted topics grow, for hours or days; the broker serves",
@@ -124,7 +124,7 @@ ROWS: Mapping[str, Row] = MappingProxyType(
         "log_cleaner_gave_up": Row(
             recovers=("uncleanable",),
             sharing=Sharing.NO_ACT,
-            harm=Harm.DEGRADED,
+            harm=ClientHarm.DEGRADED,
             by_itself="while partitions it gave up on become fewer",
             peers="replicas of one partition hold the same records: the cleaner of each stumbles over them again",
             cost="some compacted partitions grow; the broker serves",
@@ -133,28 +133,28 @@ ROWS: Mapping[str, Row] = MappingProxyType(
             recovers=_METADATA,
             unknown_waits=True,
             sharing=Sharing.NO_ACT,
-            harm=Harm.DEGRADED,
+            harm=ClientHarm.DEGRADED,
             by_itself="while the offset it has applied advances, or it opens partitions or takes the lead of some",
             peers="controllers that are slow or away, or busy machines, let all of them lag",
             cost="it serves what it has; it applies all of it anew after a restart, with every partition it hosts",
         ),
         "metadata_errors": Row(
             sharing=Sharing.NO_ACT,
-            harm=Harm.DEGRADED,
+            harm=ClientHarm.DEGRADED,
             by_itself="no: what was not applied is not tried again by this process",
             peers="a record that many cannot apply would not be applied by their next process, which may not come up",
             cost="what it believes is not what is; the broker serves",
         ),
         "wrong_identity": Row(
             sharing=Sharing.NO_ACT,
-            harm=Harm.DEGRADED,
+            harm=ClientHarm.DEGRADED,
             by_itself="no: a process keeps its id and its release",
             peers="an image or an installation that many have is what is wrong",
             cost="it serves under another name or release",
         ),
         "zookeeper_session": Row(
             sharing=Sharing.NO_ACT,
-            harm=Harm.SERVES_NOBODY,
+            harm=ClientHarm.SERVES_NOBODY,
             by_itself="over in the moment it connects: it has not for all of the time the finding lasts",
             peers="the ensemble, or the way to it",
             cost="for the others it is gone already",
@@ -163,42 +163,42 @@ ROWS: Mapping[str, Row] = MappingProxyType(
             recovers=_START,
             behind=True,
             sharing=Sharing.NO_NEW_VM,
-            harm=Harm.SERVES_NOBODY,
+            harm=ClientHarm.SERVES_NOBODY,
             by_itself="while it opens logs or catches up with metadata: it is let in at the end of that",
             peers="half of the brokers at once are told alone (`brokendown._astray`); no new VM for what many had",
             cost=_SERVES_NOBODY,
         ),
         CONTROLLER_STUCK: Row(
             sharing=Sharing.NOTHING_WITHHELD,
-            harm=Harm.SERVES_NOBODY,
+            harm=ClientHarm.SERVES_NOBODY,
             by_itself="over in the moment it writes: it has not for all of the time the finding lasts",
             peers="one controller alone is active; the gate asks that the others follow it and have its log",
             cost="nothing is decided in the cluster, and the others can lead at once",
         ),
         "log_dir_failed": Row(
             sharing=Sharing.NOTHING_WITHHELD,
-            harm=Harm.SERVES_NOBODY,
+            harm=ClientHarm.SERVES_NOBODY,
             by_itself="no: Kafka takes a directory that failed in again with no live process",
             peers="each disk is its own; one node at a time, and never what only this one has",
             cost="its replicas there are gone; the broker serves the others until it is drained",
         ),
         "directory_lost": Row(
             sharing=Sharing.NOTHING_WITHHELD,
-            harm=Harm.SERVES_NOBODY,
+            harm=ClientHarm.SERVES_NOBODY,
             by_itself="no: what was on it is not there",
             peers="each disk is its own; one node at a time, and never what only this one has",
             cost=_SERVES_NOBODY,
         ),
-        Manner.CRASH_LOOP.value: Row(
+        BreakdownKind.CRASH_LOOP.value: Row(
             sharing=Sharing.NOTHING_WITHHELD,
-            harm=Harm.SERVES_NOBODY,
+            harm=ClientHarm.SERVES_NOBODY,
             by_itself="each end begins anew; one that has run for 3 min since is on its way, and no loop any more",
             peers="asked before it becomes a finding to be cured (`planner.breakdown.why_left`)",
             cost=_SERVES_NOBODY,
         ),
-        Manner.UNREACHABLE.value: Row(
+        BreakdownKind.UNREACHABLE.value: Row(
             sharing=Sharing.NOTHING_WITHHELD,
-            harm=Harm.SERVES_NOBODY,
+            harm=ClientHarm.SERVES_NOBODY,
             by_itself="over in the moment anybody hears it: nobody has for `healing.lostAfter`",
             peers="asked before it becomes a finding to be cured (`planner.breakdown.why_left`)",
             cost="nobody is served by it; its VM goes with proof alone",
@@ -207,7 +207,7 @@ ROWS: Mapping[str, Row] = MappingProxyType(
             recovers=_BACK,
             behind=True,
             sharing=Sharing.NO_ACT,
-            harm=Harm.SERVES_NOBODY,
+            harm=ClientHarm.SERVES_NOBODY,
             by_itself="while it opens logs, or catches up with metadata or its replicas: it serves at the end of that",
             peers="half of the brokers away are a split, or what they share",
             cost=_SERVES_NOBODY,
@@ -216,7 +216,7 @@ ROWS: Mapping[str, Row] = MappingProxyType(
             recovers=_BACK,
             behind=True,
             sharing=Sharing.NO_ACT,
-            harm=Harm.SERVES_NOBODY,
+            harm=ClientHarm.SERVES_NOBODY,
             by_itself="while it opens logs, or catches up with metadata or its replicas: it serves at the end of that",
             peers="half of the brokers away are a split, or what they share",
             cost=_SERVES_NOBODY,

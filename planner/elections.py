@@ -23,7 +23,7 @@ from planner.stuck_moves import (
 )
 
 
-class Trouble(StrEnum):
+class ElectionTrouble(StrEnum):
     """The value is the reason of the condition `ElectionsFail`."""
 
     NO_LEADER = "NoLeader"
@@ -37,7 +37,7 @@ class FailedElections:
     """`sentence` has an example, and the numbers."""
 
     partitions: int
-    trouble: Trouble
+    trouble: ElectionTrouble
     sentence: str
 
 
@@ -54,19 +54,19 @@ def failed_elections(
         p = leaderless[0]
         words = f"{len(leaderless)} partitions have no leader though their first replica is in sync; {vain}. "
         return FailedElections(
-            len(away), Trouble.NO_LEADER, f"{words}{p.name} has nobody, broker {p.replicas[0]} is there"
+            len(away), ElectionTrouble.NO_LEADER, f"{words}{p.name} has nobody, broker {p.replicas[0]} is there"
         )
     if refused:
         words = f"{len(away)} partitions are not led by their first replica; {vain}. {refused}"
-        return FailedElections(len(away), Trouble.REFUSED, words)
+        return FailedElections(len(away), ElectionTrouble.REFUSED, words)
     p = found[0]
     words = f"{len(away)} partitions are not led by their first replica though it is in sync; {vain}. "
     words += f"{p.name} is led by {p.leader} instead of {p.replicas[0]}"
     if len(wanted) == 1 and not any(q.leader == wanted[0] for q in kafka.partitions):
         controller = active_controller(kafka)
         words += f", and broker {wanted[0]} leads nothing at all: controller {controller} passes it over"
-        return FailedElections(len(away), Trouble.PASSED_OVER, words)
-    return FailedElections(len(away), Trouble.LEADERS_AWAY, words)
+        return FailedElections(len(away), ElectionTrouble.PASSED_OVER, words)
+    return FailedElections(len(away), ElectionTrouble.LEADERS_AWAY, words)
 
 
 def prescribe_election(

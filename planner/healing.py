@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
-from planner.breakdown import Manner
+from planner.breakdown import BreakdownKind
 from planner.cure_checks import NOTHING_KNOWN, Evidence, Question, is_shared, why_no_act
 from planner.cure_table import RESTART_FAILED, ROWS, TARGET_DEAD, Sharing
 
@@ -24,7 +24,7 @@ class Cure(StrEnum):
 
 _THE_DISK_FAILED = frozenset({"log_dir_failed", "directory_lost"})
 """A new process would find the same disk, or nothing on it."""
-_THE_MACHINE_FAILED = frozenset(Manner)
+_THE_MACHINE_FAILED = frozenset(BreakdownKind)
 """No process comes up there, or nobody can tell it to."""
 _BY_OTHERS = frozenset({TARGET_DEAD, RESTART_FAILED})
 """What comes by `may_replace` alone."""
@@ -99,7 +99,7 @@ class Prescription:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class HealingRefusal:
     """A finding nothing is done about for now. `reason` is for people, `gave_up` where time will not help; `until` is
     when time alone lets it be cured, None where that is not known."""
 
@@ -118,7 +118,7 @@ def prescribe(
     now: datetime,
     peers: Mapping[str, frozenset[str]] = NOBODY,
     evidence: Mapping[str, Evidence] = NO_EVIDENCE,
-) -> tuple[tuple[Prescription, ...], tuple[Refusal, ...]]:
+) -> tuple[tuple[Prescription, ...], tuple[HealingRefusal, ...]]:
     """The cures of which the first begins now that may, of the finding that is there longest before others: what keeps
     one waiting may be what the next one cures. And what is left alone, with the reason.
 
@@ -135,7 +135,7 @@ def prescribe(
         judged = _judge(ailment, recent, [c for c in past if c.node == ailment.node], policy, now, around)
         if isinstance(judged, Prescription) and judged.cure is Cure.REPLACE:
             judged = _unless_shared(judged, around)
-        if isinstance(judged, Refusal):
+        if isinstance(judged, HealingRefusal):
             refusals.append(judged)
         elif judged is not None:
             prescriptions.append(judged)
@@ -152,7 +152,7 @@ class _Around:
     evidence: Evidence
 
 
-def _unless_shared(wanted: Prescription, around: _Around) -> Prescription | Refusal:
+def _unless_shared(wanted: Prescription, around: _Around) -> Prescription | HealingRefusal:
     """No new VM for what many have at once: each would copy all of a broker's data, and have it too. A disk that failed
     is nobody else's."""
     row = ROWS[wanted.ailment.finding.partition(":")[0]]
@@ -163,7 +163,7 @@ def _unless_shared(wanted: Prescription, around: _Around) -> Prescription | Refu
         f"{wanted.reason}, and {len(together & around.peers)} of {len(around.peers)} have it or were cured of it "
         "within 6 h: what they share (load, settings, the controllers) is the cause, and no new VM takes that away"
     )
-    return Refusal(wanted.ailment, reason, gave_up=True)
+    return HealingRefusal(wanted.ailment, reason, gave_up=True)
 
 
 def may_replace(
@@ -175,12 +175,12 @@ def may_replace(
     have: frozenset[str] = frozenset(),
     peers: frozenset[str] = frozenset(),
     evidence: Evidence = NOTHING_KNOWN,
-) -> Prescription | Refusal:
+) -> Prescription | HealingRefusal:
     """A new VM for something that others than its agent found, by the same questions and under the caps of all cures;
     or why it gets none. `have` are the nodes of `peers` that are as ill."""
     against = why_no_act(ailment.finding, False, ailment.node, have, peers, evidence)
     if against is not None:
-        return Refusal(ailment, against.words, gave_up=False, question=against.question)
+        return HealingRefusal(ailment, against.words, gave_up=False, question=against.question)
     recent = [c for c in past if now - c.at < WITHIN]
     own = [c for c in past if c.node == ailment.node]
     return _within_caps(Prescription(ailment, Cure.REPLACE, "it does not serve"), recent, own, policy, now)
@@ -193,7 +193,7 @@ def _judge(
     policy: HealingPolicy,
     now: datetime,
     around: _Around,
-) -> Prescription | Refusal | None:
+) -> Prescription | HealingRefusal | None:
     kind = ailment.finding.partition(":")[0]
     if kind not in ROWS.keys() - _BY_OTHERS or now - ailment.since < policy.after:
         return None
@@ -201,32 +201,34 @@ def _judge(
     is_restart = cure is Cure.RESTART
     against = why_no_act(kind, is_restart, ailment.node, around.have, around.peers, around.evidence)
     if against is not None:
-        return Refusal(ailment, against.words, gave_up=False, question=against.question)
+        return HealingRefusal(ailment, against.words, gave_up=False, question=against.question)
     return _within_caps(Prescription(ailment, cure, why), recent, own, policy, now)
 
 
 def _within_caps(
     wanted: Prescription, recent: Sequence[PastCure], own: Sequence[PastCure], policy: HealingPolicy, now: datetime
-) -> Prescription | Refusal:
+) -> Prescription | HealingRefusal:
     ailment, cure, why = wanted.ailment, wanted.cure, wanted.reason
     kind = ailment.finding.partition(":")[0]
     if not (policy.restart if cure is Cure.RESTART else policy.replace):
-        return Refusal(ailment, f"{why}, and the spec allows no {cure} without asking", gave_up=True)
+        return HealingRefusal(ailment, f"{why}, and the spec allows no {cure} without asking", gave_up=True)
     if kind in _THE_DISK_FAILED and not policy.disks:
-        return Refusal(ailment, f"{why}, and healing of disk failures is switched off", gave_up=True)
+        return HealingRefusal(ailment, f"{why}, and healing of disk failures is switched off", gave_up=True)
     if own and own[-1].cure is Cure.REPLACE and own[-1].was_of(ailment) and now - own[-1].at < WITHIN:
-        return Refusal(ailment, "it came back on a new VM: its cause is not the machine", gave_up=True)
+        return HealingRefusal(ailment, "it came back on a new VM: its cause is not the machine", gave_up=True)
     if policy.a_day == 0:
-        return Refusal(ailment, f"{why}, and the spec allows 0 cures a day", gave_up=True)
+        return HealingRefusal(ailment, f"{why}, and the spec allows 0 cures a day", gave_up=True)
     if len(recent) >= policy.a_day:
         at = recent[-policy.a_day].at + WITHIN
         reason = f"{len(recent)} cures in a day are the most this cluster gets, the next at {at:%H:%M} UTC"
-        return Refusal(ailment, reason, gave_up=False, until=at)
+        return HealingRefusal(ailment, reason, gave_up=False, until=at)
     pause = BACK_OFF * 2 ** max(0, sum(c.node == ailment.node for c in recent) - 1)
     if own and now - own[-1].at < pause:
         at = own[-1].at + pause
         words = f"{ailment.node} had its {own[-1].cure} at {own[-1].at:%H:%M} UTC"
-        return Refusal(ailment, f"{words}: the next cure at {at:%H:%M} UTC at the earliest", gave_up=False, until=at)
+        return HealingRefusal(
+            ailment, f"{words}: the next cure at {at:%H:%M} UTC at the earliest", gave_up=False, until=at
+        )
     return wanted
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
-from planner.topics.placement import Shelf, shelf_of
+from planner.topics.placement import ReplicaHosts, shelf_of
 from planner.topics.step import Growth, NewTopic, Replicas, TopicStep
 
 HEARTBEAT_TOPIC = "__kedge_heartbeats"
@@ -81,7 +81,7 @@ def heartbeat_work(kafka: KafkaSnapshot, receivers: Collection[int], known: Coll
     return HeartbeatWork(TopicStep(grow=grow), moves)
 
 
-def _placed(shelf: Shelf, broker: int, factor: int) -> Replicas:
+def _placed(shelf: ReplicaHosts, broker: int, factor: int) -> Replicas:
     """Replicas of a partition which that broker leads."""
     lone = PartitionSeen(TopicPartition(HEARTBEAT_TOPIC, 0), leader=broker, replicas=(broker,), isr=(), min_isr=1)
     return shelf.grown(lone, factor)

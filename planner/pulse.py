@@ -7,7 +7,7 @@ from planner.observed import PartitionSeen
 
 
 @dataclass(frozen=True, slots=True)
-class Pulse:
+class MovePulse:
     """One move as it was seen so far, bytes. `left_bytes` is the least that was ever missing, -1 while nobody knows.
 
     `grew_at`: when bytes or a replica in sync last came; `closer_at`: when less was missing than ever before. What is
@@ -23,13 +23,13 @@ class Pulse:
     closer_at: datetime
 
 
-def felt(before: Pulse | None, seen: PartitionSeen, at: datetime) -> Pulse:
+def felt(before: MovePulse | None, seen: PartitionSeen, at: datetime) -> MovePulse:
     """The pulse after another look at a partition that moves. Another target is another move."""
     arrived = sum(seen.arrived_bytes) if seen.arrived_bytes else -1
     in_sync = sum(r in seen.isr for r in seen.target)
     left = _left(seen)
     if before is None or before.target != seen.target:
-        return Pulse(seen.target, arrived, in_sync, left, at, at, at)
+        return MovePulse(seen.target, arrived, in_sync, left, at, at, at)
     grew = arrived > before.arrived_bytes >= 0 or in_sync > before.in_sync
     closer = 0 <= left < before.left_bytes or in_sync > before.in_sync
     return replace(

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from planner.drain.throttle import KAFKA_REACHES
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
-from planner.pulse import Pulse
+from planner.pulse import MovePulse
 from planner.quantities import human_bytes
 
 WITHIN = timedelta(days=1)
@@ -71,7 +71,7 @@ class HungMove:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class MoveContext:
     """What is known beside the metadata. `write_bytes_per_s` by partition, only where it was measured; `disk_trouble`
     in words by broker."""
 
@@ -122,7 +122,7 @@ class Hung:
 
 
 def hung_moves(
-    kafka: KafkaSnapshot, pulses: Mapping[TopicPartition, Pulse], around: Surroundings, after: timedelta
+    kafka: KafkaSnapshot, pulses: Mapping[TopicPartition, MovePulse], around: MoveContext, after: timedelta
 ) -> tuple[HungMove, ...]:
     """Every running move that hangs, whoever began it; `pulses` of the same look as `kafka`."""
     moving = [(p, pulses[p.name]) for p in kafka.moving() if p.name in pulses and pulses[p.name].target == p.target]
@@ -256,7 +256,7 @@ def _raised(ill: Sequence[HungMove], kafka: KafkaSnapshot, policy: MovePolicy) -
 
 
 def _receivers(
-    moving: Iterable[tuple[PartitionSeen, Pulse]], last: Callable[[Pulse], datetime], since: datetime
+    moving: Iterable[tuple[PartitionSeen, MovePulse]], last: Callable[[MovePulse], datetime], since: datetime
 ) -> frozenset[int]:
     """Brokers into which some copy came on after `since`."""
     return frozenset(r for p, pulse in moving if last(pulse) > since for r in p.adding)
@@ -265,8 +265,8 @@ def _receivers(
 def _still(
     kafka: KafkaSnapshot,
     partition: PartitionSeen,
-    pulse: Pulse,
-    around: Surroundings,
+    pulse: MovePulse,
+    around: MoveContext,
     after: timedelta,
     *,
     waits_its_turn: bool,
@@ -302,7 +302,7 @@ def _still(
     return hung(Diagnosis.UNKNOWN, late[0], f"broker {late[0]} serves, and nothing is known to be wrong")
 
 
-def _outgrown(kafka: KafkaSnapshot, partition: PartitionSeen, pulse: Pulse, around: Surroundings) -> HungMove | None:
+def _outgrown(kafka: KafkaSnapshot, partition: PartitionSeen, pulse: MovePulse, around: MoveContext) -> HungMove | None:
     """A move that grows and never comes closer, where the throttle is why."""
     late = [r for r in partition.target if r not in partition.isr]
     quota, inflow = _quota(kafka, partition, late), _inflow(kafka, late, around)
@@ -318,7 +318,7 @@ def _too_low(quota: float, inflow: float) -> str:
     return f"the throttle lets {human_bytes(quota * KAFKA_REACHES)}/s through and {written}"
 
 
-def _inflow(kafka: KafkaSnapshot, late: Sequence[int], around: Surroundings) -> float:
+def _inflow(kafka: KafkaSnapshot, late: Sequence[int], around: MoveContext) -> float:
     """Bytes/s written to all that moves into these brokers, the most of them; 0.0 where nothing was measured."""
     written = around.write_bytes_per_s
     return max((sum(written.get(p.name, 0.0) for p in kafka.moving() if b in p.adding) for b in late), default=0.0)

@@ -160,7 +160,7 @@ class AddressResource:
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class AddressBinding:
     """A node's address on one of its instances, keyed by the instance."""
 
     node: str
@@ -183,7 +183,7 @@ class Resources:
     volumes: tuple[VolumeResource, ...] = ()
     attachments: tuple[Attachment, ...] = ()
     addresses: tuple[AddressResource, ...] = ()
-    bindings: tuple[Binding, ...] = ()
+    bindings: tuple[AddressBinding, ...] = ()
 
 
 class RunKind(StrEnum):

@@ -12,7 +12,7 @@ HOURS_PER_MONTH = Decimal(730)
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class CatalogFigure:
     """`source` is what it was read from, in words; `read` the day."""
 
     value: Decimal
@@ -25,7 +25,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Price(Figure):
+class Price(CatalogFigure):
     """Money without taxes. `currency` as in ISO 4217."""
 
     currency: str

@@ -42,20 +42,20 @@ class NetworkRunKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ports:
+class FirewallPorts:
     """TCP ports a network's firewall knows, each list in order: those of `brokers`, where clients are let in as well,
     and those only `members` reach, one another's: of controllers, and of ZooKeeper."""
 
     brokers: tuple[int, ...] = (9092,)
     members: tuple[int, ...] = (9093,)
 
-    def joined(self, other: "Ports") -> "Ports":
+    def joined(self, other: "FirewallPorts") -> "FirewallPorts":
         """Both together. No client is let in at a port of members, whatever a broker listens at."""
         if other == self:
             return self
         members = {*self.members, *other.members}
         brokers = {*self.brokers, *other.brokers} - members
-        return Ports(tuple(sorted(brokers)) or Ports().brokers, tuple(sorted(members)))
+        return FirewallPorts(tuple(sorted(brokers)) or FirewallPorts().brokers, tuple(sorted(members)))
 
     @property
     def of_server(self) -> tuple[int, ...]:
@@ -64,15 +64,15 @@ class Ports:
         beside = {2181, 9093} & {*self.members} if 2181 in self.members else set()
         return tuple(sorted({*self.brokers, *beside}))
 
-    def without(self, other: "Ports") -> tuple[int, ...]:
+    def without(self, other: "FirewallPorts") -> tuple[int, ...]:
         """Those it has and the other has not, in order."""
         return tuple(sorted({*self.brokers, *self.members} - {*other.brokers, *other.members}))
 
 
-USUAL_PORTS = Ports()
+USUAL_PORTS = FirewallPorts()
 """What the modules of networks let in unless told: Kafka's own."""
 
-NO_PORTS = Ports((), ())
+NO_PORTS = FirewallPorts((), ())
 """What nobody needs anything of: a network always has some of both."""
 
 
@@ -88,11 +88,11 @@ class NetworkRun:
     cidr: str
     zones: Mapping[str, int] = field(default_factory=dict)
     clients: tuple[str, ...] = ()
-    ports: Ports = USUAL_PORTS
+    ports: FirewallPorts = USUAL_PORTS
     peers: tuple[str, ...] = ()
     """Networks of members in other places, by CIDR: let in as members are, at all ports."""
     servers: tuple[str, ...] = ()
-    """Where the servers of this installation dial from, by CIDR: let in at `Ports.of_server`."""
+    """Where the servers of this installation dial from, by CIDR: let in at `FirewallPorts.of_server`."""
     called: str = ""
     """What it is called in the account, as recorded when it was asked for (`name_in_account`); "" for one of before."""
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from providers.catalog_file import UNKNOWN, CatalogFile
-from providers.figures import HOURS_PER_MONTH, Figure, Price
+from providers.figures import HOURS_PER_MONTH, CatalogFigure, Price
 from providers.overrides import DiskIn, MachineIn, RegionIn, RootDiskIn
 from providers.racks import Racks, racks_in
 
@@ -20,13 +20,13 @@ class MachineOffer:
     type: str
     size: str
     architecture: str
-    vcpus: Figure | None
-    memory_mib: Figure | None
-    nic_baseline_gbps: Figure | None
-    nic_burst_gbps: Figure | None
-    own_disk_gb: Figure | None
-    own_disk_mb_per_s: Figure | None
-    volumes_mb_per_s: Figure | None
+    vcpus: CatalogFigure | None
+    memory_mib: CatalogFigure | None
+    nic_baseline_gbps: CatalogFigure | None
+    nic_burst_gbps: CatalogFigure | None
+    own_disk_gb: CatalogFigure | None
+    own_disk_mb_per_s: CatalogFigure | None
+    volumes_mb_per_s: CatalogFigure | None
     """What all its volumes together reach over the network."""
     price_per_hour: Price | None
     price_per_month: Price | None
@@ -47,7 +47,7 @@ class MachineOffer:
             return self.price_per_hour
         return Price(month.value / HOURS_PER_MONTH, month.source, month.read, month.currency)
 
-    def figures(self) -> Iterator[tuple[str, Figure | None]]:
+    def figures(self) -> Iterator[tuple[str, CatalogFigure | None]]:
         """Every figure by name, unknown ones too."""
         for name in _MACHINE_FIGURES:
             yield name, getattr(self, name)
@@ -62,8 +62,8 @@ class DiskOffer:
     kind: str
     type: str
     outlives_vm: bool
-    iops: Figure | None
-    bytes_per_s: Figure | None
+    iops: CatalogFigure | None
+    bytes_per_s: CatalogFigure | None
     price_per_gib_month: Price | None
     price_per_month_up_to: Mapping[int, Price] = field(default_factory=dict)
     """Where disks are sold by size: of one, by the most GiB it may have."""
@@ -76,7 +76,7 @@ class DiskOffer:
         each = self.price_per_gib_month
         return each and Price(each.value * gib, each.source, each.read, each.currency)
 
-    def figures(self) -> Iterator[tuple[str, Figure | None]]:
+    def figures(self) -> Iterator[tuple[str, CatalogFigure | None]]:
         """Every figure by name, unknown ones too."""
         yield "iops", self.iops
         yield "bytes_per_s", self.bytes_per_s
@@ -92,7 +92,7 @@ class RootDiskOffer:
 
     type: str
     in_machine: bool
-    gib: Figure | None
+    gib: CatalogFigure | None
     disk: DiskOffer
 
     @property
@@ -211,10 +211,10 @@ def _root_disk(shipped: CatalogFile, override: RegionIn, sold: Mapping[str, Disk
     return RootDiskOffer(told["type"], told["in_machine"], gib, disk)
 
 
-def _shipped(shipped: CatalogFile, told: Mapping[str, Any], names: tuple[str, ...]) -> Figure | None:
+def _shipped(shipped: CatalogFile, told: Mapping[str, Any], names: tuple[str, ...]) -> CatalogFigure | None:
     """Shipped prices are all unknown: they differ by region, which a shipped figure does not tell."""
     value = next((told[name] for name in names if name in told), UNKNOWN)
     if value == UNKNOWN:
         return None
     source = shipped.raw["sources"][told["source"]]
-    return Figure(Decimal(str(value)), source["what"], date.fromisoformat(source["read"]))
+    return CatalogFigure(Decimal(str(value)), source["what"], date.fromisoformat(source["read"]))

@@ -13,7 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, RootModel, StringConstraints, ValidationError, model_validator
 
 from providers.errors import PlaceUnknown
-from providers.figures import Figure, Price
+from providers.figures import CatalogFigure, Price
 
 FILE_NAME = "catalog.yaml"
 
@@ -27,7 +27,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class SourceIn(_Part):
+class FigureSourceIn(_Part):
     """What was read, and on which day."""
 
     what: _Word
@@ -98,7 +98,7 @@ class TrafficIn(_Part):
 class RegionIn(_Part):
     """Figures of one region."""
 
-    sources: dict[str, SourceIn] = Field(default_factory=dict)
+    sources: dict[str, FigureSourceIn] = Field(default_factory=dict)
     machines: dict[str, MachineIn] = Field(default_factory=dict)
     disks: dict[str, DiskIn] = Field(default_factory=dict)
     root_disk: RootDiskIn = RootDiskIn()
@@ -121,12 +121,12 @@ class RegionIn(_Part):
             elif isinstance(told, Mapping):
                 yield from told.values()
 
-    def figure(self, told: FigureIn | None) -> Figure | None:
+    def figure(self, told: FigureIn | None) -> CatalogFigure | None:
         """With its source in words."""
         if told is None:
             return None
         source = self.sources[told.source]
-        return Figure(told.value, source.what, source.read)
+        return CatalogFigure(told.value, source.what, source.read)
 
     def price(self, told: PriceIn | None) -> Price | None:
         """With its source in words."""

@@ -11,7 +11,7 @@ from typing import Annotated, Protocol, runtime_checkable
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from providers.base import Place
-from providers.networks import USUAL_PORTS, Ports
+from providers.networks import USUAL_PORTS, FirewallPorts
 
 _METADATA = "169.254.169.254"
 
@@ -46,7 +46,7 @@ class FilteredRegion(BaseModel):
     def packet_filter(self, others: Sequence[str] = (), servers: Sequence[str] = ()) -> str:
         """The rules of a VM there, "" where nothing is filtered. `others` are networks of members elsewhere, `servers`
         where servers of Kedge dial from beside those told here. Pure."""
-        ports = Ports(self.broker_ports, self.member_ports)
+        ports = FirewallPorts(self.broker_ports, self.member_ports)
         if not self.members:
             return ""
         return rules([*self.members, *others], self.clients, ports, [*self.servers, *servers])
@@ -70,7 +70,7 @@ class FiltersPackets(Protocol):
 
 
 def rules(
-    members: Sequence[str], clients: Sequence[str] = (), ports: Ports = USUAL_PORTS, servers: Sequence[str] = ()
+    members: Sequence[str], clients: Sequence[str] = (), ports: FirewallPorts = USUAL_PORTS, servers: Sequence[str] = ()
 ) -> str:
     """A ruleset for `nft -f`: `members` reach all `ports`, `clients` those of brokers, `servers` those that Kedge
     dials, and nobody anything else.

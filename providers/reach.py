@@ -17,7 +17,7 @@ MOST = 60
 USUAL_PORT = 9092
 
 
-class Answer(StrEnum):
+class ReachAnswer(StrEnum):
     """What came of it. `SILENT` is what a firewall that drops looks like, and an address without a route."""
 
     OPEN = "open"
@@ -40,7 +40,7 @@ class Endpoint:
         return f"{self.node} at {self.address}:{self.port}"
 
 
-Knock = Callable[[str, int], Answer]
+Knock = Callable[[str, int], ReachAnswer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +57,24 @@ class Reached:
     """What came of all of one cluster in one place."""
 
     cluster: str
-    answers: Mapping[Endpoint, Answer]
+    answers: Mapping[Endpoint, ReachAnswer]
 
-    def of(self, *wanted: Answer) -> tuple[Endpoint, ...]:
+    def of(self, *wanted: ReachAnswer) -> tuple[Endpoint, ...]:
         """Those that answered so, in order."""
         return tuple(sorted((e for e, a in self.answers.items() if a in wanted), key=str))
 
 
-def knock(address: str, port: int, wait_s: float = WAIT_S) -> Answer:
+def knock(address: str, port: int, wait_s: float = WAIT_S) -> ReachAnswer:
     """Opens a connection and closes it. Waits `wait_s` at most."""
     try:
         socket.create_connection((address, port), wait_s).close()
     except ConnectionRefusedError:
-        return Answer.REFUSED
+        return ReachAnswer.REFUSED
     except TimeoutError:
-        return Answer.SILENT
+        return ReachAnswer.SILENT
     except OSError:
-        return Answer.NO_ROUTE
-    return Answer.OPEN
+        return ReachAnswer.NO_ROUTE
+    return ReachAnswer.OPEN
 
 
 def of_listing(instances: Iterable[CloudInstance]) -> tuple[Endpoint, ...]:
@@ -89,7 +89,7 @@ def reached(endpoints: Sequence[Endpoint], knock: Knock) -> Iterator[Reached]:
     tried = sorted(endpoints, key=lambda e: (e.cluster, str(e)))[:MOST]
     with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="reach") as pool:
         answers = list(pool.map(lambda e: knock(e.address, e.port), tried))
-    found: dict[str, dict[Endpoint, Answer]] = defaultdict(dict)
+    found: dict[str, dict[Endpoint, ReachAnswer]] = defaultdict(dict)
     for endpoint, answer in zip(tried, answers, strict=True):
         found[endpoint.cluster][endpoint] = answer
     for cluster, of in found.items():
@@ -98,11 +98,15 @@ def reached(endpoints: Sequence[Endpoint], knock: Knock) -> Iterator[Reached]:
 
 def in_words(found: Reached) -> tuple[bool | None, str, str]:
     """Whether it is well, what is told, and what a person does about it."""
-    shut, down, up = found.of(Answer.SILENT, Answer.NO_ROUTE), found.of(Answer.REFUSED), found.of(Answer.OPEN)
+    shut, down, up = (
+        found.of(ReachAnswer.SILENT, ReachAnswer.NO_ROUTE),
+        found.of(ReachAnswer.REFUSED),
+        found.of(ReachAnswer.OPEN),
+    )
     count = len(found.answers)
     if shut:
         why = {found.answers[e] for e in shut}
-        told = "nobody answered" if why == {Answer.SILENT} else "there is no way to them"
+        told = "nobody answered" if why == {ReachAnswer.SILENT} else "there is no way to them"
         return (
             False,
             f"{told} within {WAIT_S:.0f} s: {_some(shut)}; {count - len(shut)} of {count} did",

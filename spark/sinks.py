@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[Answer]):
+class CheckedAnswer(Generic[Answer]):
     """One request's answer, its canonical bytes, and what the check in columns found wrong (nothing, normally)."""
 
     answer: Answer
@@ -18,8 +18,8 @@ class Outcome(Generic[Answer]):
     violations: tuple[str, ...]
 
 
-def collect_outcomes(kind: PlanKind[Any, Answer], outcomes: "DataFrame") -> dict[str, Outcome[Answer]]:
+def collect_outcomes(kind: PlanKind[Any, Answer], outcomes: "DataFrame") -> dict[str, CheckedAnswer[Answer]]:
     """Plan key -> outcome, from a frame of schema OUTCOMES."""
     table = outcomes.toArrow().to_pydict()
     columns = zip(table["plan_key"], table["answer"], table["violations"], strict=True)
-    return {key: Outcome(kind.from_bytes(raw), raw, tuple(found)) for key, raw, found in columns}
+    return {key: CheckedAnswer(kind.from_bytes(raw), raw, tuple(found)) for key, raw, found in columns}

@@ -3,7 +3,7 @@
 import numpy as np
 
 from planner.drain.arrays import BrokerTable, ClusterModel
-from planner.drain.model.capacity import Capacity, Origin, Source
+from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource
 from planner.drain.request import Bandwidth, DrainRequest
 from planner.observed import LogDirsSeen, PartitionSeen, TopicPartition
 from planner.rebalancing.question import RebalanceQuestion, planned_on
@@ -59,8 +59,8 @@ def tiny_rebalance() -> RebalanceQuestion:
         round=1,
         receivers=(1, 2, 3),
         capacities=(
-            Source(
-                origin=Origin.GIVEN,
+            FigureSource(
+                origin=FigureOrigin.GIVEN,
                 everyone=Capacity(disk_bytes=disk, ingress_bytes_per_s=rate, egress_bytes_per_s=rate),
             ),
         ),

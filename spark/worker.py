@@ -26,7 +26,7 @@ from spark.session import SparkSettings, build_session, close_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark.sinks import Outcome
+    from spark.sinks import CheckedAnswer
 
 HEARTBEAT_S = 1.0
 
@@ -93,7 +93,7 @@ def _warm(session: "SparkSession") -> None:
     jobs["rebalance"](session, [tiny_rebalance()])
 
 
-def _jobs() -> "Mapping[str, Callable[[SparkSession, list[Any]], Sequence[Outcome[Any]]]]":
+def _jobs() -> "Mapping[str, Callable[[SparkSession, list[Any]], Sequence[CheckedAnswer[Any]]]]":
     """By what a plan frame asks for. Imported late: they come with pyspark."""
     from spark.jobs.drain_plan import plan_drains
     from spark.jobs.rebalance_plan import plan_rebalances

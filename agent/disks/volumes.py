@@ -15,7 +15,7 @@ from agent.disks.choice import CannotTell, MakeFilesystem, MountDisk, NotThere, 
 from agent.disks.devices import BlockDevice, block_devices
 from agent.disks.growing import Mounted, grow_filesystem, mounted_at
 from agent.durable import write_durably
-from agent.layout import Layout
+from agent.layout import AgentLayout
 from agent.settings import Filesystem
 from agent.tools import Tool, ToolFailed, run_tool, told
 from agent.wire import Document, LogDir, ServiceDocument, ServiceName
@@ -43,7 +43,7 @@ class GivenVolumes:
     """Others attach volumes and write their keys: the `local` cloud. There is nothing to unmount: what is given back is
     told no more, which is what whoever takes it away waits for."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: AgentLayout) -> None:
         self._layout = layout
 
     def look(self, document: Document | None, busy: Collection[ServiceName]) -> VolumesSeen:
@@ -56,7 +56,7 @@ class DiskVolumes:
 
     def __init__(
         self,
-        layout: Layout,
+        layout: AgentLayout,
         *,
         filesystem: Filesystem = "xfs",
         own_on_root: bool = False,

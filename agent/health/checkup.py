@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from agent.health.judge import judge
-from agent.health.progress import MEASURED_OVER_S, Progress, measure
-from agent.health.vitals import Finding, Vitals
+from agent.health.progress import MEASURED_OVER_S, HealthProgress, measure
+from agent.health.vitals import Vitals, VitalsFinding
 
 HISTORY_S = 3600.0
 FORGET_S = 120.0
@@ -27,8 +27,8 @@ class Checkup:
         """Enough to tell how far it came, from its start on."""
         self._asked_s = float("-inf")
         self._serves = False
-        self.findings: tuple[Finding, ...] = ()
-        self.progress: tuple[Progress, ...] = ()
+        self.findings: tuple[VitalsFinding, ...] = ()
+        self.progress: tuple[HealthProgress, ...] = ()
 
     def look(self, now_s: float, pid: int, take: Callable[[], Vitals | None], *, serves: bool = True) -> None:
         """Asks for a sample if the last is old enough. `take` gives None when the service does not tell."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from agent.health.trend import slope, thinned
-from agent.health.vitals import Finding, Vitals
+from agent.health.vitals import Vitals, VitalsFinding
 
 MOST_POINTS = 60
 """Of a trend."""
@@ -46,7 +46,7 @@ FULL_SHARE = 0.05
 _Rule = Callable[[Sequence[Vitals]], Iterator[tuple[str, str, dict[str, float]]]]
 
 
-def judge(history: Sequence[Vitals], before: Sequence[Finding] = ()) -> tuple[Finding, ...]:
+def judge(history: Sequence[Vitals], before: Sequence[VitalsFinding] = ()) -> tuple[VitalsFinding, ...]:
     """What is wrong now, by name. `history` is of one process, oldest first; `before` is what was wrong at the last
     look: a finding keeps the time it began. Empty without history."""
     if not history:
@@ -54,7 +54,7 @@ def judge(history: Sequence[Vitals], before: Sequence[Finding] = ()) -> tuple[Fi
     began = {f.name: f.since_s for f in before}
     now_s = history[-1].at_s
     found = [
-        Finding(name, message, began.get(name, now_s), numbers)
+        VitalsFinding(name, message, began.get(name, now_s), numbers)
         for rules, seen in ((_RULES, _since(history, now_s - RECENT_S)), (_LONG_RULES, history))
         for rule in rules
         for name, message, numbers in rule(seen)

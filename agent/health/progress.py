@@ -26,7 +26,7 @@ THRASHES = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class HealthProgress:
     """What came on by how much in `over_s`. `left`: what is left; `closer`: how much less that is than before."""
 
     name: str
@@ -37,7 +37,7 @@ class Progress:
     position: float | None = None
 
 
-def measure(recent: Sequence[Vitals]) -> tuple[Progress, ...]:
+def measure(recent: Sequence[Vitals]) -> tuple[HealthProgress, ...]:
     """What is known to come on, or to stand still, by samples of one process, oldest first; what is not known is left
     out."""
     stretch = _stretch(recent)
@@ -53,7 +53,7 @@ def _stretch(recent: Sequence[Vitals]) -> Sequence[Vitals]:
     return recent[older[-1] if older else 0 :]
 
 
-def _metadata(stretch: Sequence[Vitals]) -> Iterator[Progress]:
+def _metadata(stretch: Sequence[Vitals]) -> Iterator[HealthProgress]:
     first, last = stretch[0], stretch[-1]
     if first.metadata_applied is None or last.metadata_applied is None:
         return
@@ -69,7 +69,7 @@ def _metadata(stretch: Sequence[Vitals]) -> Iterator[Progress]:
     )
 
 
-def _partitions(stretch: Sequence[Vitals]) -> Iterator[Progress]:
+def _partitions(stretch: Sequence[Vitals]) -> Iterator[HealthProgress]:
     """Opened, closed, or led by it or no more: any of it is work on metadata."""
     counts = [(v.partitions, v.leaders) for v in stretch]
     if any(partitions is None or leaders is None for partitions, leaders in counts):
@@ -78,7 +78,7 @@ def _partitions(stretch: Sequence[Vitals]) -> Iterator[Progress]:
     yield from _told(stretch, "partitions", float(moved))
 
 
-def _recovery(stretch: Sequence[Vitals]) -> Iterator[Progress]:
+def _recovery(stretch: Sequence[Vitals]) -> Iterator[HealthProgress]:
     """The number of logs that are still to be opened is told while there are any; a large log comes on by segments."""
     last = stretch[-1]
     if last.logs_to_recover is None:
@@ -91,7 +91,7 @@ def _recovery(stretch: Sequence[Vitals]) -> Iterator[Progress]:
         yield from _told(told, "recovery", float(fell or moved), left=float(last.logs_to_recover), closer=float(fell))
 
 
-def _replicas(stretch: Sequence[Vitals]) -> Iterator[Progress]:
+def _replicas(stretch: Sequence[Vitals]) -> Iterator[HealthProgress]:
     """By the replica that is furthest behind: one that stands still is not hidden by others that come on."""
     before, left = stretch[0].replica_lag, stretch[-1].replica_lag
     if before is not None and left is not None:
@@ -100,7 +100,7 @@ def _replicas(stretch: Sequence[Vitals]) -> Iterator[Progress]:
         )
 
 
-def _collecting(stretch: Sequence[Vitals]) -> Iterator[Progress]:
+def _collecting(stretch: Sequence[Vitals]) -> Iterator[HealthProgress]:
     """Whether less of the time goes into collections in the second half."""
     spent = [(v.at_s, v.collecting_ms_total) for v in stretch]
     known = [(at_s, ms / 1000) for at_s, ms in spent if ms is not None]
@@ -119,7 +119,7 @@ def _share(one: tuple[float, float], other: tuple[float, float]) -> float:
 def _falling(name: str, value: Callable[[Vitals], int | None], most: Callable[[Vitals], int | None]) -> "_Measure":
     """Of what is exhausted when `NEARLY_ALL` of it is used."""
 
-    def measured(stretch: Sequence[Vitals]) -> Iterator[Progress]:
+    def measured(stretch: Sequence[Vitals]) -> Iterator[HealthProgress]:
         first, last, limit = value(stretch[0]), value(stretch[-1]), most(stretch[-1])
         if first is None or last is None or not limit:
             return
@@ -129,7 +129,7 @@ def _falling(name: str, value: Callable[[Vitals], int | None], most: Callable[[V
     return measured
 
 
-def _uncleanable(stretch: Sequence[Vitals]) -> Iterator[Progress]:
+def _uncleanable(stretch: Sequence[Vitals]) -> Iterator[HealthProgress]:
     first, last = stretch[0].uncleanable_partitions, stretch[-1].uncleanable_partitions
     if first is not None and last is not None:
         yield from _told(
@@ -145,13 +145,13 @@ def _told(
     left: float | None = None,
     closer: float | None = None,
     position: float | None = None,
-) -> Iterator[Progress]:
+) -> Iterator[HealthProgress]:
     over_s = stretch[-1].at_s - stretch[0].at_s
     if over_s > 0 and (advanced > 0 or over_s >= MEASURED_OVER_S):
-        yield Progress(name, over_s, advanced, left, closer, position)
+        yield HealthProgress(name, over_s, advanced, left, closer, position)
 
 
-_Measure = Callable[[Sequence[Vitals]], Iterator[Progress]]
+_Measure = Callable[[Sequence[Vitals]], Iterator[HealthProgress]]
 
 _MEASURES: tuple[_Measure, ...] = (
     _metadata,

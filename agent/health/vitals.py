@@ -61,7 +61,7 @@ class Vitals:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class VitalsFinding:
     """Something is wrong, with its numbers. `since_s` is the monotonic time it was first seen in this stretch."""
 
     name: str

@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Protocol
 
-from agent.heartbeats.latest import Board
-from agent.heartbeats.pulse import Pulse
+from agent.heartbeats.latest import LatestPulses
+from agent.heartbeats.pulse import BrokerPulse
 from agent.wire import Heartbeats
 
 _log = logging.getLogger(__name__)
@@ -52,14 +52,14 @@ class Line(Protocol):
     def close(self) -> None: ...
 
 
-class Beating:
+class HeartbeatLoop:
     """`tick` does what is due and comes back within half a second or so. Call it from one thread."""
 
-    def __init__(self, wanted: Heartbeats, line: Line, now_s: Callable[[], float], board: Board) -> None:
+    def __init__(self, wanted: Heartbeats, line: Line, now_s: Callable[[], float], board: LatestPulses) -> None:
         self._line, self._now_s, self._board = line, now_s, board
         self._interval_s = wanted.interval_ms / 1000
         self._run = uuid.uuid4().hex[:12]
-        self._pulses = {t.broker: Pulse(t.broker, now_s=now_s()) for t in wanted.targets}
+        self._pulses = {t.broker: BrokerPulse(t.broker, now_s=now_s()) for t in wanted.targets}
         self._routes: dict[int, int] = {}
         self._trouble = ""
         self._number = 0
@@ -105,7 +105,7 @@ class Beating:
             pulse.sent(self._number, self._now_s())
             self._line.send(partition, payload, partial(self._sent, pulse))
 
-    def _sent(self, pulse: Pulse, latency_s: float, problem: str) -> None:
+    def _sent(self, pulse: BrokerPulse, latency_s: float, problem: str) -> None:
         if problem:
             pulse.failed(problem)
             self._looks_s = min(self._looks_s, self._now_s() + LOOK_AGAIN_S)
@@ -127,7 +127,7 @@ class Beating:
         self._board.put(tuple(self._pulses[b].report(now_s) for b in sorted(self._pulses)), now_s)
 
 
-def beat(beating: Beating, line: Line, *, leaving: threading.Event) -> None:
+def beat(beating: HeartbeatLoop, line: Line, *, leaving: threading.Event) -> None:
     """Until `leaving` is set."""
     while not leaving.is_set():
         beating.tick()

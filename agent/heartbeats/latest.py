@@ -5,7 +5,7 @@ from agent.wire import HeartbeatReport
 _FORGET_S = 20.0
 
 
-class Board:
+class LatestPulses:
     """Written by one thread, read by another; a pair is put in its place in one go."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ WINDOW_S = 60.0
 """Latencies are told over the last minute."""
 
 
-class Pulse:
+class BrokerPulse:
     """One broker's. Times are monotonic seconds. `came` alone ends a silence: a record that was taken and cannot be
     read is of no use to anybody."""
 

@@ -6,7 +6,7 @@ By the log's time and not by the clock: what is caught up after a split is not l
 from datetime import datetime
 
 
-class Allowance:
+class LineAllowance:
     """Of one log. A line without a time is let through: such logs are read in blocks, few a minute."""
 
     def __init__(self, lines_per_min: int) -> None:

@@ -21,7 +21,7 @@ _FAULT = re.compile(r"(?:^|[\s(:])((?:[a-zA-Z_][\w$]*\.)*[A-Z_][\w$]*(?:Exceptio
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """`offset`: of its first byte in the file. `at` is None, and `level` empty, where the log does not say; `fault` is
     the class of the first exception it names, or empty."""
 
@@ -40,7 +40,7 @@ class Entry:
 class Split:
     """`taken`: bytes of the text the entries are made of; the rest has to be read again with what follows it."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[LogEntry]
     taken: int
 
 
@@ -64,16 +64,16 @@ def split(text: bytes, *, begins: int, is_all: bool, zone: tzinfo | None = None)
     return Split(entries, heads[-1].start() if heads else 0)
 
 
-def _entry(raw: bytes, offset: int, head: re.Match[bytes] | None, zone: tzinfo | None) -> Entry:
+def _entry(raw: bytes, offset: int, head: re.Match[bytes] | None, zone: tzinfo | None) -> LogEntry:
     text = raw[:MOST_TEXT_BYTES].decode(errors="replace").rstrip("\r\n")
     if len(raw) > MOST_TEXT_BYTES:
         text += f"... ({len(raw) - MOST_TEXT_BYTES} bytes more)"
     found = _FAULT.search(text)
     fault = found[1] if found else ""
     if head is None:
-        return Entry(offset, None, "", fault, text)
+        return LogEntry(offset, None, "", fault, text)
     level = head["level"].decode()
-    return Entry(offset, _time(head["at"].decode(), zone), _LEVELS.get(level, level), fault, text)
+    return LogEntry(offset, _time(head["at"].decode(), zone), _LEVELS.get(level, level), fault, text)
 
 
 def _time(text: str, zone: tzinfo | None) -> datetime | None:

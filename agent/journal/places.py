@@ -17,7 +17,7 @@ FIRST_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FilePlace:
     """`begins`: the first bytes of the file (hex), since inodes are used again."""
 
     inode: int
@@ -33,7 +33,7 @@ class Piece:
     to read behind it already. `loss` says what may be missing before it.
     """
 
-    place: Place
+    place: FilePlace
     text: bytes
     is_finished: bool
     is_more: bool
@@ -41,7 +41,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
+class _OpenFile:
     file: IO[bytes]
     inode: int
     size: int
@@ -50,15 +50,15 @@ class _Open:
     def begins(self) -> bytes:
         return os.pread(self.file.fileno(), _BEGINS_BYTES, 0)
 
-    def place(self, offset: int) -> Place:
-        return Place(self.inode, offset, self.begins().hex())
+    def place(self, offset: int) -> FilePlace:
+        return FilePlace(self.inode, offset, self.begins().hex())
 
-    def holds(self, place: Place) -> bool:
+    def holds(self, place: FilePlace) -> bool:
         begins = bytes.fromhex(place.begins)
         return self.inode == place.inode and self.size >= place.offset and self.begins()[: len(begins)] == begins
 
 
-def read_on(path: Path, place: Place | None, *, most_bytes: int) -> Piece | None:
+def read_on(path: Path, place: FilePlace | None, *, most_bytes: int) -> Piece | None:
     """What is behind `place` in the log at `path` and its rolled files; None when there is no log yet.
 
     Raises OSError when it cannot be read.
@@ -73,7 +73,7 @@ def read_on(path: Path, place: Place | None, *, most_bytes: int) -> Piece | None
     raise AssertionError("the last try always finds a place")
 
 
-def _found(files: Sequence[_Open], place: Place | None, *, is_last_try: bool) -> tuple[int, int, str] | None:
+def _found(files: Sequence[_OpenFile], place: FilePlace | None, *, is_last_try: bool) -> tuple[int, int, str] | None:
     """Index of the file, offset in it, and what is lost. None: look again, it may have been rolled meanwhile."""
     if place is None:
         return _first(files)
@@ -88,7 +88,7 @@ def _found(files: Sequence[_Open], place: Place | None, *, is_last_try: bool) ->
     return 0, 0, "the file was rolled away before its end was seen: lines may be missing here"
 
 
-def _first(files: Sequence[_Open]) -> tuple[int, int, str]:
+def _first(files: Sequence[_OpenFile]) -> tuple[int, int, str]:
     """Somewhere in the newest file, at the beginning of a line."""
     file = files[-1]
     if file.size <= FIRST_BYTES:
@@ -98,7 +98,7 @@ def _first(files: Sequence[_Open]) -> tuple[int, int, str]:
     return len(files) - 1, offset + line_end + 1, ""
 
 
-def _piece(files: Sequence[_Open], index: int, offset: int, loss: str, *, most_bytes: int) -> Piece:
+def _piece(files: Sequence[_OpenFile], index: int, offset: int, loss: str, *, most_bytes: int) -> Piece:
     while True:
         file = files[index]
         text = os.pread(file.file.fileno(), most_bytes, offset)
@@ -114,10 +114,10 @@ def _piece(files: Sequence[_Open], index: int, offset: int, loss: str, *, most_b
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[list[_Open]]:
+def _opened(path: Path) -> Iterator[list[_OpenFile]]:
     """The log's files, oldest first, `path` itself last; one that is renamed meanwhile is there once."""
     with contextlib.ExitStack() as closing:
-        found: dict[int, tuple[int, _Open]] = {}
+        found: dict[int, tuple[int, _OpenFile]] = {}
         rolled = [p for p in path.parent.glob(f"{path.name}.*") if p.name[len(path.name) + 1 :].isdecimal()]
         for candidate in (*rolled, path):
             try:
@@ -125,5 +125,5 @@ def _opened(path: Path) -> Iterator[list[_Open]]:
             except FileNotFoundError:
                 continue
             about = os.fstat(file.fileno())
-            found[about.st_ino] = about.st_mtime_ns, _Open(file, about.st_ino, about.st_size, candidate == path)
+            found[about.st_ino] = about.st_mtime_ns, _OpenFile(file, about.st_ino, about.st_size, candidate == path)
         yield [file for _, file in sorted(found.values(), key=lambda f: (f[1].is_current, f[0]))]

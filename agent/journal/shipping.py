@@ -11,9 +11,9 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.journal.entries import Entry
-from agent.journal.places import Place
-from agent.journal.source import Gathered, Source, line_of
+from agent.journal.entries import LogEntry
+from agent.journal.places import FilePlace
+from agent.journal.source import Gathered, LogSource, line_of
 from agent.masking import masked
 from agent.metrics_spool import Parcel, Spool
 from agent.secret_log import known_secrets
@@ -33,12 +33,12 @@ after a split is no flood); else."""
 
 _KEEP_EVERY_S = 5.0
 
-Places = Mapping[str, Place]
+Places = Mapping[str, FilePlace]
 """By name of the log file."""
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class LogOrigin:
     """Which VM the lines are of."""
 
     cluster_uid: str
@@ -51,8 +51,8 @@ class JournalShipping:
 
     def __init__(
         self,
-        origin: Origin,
-        sources: Sequence[Source],
+        origin: LogOrigin,
+        sources: Sequence[LogSource],
         carrier: Carrier,
         now_s: Callable[[], float],
         *,
@@ -64,7 +64,7 @@ class JournalShipping:
         self._origin, self._sources, self._now_s = origin, sources, now_s
         self._sending = Sending(Spool(most_bytes=_SPOOL_BYTES), carrier, in_flight=1, what="lines of logs")
         self._places = dict(places)
-        self._ahead: dict[str, Place] = {}
+        self._ahead: dict[str, FilePlace] = {}
         self._keep, self._kept, self._kept_s = keep, dict(places), float("-inf")
         self._secrets = tuple(secrets)
         self._lost = 0
@@ -118,9 +118,9 @@ class JournalShipping:
                 is_more = is_more or found.is_more
         return lines, is_more
 
-    def _lines(self, source: Source, found: Gathered) -> Iterable[dict[str, object]]:
+    def _lines(self, source: LogSource, found: Gathered) -> Iterable[dict[str, object]]:
         inode = found.place.inode
-        note = Entry(found.place.offset, found.entries[-1].at if found.entries else None, "WARN", "", "")
+        note = LogEntry(found.place.offset, found.entries[-1].at if found.entries else None, "WARN", "", "")
         dropped, self._lost = self._sending.dropped - self._lost, self._sending.dropped
         if dropped:
             yield line_of(source.service, inode, note, "a batch of lines is missing: Kafka refused its size")

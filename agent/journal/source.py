@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
-from agent.journal.allowance import Allowance
-from agent.journal.entries import Entry, split
-from agent.journal.places import Piece, Place, read_on
+from agent.journal.allowance import LineAllowance
+from agent.journal.entries import LogEntry, split
+from agent.journal.places import FilePlace, Piece, read_on
 
 SETTLES_S = 1.0
 """A last entry that nothing was added to for so long is whole: a stack trace is written in one go."""
@@ -18,24 +18,24 @@ class Gathered:
     """`left_out` entries were too many for their minute. `loss` says what may be missing before the first. `place` is
     behind all of it."""
 
-    entries: Sequence[Entry]
-    place: Place
+    entries: Sequence[LogEntry]
+    place: FilePlace
     left_out: int
     loss: str
     is_more: bool
 
 
-class Source:
+class LogSource:
     """`gather` reads; it keeps nothing that cannot be read again but how many lines a minute has had."""
 
     def __init__(self, service: str, path: Path, *, lines_per_min: int, zone: tzinfo | None = None) -> None:
         self.service, self.path, self.lines_per_min = service, path, lines_per_min
-        self._allowance = Allowance(lines_per_min)
+        self._allowance = LineAllowance(lines_per_min)
         self._zone = zone
         self._seen: tuple[int, int] = (0, -1)
         self._since_s = 0.0
 
-    def gather(self, place: Place | None, *, most_bytes: int, now_s: float) -> Gathered | None:
+    def gather(self, place: FilePlace | None, *, most_bytes: int, now_s: float) -> Gathered | None:
         """None when there is nothing new. Raises OSError."""
         piece = read_on(self.path, place, most_bytes=most_bytes)
         if piece is None:
@@ -55,7 +55,7 @@ class Source:
         return now_s - self._since_s >= SETTLES_S
 
 
-def line_of(service: str, inode: int, entry: Entry, text: str) -> dict[str, object]:
+def line_of(service: str, inode: int, entry: LogEntry, text: str) -> dict[str, object]:
     """What is told of an entry. `id` and the rest are the same whenever it is read: a repeat can be known."""
     return {
         "service": service,

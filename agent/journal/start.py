@@ -10,10 +10,10 @@ from typing import get_args
 from pydantic import TypeAdapter, ValidationError
 
 from agent.durable import write_durably
-from agent.journal.places import Place
-from agent.journal.shipping import JournalShipping, Origin, Places
-from agent.journal.source import Source
-from agent.layout import Layout
+from agent.journal.places import FilePlace
+from agent.journal.shipping import JournalShipping, LogOrigin, Places
+from agent.journal.source import LogSource
+from agent.layout import AgentLayout
 from agent.metrics_topic import topic_is_there
 from agent.sending import KafkaCarrier, ship
 from agent.wire import LogsTopic, ServiceName
@@ -23,16 +23,16 @@ _log = logging.getLogger(__name__)
 _ONE = threading.Lock()
 """The thread before may still be leaving: two would tell everything twice."""
 
-_PLACES: TypeAdapter[dict[str, Place]] = TypeAdapter(dict[str, Place])
+_PLACES: TypeAdapter[dict[str, FilePlace]] = TypeAdapter(dict[str, FilePlace])
 
 
 def start_journal(
-    origin: Origin,
+    origin: LogOrigin,
     topic: LogsTopic,
     /,
     *,
     leaving: threading.Event,
-    layout: Layout,
+    layout: AgentLayout,
     secrets: Iterable[str] = (),
 ) -> threading.Thread:
     """A daemon thread: neither the agent's passes nor its end wait for it. If it dies its traceback is in agent.out."""
@@ -60,11 +60,11 @@ def start_journal(
     return thread
 
 
-def sources_of(logs: Path, *, lines_per_min: int) -> tuple[Source, ...]:
+def sources_of(logs: Path, *, lines_per_min: int) -> tuple[LogSource, ...]:
     """Every log there may be on a VM: of each service and of the agent, the structured one and what was printed."""
     services = (*get_args(ServiceName), "agent")
     names = [(service, f"{service}.{kind}") for service in services for kind in ("log", "out")]
-    return tuple(Source(service, logs / name, lines_per_min=lines_per_min) for service, name in names)
+    return tuple(LogSource(service, logs / name, lines_per_min=lines_per_min) for service, name in names)
 
 
 def places_in(path: Path) -> Places:

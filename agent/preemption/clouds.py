@@ -23,7 +23,7 @@ class MetadataSilent(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class PreemptionNotice:
     """`preempt`: the VM goes at `deadline`. `rebalance`: it may go soon, and nobody knows when. `words` are the
     cloud's."""
 
@@ -39,7 +39,7 @@ class Ask(Protocol):
 
 
 class Cloud(Protocol):
-    def look(self, now: datetime) -> Notice | None:
+    def look(self, now: datetime) -> PreemptionNotice | None:
         """None when the VM stays. Raises `MetadataSilent`."""
         ...
 
@@ -50,15 +50,15 @@ class Aws:
     def __init__(self, ask: Ask) -> None:
         self._ask, self._token = ask, ""
 
-    def look(self, now: datetime) -> Notice | None:
+    def look(self, now: datetime) -> PreemptionNotice | None:
         told = self._get("/latest/meta-data/spot/instance-action")
         if told is not None:
             at = _moment(_field(told, "time"))
-            return Notice("preempt", at, f"spot {_field(told, 'action')} at {at:%H:%M:%S} UTC")
+            return PreemptionNotice("preempt", at, f"spot {_field(told, 'action')} at {at:%H:%M:%S} UTC")
         told = self._get("/latest/meta-data/events/recommendations/rebalance")
         if told is not None:
             at = _moment(_field(told, "noticeTime"))
-            return Notice("rebalance", None, f"rebalance recommendation of {at:%H:%M:%S} UTC")
+            return PreemptionNotice("rebalance", None, f"rebalance recommendation of {at:%H:%M:%S} UTC")
         return None
 
     def _get(self, path: str) -> str | None:
@@ -80,12 +80,16 @@ class Google:
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
 
-    def look(self, now: datetime) -> Notice | None:
+    def look(self, now: datetime) -> PreemptionNotice | None:
         path = "/computeMetadata/v1/instance/preempted"
         text = _answered(self._ask("GET", path, {"Metadata-Flavor": "Google"})).strip()
         if text not in ("TRUE", "FALSE"):
             raise MetadataSilent(f"{path} says {text[:40]!r}")
-        return Notice("preempt", now + timedelta(seconds=GOOGLE_WARNS_S), "preempted") if text == "TRUE" else None
+        return (
+            PreemptionNotice("preempt", now + timedelta(seconds=GOOGLE_WARNS_S), "preempted")
+            if text == "TRUE"
+            else None
+        )
 
 
 class Azure:
@@ -94,7 +98,7 @@ class Azure:
     def __init__(self, ask: Ask) -> None:
         self._ask, self._name = ask, ""
 
-    def look(self, now: datetime) -> Notice | None:
+    def look(self, now: datetime) -> PreemptionNotice | None:
         if not self._name:
             self._name = self._get("/metadata/instance/compute/name?api-version=2021-02-01&format=text").strip()
         told = _json(self._get("/metadata/scheduledevents?api-version=2020-07-01"))
@@ -103,7 +107,7 @@ class Azure:
             dates = [_azure_moment(e.get("NotBefore", ""), now) for e in events]
         except (KeyError, TypeError, ValueError) as error:
             raise MetadataSilent(f"scheduled events cannot be read: {error!r}") from error
-        return Notice("preempt", min(dates), "scheduled event Preempt") if dates else None
+        return PreemptionNotice("preempt", min(dates), "scheduled event Preempt") if dates else None
 
     def _get(self, path: str) -> str:
         return _answered(self._ask("GET", path, {"Metadata": "true"}))

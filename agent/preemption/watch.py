@@ -8,7 +8,7 @@ from datetime import datetime
 
 import httpx
 
-from agent.preemption.clouds import CLOUDS, Ask, Cloud, MetadataSilent, Notice
+from agent.preemption.clouds import CLOUDS, Ask, Cloud, MetadataSilent, PreemptionNotice
 from agent.wire import PreemptionReport
 
 _log = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ class PreemptionWatch:
 
     def __init__(self, cloud: Cloud, now: Callable[[], datetime]) -> None:
         self._cloud, self._now = cloud, now
-        self._notice: Notice | None = None
+        self._notice: PreemptionNotice | None = None
         self._silent = ""
         self.told: PreemptionReport | None = None
 
@@ -48,7 +48,7 @@ class PreemptionWatch:
             self.told = _report(notice, now) if notice else None
 
 
-def _report(notice: Notice, now: datetime) -> PreemptionReport:
+def _report(notice: PreemptionNotice, now: datetime) -> PreemptionReport:
     since = now.replace(microsecond=0)
     return PreemptionReport(kind=notice.kind, deadline=notice.deadline, since=since, words=notice.words)
 

@@ -10,11 +10,11 @@ from agent.exit_reason import ExitReason, exit_reason
 from agent.health.log_lines import LogLines
 from agent.health.reading import read_vitals
 from agent.health.vitals import Vitals
-from agent.layout import Layout
+from agent.layout import AgentLayout
 from agent.metrics import Jolokia, JolokiaSilent
 from agent.process import Marks, ServiceProcess, adopt, spawn
 from agent.services.last_run import LastRun
-from agent.services.launch import JOLOKIA_PORT, Installation, service_environment
+from agent.services.launch import JOLOKIA_PORT, KafkaInstallation, service_environment
 from agent.services.properties import log4j2_properties
 from agent.settings import AgentSettings
 from agent.wire import LogDirReport, ServiceDocument, ServiceName
@@ -26,11 +26,11 @@ NO_OP_EVERY, NO_OP_EVERY_MS = "metadata.max.idle.interval.ms", 500
 class JavaService:
     """The part of a service that does not depend on what it serves."""
 
-    def __init__(self, name: ServiceName, *, layout: Layout, settings: AgentSettings) -> None:
+    def __init__(self, name: ServiceName, *, layout: AgentLayout, settings: AgentSettings) -> None:
         self._name = name
         self._layout = layout
         self._settings = settings
-        self._installation = Installation(settings.kafka_dir, settings.java)
+        self._installation = KafkaInstallation(settings.kafka_dir, settings.java)
         self._directory = layout.service_dir(name)
         self._directory.mkdir(parents=True, exist_ok=True)
         self._marks = Marks.of(root=layout.root, service=name, directory=self._directory)

@@ -6,7 +6,7 @@ from pathlib import Path
 from agent.durable import write_durably
 from agent.metrics import DIGEST, JolokiaSilent
 from agent.old_clients import old_clients
-from agent.probes import Health, log_dir_reports, probe
+from agent.probes import ProbeResult, log_dir_reports, probe
 from agent.records import ServiceRecord
 from agent.services.java import JavaService
 from agent.services.launch import service_environment
@@ -45,7 +45,7 @@ class KafkaService(JavaService):
         command = self._installation.kafka_command(service, directory=self._directory, marks=marks)
         self._launch(command, service.start_id)
 
-    def probe(self, service: ServiceDocument) -> Health:
+    def probe(self, service: ServiceDocument) -> ProbeResult:
         return probe(service, self._metrics_port(service))
 
     def usage(self, service: ServiceDocument) -> tuple[LogDirReport, ...]:

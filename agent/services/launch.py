@@ -17,7 +17,7 @@ _SMALL_HEAP_MIB = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Installation:
+class KafkaInstallation:
     """Kafka's jars on the VM: `<version>/libs/*.jar`, optional class archives `<version>/cds/<role>.jsa`."""
 
     kafka_dir: Path

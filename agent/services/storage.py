@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agent.durable import sync_directory, sync_tree, write_durably
 from agent.exit_reason import exit_reason
-from agent.layout import Layout
+from agent.layout import AgentLayout
 from agent.services.zoo_cfg import write_first_configuration
 from agent.steps import StorageFacts
 from agent.wire import LogDir, ServiceDocument
@@ -33,7 +33,7 @@ class FormatFailed(Exception):
         self.refused = refused
 
 
-def storage_facts(service: ServiceDocument, layout: Layout, *, used: Sequence[str]) -> StorageFacts:
+def storage_facts(service: ServiceDocument, layout: AgentLayout, *, used: Sequence[str]) -> StorageFacts:
     """Looks at every log directory of the service; all are attached. `used`: directory ids Kafka ran on here."""
     if service.name != "broker" and len(service.log_dirs) != 1:
         return StorageFacts("refused", f"a {service.name} has exactly one log directory, not {len(service.log_dirs)}")
@@ -81,7 +81,11 @@ def judge_directory(
 
 
 def format_storage(
-    service: ServiceDocument, layout: Layout, *, used: Sequence[str], run_tool: Callable[[Path, tuple[str, ...]], None]
+    service: ServiceDocument,
+    layout: AgentLayout,
+    *,
+    used: Sequence[str],
+    run_tool: Callable[[Path, tuple[str, ...]], None],
 ) -> None:
     """Formats the blank directories of the service; others are left alone. Raises `FormatFailed`.
 
@@ -158,7 +162,7 @@ def _check_tool(service: ServiceDocument, log_dir: LogDir, beside: Path) -> None
         raise FormatFailed(f"kafka-storage format left a wrong directory: {facts.reason}")
 
 
-def _directory(service: ServiceDocument, log_dir: LogDir, layout: Layout) -> Path:
+def _directory(service: ServiceDocument, log_dir: LogDir, layout: AgentLayout) -> Path:
     return layout.zookeeper(log_dir) if service.name == "zookeeper" else layout.data(log_dir)
 
 

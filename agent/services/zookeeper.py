@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from agent import four_letters
 from agent.health.vitals import Vitals
-from agent.layout import Layout
+from agent.layout import AgentLayout
 from agent.metrics import whole
-from agent.probes import Health, volume_usage
+from agent.probes import ProbeResult, volume_usage
 from agent.records import ServiceRecord
 from agent.services.java import JavaService
 from agent.services.storage import FormatFailed, format_storage, storage_facts
@@ -21,7 +21,7 @@ from agent.wire import LogDirReport, OldClientReport, ServiceDocument
 class ZooKeeperService(JavaService):
     """One server of the ensemble. Its methods do; `agent.steps` decides."""
 
-    def __init__(self, *, layout: Layout, settings: AgentSettings) -> None:
+    def __init__(self, *, layout: AgentLayout, settings: AgentSettings) -> None:
         super().__init__("zookeeper", layout=layout, settings=settings)
 
     def storage(self, service: ServiceDocument, record: ServiceRecord) -> StorageFacts:
@@ -47,7 +47,7 @@ class ZooKeeperService(JavaService):
         command = self._installation.zookeeper_command(service, directory=self._directory, config=config, marks=marks)
         self._launch(command, service.start_id)
 
-    def probe(self, service: ServiceDocument) -> Health:
+    def probe(self, service: ServiceDocument) -> ProbeResult:
         return four_letters.probe(service.address, service.port)
 
     def usage(self, service: ServiceDocument) -> tuple[LogDirReport, ...]:

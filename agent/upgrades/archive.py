@@ -15,7 +15,7 @@ import httpx
 from agent.durable import sync_directory, sync_tree, write_durably
 from agent.identity import is_loopback
 from agent.platforms import MARK, told_platform
-from agent.upgrades.choice import Bundle
+from agent.upgrades.choice import InstalledBundle
 from agent.wire import AgentBuild, AgentOrder, signed_text
 
 _VERSION = re.compile(r"""^__version__ = ["']([^"']+)["']$""", re.MULTILINE)
@@ -25,7 +25,7 @@ _MOST_BYTES = 1024 * 1024 * 1024
 """Unpacked. An agent with its packages is some 60 MB."""
 
 
-class BundleRefused(Exception):
+class ArchiveRefused(Exception):
     """What came is not what was ordered, or nobody may order it. Nothing of it was run, and no other try helps."""
 
 
@@ -34,23 +34,23 @@ class FetchFailed(Exception):
 
 
 def build_for(order: AgentOrder, platform: str) -> AgentBuild:
-    """The build of this VM's platform. Raises `BundleRefused`."""
+    """The build of this VM's platform. Raises `ArchiveRefused`."""
     found = next((b for b in order.builds if b.platform == platform), None)
     if found is None:
         there = ", ".join(sorted(b.platform for b in order.builds)) or "none"
-        raise BundleRefused(f"agent {order.version} has no build for {platform}; there is {there}")
+        raise ArchiveRefused(f"agent {order.version} has no build for {platform}; there is {there}")
     return found
 
 
 def check_signature(order: AgentOrder, build: AgentBuild, bundles: Path) -> None:
-    """By the key this VM heard of first, which is kept. Raises `BundleRefused`, `OSError`."""
+    """By the key this VM heard of first, which is kept. Raises `ArchiveRefused`, `OSError`."""
     known = bundles / _KEY_FILE
     if known.exists() and known.read_text().strip() != order.key:
-        raise BundleRefused(
+        raise ArchiveRefused(
             f"agent {order.version} is signed by another key than the one this VM knows ({known}); nothing was fetched"
         )
     if not _is_signed(order, build):
-        raise BundleRefused(
+        raise ArchiveRefused(
             f"the signature of agent {order.version} for {build.platform} is not one by the server's key; nothing was"
             " fetched"
         )
@@ -60,7 +60,7 @@ def check_signature(order: AgentOrder, build: AgentBuild, bundles: Path) -> None
 
 
 def fetch(build: AgentBuild, beside: Path, *, transport: httpx.BaseTransport | None = None) -> None:
-    """Writes the archive to `beside`. Raises `FetchFailed`, and `BundleRefused` for other bytes than those signed."""
+    """Writes the archive to `beside`. Raises `FetchFailed`, and `ArchiveRefused` for other bytes than those signed."""
     digest, left = hashlib.sha256(), build.size_bytes
     try:
         with (
@@ -72,20 +72,20 @@ def fetch(build: AgentBuild, beside: Path, *, transport: httpx.BaseTransport | N
             for block in answer.iter_bytes():
                 left -= len(block)
                 if left < 0:
-                    raise BundleRefused(f"{build.url} has more than the {build.size_bytes} bytes that were published")
+                    raise ArchiveRefused(f"{build.url} has more than the {build.size_bytes} bytes that were published")
                 digest.update(block)
                 sink.write(block)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise FetchFailed(f"{build.url} could not be fetched: {error!r}") from error
     if digest.hexdigest() != build.sha256:
-        raise BundleRefused(
+        raise ArchiveRefused(
             f"{build.url} has SHA-256 {digest.hexdigest()}, published is {build.sha256}; nothing of it was used"
         )
 
 
-def unpack(archive: Path, bundle: Bundle, bundles: Path, *, platform: str = "") -> None:
+def unpack(archive: Path, bundle: InstalledBundle, bundles: Path, *, platform: str = "") -> None:
     """Makes the bundle's directory, whole or not at all. One that says it is for another machine than `platform` is
-    refused, whatever it was published for. Raises `BundleRefused`, `OSError`."""
+    refused, whatever it was published for. Raises `ArchiveRefused`, `OSError`."""
     target, beside = bundle.home(bundles), bundles / ".unpacked"
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir(mode=0o700)
@@ -94,19 +94,19 @@ def unpack(archive: Path, bundle: Bundle, bundles: Path, *, platform: str = "") 
             for member, path in _plain_files(tar):
                 source = tar.extractfile(member)
                 if source is None:
-                    raise BundleRefused(f"{member.name} in the archive has no content")
+                    raise ArchiveRefused(f"{member.name} in the archive has no content")
                 (beside / path).parent.mkdir(parents=True, exist_ok=True)
                 with source, (beside / path).open("wb") as sink:
                     shutil.copyfileobj(source, sink)
                     os.fchmod(sink.fileno(), 0o755 if member.mode & 0o100 else 0o644)
     except (tarfile.TarError, EOFError, ValueError) as error:
-        raise BundleRefused(f"the archive of agent {bundle.version} cannot be unpacked: {error}") from error
+        raise ArchiveRefused(f"the archive of agent {bundle.version} cannot be unpacked: {error}") from error
     said = version_in(beside)
     if said != bundle.version:
-        raise BundleRefused(f"the archive of agent {bundle.version} holds agent {said or 'of no version'}")
+        raise ArchiveRefused(f"the archive of agent {bundle.version} holds agent {said or 'of no version'}")
     built_for = told_platform(beside / MARK)
     if platform and built_for not in ("", platform):
-        raise BundleRefused(
+        raise ArchiveRefused(
             f"the archive of agent {bundle.version} for {platform} was built for {built_for}; nothing of it is run"
         )
     sync_tree(beside)
@@ -115,7 +115,7 @@ def unpack(archive: Path, bundle: Bundle, bundles: Path, *, platform: str = "") 
     sync_directory(bundles)
 
 
-def keep_only(bundles: Path, *kept: Bundle | None) -> None:
+def keep_only(bundles: Path, *kept: InstalledBundle | None) -> None:
     """Removes the directories of other agents, and what an interrupted fetch left."""
     names = {b.home(bundles).name for b in kept if b is not None}
     for entry in bundles.iterdir():
@@ -144,10 +144,10 @@ def _plain_files(tar: tarfile.TarFile) -> Iterator[tuple[tarfile.TarInfo, PurePo
     for member in tar:
         path = PurePosixPath(member.name)
         if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir()):
-            raise BundleRefused(f"{member.name} in the archive is no plain file inside it")
+            raise ArchiveRefused(f"{member.name} in the archive is no plain file inside it")
         size += member.size
         if size > _MOST_BYTES:
-            raise BundleRefused(f"the archive unpacks to more than {_MOST_BYTES} bytes")
+            raise ArchiveRefused(f"the archive unpacks to more than {_MOST_BYTES} bytes")
         if member.isfile():
             yield member, path
 

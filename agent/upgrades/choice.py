@@ -21,7 +21,7 @@ class ChoiceUnreadable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
+class InstalledBundle:
     """An agent on this VM, in a directory of that name."""
 
     sha256: str
@@ -32,10 +32,10 @@ class Bundle:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class UpgradeTrial:
     """An agent that has not reported yet. `began_s` is the machine's wall clock, 0 before its first start."""
 
-    bundle: Bundle
+    bundle: InstalledBundle
     order: str
     within_s: float
     tries: int = 0
@@ -43,7 +43,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class UpgradeOutcome:
     """What came of the last order."""
 
     order: str = ""
@@ -53,27 +53,27 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class AgentChoice:
     """`running` is None for the agent the VM was born with."""
 
-    running: Bundle | None = None
-    trial: Trial | None = None
-    last: Outcome = Outcome()
+    running: InstalledBundle | None = None
+    trial: UpgradeTrial | None = None
+    last: UpgradeOutcome = UpgradeOutcome()
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class AgentStart:
     """Which agent to start: None for the one the VM was born with. With `alarm_s` it has so long to report."""
 
-    bundle: Bundle | None
+    bundle: InstalledBundle | None
     alarm_s: float = 0.0
 
 
-def next_start(choice: Choice, *, now_s: float, last_words: str) -> tuple[Choice, Start]:
+def next_start(choice: AgentChoice, *, now_s: float, last_words: str) -> tuple[AgentChoice, AgentStart]:
     """What is started now, and the choice to keep before that. `last_words` is what a new agent ended with."""
     trial = choice.trial
     if trial is None:
-        return choice, Start(choice.running)
+        return choice, AgentStart(choice.running)
     # A clock that was set back counts for nothing: the tries do.
     since_s = max(0.0, now_s - trial.began_s) if trial.tries else 0.0
     name = f"agent {trial.bundle.version}"
@@ -83,52 +83,54 @@ def next_start(choice: Choice, *, now_s: float, last_words: str) -> tuple[Choice
         words = f": {last_words}" if last_words else ""
         return _given_up(choice, f"{name} ended {trial.tries} times before it had reported{words}")
     tried = replace(trial, tries=trial.tries + 1, began_s=trial.began_s if trial.tries else now_s)
-    return replace(choice, trial=tried), Start(trial.bundle, trial.within_s - since_s)
+    return replace(choice, trial=tried), AgentStart(trial.bundle, trial.within_s - since_s)
 
 
-def confirmed(choice: Choice) -> Choice:
+def confirmed(choice: AgentChoice) -> AgentChoice:
     """The new agent has reported: it is the one from here on."""
     trial = choice.trial
-    return choice if trial is None else Choice(trial.bundle, None, Outcome(trial.order, "done"))
+    return choice if trial is None else AgentChoice(trial.bundle, None, UpgradeOutcome(trial.order, "done"))
 
 
-def failed(choice: Choice, order: str, problem: str) -> Choice:
+def failed(choice: AgentChoice, order: str, problem: str) -> AgentChoice:
     """An order that is not followed; what runs goes on."""
-    return replace(choice, trial=None, last=Outcome(order, "failed", problem))
+    return replace(choice, trial=None, last=UpgradeOutcome(order, "failed", problem))
 
 
-def read_choice(bundles: Path) -> Choice:
+def read_choice(bundles: Path) -> AgentChoice:
     """Empty where nothing was ever chosen. Raises `ChoiceUnreadable`."""
     path = bundles / _FILE
     try:
         told = json.loads(path.read_bytes())
         running, trial, last = told["running"], told["trial"], told["last"]
-        return Choice(
-            Bundle(running["sha256"], running["version"]) if running else None,
+        return AgentChoice(
+            InstalledBundle(running["sha256"], running["version"]) if running else None,
             _trial(trial) if trial else None,
-            Outcome(last["order"], last["state"], last["problem"]),
+            UpgradeOutcome(last["order"], last["state"], last["problem"]),
         )
     except FileNotFoundError:
-        return Choice()
+        return AgentChoice()
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ChoiceUnreadable(f"{path} cannot be read: {error!r}") from error
 
 
-def keep_choice(bundles: Path, choice: Choice) -> None:
+def keep_choice(bundles: Path, choice: AgentChoice) -> None:
     """On disk before anything acts on it. Raises `OSError`."""
     bundles.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_durably(bundles / _FILE, json.dumps(asdict(choice)).encode())
 
 
-def _trial(told: dict[str, object]) -> Trial:
+def _trial(told: dict[str, object]) -> UpgradeTrial:
     bundle = told["bundle"]
     if not isinstance(bundle, dict):
         raise TypeError(f"trial.bundle is {bundle!r}")
     within_s, tries, began_s = (float(str(told[name])) for name in ("within_s", "tries", "began_s"))
-    return Trial(Bundle(bundle["sha256"], bundle["version"]), str(told["order"]), within_s, int(tries), began_s)
+    return UpgradeTrial(
+        InstalledBundle(bundle["sha256"], bundle["version"]), str(told["order"]), within_s, int(tries), began_s
+    )
 
 
-def _given_up(choice: Choice, problem: str) -> tuple[Choice, Start]:
+def _given_up(choice: AgentChoice, problem: str) -> tuple[AgentChoice, AgentStart]:
     order = choice.trial.order if choice.trial else ""
     before = f"back to agent {choice.running.version}" if choice.running else "back to the agent of its birth"
-    return failed(choice, order, f"{problem}; {before}"), Start(choice.running)
+    return failed(choice, order, f"{problem}; {before}"), AgentStart(choice.running)

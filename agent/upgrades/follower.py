@@ -12,7 +12,7 @@ from typing import Protocol
 
 from agent.platforms import own_platform
 from agent.upgrades.archive import (
-    BundleRefused,
+    ArchiveRefused,
     FetchFailed,
     build_for,
     check_signature,
@@ -22,11 +22,11 @@ from agent.upgrades.archive import (
     unpack,
 )
 from agent.upgrades.choice import (
-    Bundle,
-    Choice,
+    AgentChoice,
     ChoiceUnreadable,
-    Outcome,
-    Trial,
+    InstalledBundle,
+    UpgradeOutcome,
+    UpgradeTrial,
     confirmed,
     failed,
     keep_choice,
@@ -42,7 +42,7 @@ GIVE_UP_S = 900.0
 _AGAIN_S = 15.0
 
 
-class Clock(Protocol):
+class UpgradeClock(Protocol):
     def monotonic_s(self) -> float: ...
 
 
@@ -55,7 +55,7 @@ class Follower:
 
     bundles: Path
     version: str
-    clock: Clock
+    clock: UpgradeClock
     platform: str = field(default_factory=own_platform)
     fetched: Callable[[AgentBuild, Path], None] = fetch
     turned_off: Callable[[], None] = disarm
@@ -65,7 +65,7 @@ class Follower:
     is_ready: bool = False
     """A new agent is unpacked and chosen: this one is to leave."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _choice: Choice = field(default_factory=Choice)
+    _choice: AgentChoice = field(default_factory=AgentChoice)
     _working: threading.Thread | None = None
     _order: str = ""
     _waits_for: str = ""
@@ -101,7 +101,7 @@ class Follower:
                 return
             self._order = order.id
             if order.version == self.version:
-                self._keep(Choice(self._choice.running, None, Outcome(order.id, "done")))
+                self._keep(AgentChoice(self._choice.running, None, UpgradeOutcome(order.id, "done")))
                 return
             self._working = threading.Thread(target=self._prepare, args=(order,), name="upgrade", daemon=True)
             self._working.start()
@@ -137,19 +137,19 @@ class Follower:
         try:
             bundle = self._made(order)
             with self._lock:
-                self._keep(Choice(self._choice.running, Trial(bundle, order.id, order.report_within_s)))
+                self._keep(AgentChoice(self._choice.running, UpgradeTrial(bundle, order.id, order.report_within_s)))
                 self.is_ready = True
             _log.info("agent %s is there: this one leaves, services keep running", order.version)
-        except (BundleRefused, FetchFailed, OSError, ImportError) as error:
+        except (ArchiveRefused, FetchFailed, OSError, ImportError) as error:
             _log.warning("agent %s is not taken: %s", order.version, error)
             with self._lock:
                 self._keep(failed(self._choice, order.id, str(error)))
 
-    def _made(self, order: AgentOrder) -> Bundle:
-        """The new agent, unpacked. Raises `BundleRefused`, `FetchFailed`, `OSError`, `ImportError`."""
+    def _made(self, order: AgentOrder) -> InstalledBundle:
+        """The new agent, unpacked. Raises `ArchiveRefused`, `FetchFailed`, `OSError`, `ImportError`."""
         build = build_for(order, self.platform)
         check_signature(order, build, self.bundles)
-        bundle = Bundle(build.sha256, order.version)
+        bundle = InstalledBundle(build.sha256, order.version)
         keep_only(self.bundles, self._choice.running)
         part = self.bundles / f"{build.sha256[:16]}.part"
         self._fetched_in_time(build, part)
@@ -158,7 +158,7 @@ class Follower:
         finally:
             part.unlink()
         if self.is_certified() and not knows_certificates(bundle.home(self.bundles)):
-            raise BundleRefused(
+            raise ArchiveRefused(
                 f"agent {order.version} knows of no certificates, and the server hears this VM with its certificate"
                 " only: it would never be heard again"
             )
@@ -177,7 +177,7 @@ class Follower:
                 _log.info("%s; asked again in %.0f s", error, self.again_s)
             threading.Event().wait(self.again_s)
 
-    def _keep(self, choice: Choice) -> None:
+    def _keep(self, choice: AgentChoice) -> None:
         """Under the lock. On disk first."""
         keep_choice(self.bundles, choice)
         self._choice = choice

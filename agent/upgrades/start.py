@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from agent.upgrades.choice import (
-    Bundle,
-    Choice,
+    AgentChoice,
+    AgentStart,
     ChoiceUnreadable,
-    Outcome,
-    Start,
+    InstalledBundle,
+    UpgradeOutcome,
     failed,
     keep_choice,
     next_start,
@@ -32,13 +32,13 @@ CHOSEN = "KEDGE_AGENT_BUNDLE"
 _LAST_WORDS = 300
 
 
-def chosen(bundles: Path, words: Path, *, environ: Mapping[str, str]) -> tuple[Start, str]:
+def chosen(bundles: Path, words: Path, *, environ: Mapping[str, str]) -> tuple[AgentStart, str]:
     """Which agent is to run now, kept on disk before it does; and what a person should know of it, else "".
 
     `words` is the file a new agent's last words are in.
     """
     if environ.get(CHOSEN):
-        return Start(None), ""
+        return AgentStart(None), ""
     try:
         kept = read_choice(bundles)
         choice, start = next_start(kept, now_s=time.time(), last_words=last_words(words))
@@ -48,12 +48,12 @@ def chosen(bundles: Path, words: Path, *, environ: Mapping[str, str]) -> tuple[S
             keep_choice(bundles, choice)
     except (ChoiceUnreadable, OSError) as error:
         # Without its record nothing new is tried, and what has worked on this VM runs.
-        return Start(None), f"{error}; the agent this VM was born with runs"
+        return AgentStart(None), f"{error}; the agent this VM was born with runs"
     return start, choice.last.problem if choice.last != kept.last else ""
 
 
 def become(
-    bundle: Bundle, *, alarm_s: float, bundles: Path, words: Path, root: Path, environ: Mapping[str, str]
+    bundle: InstalledBundle, *, alarm_s: float, bundles: Path, words: Path, root: Path, environ: Mapping[str, str]
 ) -> NoReturn:
     """This process is that agent from here on. Raises `OSError`."""
     _arm(alarm_s, words)
@@ -88,12 +88,14 @@ def _arm(alarm_s: float, words: Path) -> None:
             os.dup2(sink.fileno(), 2)
 
 
-def _is_there(bundle: Bundle, bundles: Path) -> bool:
+def _is_there(bundle: InstalledBundle, bundles: Path) -> bool:
     return (bundle.home(bundles) / "agent" / "__main__.py").is_file()
 
 
-def _without(choice: Choice, gone: Bundle) -> tuple[Choice, Start]:
+def _without(choice: AgentChoice, gone: InstalledBundle) -> tuple[AgentChoice, AgentStart]:
     """Its files are gone: the agent of the VM's birth runs, which needs none."""
     problem = f"the files of agent {gone.version} are gone; back to the agent of its birth"
     order = choice.trial.order if choice.trial else choice.last.order
-    return replace(failed(choice, order, problem), running=None, last=Outcome(order, "failed", problem)), Start(None)
+    return replace(
+        failed(choice, order, problem), running=None, last=UpgradeOutcome(order, "failed", problem)
+    ), AgentStart(None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from controlplane.background.git_sync.binding import GitBinding
 from controlplane.background.git_sync.clone import Clone
-from controlplane.background.git_sync.status import Board
+from controlplane.background.git_sync.status import SourceStatuses
 from controlplane.background.git_sync.sync import SourceSync, SyncParts
 from controlplane.runtime.egress import Egress
 from controlplane.runtime.polling import Poller
@@ -57,7 +57,7 @@ def _house(folder: Path) -> House:
 
 def _sync(house: House, upstream: Upstream, folder: Path, stop: threading.Event) -> SourceSync:
     binding = GitBinding(name="teams", repository=str(upstream.bare))
-    board = Board((binding,))
+    board = SourceStatuses((binding,))
     parts = SyncParts(
         store=house.store,
         commands=house.services.cluster.commands,

@@ -19,7 +19,7 @@ DEFAULT_HOME = ".kedge"
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ServerAddress:
     """One server. `source` says where its URL was found, for messages."""
 
     url: str
@@ -42,7 +42,7 @@ def names_server(environ: Mapping[str, str]) -> bool:
     return bool(environ.get(SERVER_VARIABLE))
 
 
-def locate(environ: Mapping[str, str], cwd: Path) -> Address:
+def locate(environ: Mapping[str, str], cwd: Path) -> ServerAddress:
     """The server to talk to. Read anew for each request, because a restarted server may have another port.
 
     Raises Unreachable when none is known here, CliError when the token must not be sent there or cannot be read.
@@ -53,7 +53,7 @@ def locate(environ: Mapping[str, str], cwd: Path) -> Address:
         why = "the token of a server's home opens it on its own machine only"
         then = f"`kedge login --server {url}` keeps one of yours; KEDGE_TOKEN_FILE names a file with one"
         raise CliError(f"there is no token for {url}", where=source, why=why, next_step=then)
-    return Address(url, secret(token or _token_in(home_of(environ, cwd) / "token")), source)
+    return ServerAddress(url, secret(token or _token_in(home_of(environ, cwd) / "token")), source)
 
 
 def server_url(environ: Mapping[str, str], cwd: Path) -> tuple[str, str]:

@@ -4,27 +4,27 @@ from dataclasses import dataclass
 
 from controlplane.cli.session import Session
 from controlplane.cli.state_inputs import Input, read_bytes, telling_machines
-from controlplane.cli.state_options import Shape
+from controlplane.cli.state_options import PlanFormat
 from planner.drain.model.measures import Measures
 from planner.drain.model.plan import Schedule
 from planner.drain.model.plan_document import read_plan
-from planner.drain.replay.judge import Verdict, judge
+from planner.drain.replay.judge import PlanVerdict, judge
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
+class JudgedDrain:
     """`said`: what the plan's own certificate claims, None without one."""
 
     name: str
     schedule: Schedule
     said: Measures | None
-    verdict: Verdict
+    verdict: PlanVerdict
 
 
-def judged(session: Session, given: Input, plan_file: str, shape: Shape) -> Judged:
+def judged(session: Session, given: Input, plan_file: str, shape: PlanFormat) -> JudgedDrain:
     """Reads and replays. Raises CliError when the plan cannot be read at all."""
     content = read_bytes(plan_file)
     next_step = "is it the plan for this state? Both must come from the same moment"
     with telling_machines(session, shape, kind="DrainCheck", where=plan_file, next_step=next_step):
         read = read_plan(content, given.state)
-    return Judged(plan_file, read.schedule, read.measures, judge(given.state, read.schedule))
+    return JudgedDrain(plan_file, read.schedule, read.measures, judge(given.state, read.schedule))

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import RenderableType
 
 from controlplane.cli.drain_brokers import broker_table, plain
-from controlplane.cli.drain_check import Judged
+from controlplane.cli.drain_check import JudgedDrain
 from controlplane.cli.drain_view import certificate_document
 from controlplane.cli.moves_view import certificate_table
 from controlplane.cli.state_inputs import Input
@@ -20,7 +20,7 @@ _MOST_SHOWN = 20
 _SAME = 1e-6
 
 
-def check_lines(given: Input, found: Judged, *, wide: bool) -> Iterator[RenderableType]:
+def check_lines(given: Input, found: JudgedDrain, *, wide: bool) -> Iterator[RenderableType]:
     """The verdict first, then the figures, then every rule broken."""
     replay = found.verdict.replay
     yield styled(*_sentence(found))
@@ -38,7 +38,7 @@ def check_lines(given: Input, found: Judged, *, wide: bool) -> Iterator[Renderab
         yield broker_table(broker_rows(given.state, found.schedule, replay), wide=True)
 
 
-def check_document(given: Input, found: Judged) -> Mapping[str, Any]:
+def check_document(given: Input, found: JudgedDrain) -> Mapping[str, Any]:
     """The same for machines."""
     replay = found.verdict.replay
     return {
@@ -56,7 +56,7 @@ def check_document(given: Input, found: Judged) -> Mapping[str, Any]:
     }
 
 
-def untrue(found: Judged) -> Iterator[str]:
+def untrue(found: JudgedDrain) -> Iterator[str]:
     """Where the plan's own certificate says something else than the replay found."""
     for name in MEASURES if found.said is not None else ():
         said, is_so = getattr(found.said, name).value, getattr(found.verdict.measures, name).value
@@ -64,7 +64,7 @@ def untrue(found: Judged) -> Iterator[str]:
             yield f"its certificate says {name} {said:g}, the replay found {is_so:g}"
 
 
-def _sentence(found: Judged) -> tuple[str, str]:
+def _sentence(found: JudgedDrain) -> tuple[str, str]:
     replay = found.verdict.replay
     if found.verdict.holds:
         return f"{found.name} keeps every rule and leaves nothing behind", "bold green"

@@ -11,8 +11,8 @@ from planner.drain.certified import CertifiedPlan, PlanRefused, certified
 from planner.drain.model.plan import Schedule
 from planner.drain.model.plan_document import with_assumptions
 from planner.drain.model.state import ClusterState
-from planner.drain.replay.judge import Verdict, judge
-from planner.drain.solver import Infeasible
+from planner.drain.replay.judge import PlanVerdict, judge
+from planner.drain.solver import Unsolvable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,7 +20,7 @@ class Planned:
     """`refusal` set: not everything can be moved; `plan` is then what can be, if that was asked for."""
 
     plan: CertifiedPlan | None
-    refusal: Infeasible | None
+    refusal: Unsolvable | None
     engine: Engine
     seconds: float
 
@@ -55,7 +55,7 @@ def _judged_part(state: ClusterState, part: Schedule | None, assumptions: tuple[
     if part is None:
         return None
     schedule = with_assumptions(part, assumptions)
-    verdict: Verdict = judge(state, schedule)
+    verdict: PlanVerdict = judge(state, schedule)
     broken = verdict.replay.violations
     if broken:
         raise PlanRefused(f"the feasible part breaks {len(broken)} rules in its replay, first {broken[0]}")
@@ -64,7 +64,7 @@ def _judged_part(state: ClusterState, part: Schedule | None, assumptions: tuple[
 
 def _on_spark(
     state: ClusterState, excluded_topics: Collection[str], allow_partial: bool
-) -> tuple[CertifiedPlan | Infeasible, float]:
+) -> tuple[CertifiedPlan | Unsolvable, float]:
     """A session of its own on this machine, ended before the answer is shown; judged once more in this process."""
     from spark.jobs.state_plan import plan_state
     from spark.session import SparkSettings, build_session, close_session
@@ -77,7 +77,7 @@ def _on_spark(
             seconds = time.perf_counter() - began
         finally:
             close_session(session)
-    if isinstance(answer, Infeasible):
+    if isinstance(answer, Unsolvable):
         return answer, seconds
     verdict = judge(state, answer)
     if verdict.replay.violations:

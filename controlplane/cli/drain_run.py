@@ -14,7 +14,7 @@ from planner.drain.certified import CertifiedPlan, PlanRefused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class DrainOrder:
     """What the command line asks for besides the state."""
 
     excluded_topics: tuple[str, ...]
@@ -26,7 +26,7 @@ class Order:
     plot: Path | None
 
 
-def run(session: Session, given: Input, order: Order) -> tuple[Planned, dict[str, str]]:
+def run(session: Session, given: Input, order: DrainOrder) -> tuple[Planned, dict[str, str]]:
     """The answer, and the files written by kind. Raises CliError."""
     try:
         answer = planned(
@@ -45,7 +45,7 @@ def run(session: Session, given: Input, order: Order) -> tuple[Planned, dict[str
     return answer, files
 
 
-def _write(given: Input, order: Order, plan: CertifiedPlan) -> dict[str, str]:
+def _write(given: Input, order: DrainOrder, plan: CertifiedPlan) -> dict[str, str]:
     files: dict[str, str] = {}
     state, schedule = given.state, plan.schedule
     if order.plan_file is not None:

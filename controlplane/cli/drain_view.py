@@ -22,8 +22,8 @@ from controlplane.runtime.styled_text import styled
 from planner.drain.certified import CertifiedPlan
 from planner.drain.model.measures import Measures
 from planner.drain.model.state import ClusterState, Int32s
-from planner.drain.solver import Infeasible
-from planner.drain.solver.infeasible import Reason
+from planner.drain.solver import Unsolvable
+from planner.drain.solver.infeasible import Obstacle
 from planner.quantities import brokers_named, human_bytes
 
 
@@ -44,7 +44,7 @@ def plan_lines(
     yield from ingress_lines(state, plan.schedule, plan.measures.makespan_s.value, blocks=blocks)
 
 
-def refusal_words(state: ClusterState, refusal: Infeasible) -> str:
+def refusal_words(state: ClusterState, refusal: Unsolvable) -> str:
     """How many cannot be moved, and why: on one line where there is one reason, else a line for each."""
     count = f"{counted(refusal.stuck.size, 'partition')} cannot be moved"
     if len(refusal.reasons) == 1:
@@ -52,7 +52,7 @@ def refusal_words(state: ClusterState, refusal: Infeasible) -> str:
     return "\n         ".join([f"{count}, for {len(refusal.reasons)} reasons:", *(r.message for r in refusal.reasons)])
 
 
-def next_words(state: ClusterState, refusal: Infeasible) -> str:
+def next_words(state: ClusterState, refusal: Unsolvable) -> str:
     """What a person can do about it, one thing after the other, each once."""
     first, *others = refusal.reasons
     if not others and first.kind in ("broker", "disk"):
@@ -64,7 +64,7 @@ def next_words(state: ClusterState, refusal: Infeasible) -> str:
     return told if same_state else f"{told}, and export the state anew"
 
 
-def _widened(state: ClusterState, reason: Reason) -> str:
+def _widened(state: ClusterState, reason: Obstacle) -> str:
     """`add broker 1030 (or another of rack a): --destinations 1016=1001,1030`; "" where no other broker would do."""
     row = {int(broker): n for n, broker in enumerate(state.brokers.id.tolist())}
     parts = []
@@ -106,7 +106,7 @@ def plan_document(state: ClusterState, planned: Planned, name: str, files: Mappi
     return {**content, "files": dict(files)}
 
 
-def refusal_document(state: ClusterState, refusal: Infeasible) -> Mapping[str, Any]:
+def refusal_document(state: ClusterState, refusal: Unsolvable) -> Mapping[str, Any]:
     """Why there is no whole plan: each reason with its partitions, and all of them together. The kind is a stable word,
     that of the first reason where there are several.
     """

@@ -11,7 +11,7 @@ from controlplane.runtime.quantities import counted
 from controlplane.runtime.styled_text import styled
 from controlplane.server.rebuild.clusters import RebuiltCluster
 from controlplane.server.rebuild.conclude import Rebuild
-from controlplane.server.rebuild.evidence import Finding, Weight
+from controlplane.server.rebuild.evidence import RebuildFinding, Weight
 
 _STYLES = {Weight.REFUSES: "bold red", Weight.DIFFERS: "yellow", Weight.ASSUMED: "yellow", Weight.NOTED: ""}
 
@@ -90,7 +90,7 @@ def _instances(view: ClusterView) -> RenderableType:
     )
 
 
-def _findings(findings: Iterable[Finding]) -> Iterator[RenderableType]:
+def _findings(findings: Iterable[RebuildFinding]) -> Iterator[RenderableType]:
     order = list(Weight)
     for found in sorted(findings, key=lambda f: (order.index(f.weight), f.subject)):
         yield styled(f"  {found.weight:<8} {found.subject}: {found.message}", _STYLES[found.weight])
@@ -98,7 +98,7 @@ def _findings(findings: Iterable[Finding]) -> Iterator[RenderableType]:
             yield f"  {'':<8} -> {found.next_step}"
 
 
-def _plain(found: Finding) -> dict[str, str]:
+def _plain(found: RebuildFinding) -> dict[str, str]:
     return {
         "weight": str(found.weight),
         "subject": found.subject,

@@ -6,13 +6,13 @@ import httpx
 from pydantic import ValidationError
 
 from controlplane.api.schemas.clusters import ErrorOut
-from controlplane.cli.address import Address
+from controlplane.cli.address import ServerAddress
 from controlplane.cli.errors import CliError, Refused, Unreachable
 
 PROBLEM_JSON = "application/problem+json"
 
 
-def unreachable(address: Address, error: httpx.HTTPError) -> Unreachable:
+def unreachable(address: ServerAddress, error: httpx.HTTPError) -> Unreachable:
     """Nobody answered, or not in time."""
     where = f"{address.url} (from {address.source})"
     if isinstance(error, httpx.ReadTimeout):
@@ -28,7 +28,7 @@ def unreachable(address: Address, error: httpx.HTTPError) -> Unreachable:
     return Unreachable("the server does not answer", where=where, why=why, next_step=next_step)
 
 
-def refusal(response: httpx.Response, address: Address) -> CliError:
+def refusal(response: httpx.Response, address: ServerAddress) -> CliError:
     """The server answered with an error."""
     said = _problem(response)
     if response.status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
@@ -62,7 +62,7 @@ def refusal(response: httpx.Response, address: Address) -> CliError:
     )
 
 
-def unreadable(response: httpx.Response, address: Address, error: ValidationError) -> CliError:
+def unreadable(response: httpx.Response, address: ServerAddress, error: ValidationError) -> CliError:
     """A success whose content is not what the contract says."""
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(step) for step in first["loc"]) or "the whole answer"

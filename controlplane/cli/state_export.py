@@ -13,16 +13,16 @@ from events.clock import Clock
 from planner.drain.model.capacity import (
     FIGURES,
     Capacity,
+    FigureOrigin,
+    FigureSource,
     GivenCapacity,
-    Origin,
     Resolved,
-    Source,
     missing_lines,
     read_capacity,
     resolve,
 )
 from planner.drain.model.observed import (
-    Policy,
+    ObservationPolicy,
     RacksMissing,
     brokers_of,
     dead_brokers,
@@ -35,7 +35,7 @@ _HOW = "--bandwidth 200MB/s for every broker, or --capacity FILE by broker (docs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ExportOptions:
     """The command line. Amounts as text; empty = not given."""
 
     bootstrap: str = ""
@@ -48,7 +48,7 @@ class Wanted:
     outgoing: tuple[int, ...] = ()
 
 
-def exported(session: Session, wanted: Wanted) -> dict[str, Any]:
+def exported(session: Session, wanted: ExportOptions) -> dict[str, Any]:
     """The state file as a document. Raises CliError when it cannot be complete, with what is missing."""
     if bool(wanted.bootstrap) == bool(wanted.cluster):
         raise usage("name one cluster", next_step="--bootstrap HOST:PORT for any Kafka, --cluster NAME for one of ours")
@@ -59,7 +59,7 @@ def exported(session: Session, wanted: Wanted) -> dict[str, Any]:
     return observed(snapshot, given, wanted)
 
 
-def observed(snapshot: KafkaSnapshot, given: GivenCapacity, wanted: Wanted) -> dict[str, Any]:
+def observed(snapshot: KafkaSnapshot, given: GivenCapacity, wanted: ExportOptions) -> dict[str, Any]:
     """What was seen, with what people say first and what brokers tell second. Raises CliError."""
     strange = sorted(set(wanted.outgoing) - set(snapshot.brokers))
     if strange:
@@ -68,7 +68,7 @@ def observed(snapshot: KafkaSnapshot, given: GivenCapacity, wanted: Wanted) -> d
     living = brokers_of(snapshot) - dead_brokers(snapshot)
     capacity = resolve(living, [given.source, measured_disks(snapshot)])
     _require(capacity)
-    policy = Policy(
+    policy = ObservationPolicy(
         disk_limit=wanted.disk_limit,
         flow_bytes_per_s=rate_in(wanted.flow, option="--flow") if wanted.flow else None,
         racks=given.racks,
@@ -93,9 +93,9 @@ def state_text(document: dict[str, Any]) -> str:
     return "{" + ",\n ".join(lines) + "}\n"
 
 
-def _given(session: Session, wanted: Wanted) -> GivenCapacity:
+def _given(session: Session, wanted: ExportOptions) -> GivenCapacity:
     """The capacity file, and for brokers it leaves out the amounts of the command line."""
-    file = GivenCapacity(Source(origin=Origin.GIVEN), {})
+    file = GivenCapacity(FigureSource(origin=FigureOrigin.GIVEN), {})
     if wanted.capacity is not None:
         try:
             content = wanted.capacity.read_bytes()
@@ -108,8 +108,8 @@ def _given(session: Session, wanted: Wanted) -> GivenCapacity:
     default = file.source.everyone
     options = [name for name, text in (("--bandwidth", wanted.bandwidth), ("--disk", wanted.disk)) if text]
     words = [file.source.everyone_words] if default != Capacity() else []
-    source = Source(
-        origin=Origin.GIVEN,
+    source = FigureSource(
+        origin=FigureOrigin.GIVEN,
         by_broker=file.source.by_broker,
         everyone=Capacity(
             disk_bytes=disk or default.disk_bytes,
@@ -124,8 +124,8 @@ def _given(session: Session, wanted: Wanted) -> GivenCapacity:
 def _completed(document: dict[str, Any], given: GivenCapacity) -> dict[str, Any]:
     """The server's answer with the gaps filled: what the server knows of its own machines is believed first."""
     living = [b for b in document["brokers"] if b.get("state") != "dead"]
-    served = Source(
-        origin=Origin.CATALOGUE,
+    served = FigureSource(
+        origin=FigureOrigin.CATALOGUE,
         by_broker={b["id"]: Capacity(**{f: b[f] for f in FIGURES if f in b}) for b in living},
     )
     capacity = resolve(served.by_broker, [served, given.source])
@@ -137,7 +137,7 @@ def _completed(document: dict[str, Any], given: GivenCapacity) -> dict[str, Any]
     return document
 
 
-def _marked(document: dict[str, Any], wanted: Wanted) -> dict[str, Any]:
+def _marked(document: dict[str, Any], wanted: ExportOptions) -> dict[str, Any]:
     ids = {b["id"] for b in document["brokers"]}
     strange = sorted(set(wanted.outgoing) - ids)
     if strange:

@@ -11,10 +11,10 @@ from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.output import document, write_document
 from controlplane.cli.session import Session
-from controlplane.cli.state_options import Shape
+from controlplane.cli.state_options import PlanFormat
 from controlplane.runtime.quantities import human_seconds
 from planner.drain.model.document import ReadState, read_state
-from planner.drain.model.problem import DocumentRefused, ProblemKind
+from planner.drain.model.problem import DocumentRefused, StateProblemKind
 from planner.drain.model.state import BrokerState, ClusterState
 
 STDIN = "-"
@@ -40,7 +40,7 @@ def state_input(session: Session, *, file: str, cluster: str) -> Input:
         why = "both are given" if file else "neither is given"
         raise usage("name one state", why=why, next_step="--state FILE, or --cluster NAME to ask the server")
     content = read_bytes(file) if file else _of_cluster(session, cluster)
-    read: ReadState = read_state(content, tolerate=(ProblemKind.REPAIR_FIRST,))
+    read: ReadState = read_state(content, tolerate=(StateProblemKind.REPAIR_FIRST,))
     return Input(read.state, read.assumptions, f"cluster {cluster}" if cluster else _called(file))
 
 
@@ -143,7 +143,7 @@ def telling_machines(session: Session, shape: str, *, kind: str, where: str, nex
     try:
         yield
     except DocumentRefused as refused:
-        if shape in (Shape.JSON, Shape.YAML):
+        if shape in (PlanFormat.JSON, PlanFormat.YAML):
             told = refused.problems[:MOST_PROBLEMS]
             problems = [{"kind": str(p.kind), "path": p.path, "message": p.message} for p in told]
             answer = {"outcome": "refused", "of": where, "problem_count": len(refused.problems), "problems": problems}

@@ -9,7 +9,7 @@ import typer
 from controlplane.cli.completion import cluster_names
 
 
-class Shape(StrEnum):
+class PlanFormat(StrEnum):
     """Forms of a plan on stdout."""
 
     TABLE = "table"
@@ -41,7 +41,7 @@ ClusterOption = Annotated[
         help="Ask the server for the state of this cluster instead.",
     ),
 ]
-ShapeOption = Annotated[Shape, typer.Option("-o", "--format", help="Form of the answer on stdout.")]
+ShapeOption = Annotated[PlanFormat, typer.Option("-o", "--format", help="Form of the answer on stdout.")]
 ExcludeTopics = Annotated[
     str, typer.Option("--exclude-topics", metavar="A,B", show_default=False, help="Topics that stay where they are.")
 ]

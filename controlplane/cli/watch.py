@@ -16,7 +16,7 @@ UNSTABLE = frozenset({"sentence_at", "report_age_s", "metadata_age_s"})
 """Fields that differ at every look; alone they are no change."""
 
 
-class Watch:
+class StatusWatch:
     """Looks again and again until Ctrl-C. A server that goes away is waited for."""
 
     def __init__(self, session: Session, look: Callable[[], Sequence[ClusterOut]]) -> None:

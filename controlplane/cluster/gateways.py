@@ -20,8 +20,8 @@ from controlplane.kafka.zookeeper.ensemble import KazooEnsemble
 from controlplane.kafka.zookeeper.errors import ZooKeeperFault
 from controlplane.kafka.zookeeper.live_registry import KazooRegistry
 from controlplane.kafka.zookeeper.locks import RESTART, KazooLocks, Standing, Taken
-from controlplane.kafka.zookeeper.members import Member
-from controlplane.kafka.zookeeper.quorum import Roll
+from controlplane.kafka.zookeeper.members import ZooKeeperMember
+from controlplane.kafka.zookeeper.quorum import EnsembleRecord
 from controlplane.kafka.zookeeper.registry import RegistrySeen
 from controlplane.kafka.zookeeper.superuser import super_password
 from controlplane.kafka.zookeeper_gateway import ZooKeeperGateway, as_kafka_fault
@@ -34,7 +34,7 @@ _CONNECT_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownGateway:
     bootstrap: tuple[str, ...]
     kind: _Kind
     gateway: AdminGateway
@@ -53,11 +53,11 @@ class Gateways:
         self._dialer = dialer
         self._doors = doors
         self._server_key = server_key
-        self._rolls: dict[ClusterUid, Roll] = {}
+        self._rolls: dict[ClusterUid, EnsembleRecord] = {}
         self._controllers: dict[ClusterUid, tuple[str, ...]] = {}
         self._locks: dict[ClusterUid, KazooLocks] = {}
         self._lock = threading.Lock()
-        self._known: dict[ClusterUid, _Known] = {}
+        self._known: dict[ClusterUid, _KnownGateway] = {}
 
     def of(self, view: ClusterView) -> KafkaGateway:
         """The gateway of a cluster. Its first call raises KafkaUnavailable when no broker has an address yet."""
@@ -72,7 +72,7 @@ class Gateways:
             known = self._known.get(view.uid)
             if known is not None and (known.bootstrap, known.kind) == (bootstrap, kind):
                 return known.gateway
-            self._known[view.uid] = fresh = _Known(bootstrap, kind, self._made(view, kind, bootstrap))
+            self._known[view.uid] = fresh = _KnownGateway(bootstrap, kind, self._made(view, kind, bootstrap))
         if known is not None:
             # The connection may rest on brokers that are gone by now; their addresses may be somebody else's.
             self._dialer.hang_up(view.uid)
@@ -142,7 +142,7 @@ class Gateways:
         password = super_password(self._server_key.get_secret_value(), uid)
         ensemble = KazooEnsemble(uid, lambda: self._rolls[uid].members, password=password, connect_s=_CONNECT_S)
 
-        def roll() -> Roll:
+        def roll() -> EnsembleRecord:
             return self._rolls[uid]
 
         if kind == "zookeeper":
@@ -187,10 +187,10 @@ def controllers_of(view: ClusterView) -> tuple[str, ...]:
     return tuple(f"{v.address}:{v.port}" for v in sorted(voters, key=lambda v: v.id))
 
 
-def roll_of(view: ClusterView) -> Roll:
+def roll_of(view: ClusterView) -> EnsembleRecord:
     """The servers of a cluster in ZooKeeper mode: where each is, and whose disk votes."""
     servers = [i for i in view.controllers() if _server_address(view, i)]
-    places = {i.service_id: Member(i.service_id, _server_address(view, i)) for i in servers}
+    places = {i.service_id: ZooKeeperMember(i.service_id, _server_address(view, i)) for i in servers}
     voting = {v.id: v.directory_id for v in view.voters.values()}
     change = view.voter_change
     if change is not None and change.adds:
@@ -200,7 +200,7 @@ def roll_of(view: ClusterView) -> Roll:
         for i in sorted(servers, key=lambda i: i.planned.generation)
         if i.bound
     }
-    return Roll(tuple(places[i] for i in sorted(places)), voting, given)
+    return EnsembleRecord(tuple(places[i] for i in sorted(places)), voting, given)
 
 
 def _server_address(view: ClusterView, server: InstanceView) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 from controlplane.cluster.bandwidth import CLIENTS_KEEP, MIB, nic_bytes_per_s
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.view import ClusterView
-from planner.drain.model.capacity import Capacity, Origin, Source, resolve
-from planner.drain.model.observed import Policy, brokers_of, dead_brokers, measured_disks, observed_document
+from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource, resolve
+from planner.drain.model.observed import ObservationPolicy, brokers_of, dead_brokers, measured_disks, observed_document
 from planner.observed import KafkaSnapshot
 
 GIB = 1024**3
@@ -27,7 +27,7 @@ def cluster_document(
         brokers_of(snapshot) - dead_brokers(snapshot), [measured_disks(snapshot), catalogue_capacity(view)]
     )
     live = snapshot.live_brokers()
-    policy = Policy(
+    policy = ObservationPolicy(
         racks={i.service_id: i.planned.rack for i in view.brokers()},
         outgoing=outgoing,
         destinations={old: (new,) for old, new in successors.items() if new in live},
@@ -37,7 +37,7 @@ def cluster_document(
     return observed_document(snapshot, capacity, policy)
 
 
-def catalogue_capacity(view: ClusterView) -> Source:
+def catalogue_capacity(view: ClusterView) -> FigureSource:
     """The disk a pool asks for and what the clients leave of the NIC of its machines, under the spec's own throttle.
 
     What the catalogue does not know of a machine stays unknown, but for the spec's own throttle.
@@ -54,7 +54,7 @@ def catalogue_capacity(view: ClusterView) -> Source:
             ingress_bytes_per_s=rate,
             egress_bytes_per_s=rate,
         )
-    return Source(origin=Origin.CATALOGUE, by_broker=found, by_broker_words=_words(cap))
+    return FigureSource(origin=FigureOrigin.CATALOGUE, by_broker=found, by_broker_words=_words(cap))
 
 
 def _rate(known: int | None, cap_mib_per_s: int | None) -> float | None:

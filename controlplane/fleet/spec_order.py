@@ -15,7 +15,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.spec_order import SpecChange
 from controlplane.fleet.images.choice import stage
 from events.ids import ClusterUid
-from planner.rollout.fleet_order import PRODUCTION, Member, waits_for
+from planner.rollout.fleet_order import PRODUCTION, FleetMember, waits_for
 
 _NAMED = 3
 
@@ -107,30 +107,30 @@ def _known_of(view: ClusterView) -> frozenset[SpecChange]:
 
 def _member(
     other: ClusterView, wanted: frozenset[SpecChange], waiting: ClusterView, now: datetime
-) -> tuple[Member, bool]:
+) -> tuple[FleetMember, bool]:
     """How far another cluster is with the same changes, and whether it takes a person to get it further."""
     name, rank, soak = other.name, stage(other), soak_of(other)
     in_hand = changes_in_hand(other) & wanted
     if in_hand:
         stuck = _stuck(other)
         begun = "rolls to it" if other.recycling == other.generation else "has not begun"
-        return Member(name, rank, soak=soak, state=stuck or begun), bool(stuck)
+        return FleetMember(name, rank, soak=soak, state=stuck or begun), bool(stuck)
     past = other.spec_order
     assert past is not None, "it was found by what it reached, or took back"
     back = [c for c in wanted if c in past.taken_back and _later(past.taken_back[c], waiting)]
     if back:
-        return Member(name, rank, soak=soak, state=f"took {_named(back)} back before it was reached"), True
+        return FleetMember(name, rank, soak=soak, state=f"took {_named(back)} back before it was reached"), True
     reached = max((past.since[c] for c in wanted if c in past.since), default=None)
     if reached is None:
-        return Member(name, rank, reached_at=now - soak, soak=soak), False
+        return FleetMember(name, rank, reached_at=now - soak, soak=soak), False
     ill = sorted(t for t in ILL if t in other.conditions and speaks_against(other.conditions[t], reached, soak))
     if ill:
         told = other.conditions[ill[0]]
-        return Member(name, rank, soak=soak, state=f"has it and is not well: {ill[0]}, {told.reason}"), True
+        return FleetMember(name, rank, soak=soak, state=f"has it and is not well: {ill[0]}, {told.reason}"), True
     lost = [i.key for i in other.alive() if i.lost_at is not None and i.lost_at <= reached + soak]
     if lost:
-        return Member(name, rank, soak=soak, state=f"has it and replaces {lost[0]}"), False
-    return Member(name, rank, soak=soak, reached_at=reached), False
+        return FleetMember(name, rank, soak=soak, state=f"has it and replaces {lost[0]}"), False
+    return FleetMember(name, rank, soak=soak, reached_at=reached), False
 
 
 def _took_back(view: ClusterView, change: SpecChange) -> bool:

@@ -193,7 +193,7 @@ def read_names(bootstrap: str, topics: Sequence[str], *, timeout_s: float = 180.
         consumer.close()
 
 
-class Reader(Protocol):
+class LogEnds(Protocol):
     """Of librdkafka's consumer what tells where logs end."""
 
     def list_topics(self, topic: str, timeout: float) -> Any: ...
@@ -202,7 +202,7 @@ class Reader(Protocol):
 
 
 def log_ends(
-    reader: Reader,
+    reader: LogEnds,
     topics: Sequence[str],
     deadline: Deadline,
     *,
@@ -239,7 +239,7 @@ def log_ends(
     return ends
 
 
-def _partitions(reader: Reader, topic: str, timeout_s: float) -> list[int]:
+def _partitions(reader: LogEnds, topic: str, timeout_s: float) -> list[int]:
     """Numbers of a topic's partitions. One whose metadata is an error has none to go through, which is not "empty"."""
     told = reader.list_topics(topic, timeout=timeout_s).topics[topic]
     if told.error is not None:
@@ -247,7 +247,7 @@ def _partitions(reader: Reader, topic: str, timeout_s: float) -> list[int]:
     return sorted(told.partitions)
 
 
-def _bounds(reader: Reader, name: TopicPartition, timeout_s: float) -> tuple[int, int]:
+def _bounds(reader: LogEnds, name: TopicPartition, timeout_s: float) -> tuple[int, int]:
     bounds = reader.get_watermark_offsets(name, timeout=timeout_s)
     if bounds is None:  # how it tells that the time was over
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT))

@@ -8,17 +8,17 @@ from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
 from controlplane.kafka.errors import require_ok
 from events.spec.topic_table import EXECUTOR_KEYS
-from planner.broker_answers import Origin, ValueSeen
+from planner.broker_answers import ValueOrigin, ValueSeen
 
 _TOPIC, _BROKER = 2, 4
 _NO_TOPIC = (3, 17)
 """There is none of that name, and there never can be."""
 _ORIGINS = {
-    1: Origin.TOPIC,
-    2: Origin.BROKER_LIVE,
-    3: Origin.CLUSTER_LIVE,
-    4: Origin.FILE,
-    5: Origin.KAFKA_DEFAULT,
+    1: ValueOrigin.TOPIC,
+    2: ValueOrigin.BROKER_LIVE,
+    3: ValueOrigin.CLUSTER_LIVE,
+    4: ValueOrigin.FILE,
+    5: ValueOrigin.KAFKA_DEFAULT,
 }
 """By their number in DescribeConfigs (`ConfigResponse.ConfigSource`)."""
 
@@ -54,13 +54,13 @@ def _request(kind: int, name: str) -> Any:
 
 def _value(config: Any) -> ValueSeen:
     """Synonyms are the value that counts and those behind it, the strongest first (KIP-226)."""
-    origin = _ORIGINS.get(config.config_source, Origin.OTHER)
+    origin = _ORIGINS.get(config.config_source, ValueOrigin.OTHER)
     behind = next((s for s in config.synonyms or () if s.source > config.config_source), None)
     return ValueSeen(
         config.value,
         origin,
         behind.value if behind else None,
-        _ORIGINS.get(behind.source, Origin.OTHER) if behind else "",
+        _ORIGINS.get(behind.source, ValueOrigin.OTHER) if behind else "",
         behind.name if behind else "",
         bool(config.is_sensitive),
     )

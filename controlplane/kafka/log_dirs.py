@@ -17,7 +17,7 @@ _STORAGE_ERROR = 56
 
 
 @dataclass(frozen=True, slots=True)
-class Disks:
+class BrokerDisks:
     """By broker, the largest size in bytes any answering broker reports for a partition, and each broker's own."""
 
     brokers: Mapping[int, LogDirsSeen]
@@ -36,7 +36,7 @@ class Disks:
         return tuple(self.held[b].get(name, 0) for b in adding)
 
 
-def read_disks(connection: Connection, live: frozenset[int], deadline: Deadline) -> Disks:
+def read_disks(connection: Connection, live: frozenset[int], deadline: Deadline) -> BrokerDisks:
     """Ask every live broker at once. One that does not answer is left out whole; one that has a directory offline
     is among `failed` alone."""
     requests = {n: DescribeLogDirsRequest(topics=None) for n in live}
@@ -53,7 +53,7 @@ def read_disks(connection: Connection, live: frozenset[int], deadline: Deadline)
             failed[broker] = _failed(answer.results)
             continue
         brokers[broker] = _broker(answer.results, sizes, held.setdefault(broker, {}))
-    return Disks(brokers, sizes, held, failed)
+    return BrokerDisks(brokers, sizes, held, failed)
 
 
 def _failed(directories: list[Any]) -> FailedDirsSeen:

@@ -19,8 +19,8 @@ from controlplane.kafka.quorum import CAUGHT_UP_LAG, SILENT_S
 from controlplane.kafka.snapshot import read_from_one_of
 from controlplane.kafka.zookeeper.ensemble import Ensemble
 from controlplane.kafka.zookeeper.errors import ZooKeeperFault
-from controlplane.kafka.zookeeper.live_registry import Registry
-from controlplane.kafka.zookeeper.quorum import Roll
+from controlplane.kafka.zookeeper.live_registry import ZooKeeperRegistry
+from controlplane.kafka.zookeeper.quorum import EnsembleRecord
 from controlplane.kafka.zookeeper.registry import RegisteredPartition, RegistrySeen
 from controlplane.kafka.zookeeper_gateway import ZooKeeperGateway, as_kafka_fault
 from controlplane.kafka.zookeeper_mode import current_controller, in_kraft_mode, registered
@@ -39,8 +39,8 @@ class MigratingGateway(ZooKeeperGateway):
         bootstrap: Sequence[str],
         *,
         ensemble: Ensemble,
-        registry: Registry,
-        roll: Callable[[], Roll],
+        registry: ZooKeeperRegistry,
+        roll: Callable[[], EnsembleRecord],
         controllers: Callable[[], Sequence[str]],
     ) -> None:
         """`controllers`: their `host:port`, read at every call."""

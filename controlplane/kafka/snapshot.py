@@ -20,7 +20,7 @@ from controlplane.kafka.configs import TopicConfig, read_told, read_topic_config
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
 from controlplane.kafka.errors import KafkaUnavailable, require_ok
-from controlplane.kafka.log_dirs import Disks, read_disks
+from controlplane.kafka.log_dirs import BrokerDisks, read_disks
 from controlplane.kafka.metadata_log import read_quorum, require_current
 from controlplane.kafka.zookeeper_mode import LookUp, current_controller
 from planner.observed import (
@@ -76,7 +76,7 @@ def read_partitions(connection: Connection, deadline: Deadline) -> tuple[Partiti
 
     def read(node: int, live: frozenset[int]) -> tuple[PartitionSeen, ...]:
         topics, configs, moves = _read_topics(connection, node, deadline)
-        return _partitions(topics, configs, moves, Disks({}, {}))
+        return _partitions(topics, configs, moves, BrokerDisks({}, {}))
 
     return _from_one_broker(connection, deadline, read)
 
@@ -184,7 +184,7 @@ def _read_moves(connection: Connection, node: int, deadline: Deadline) -> _Moves
 
 
 def _partitions(
-    topics: list[Any], configs: Mapping[str, TopicConfig], moves: _Moves, disks: Disks
+    topics: list[Any], configs: Mapping[str, TopicConfig], moves: _Moves, disks: BrokerDisks
 ) -> tuple[PartitionSeen, ...]:
     seen = []
     for topic in topics:

@@ -8,9 +8,9 @@ from controlplane.kafka.dialer import Dialer
 from controlplane.kafka.errors import KafkaFault, KafkaRefused, KafkaUnavailable
 from controlplane.kafka.zookeeper.ensemble import Ensemble
 from controlplane.kafka.zookeeper.errors import ZooKeeperFault, ZooKeeperUnavailable
-from controlplane.kafka.zookeeper.live_registry import Registry
-from controlplane.kafka.zookeeper.members import EnsembleConfig, EnsembleSeen, Member
-from controlplane.kafka.zookeeper.quorum import Roll, quorum_of
+from controlplane.kafka.zookeeper.live_registry import ZooKeeperRegistry
+from controlplane.kafka.zookeeper.members import EnsembleConfig, EnsembleSeen, ZooKeeperMember
+from controlplane.kafka.zookeeper.quorum import EnsembleRecord, quorum_of
 from planner.observed import KafkaSnapshot
 
 
@@ -24,8 +24,8 @@ class ZooKeeperGateway(AdminGateway):
         bootstrap: Sequence[str],
         *,
         ensemble: Ensemble,
-        registry: Registry,
-        roll: Callable[[], Roll],
+        registry: ZooKeeperRegistry,
+        roll: Callable[[], EnsembleRecord],
     ) -> None:
         """`roll`: the servers on record, read at every call."""
         super().__init__(dialer, cluster, bootstrap, mode="zookeeper", look_up=registry.look)
@@ -52,7 +52,7 @@ class ZooKeeperGateway(AdminGateway):
             raise KafkaUnavailable(
                 what=what, where=self._where, why=f"it does not serve: {seen.of(controller).problem}"
             )
-        member = Member(controller, host, port)
+        member = ZooKeeperMember(controller, host, port)
         return self._reconfigured(lambda: self._ensemble.join(member, from_version=config.version))
 
     def remove_voter(self, controller: int, directory_id: str) -> bool:

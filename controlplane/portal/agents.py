@@ -12,7 +12,7 @@ from starlette.responses import Response
 from controlplane.api.presenters import clusters as answers
 from controlplane.api.presenters.clusters import AgentSeen
 from controlplane.api.services import PortalServices, Services
-from controlplane.background.agent_upgrades.status import Vm
+from controlplane.background.agent_upgrades.status import UpgradingVm
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
@@ -37,7 +37,7 @@ class AgentRow:
     age_s: float | None
     left: timedelta | None = None
     """Of its certificate."""
-    upgrade: Vm | None = None
+    upgrade: UpgradingVm | None = None
     """How it stands to the agent it is to run, None where none was published."""
 
     @property

@@ -20,7 +20,7 @@ from controlplane.kafka.errors import KafkaFault
 from controlplane.kafka.throttle import FOLLOWER_RATE, LEADER_RATE
 from controlplane.portal.cluster import head_of
 from controlplane.portal.frame import page
-from planner.broker_answers import Origin, ValueSeen
+from planner.broker_answers import ValueOrigin, ValueSeen
 
 router = APIRouter(prefix="/clusters/{name}/brokers/{broker}", tags=["pages"], include_in_schema=False)
 
@@ -89,7 +89,7 @@ def broker_settings(
         head=head_of(request, services, rights, view),
         tab="brokers",
         broker=broker,
-        rows=[r for r in named if every or r.seen.origin is not Origin.KAFKA_DEFAULT],
+        rows=[r for r in named if every or r.seen.origin is not ValueOrigin.KAFKA_DEFAULT],
         total=len(named),
         every=every,
         origins=ORIGIN_WORDS,
@@ -103,17 +103,17 @@ def running_rows(view: ClusterView, instance: InstanceView, found: Mapping[str, 
     return [RunningRow(key, seen, wanted_by(view, instance, key, seen.origin)) for key, seen in sorted(found.items())]
 
 
-def wanted_by(view: ClusterView, instance: InstanceView, name: str, origin: Origin) -> str:
+def wanted_by(view: ClusterView, instance: InstanceView, name: str, origin: ValueOrigin) -> str:
     """Whose word a value is: the spec's, Kedge's own, Kafka's, or somebody else's."""
     told = told_settings(instance) or {}
     match origin:
-        case Origin.KAFKA_DEFAULT:
+        case ValueOrigin.KAFKA_DEFAULT:
             return "Kafka"
-        case Origin.FILE:
+        case ValueOrigin.FILE:
             return "the spec" if name in told else "Kedge" if name in instance.settings else "its file"
-        case Origin.CLUSTER_LIVE | Origin.BROKER_LIVE if name in view.live:
+        case ValueOrigin.CLUSTER_LIVE | ValueOrigin.BROKER_LIVE if name in view.live:
             return "the spec"
-        case Origin.CLUSTER_LIVE if name == MIN_ISR:
+        case ValueOrigin.CLUSTER_LIVE if name == MIN_ISR:
             return "Kedge"
         case _:
             return "a throttle" if name in (LEADER_RATE, FOLLOWER_RATE) else "set by hand"

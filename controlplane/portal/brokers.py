@@ -29,7 +29,7 @@ from controlplane.portal.broker_settings import wanted_by
 from controlplane.portal.cluster import head_of
 from controlplane.portal.csv_rows import csv_answer
 from controlplane.portal.frame import page
-from planner.broker_answers import Origin
+from planner.broker_answers import ValueOrigin
 from planner.observed import KafkaSnapshot
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
@@ -113,7 +113,7 @@ def broker_detail(
         recorded=is_recorded(services, view.uid),
         found=len(shown),
         hosted=len(hosted),
-        settings=[(n, v, wanted_by(view, instance, n, Origin.FILE)) for n, v in sorted(instance.settings.items())],
+        settings=[(n, v, wanted_by(view, instance, n, ValueOrigin.FILE)) for n, v in sorted(instance.settings.items())],
         q=q,
     )
 

@@ -15,7 +15,7 @@ from controlplane.api.presenters.freezes import freezes_out
 from controlplane.api.request_identity import asked_id
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import ClusterNotFound, CommandRefused
-from controlplane.fleet.freezes.commands import Wanted
+from controlplane.fleet.freezes.commands import WantedFreeze
 from controlplane.portal.frame import CsrfChecked, onwards, page
 from controlplane.portal.zones import moment_of_field
 
@@ -55,7 +55,7 @@ def freeze(
     problem = problem or ("" if all(k and v for k, _, v in pairs) else "a label is written as key=value")
     if until is None or problem:
         return _page(request, services, form=form, problem=problem, status=422)
-    wanted = Wanted(
+    wanted = WantedFreeze(
         until=until,
         reason=form.reason.strip(),
         clusters=_named(form.clusters),

@@ -17,7 +17,7 @@ from controlplane.portal.cluster import head_of
 from controlplane.portal.frame import page
 from events.spec.setting_values import reads_alike
 from events.spec.topic_table import every_topic_key
-from planner.broker_answers import Origin, ValueSeen
+from planner.broker_answers import ValueOrigin, ValueSeen
 
 router = APIRouter(prefix="/clusters/{name}/topics/{topic}", tags=["pages"], include_in_schema=False)
 
@@ -33,7 +33,7 @@ class SettingRow:
     @property
     def is_own(self) -> bool:
         """Whether it is set on the topic itself."""
-        return self.seen is not None and self.seen.origin is Origin.TOPIC
+        return self.seen is not None and self.seen.origin is ValueOrigin.TOPIC
 
     @property
     def is_same(self) -> bool:

@@ -34,7 +34,7 @@ class AddressRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ListenAddress:
     """A place that is served: people and agents of this machine by plain HTTP, those elsewhere by TLS."""
 
     host: str
@@ -51,7 +51,7 @@ class Address:
         return self.scheme == "https"
 
 
-def address_of(url: str) -> Address:
+def address_of(url: str) -> ListenAddress:
     """Raises AddressRefused for plain HTTP over a network, and for what is no address at all."""
     parts = urlsplit(url)
     if parts.scheme not in _PORTS or not parts.hostname:
@@ -61,7 +61,7 @@ def address_of(url: str) -> Address:
             f"`agent-url` in the home says {url}: plain HTTP is spoken on loopback only, because it would carry the "
             "agents' credentials readable. Put it back; `agent_host` serves agents elsewhere over TLS"
         )
-    return Address(parts.hostname, parts.port or _PORTS[parts.scheme], parts.scheme)
+    return ListenAddress(parts.hostname, parts.port or _PORTS[parts.scheme], parts.scheme)
 
 
 def listening(host: str, port: int, *, settings: str = "KEDGE") -> socket.socket:

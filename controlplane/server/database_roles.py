@@ -50,7 +50,7 @@ BY_ROW = {"event": ("type", EVENTS), "latest": ("kind", LATEST)}
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ProcessRights:
     """What one kind of process may do, `name` for people: rights by table, `columns` it reads of tables it may not read
     as a whole, and what it must not have. `by_row`: row security keeps it to its own rows. `nothing_else`: no column
     of another table, no role beside its own. `option` of `kedge db grants` names it.
@@ -74,9 +74,11 @@ def _all_but(rights: Mapping[str, str]) -> list[tuple[str, str]]:
     return [(table, right) for table in RIGHTS for right in _EVERY if right not in rights.get(table, "").split(", ")]
 
 
-SERVER = Part("server", "--app", RIGHTS, [(table, right) for table in APPEND_ONLY for right in _OVERMUCH])
-PORTAL = Part("portal", "--portal", PORTAL_RIGHTS, _all_but(PORTAL_RIGHTS), {"agent_credential": COLUMNS}, by_row=True)
-RELAY = Part("relay", "--relay", RELAY_RIGHTS, _all_but(RELAY_RIGHTS), nothing_else=True)
+SERVER = ProcessRights("server", "--app", RIGHTS, [(table, right) for table in APPEND_ONLY for right in _OVERMUCH])
+PORTAL = ProcessRights(
+    "portal", "--portal", PORTAL_RIGHTS, _all_but(PORTAL_RIGHTS), {"agent_credential": COLUMNS}, by_row=True
+)
+RELAY = ProcessRights("relay", "--relay", RELAY_RIGHTS, _all_but(RELAY_RIGHTS), nothing_else=True)
 
 _WHAT_NEXT = "give the server a role of its own: `kedge db grants`, docs/operating.md, Roles in PostgreSQL"
 
@@ -120,7 +122,7 @@ SELECT 'CREATE on the database' WHERE has_database_privilege(current_database(),
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RoleStatus:
     """The role this server has, what it lacks (`INSERT on event`), and what it has that no server should."""
 
     role: str
@@ -182,7 +184,7 @@ def _policy(name: str, table: str, rule: str) -> Iterator[str]:
     yield f"CREATE POLICY {_quoted(name)} ON {table} {rule};"
 
 
-def standing(engine: Engine, part: Part = SERVER) -> Standing | None:
+def standing(engine: Engine, part: ProcessRights = SERVER) -> RoleStatus | None:
     """How the role of this engine stands on PostgreSQL; None on SQLite. Raises StoreUnavailable."""
     if engine.dialect.name != "postgresql":
         return None
@@ -203,16 +205,16 @@ def standing(engine: Engine, part: Part = SERVER) -> Standing | None:
         seen = {table: row for table, row in rows.items() if table in part.rights}
         lacks += [f"a policy on {table}" for table, row in seen.items() if row.active and not row.of_servers]
     if is_superuser:
-        return Standing(role, tuple(lacks), ("it is a superuser",))
+        return RoleStatus(role, tuple(lacks), ("it is a superuser",))
     if owned:
-        return Standing(role, tuple(lacks), tuple(f"it owns {table}" for table in owned))
+        return RoleStatus(role, tuple(lacks), tuple(f"it owns {table}" for table in owned))
     overmuch = [f"{right} on {table}" for table, right in part.refused if (table, right) in held]
     if part.by_row:
         overmuch += [f"every row of {table}" for table, row in rows.items() if not row.active or row.of_servers]
-    return Standing(role, tuple(lacks), (*overmuch, *beside))
+    return RoleStatus(role, tuple(lacks), (*overmuch, *beside))
 
 
-def _beside(connection: Connection, part: Part) -> Iterator[str]:
+def _beside(connection: Connection, part: ProcessRights) -> Iterator[str]:
     """What a role may do past tables as a whole: single columns, what it is, and what it may become."""
     asked = [(table, right) for table, right in part.refused if right in ("SELECT", "INSERT", "UPDATE")]
     found = connection.execute(_COLUMNS_OF, {"names": [t for t, _ in asked], "whats": [w for _, w in asked]})
@@ -230,7 +232,7 @@ class RoleRefused(Exception):
     """
 
 
-def check_role(engine: Engine, part: Part = SERVER) -> None:
+def check_role(engine: Engine, part: ProcessRights = SERVER) -> None:
     """At a start: raises RoleRefused, naming the rights its role lacks. What a server's has too much is logged; that of
     a portal or a relay with too much is refused, since a part apart is nothing else than that.
     """
@@ -246,15 +248,15 @@ def check_role(engine: Engine, part: Part = SERVER) -> None:
         _log.warning("%s", " -> ".join((examined(engine)[0].told, _WHAT_NEXT)))
 
 
-def _more_than_it_should(stands: Standing, part: Part, where: str = "") -> str:
+def _more_than_it_should(stands: RoleStatus, part: ProcessRights, where: str = "") -> str:
     return f"role {stands.role}{where} may do more than a {part.name} should: {', '.join(stands.too_much)}"
 
 
-def _option(part: Part, role: str) -> str:
+def _option(part: ProcessRights, role: str) -> str:
     return f"{part.option} {role}" if part is SERVER else f"--app ROLE_OF_THE_LOOP {part.option} {role}"
 
 
-def examined(engine: Engine, part: Part = SERVER) -> tuple[Finding, ...]:
+def examined(engine: Engine, part: ProcessRights = SERVER) -> tuple[Finding, ...]:
     """For `kedge doctor`: what the role can do that it should not; nothing on SQLite."""
     stands = standing(engine, part)
     if stands is None:

@@ -20,7 +20,7 @@ from controlplane.portal.app import create_app
 from controlplane.runtime.core_dumps import leave_no_core_files
 from controlplane.runtime.descriptors import budget_of, raise_limit, small_tls_buffers
 from controlplane.runtime.gc_tuning import ShortWalks
-from controlplane.runtime.listen_addresses import Address, AddressRefused, CannotListen, address_of, listening
+from controlplane.runtime.listen_addresses import AddressRefused, CannotListen, ListenAddress, address_of, listening
 from controlplane.runtime.redaction import redacted
 from controlplane.runtime.thread_switching import shorten_turns
 from controlplane.server.bootstrap import build
@@ -90,7 +90,7 @@ def serve(settings: Settings, *, assemble: Assemble = build) -> None:
         _agents_door(settings) as agents_door,
         _peoples_door(settings) as peoples_door,
     ):
-        address = Address(settings.host, door.getsockname()[1])
+        address = ListenAddress(settings.host, door.getsockname()[1])
         states_on = (settings.host, states_door.getsockname()[1]) if states_door is not None else None
         services = assemble(settings, listens_on=(address.host, address.port), states_on=states_on)
         try:
@@ -113,7 +113,7 @@ def serve_portal(settings: Settings) -> None:
         listening(settings.host, settings.port) as door,
         _peoples_door(settings) as peoples_door,
     ):
-        address = Address(settings.host, door.getsockname()[1])
+        address = ListenAddress(settings.host, door.getsockname()[1])
         parts = build_portal(settings, listens_on=(address.host, address.port))
         try:
             elsewhere = people_tls(settings, parts.portal.access.people)
@@ -160,7 +160,7 @@ def _make_room() -> None:
 def _serve(
     services: Services,
     door: socket.socket,
-    address: Address,
+    address: ListenAddress,
     agents_door: socket.socket | None,
     peoples_door: socket.socket | None,
     states_door: socket.socket | None,
@@ -273,7 +273,7 @@ def _peoples_door(settings: Settings) -> Iterator[socket.socket | None]:
             door.close()
 
 
-def _tell_first_password(portal: PortalServices, address: Address) -> None:
+def _tell_first_password(portal: PortalServices, address: ListenAddress) -> None:
     """To the terminal and not to the log: it is told once, and kept nowhere."""
     password = portal.access.people.first_password(portal.clock())
     if password:
@@ -285,20 +285,20 @@ def _tell_first_password(portal: PortalServices, address: Address) -> None:
         )
 
 
-def _served_to_agents(settings: Settings, address: Address, agents_door: socket.socket | None) -> Address:
+def _served_to_agents(settings: Settings, address: ListenAddress, agents_door: socket.socket | None) -> ListenAddress:
     if not settings.agent_host:
         return address
     port = agents_door.getsockname()[1] if agents_door else settings.agent_port
-    return Address(settings.told_agent_host, port, "https")
+    return ListenAddress(settings.told_agent_host, port, "https")
 
 
-def _tls_for(services: Services, addresses: list[Address]) -> AgentTls | None:
+def _tls_for(services: Services, addresses: list[ListenAddress]) -> AgentTls | None:
     """TLS for the addresses agents call, those of earlier settings among them."""
     names = [address.host for address in addresses if address.is_tls]
     return AgentTls(services.authority, names) if services.authority and names else None
 
 
-def _address_for_agents(services: Services, address: Address) -> Address | None:
+def _address_for_agents(services: Services, address: ListenAddress) -> ListenAddress | None:
     """Fixes what new VMs are told. Returns the address that earlier VMs were told when it is not ours.
 
     A history without any cluster proves nothing: its database may be a new one, and VMs of the lost one may live.

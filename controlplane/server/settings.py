@@ -44,7 +44,7 @@ CONFIG_FILE = "kedge.toml"
 _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?", re.ASCII)
 
 
-class SettingsRefused(ValueError):
+class ServerSettingsRefused(ValueError):
     """A setting is missing or has no sense. What now: give up; a person changes it."""
 
 
@@ -421,9 +421,9 @@ def load_settings(**given: object) -> Settings:
     try:
         return Settings(**known)  # type: ignore[arg-type]  # pydantic judges them
     except ValidationError as error:
-        raise SettingsRefused("\n".join(_told(error))) from error
+        raise ServerSettingsRefused("\n".join(_told(error))) from error
     except (OSError, ValueError) as error:
-        raise SettingsRefused(f"the settings file cannot be read: {error}") from error
+        raise ServerSettingsRefused(f"the settings file cannot be read: {error}") from error
 
 
 def _is_host(text: str) -> bool:

@@ -10,7 +10,7 @@ from providers.base import CloudProvider, TerraformRun
 from providers.doctor import Mirrored
 from providers.tf.execute import execute
 from providers.tf.modules import module_root as shipped_modules
-from providers.tf.progress import Progress
+from providers.tf.progress import RunProgress
 
 
 def module_root(settings: Settings) -> Path:
@@ -40,7 +40,7 @@ def run_terraform(
     """
     refuse_if_moved()
 
-    def on_progress(progress: Progress) -> None:
+    def on_progress(progress: RunProgress) -> None:
         tell(" ".join(part for part in (progress.kind, progress.action, progress.target, progress.message) if part))
 
     result = execute(

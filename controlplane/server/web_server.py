@@ -28,8 +28,8 @@ from controlplane.runtime.listen_addresses import (
     ACCEPTED_AT_ONCE,
     KEEP_ALIVE_S,
     KNOCKING,
-    Address,
     CannotListen,
+    ListenAddress,
     listening,
 )
 from controlplane.runtime.process_errors import TROUBLES
@@ -84,7 +84,7 @@ class WebServer(uvicorn.Server):
         table: ConnectionTable,
         feed: Feed,
         record: ServerRecord,
-        told: Address | None,
+        told: ListenAddress | None,
         tls: AgentTls | None = None,
         agents_door: socket.socket | None = None,
         peoples: tuple[socket.socket, PeopleTls] | None = None,

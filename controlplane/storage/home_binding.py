@@ -31,7 +31,7 @@ class HomeRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class HomeRecord:
     """One home on record. `state` counts in the first one's row; `keys_print` and `agent_url` may not be known yet."""
 
     name: str
@@ -58,7 +58,7 @@ def claim_home(
     `state` is where this server is set to keep Terraform's states; it is recorded by the first claim, and changed by
     `record_state` alone. `keys_print` stands for the keys of the home.
     """
-    mine_now = Member("", mine, state, keys_print, "")
+    mine_now = HomeRecord("", mine, state, keys_print, "")
     try:
         return _claim(engine, mine_now, take_over=take_over)
     except IntegrityError:
@@ -72,7 +72,7 @@ def home_of(engine: Engine) -> HomeIdentity | None:
     return homes[0].home if homes else None
 
 
-def homes_of(engine: Engine) -> tuple[Member, ...]:
+def homes_of(engine: Engine) -> tuple[HomeRecord, ...]:
     """The homes on record, the first one first. Raises StoreUnavailable."""
     with reading(engine) as connection:
         return _members(connection.execute(_ALL))
@@ -103,7 +103,7 @@ def agree_on_agent_url(engine: Engine, home_id: str, url: str) -> None:
         transaction.execute(update(HOME).where(HOME.c.home_id == home_id).values(agent_url=url))
 
 
-def _claim(engine: Engine, mine: Member, *, take_over: bool) -> Claimed:
+def _claim(engine: Engine, mine: HomeRecord, *, take_over: bool) -> Claimed:
     with writing(engine) as transaction:
         homes = _recorded(transaction)
         now = database_time(transaction)
@@ -132,7 +132,7 @@ def _claim(engine: Engine, mine: Member, *, take_over: bool) -> Claimed:
         return Claimed(first.state, joined=ours is None and not take_over)
 
 
-def _columns(mine: Member, now: datetime) -> dict[str, object]:
+def _columns(mine: HomeRecord, now: datetime) -> dict[str, object]:
     identity = mine.home
     return {
         "home_id": identity.home_id,
@@ -144,14 +144,14 @@ def _columns(mine: Member, now: datetime) -> dict[str, object]:
     }
 
 
-def _recorded(transaction: Connection) -> tuple[Member, ...]:
+def _recorded(transaction: Connection) -> tuple[HomeRecord, ...]:
     """The same, locked until the transaction ends."""
     return _members(transaction.execute(_ALL.with_for_update()))
 
 
-def _members(rows: Iterable[Row[Any]]) -> tuple[Member, ...]:
+def _members(rows: Iterable[Row[Any]]) -> tuple[HomeRecord, ...]:
     members = [
-        Member(
+        HomeRecord(
             row.name,
             HomeIdentity(row.home_id, row.installation_id, row.host, row.path),
             row.terraform_state or LOCAL,
@@ -164,7 +164,7 @@ def _members(rows: Iterable[Row[Any]]) -> tuple[Member, ...]:
     return tuple(sorted(members, key=lambda member: member.name != _FIRST))
 
 
-def _refuse_stranger(first: Member, mine: Member, database: str) -> None:
+def _refuse_stranger(first: HomeRecord, mine: HomeRecord, database: str) -> None:
     """Another home may only join where the database is PostgreSQL and the states are in it, for both."""
     lacking = [
         *([] if database == "postgresql" else [f"PostgreSQL as the database (this one is {database})"]),
@@ -183,7 +183,7 @@ def _refuse_stranger(first: Member, mine: Member, database: str) -> None:
 
 
 def _refuse_other_keys_of_ours(
-    ours: Member, mine: Member, others: Sequence[Member], *, until: datetime | None, now: datetime
+    ours: HomeRecord, mine: HomeRecord, others: Sequence[HomeRecord], *, until: datetime | None, now: datetime
 ) -> None:
     """A home beside others may change its keys while nobody leads; the others have to follow before they start."""
     if not others or _newest(others).keys_print == mine.keys_print:
@@ -194,7 +194,7 @@ def _refuse_other_keys_of_ours(
         _refuse_other_keys(_newest(others), mine)
 
 
-def _refuse_other_keys(other: Member, mine: Member) -> None:
+def _refuse_other_keys(other: HomeRecord, mine: HomeRecord) -> None:
     """What stays a file of each home must say the same in all of them."""
     if not other.keys_print:
         raise HomeRefused(
@@ -210,7 +210,7 @@ def _refuse_other_keys(other: Member, mine: Member) -> None:
         )
 
 
-def _newest(members: Sequence[Member]) -> Member:
+def _newest(members: Sequence[HomeRecord]) -> HomeRecord:
     return max(members, key=lambda member: (member.claimed_at is not None, member.claimed_at))
 
 

@@ -71,7 +71,7 @@ class StaleEpoch(Exception):
         self.epoch = epoch
 
 
-class IllegalTransition(Exception):
+class IllegalJobStep(Exception):
     """A step the state machine does not know; a bug in the caller."""
 
     def __init__(self, job: Job, to: JobState) -> None:
@@ -86,7 +86,7 @@ def move(job: Job, to: JobState, epoch: Epoch, **changes: Any) -> Job:
     if job.state == to and job.epoch == epoch and to not in OPEN_STATES:
         return job
     if to not in LEGAL[job.state]:
-        raise IllegalTransition(job, to)
+        raise IllegalJobStep(job, to)
     return replace(job, state=to, epoch=epoch, **changes)
 
 

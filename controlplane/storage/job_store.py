@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from controlplane.storage.job import (
     OPEN_STATES,
-    IllegalTransition,
+    IllegalJobStep,
     Job,
     JobNotFound,
     JobState,
@@ -24,7 +24,7 @@ from events.ids import ClusterUid, Epoch, IntentId
 
 __all__ = [
     "OPEN_STATES",
-    "IllegalTransition",
+    "IllegalJobStep",
     "Job",
     "JobNotFound",
     "JobState",
@@ -99,7 +99,7 @@ class JobSteps:
         def beat(job: Job, now: datetime) -> Job:
             refuse_stale(job, epoch)
             if job.state is not JobState.RUNNING or job.epoch != epoch:
-                raise IllegalTransition(job, JobState.RUNNING)
+                raise IllegalJobStep(job, JobState.RUNNING)
             return replace(job, heartbeat_at=now)
 
         return self._change(intent_id, beat)
@@ -198,7 +198,7 @@ class SqlJobStore(JobSteps):
 def refuse_unended(job: Job, epoch: Epoch) -> None:
     refuse_stale(job, epoch)
     if job.state in OPEN_STATES:
-        raise IllegalTransition(job, job.state)
+        raise IllegalJobStep(job, job.state)
 
 
 def _locked(transaction: Connection, intent_id: IntentId) -> Job | None:

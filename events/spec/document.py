@@ -11,7 +11,7 @@ from events.spec import problems as p
 from events.spec.conversion import CONVERSIONS, UnknownApiVersion
 from events.spec.fields import fields_of
 from events.spec.model import KIND, ClusterSpec, KafkaClusterDocument, Pool
-from events.spec.positions import Mark, Positions
+from events.spec.positions import FileMark, Positions
 from events.spec.problems import Problem, Severity, has_errors, shorten
 from events.spec.recognition import recognised_bytes
 from events.spec.rules import check, check_sections
@@ -190,7 +190,7 @@ def _same_names(accepted: list[tuple[KafkaClusterDocument, Positions]]) -> list[
 
 def _empty(file: str) -> Problem:
     fix = f"Add a document with kind: {KIND}. To delete a cluster, use `kedge delete`."
-    mark = Mark(1, 1)
+    mark = FileMark(1, 1)
     return Problem(file, mark.line, mark.column, p.EMPTY.code, "the file declares nothing", fix)
 
 

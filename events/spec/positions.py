@@ -7,7 +7,7 @@ from events.spec.problems import Path, Problem, ProblemKind, show_path
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class FileMark:
     """A place in a file; both count from 1."""
 
     line: int
@@ -19,10 +19,10 @@ class Positions:
     """Marks of one document by path. Empty for a document that did not come from a file."""
 
     file: str = ""
-    keys: Mapping[Path, Mark] = field(default_factory=dict)
-    values: Mapping[Path, Mark] = field(default_factory=dict)
+    keys: Mapping[Path, FileMark] = field(default_factory=dict)
+    values: Mapping[Path, FileMark] = field(default_factory=dict)
 
-    def at(self, path: Path, *, key: bool = False) -> Mark:
+    def at(self, path: Path, *, key: bool = False) -> FileMark:
         """Mark of the value at a path, or of its key; what the file does not have is found at its nearest parent."""
         first = self.keys if key else self.values
         if path in first:
@@ -32,7 +32,7 @@ class Positions:
             mark = self.keys.get(near) or self.values.get(near)
             if mark is not None:
                 return mark
-        return self.values.get((), Mark(0, 0))
+        return self.values.get((), FileMark(0, 0))
 
     def problem(self, kind: ProblemKind, path: Path, message: str, fix: str, *, key: bool = False) -> Problem:
         """A problem of that kind at that path."""

@@ -13,7 +13,7 @@ from yaml.events import AliasEvent, NodeEvent
 from yaml.nodes import MappingNode, Node, ScalarNode
 
 from events.spec import problems as p
-from events.spec.positions import Mark, Positions
+from events.spec.positions import FileMark, Positions
 from events.spec.problems import Path, Problem, ProblemKind, has_errors, shorten
 from events.spec.recognition import (
     Recognised,
@@ -56,7 +56,7 @@ def read_yaml(text: str, *, file: str) -> RawFile:
     size = len(text.encode("utf-8", errors="surrogatepass"))
     if size > MAX_BYTES:
         message = f"the file has {size} bytes; at most {MAX_BYTES} ({MAX_BYTES // 1024} KiB) are read"
-        raw.problems.append(_problem(p.TOO_LARGE, file, Mark(1, 1), message, "Split it: one file per cluster."))
+        raw.problems.append(_problem(p.TOO_LARGE, file, FileMark(1, 1), message, "Split it: one file per cluster."))
         return raw
     other = recognised_text(text)
     if other is not None:
@@ -79,7 +79,7 @@ def read_yaml(text: str, *, file: str) -> RawFile:
         raw.problems.append(_syntax(error, text, file))
     except (ValueError, OverflowError):
         # PyYAML passes on what chr() and int() say of escapes such as "\UFFFFFFFF"
-        mark = _mark(composer.get_mark()) if composer is not None else Mark(1, 1)
+        mark = _mark(composer.get_mark()) if composer is not None else FileMark(1, 1)
         message = "this is not YAML: an escape or a number here names no character"
         raw.problems.append(_problem(p.NOT_YAML, file, mark, message, "Write the character itself."))
     return raw
@@ -141,8 +141,8 @@ class _Reader:
     def __init__(self, file: str, problems: list[Problem]) -> None:
         self._file = file
         self._problems = problems
-        self._keys: dict[Path, Mark] = {}
-        self._values: dict[Path, Mark] = {}
+        self._keys: dict[Path, FileMark] = {}
+        self._values: dict[Path, FileMark] = {}
 
     def document(self, node: Node) -> tuple[Any, Positions]:
         value = self._value(node, ())
@@ -204,23 +204,23 @@ def _is_null(node: Node) -> bool:
     return isinstance(node, ScalarNode) and node.style is None and node.value in _NULLS
 
 
-def _mark(mark: Any) -> Mark:
-    return Mark(mark.line + 1, mark.column + 1)
+def _mark(mark: Any) -> FileMark:
+    return FileMark(mark.line + 1, mark.column + 1)
 
 
-def _problem(kind: ProblemKind, file: str, mark: Mark, message: str, fix: str) -> Problem:
+def _problem(kind: ProblemKind, file: str, mark: FileMark, message: str, fix: str) -> Problem:
     return Problem(file, mark.line, mark.column, kind.code, message, fix, "", kind.severity)
 
 
 def _unprintable(text: str, position: int, file: str) -> Problem:
     before = text[:position]
-    mark = Mark(before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1)
+    mark = FileMark(before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1)
     message = f"character U+{ord(text[position]):04X} is not allowed in a spec"
     return _problem(p.NOT_TEXT, file, mark, message, "Save the file as plain UTF-8 text and remove it.")
 
 
 def _recognised(kind: ProblemKind, found: Recognised, file: str) -> Problem:
-    return _problem(kind, file, Mark(found.line, found.column), found.what, found.fix)
+    return _problem(kind, file, FileMark(found.line, found.column), found.what, found.fix)
 
 
 def _syntax(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
@@ -232,7 +232,7 @@ def _syntax(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
     return _problem(
         p.NOT_YAML,
         file,
-        _mark(mark) if mark is not None else Mark(1, 1),
+        _mark(mark) if mark is not None else FileMark(1, 1),
         f"this is not YAML: {shorten(said, 160)}",
         "Check the indentation, the colons and the quotes here and on the line above; use blanks, not tabs.",
     )

@@ -11,7 +11,7 @@ from planner.anomalies.kinds import ALARMS, Kind, State
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AnomalyFinding:
     """Something wrong at this look. `subject`: the node, the topic, or what it is about; `reason` has the numbers."""
 
     kind: Kind
@@ -24,7 +24,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class FindingStatus:
     """Where a finding stands now, and why, in words."""
 
     state: State
@@ -56,40 +56,40 @@ class Anomaly:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AnomalyChange:
     """One change to record. `anomaly` is None for a new one."""
 
-    finding: Finding
-    standing: Standing
+    finding: AnomalyFinding
+    standing: FindingStatus
     anomaly: Anomaly | None
 
 
-Stands = Callable[[Finding, datetime], Standing]
+Stands = Callable[[AnomalyFinding, datetime], FindingStatus]
 """(finding, since when) -> where it stands now; never OVER."""
 
 
 def changes(
     open_: Iterable[Anomaly],
-    findings: Iterable[Finding],
+    findings: Iterable[AnomalyFinding],
     stands: Stands,
     *,
     looked_at: Collection[Kind],
     now: datetime,
-) -> tuple[Change, ...]:
+) -> tuple[AnomalyChange, ...]:
     """What this look changes, in the order of kind and subject. Kinds not in `looked_at` were not seen: unknown is
     not over."""
     known: Mapping[tuple[Kind, str], Anomaly] = {a.what: a for a in open_ if not a.is_over}
     seen = {f.what: f for f in findings}
-    found: list[Change] = []
+    found: list[AnomalyChange] = []
     for what, finding in sorted(seen.items()):
         before = known.get(what)
         standing = stands(finding, before.found_at if before else now)
         if before is None or before.state is not standing.state:
-            found.append(Change(finding, standing, before))
+            found.append(AnomalyChange(finding, standing, before))
     for what, anomaly in sorted(known.items()):
         if what not in seen and anomaly.kind in looked_at:
-            gone = Finding(anomaly.kind, anomaly.subject, anomaly.reason)
-            found.append(Change(gone, Standing(State.OVER, _over(anomaly, now)), anomaly))
+            gone = AnomalyFinding(anomaly.kind, anomaly.subject, anomaly.reason)
+            found.append(AnomalyChange(gone, FindingStatus(State.OVER, _over(anomaly, now)), anomaly))
     return tuple(found)
 
 

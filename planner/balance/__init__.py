@@ -4,7 +4,7 @@ from planner.balance.answer import Answer, Balanced, GoalReport, Missing, Shortf
 from planner.balance.factor import change_replication_factor
 from planner.balance.goals import DEFAULT_GOALS, Aim, Goal, Goals
 from planner.balance.leadership import demote, preferred
-from planner.balance.loads import Measured
+from planner.balance.loads import MeasuredLoads
 from planner.balance.offline import fix_offline
 from planner.balance.rebalance import add_brokers, rebalance
 
@@ -16,7 +16,7 @@ __all__ = [
     "Goal",
     "GoalReport",
     "Goals",
-    "Measured",
+    "MeasuredLoads",
     "Missing",
     "Shortfall",
     "add_brokers",

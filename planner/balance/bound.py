@@ -7,7 +7,7 @@ bound). A broker's figures are met by the same moves: the largest counts. What a
 
 import numpy as np
 
-from planner.balance.limits import Limits
+from planner.balance.limits import BalanceLimits
 from planner.balance.loads import Figure, Loads
 from planner.drain.model.state import NOBODY, Bools, ClusterState, Floats, Int32s
 
@@ -16,7 +16,7 @@ PLACED = (Figure.REPLICAS, Figure.DISK, Figure.NIC_IN, Figure.POTENTIAL_OUT)
 
 
 def least_bytes(
-    state: ClusterState, loads: Loads, limits: Limits, total: Floats, *, only: Bools | None = None
+    state: ClusterState, loads: Loads, limits: BalanceLimits, total: Floats, *, only: Bools | None = None
 ) -> float:
     """The larger of what must leave and what must arrive. `total`: float64[B, 8] borne now; `only`: bool[B], the
     brokers whose bands count (all that may receive when None).

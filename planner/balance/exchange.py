@@ -16,7 +16,7 @@ from planner.balance.gain import (
     turn_gain,
 )  # fmt: skip
 from planner.balance.kernels import kernel, part
-from planner.balance.scoreboard import FOLLOWING, HIGH, LEADING, Board
+from planner.balance.scoreboard import FOLLOWING, HIGH, LEADING, Scoreboard
 from planner.drain.model.state import Bools, Int64s
 
 EXCHANGED = 48
@@ -24,7 +24,7 @@ EXCHANGED = 48
 
 
 @kernel
-def trade_leadership(board: Board, stuck: Bools) -> bool:
+def trade_leadership(board: Scoreboard, stuck: Bools) -> bool:
     """One partition's leadership leaves a broker for another one, and a second comes back from there."""
     width, made = board.replicas.shape[1], False
     for b in range(board.load.shape[0]):
@@ -50,7 +50,7 @@ def trade_leadership(board: Board, stuck: Bools) -> bool:
 
 
 @part
-def _led_back(board: Board, b: int, c: int, but: int, first: float) -> bool:
+def _led_back(board: Scoreboard, b: int, c: int, but: int, first: float) -> bool:
     """Give b the leadership of another partition of c's, if that and `first` together help."""
     width = board.replicas.shape[1]
     weigh, edges, load, replicas, lead = board.weigh, board.edges, board.load, board.replicas, board.lead
@@ -66,7 +66,7 @@ def _led_back(board: Board, b: int, c: int, but: int, first: float) -> bool:
     return False
 
 
-def exchange(board: Board, stuck: Bools) -> bool:
+def exchange(board: Scoreboard, stuck: Bools) -> bool:
     """Two replicas change places where no single move helps; the first pair found that does."""
     for b in np.flatnonzero(stuck & board.takes).tolist():
         figure = int(breaches_of(board)[b].argmax())
@@ -79,7 +79,7 @@ def exchange(board: Board, stuck: Bools) -> bool:
 
 
 @kernel
-def swapped(board: Board, b: int, c: int, mine: Int64s, theirs: Int64s) -> bool:
+def swapped(board: Scoreboard, b: int, c: int, mine: Int64s, theirs: Int64s) -> bool:
     """Make the first exchange of one of b's replicas for one of c's that helps. `mine`, `theirs`: codes."""
     width = board.replicas.shape[1]
     for x in range(mine.shape[0]):
@@ -102,7 +102,7 @@ def swapped(board: Board, b: int, c: int, mine: Int64s, theirs: Int64s) -> bool:
     return False
 
 
-def _extremes(board: Board, b: int, figure: int, largest: bool) -> Int64s:
+def _extremes(board: Scoreboard, b: int, figure: int, largest: bool) -> Int64s:
     """At most EXCHANGED movable replicas of b, those with most or least of the figure; ties by code."""
     codes = np.sort(board.on[b, : board.many[b]])
     row, column = np.divmod(codes, board.replicas.shape[1])

@@ -8,7 +8,7 @@ import numpy as np
 
 from planner.balance.answer import Answer, Missing, Shortfall
 from planner.balance.homes import house, largest_first, yard_of
-from planner.balance.loads import Figure, Measured, borne, loads_of
+from planner.balance.loads import Figure, MeasuredLoads, borne, loads_of
 from planner.balance.offline import answer_for, lacking
 from planner.balance.rows import topics_of
 from planner.balance.scoreboard import room_of
@@ -55,7 +55,7 @@ def _answer(state: ClusterState, few: Int64s, many: Int64s, shrunk: Int32s, fact
     wide = max(factor, parts.replicas.shape[1])
     lists = np.full((len(parts), wide), NOBODY, dtype=np.int64)
     lists[:, : parts.replicas.shape[1]] = parts.replicas
-    loads = loads_of(state, Measured())
+    loads = loads_of(state, MeasuredLoads())
     room = room_of(state, borne(loads, parts.replicas, parts.leader)[:, Figure.DISK])
     yard = yard_of(state, loads, lists, room)
     wanted = np.full(len(parts), factor, dtype=np.int64)

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from planner.balance.kernels import part
-from planner.balance.scoreboard import CEILING, FOLLOWING, HARD, HIGH, LEADING, LOW, SCALE, WEIGHT, Board
+from planner.balance.scoreboard import CEILING, FOLLOWING, HARD, HIGH, LEADING, LOW, SCALE, WEIGHT, Scoreboard
 from planner.drain.model.state import NOBODY, Floats, Int64s
 
 ENOUGH = 1e-11
@@ -22,7 +22,7 @@ FOLLOWER, LEADER, LEADERSHIP = cast(int, np.int64(0)), cast(int, np.int64(1)), c
 """What is shifted: a replica that follows, one that leads, leadership alone."""
 
 
-def breaches_of(board: Board) -> Floats:
+def breaches_of(board: Scoreboard) -> Floats:
     """float64[B, 8]: `breach` of every broker and figure."""
     edges, load = board.edges, board.load
     scale = edges[:, :, SCALE]
@@ -124,7 +124,7 @@ def topic_shifted(band: Int64s, rack: Int64s, spread: Int64s, topic: int, b: int
 
 
 @part
-def racks_gained(board: Board, p: int, column: int, to: int) -> int:
+def racks_gained(board: Scoreboard, p: int, column: int, to: int) -> int:
     """Distinct racks of the list after replacing the replica in `column` by `to`, less those now: -1, 0 or 1."""
     was, now = board.replicas[p, column], to
     lost, new = 1, 1
@@ -149,7 +149,7 @@ def was_there(lists: Int64s, p: int, b: int) -> bool:
 
 
 @part
-def may_move(board: Board, p: int, column: int, to: int) -> bool:
+def may_move(board: Scoreboard, p: int, column: int, to: int) -> bool:
     """Whether this replica may go to `to`: another broker, no rack lost, and room for it whatever the order."""
     if not board.movable[p] or not board.takes[to] or board.many[to] >= board.on.shape[1]:
         return False
@@ -159,7 +159,7 @@ def may_move(board: Board, p: int, column: int, to: int) -> bool:
 
 
 @part
-def move_gain(board: Board, p: int, column: int, to: int) -> float:
+def move_gain(board: Scoreboard, p: int, column: int, to: int) -> float:
     """How much the breaches shrink when this replica (leading or not) goes to `to`.
 
     ILLEGAL where it would lift `to` over a hard ceiling and relieve nobody who is over it.
@@ -173,7 +173,7 @@ def move_gain(board: Board, p: int, column: int, to: int) -> float:
 
 
 @part
-def turn_gain(board: Board, p: int, column: int) -> float:
+def turn_gain(board: Scoreboard, p: int, column: int) -> float:
     """How much the breaches shrink when the replica in `column` leads instead; ILLEGAL where it cannot."""
     lead = board.lead[p]
     if lead < 0 or lead == column or not board.turnable[p]:
@@ -185,7 +185,7 @@ def turn_gain(board: Board, p: int, column: int) -> float:
 
 
 @part
-def move(board: Board, p: int, column: int, to: int) -> None:
+def move(board: Scoreboard, p: int, column: int, to: int) -> None:
     """Make the change. The copy counts on the target's disk at once and on the old one's until the end."""
     width = board.replicas.shape[1]
     b = board.replicas[p, column]
@@ -215,7 +215,7 @@ def move(board: Board, p: int, column: int, to: int) -> None:
 
 
 @part
-def turn(board: Board, p: int, column: int) -> None:
+def turn(board: Scoreboard, p: int, column: int) -> None:
     """The replica in `column` leads from now on."""
     b, to = board.replicas[p, board.lead[p]], board.replicas[p, column]
     for figure in range(board.load.shape[1]):
@@ -226,7 +226,7 @@ def turn(board: Board, p: int, column: int) -> None:
 
 
 @part
-def bytes_more(board: Board, p: int, column: int, to: int) -> float:
+def bytes_more(board: Scoreboard, p: int, column: int, to: int) -> float:
     """Bytes the move adds to the plan: 0 for a replica that is moved anyway, less when it goes home."""
     more = 0.0
     if not was_there(board.before, p, to):

@@ -32,7 +32,7 @@ RANK_STEP = 1.1
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Limits:
+class BalanceLimits:
     """`low`, `high`: float64[B, 8], the tightest soft or hard band; `ceiling`: float64[B, 8], hard only; inf = none.
 
     `mean`: float64[B, 8], the even share, also the scale of a breach. `weight`: float64[8]. `topic_low`,
@@ -51,7 +51,7 @@ class Limits:
     racks_kept: bool
 
 
-def limits_of(state: ClusterState, loads: Loads, goals: Goals, total: Floats) -> Limits:
+def limits_of(state: ClusterState, loads: Loads, goals: Goals, total: Floats) -> BalanceLimits:
     """`total`: float64[B, 8] borne now. Shares are among the brokers that may receive and of what they bear."""
     aims = aims_by_goal(goals)
     spread = Goal.RACKS in aims
@@ -72,7 +72,7 @@ def limits_of(state: ClusterState, loads: Loads, goals: Goals, total: Floats) ->
     topic_low, topic_high = topic_band(state, aims.get(Goal.TOPIC_SPREAD), by_rack=spread)
     rank_of = {aim.goal: rank for rank, aim in enumerate(goals)}
     topic = Goal.TOPIC_SPREAD in aims
-    return Limits(
+    return BalanceLimits(
         low=low,
         high=high,
         ceiling=ceiling,

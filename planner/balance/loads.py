@@ -42,7 +42,7 @@ class Loads:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Measured:
+class MeasuredLoads:
     """Figures the state file does not carry; None = unknown.
 
     `nic_in_bytes_per_s`, `nic_out_bytes_per_s`: float64[B], the whole NIC (the state's bandwidths are what migration
@@ -59,7 +59,7 @@ class Measured:
     out_bytes_per_s: Floats | None = None
 
 
-def loads_of(state: ClusterState, measured: Measured) -> Loads:
+def loads_of(state: ClusterState, measured: MeasuredLoads) -> Loads:
     """A leader sends each write to its followers and to consumers: out = write x (replicas - 1) + read.
 
     Every replica takes `write`. Potential out: what a broker would send if it led all it holds.
@@ -134,7 +134,7 @@ def _rates(rate: Floats, what: str, assumptions: list[str]) -> Floats:
     return np.nan_to_num(rate)
 
 
-def _out(state: ClusterState, measured: Measured, write: Floats, assumptions: list[str]) -> Floats:
+def _out(state: ClusterState, measured: MeasuredLoads, write: Floats, assumptions: list[str]) -> Floats:
     if measured.out_bytes_per_s is not None:
         return _rates(measured.out_bytes_per_s, "out", assumptions)
     parts = state.partitions
@@ -143,7 +143,7 @@ def _out(state: ClusterState, measured: Measured, write: Floats, assumptions: li
     return out
 
 
-def _nic_capacity(state: ClusterState, loads: Loads, measured: Measured, assumptions: list[str]) -> None:
+def _nic_capacity(state: ClusterState, loads: Loads, measured: MeasuredLoads, assumptions: list[str]) -> None:
     """Where the NIC is not known: what migration may use plus what the broker bears now."""
     given = {Figure.NIC_IN: measured.nic_in_bytes_per_s, Figure.NIC_OUT: measured.nic_out_bytes_per_s}
     spare = {

@@ -5,11 +5,11 @@ import numpy as np
 from planner.balance.gain import move, move_gain, racks_gained, turn, turn_gain, was_there
 from planner.balance.kernels import kernel, part
 from planner.balance.pick import TOPICS, best_moved
-from planner.balance.scoreboard import Board
+from planner.balance.scoreboard import Scoreboard
 from planner.drain.model.state import NOBODY, Int64s
 
 
-def mend_topics(board: Board, base: float, by_topic: Int64s, begin: Int64s) -> int:
+def mend_topics(board: Scoreboard, base: float, by_topic: Int64s, begin: Int64s) -> int:
     """Bring topics into their band, one at a time, by the moves that mend most per byte; how many were made.
 
     `by_topic`: rows sorted by topic, `begin`: int64[T + 1] where each topic starts there.
@@ -30,7 +30,7 @@ def mend_topics(board: Board, base: float, by_topic: Int64s, begin: Int64s) -> i
 
 
 @kernel
-def take_back(board: Board, order: Int64s, wanted_racks: Int64s, first: Int64s) -> int:
+def take_back(board: Scoreboard, order: Int64s, wanted_racks: Int64s, first: Int64s) -> int:
     """Undo what turned out not to be needed: moves (rows in `order`, largest log first), then changes of leader.
 
     `first`: int64[P], the broker that led at the start.
@@ -61,7 +61,7 @@ def take_back(board: Board, order: Int64s, wanted_racks: Int64s, first: Int64s) 
 
 
 @part
-def _racks(board: Board, p: int) -> int:
+def _racks(board: Scoreboard, p: int) -> int:
     found = 0
     for i in range(board.replicas.shape[1]):
         b = board.replicas[p, i]

@@ -5,7 +5,7 @@ import numpy as np
 from planner.balance.answer import Answer, Balanced, Missing, Shortfall
 from planner.balance.bound import bytes_moved
 from planner.balance.homes import house, largest_first, yard_of
-from planner.balance.loads import Figure, Measured, borne, loads_of
+from planner.balance.loads import Figure, MeasuredLoads, borne, loads_of
 from planner.balance.release import schedule_of
 from planner.balance.scoreboard import room_of
 from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Int32s, Int64s
@@ -28,7 +28,7 @@ def fix_offline(state: ClusterState, offline: Bools | None = None) -> Answer:
     rows = np.flatnonzero(gone.any(axis=1) & ~np.isin(np.arange(len(parts)), [row for row, _ in left]))
     lists = parts.replicas.astype(np.int64)
     lists[rows] = np.where(leaves[rows], NOBODY, lists[rows])
-    loads = loads_of(state, Measured())
+    loads = loads_of(state, MeasuredLoads())
     room = room_of(state, borne(loads, parts.replicas, parts.leader)[:, Figure.DISK])
     yard = yard_of(state, loads, lists, room)
     done = house(

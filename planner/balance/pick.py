@@ -16,14 +16,14 @@ from planner.balance.gain import (
     topic_breach,
 )
 from planner.balance.kernels import kernel, part
-from planner.balance.scoreboard import NONE, Board
+from planner.balance.scoreboard import NONE, Scoreboard
 from planner.drain.model.state import NOBODY, Floats, Int64s
 
 TOPICS, RACKS = cast(int, np.int64(0)), cast(int, np.int64(1))
 """What a move must mend: its topic's band, or the racks of its list (whatever the price)."""
 
 
-def racks_mended(board: Board, order: Int64s, short: Int64s) -> int:
+def racks_mended(board: Scoreboard, order: Int64s, short: Int64s) -> int:
     """Spread lists of `order` by `short[p]` more racks, or until no target is left; how many moves it took."""
     made, columns = 0, np.arange(board.replicas.shape[1])
     for p in order.tolist():
@@ -35,7 +35,7 @@ def racks_mended(board: Board, order: Int64s, short: Int64s) -> int:
 
 
 @kernel
-def best_moved(board: Board, codes: Int64s, base: float, wanted: int) -> bool:
+def best_moved(board: Scoreboard, codes: Int64s, base: float, wanted: int) -> bool:
     """Make the best move per byte among these replicas; false where none helps. `wanted`: TOPICS or RACKS."""
     width, brokers = board.replicas.shape[1], board.load.shape[0]
     chosen, to, best = NONE, NONE, ILLEGAL if wanted == RACKS else 0.0
@@ -60,7 +60,7 @@ def best_moved(board: Board, codes: Int64s, base: float, wanted: int) -> bool:
     return True
 
 
-def best_made(board: Board, codes: Int64s, b: int, base: float, keeping: float) -> bool:
+def best_made(board: Scoreboard, codes: Int64s, b: int, base: float, keeping: float) -> bool:
     """Make the best moves per byte of these replicas out of or into b, each while it is still worth `keeping` of the
     best; false where none helps.
     """
@@ -74,7 +74,7 @@ def best_made(board: Board, codes: Int64s, b: int, base: float, keeping: float) 
 
 
 @kernel
-def valued(board: Board, codes: Int64s, b: int, base: float, to: Int64s, worth: Floats) -> None:
+def valued(board: Scoreboard, codes: Int64s, b: int, base: float, to: Int64s, worth: Floats) -> None:
     """Write the best target of each replica and what that move is worth; 0 stays where none helps."""
     width, brokers = board.replicas.shape[1], board.load.shape[0]
     for n in range(codes.shape[0]):
@@ -87,7 +87,7 @@ def valued(board: Board, codes: Int64s, b: int, base: float, to: Int64s, worth: 
 
 
 @kernel
-def made_in_turn(board: Board, codes: Int64s, to: Int64s, b: int, base: float, least: float) -> None:
+def made_in_turn(board: Scoreboard, codes: Int64s, to: Int64s, b: int, base: float, least: float) -> None:
     """Make each move that is still worth `least` in its turn, until b is mended."""
     width = board.replicas.shape[1]
     for n in range(codes.shape[0]):
@@ -99,7 +99,7 @@ def made_in_turn(board: Board, codes: Int64s, to: Int64s, b: int, base: float, l
 
 
 @part
-def _worth(board: Board, p: int, column: int, to: int, base: float) -> float:
+def _worth(board: Scoreboard, p: int, column: int, to: int, base: float) -> float:
     """What this move mends for each byte it adds; 0 where it may not be or does not help."""
     if not may_move(board, p, column, to):
         return 0.0

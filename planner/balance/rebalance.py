@@ -8,21 +8,21 @@ from planner.balance.answer import Answer, Balanced, Shortfall
 from planner.balance.bound import bytes_moved, least_bytes
 from planner.balance.goals import DEFAULT_GOALS, Goal, Goals
 from planner.balance.limits import limits_of
-from planner.balance.loads import Measured, borne, led_now, loads_of
+from planner.balance.loads import MeasuredLoads, borne, led_now, loads_of
 from planner.balance.release import schedule_of
 from planner.balance.report import missing_for, narrow, reports
 from planner.balance.rows import rows_of
 from planner.balance.settle import lists_after, settled
 from planner.drain.model.state import Bools, ClusterState, Int32s
 
-UNMEASURED = Measured()
+UNMEASURED = MeasuredLoads()
 
 
 def rebalance(
     state: ClusterState,
     goals: Goals = DEFAULT_GOALS,
     *,
-    measured: Measured = UNMEASURED,
+    measured: MeasuredLoads = UNMEASURED,
     excluded_topics: frozenset[str] = frozenset(),
 ) -> Answer:
     """Bring the cluster within the goals. A cluster that is within them gets an empty schedule.
@@ -39,7 +39,7 @@ def add_brokers(
     new: Sequence[int],
     goals: Goals = DEFAULT_GOALS,
     *,
-    measured: Measured = UNMEASURED,
+    measured: MeasuredLoads = UNMEASURED,
     excluded_topics: frozenset[str] = frozenset(),
 ) -> Answer:
     """Give the brokers with these ids their share: replicas and leadership move onto them and nowhere else.
@@ -57,7 +57,7 @@ def add_brokers(
 def _planned(
     state: ClusterState,
     goals: Goals,
-    measured: Measured,
+    measured: MeasuredLoads,
     *,
     takes: Bools,
     excluded: frozenset[str],

@@ -4,7 +4,7 @@ import numpy as np
 
 from planner.balance.answer import GoalReport, Missing, Range
 from planner.balance.goals import Aim, Goal, Goals
-from planner.balance.limits import BAND_OF, CEILING_OF, Limits, band, counted
+from planner.balance.limits import BAND_OF, CEILING_OF, BalanceLimits, band, counted
 from planner.balance.loads import Figure, Loads
 from planner.drain.model.state import NOBODY, ClusterState, Floats, Int32s, Int64s
 from planner.drain.solver.demand import distinct_racks
@@ -15,7 +15,14 @@ EDGE = 1e-9
 
 
 def reports(
-    state: ClusterState, loads: Loads, limits: Limits, goals: Goals, *, before: Floats, after: Floats, replicas: Int32s
+    state: ClusterState,
+    loads: Loads,
+    limits: BalanceLimits,
+    goals: Goals,
+    *,
+    before: Floats,
+    after: Floats,
+    replicas: Int32s,
 ) -> tuple[GoalReport, ...]:
     """`before`, `after`: float64[B, 8] borne; `replicas`: int32[P, W] after."""
     made = []
@@ -29,7 +36,9 @@ def reports(
     return tuple(made)
 
 
-def _figure(state: ClusterState, loads: Loads, limits: Limits, aim: Aim, before: Floats, after: Floats) -> GoalReport:
+def _figure(
+    state: ClusterState, loads: Loads, limits: BalanceLimits, aim: Aim, before: Floats, after: Floats
+) -> GoalReport:
     figure = CEILING_OF[aim.goal] if aim.goal in CEILING_OF else BAND_OF[aim.goal]
     if not loads.known[figure]:
         return _without_range(aim, 0, 0, UNMEASURED)
@@ -102,7 +111,7 @@ def narrow(state: ClusterState, replicas: Int32s) -> Int64s:
     return narrow_
 
 
-def _topics(state: ClusterState, limits: Limits, aim: Aim, replicas: Int32s) -> GoalReport:
+def _topics(state: ClusterState, limits: BalanceLimits, aim: Aim, replicas: Int32s) -> GoalReport:
     able = state.brokers.may_receive
     racks = state.brokers.rack[able]
 
@@ -115,7 +124,7 @@ def _topics(state: ClusterState, limits: Limits, aim: Aim, replicas: Int32s) -> 
     return _without_range(aim, outside(state.partitions.replicas), after, why if after else "")
 
 
-def missing_for(state: ClusterState, loads: Loads, limits: Limits, report: GoalReport, after: Floats) -> Missing:
+def missing_for(state: ClusterState, loads: Loads, limits: BalanceLimits, report: GoalReport, after: Floats) -> Missing:
     """The smallest thing that would let a missed hard goal be met, by the sum over all brokers; at least one broker."""
     if report.goal == Goal.RACKS:
         return Missing("rack", 1, "a broker with room in a rack that these partitions do not use")

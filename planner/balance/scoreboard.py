@@ -5,7 +5,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from planner.balance.kernels import kernel
-from planner.balance.limits import Limits, counted
+from planner.balance.limits import BalanceLimits, counted
 from planner.balance.loads import FIGURES, Figure, Loads, borne, leader_places, led_now
 from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Floats, Int64s
 
@@ -20,13 +20,13 @@ TOPIC_SCALE = 1e-3
 """One replica of a topic too many is as bad as this much, beside a broker's squared distance in means."""
 
 LOW, HIGH, CEILING, SCALE, WEIGHT, HARD = range(6)
-"""Last axis of `Board.edges`."""
+"""Last axis of `Scoreboard.edges`."""
 
 FOLLOWING, LEADING = 0, 1
-"""Middle axis of `Board.weigh`."""
+"""Middle axis of `Scoreboard.weigh`."""
 
 
-class Board(NamedTuple):
+class Scoreboard(NamedTuple):
     """P partitions, W replicas, B brokers, 8 figures.
 
     Fixed: `before`: int64[P, W] lists now. `weigh`: float64[P, 2, 8], what following adds and what leading adds on
@@ -62,8 +62,8 @@ class Board(NamedTuple):
 
 
 def board_of(
-    state: ClusterState, loads: Loads, limits: Limits, *, hard_weight: float, takes: Bools, excluded: Bools
-) -> Board:
+    state: ClusterState, loads: Loads, limits: BalanceLimits, *, hard_weight: float, takes: Bools, excluded: Bools
+) -> Scoreboard:
     """The cluster as it is. `excluded`: bool[P], partitions that are not to be touched."""
     parts, brokers = state.partitions, state.brokers
     replicas = parts.replicas.astype(np.int64)
@@ -76,7 +76,7 @@ def board_of(
     place = np.full(replicas.shape, NOBODY, dtype=np.int64)
     seat_all(replicas, on, place, np.zeros(len(brokers), dtype=np.int64))
     dead = np.append(brokers.state == BrokerState.DEAD, True)
-    return Board(
+    return Scoreboard(
         before=np.ascontiguousarray(parts.replicas, dtype=np.int64),
         size=parts.size_bytes.astype(np.float64),
         topic=parts.topic.astype(np.int64),
@@ -100,7 +100,7 @@ def board_of(
     )
 
 
-def _edges(limits: Limits, shrink: Floats, hard_weight: float) -> Floats:
+def _edges(limits: BalanceLimits, shrink: Floats, hard_weight: float) -> Floats:
     scale = np.where(limits.mean > 0, 1 / np.where(limits.mean > 0, limits.mean, 1), 0.0)
     soft, hard = np.broadcast_to(limits.weight, scale.shape), np.full(scale.shape, hard_weight)
     sides = [limits.low + shrink, limits.high - shrink, limits.ceiling - shrink]
@@ -133,7 +133,7 @@ def touchable(state: ClusterState) -> tuple[Bools, Bools]:
     return turnable & whole & read & enough, turnable
 
 
-def _most_held(many: Int64s, limits: Limits, state: ClusterState) -> int:
+def _most_held(many: Int64s, limits: BalanceLimits, state: ClusterState) -> int:
     """Places per broker: what the band allows where there is one, else everything within reason."""
     high = limits.high[:, Figure.REPLICAS]
     total, count = int(many.sum()), max(len(state.brokers), 1)

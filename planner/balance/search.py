@@ -10,7 +10,7 @@ from planner.balance.exchange import exchange, trade_leadership
 from planner.balance.gain import ENOUGH, breaches_of
 from planner.balance.loads import Figure
 from planner.balance.pick import best_made
-from planner.balance.scoreboard import HIGH, LOW, SCALE, Board
+from planner.balance.scoreboard import HIGH, LOW, SCALE, Scoreboard
 from planner.balance.visit import KEEPING, SHORT, given, taken, turned
 from planner.drain.model.state import NOBODY, Bools, Floats, Int64s
 
@@ -33,7 +33,7 @@ LOOKS_OF_A_REPLICA = 20
 FIRST_LED = int(Figure.NIC_OUT)
 
 
-def improve(board: Board, base: float, most_steps: int) -> bool:
+def improve(board: Scoreboard, base: float, most_steps: int) -> bool:
     """Change the board until no broker is out of band or nothing helps; false when it was given up before that.
 
     `base`: bytes added to every move's price, so that bytes count but a crowd of tiny moves is not free.
@@ -78,16 +78,16 @@ def improve(board: Board, base: float, most_steps: int) -> bool:
     return False
 
 
-def _looks_of_a_wide_visit(board: Board) -> int:
+def _looks_of_a_wide_visit(board: Scoreboard) -> int:
     return LOOKS_OF_A_REPLICA * int(board.many.sum())
 
 
-def _looks_of_a_trade(board: Board, stuck: Bools) -> int:
+def _looks_of_a_trade(board: Scoreboard, stuck: Bools) -> int:
     """Each partition it leads against each it holds."""
     return int((board.many[stuck].astype(np.int64) ** 2).sum())
 
 
-def _mended(board: Board, b: int, broken: Floats, base: float, wide: bool) -> bool:
+def _mended(board: Scoreboard, b: int, broken: Floats, base: float, wide: bool) -> bool:
     """One visit of broker b: whatever mends the larger part of its breach first."""
     led, total = float(broken[b, FIRST_LED:].sum()), float(broken[b].sum())
     if led > ENOUGH and 2 * led >= total and turn_at(board, b, WORTH_A_TURN * led):
@@ -95,12 +95,12 @@ def _mended(board: Board, b: int, broken: Floats, base: float, wide: bool) -> bo
     return move_at(board, b, broken, base, wide) or (led > ENOUGH and turn_at(board, b, 0.0))
 
 
-def turn_at(board: Board, b: int, least: float) -> bool:
+def turn_at(board: Scoreboard, b: int, least: float) -> bool:
     """Changes of leader that concern broker b and mend at least this much: the best, and all nearly as good."""
     return bool(turned(board, b, max(ENOUGH, least), KEEPING))
 
 
-def move_at(board: Board, b: int, broken: Floats, base: float, wide: bool) -> bool:
+def move_at(board: Scoreboard, b: int, broken: Floats, base: float, wide: bool) -> bool:
     """The best moves out of or into broker b per byte, if any help. `wide`: every replica and target is looked at."""
     if wide:
         return best_made(board, codes_near(board, b), b, base, KEEPING)
@@ -111,18 +111,18 @@ def move_at(board: Board, b: int, broken: Floats, base: float, wide: bool) -> bo
     return _take(board, b, base) or (over > ENOUGH and _give(board, b, base))
 
 
-def codes_near(board: Board, b: int) -> Int64s:
+def codes_near(board: Scoreboard, b: int) -> Int64s:
     """Replicas that could leave b or, where it takes any, come to it."""
     if not board.takes[b]:
         return board.on[b, : board.many[b]].copy()
     return board.on[np.arange(board.on.shape[1]) < board.many[:, None]]
 
 
-def _give(board: Board, b: int, base: float) -> bool:
+def _give(board: Scoreboard, b: int, base: float) -> bool:
     return bool(given(board, b, base, np.full(SHORT, NOBODY, dtype=np.int64), np.zeros(SHORT)))
 
 
-def _take(board: Board, b: int, base: float) -> bool:
+def _take(board: Scoreboard, b: int, base: float) -> bool:
     if not board.takes[b]:
         return False
     asked = _donors(board, b)
@@ -131,7 +131,7 @@ def _take(board: Board, b: int, base: float) -> bool:
     return bool(taken(board, b, base, donors, np.full(SHORT, NOBODY, dtype=np.int64), np.zeros(SHORT)))
 
 
-def _donors(board: Board, to: int) -> Int64s:
+def _donors(board: Scoreboard, to: int) -> Int64s:
     """Everyone else, who has most of what `to` lacks first."""
     scale = board.edges[:, :, SCALE]
     lack = np.maximum(board.edges[to, :, LOW] - board.load[to], 0.0) * scale[to]

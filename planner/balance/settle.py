@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from planner.balance.limits import HARD_WEIGHT, Limits
+from planner.balance.limits import HARD_WEIGHT, BalanceLimits
 from planner.balance.loads import Loads
 from planner.balance.mend import mend_topics, take_back
 from planner.balance.pick import racks_mended
-from planner.balance.scoreboard import Board, board_of
+from planner.balance.scoreboard import Scoreboard, board_of
 from planner.balance.search import improve
 from planner.drain.model.state import NOBODY, Bools, ClusterState, Floats, Int32s, Int64s
 
@@ -17,7 +17,7 @@ ROUNDS = 3
 """Topics and brokers mend each other's breaches this often at most."""
 
 
-def settled(state: ClusterState, loads: Loads, limits: Limits, *, takes: Bools, excluded: Bools) -> Board:
+def settled(state: ClusterState, loads: Loads, limits: BalanceLimits, *, takes: Bools, excluded: Bools) -> Scoreboard:
     """The board after the search. Deterministic: same state, same goals, same lists."""
     board = board_of(state, loads, limits, hard_weight=HARD_WEIGHT, takes=takes, excluded=excluded)
     if not len(state.partitions) or not takes.any():
@@ -47,14 +47,14 @@ def settled(state: ClusterState, loads: Loads, limits: Limits, *, takes: Bools, 
     return board
 
 
-def leaders_on(board: Board) -> Int64s:
+def leaders_on(board: Scoreboard) -> Int64s:
     """int64[P]: the broker that leads each partition, NOBODY where none can."""
     rows = np.arange(board.lead.size)
     leader: Int64s = np.where(board.lead == NOBODY, NOBODY, board.replicas[rows, board.lead])
     return leader
 
 
-def lists_after(board: Board, led_first: Int32s) -> Int32s:
+def lists_after(board: Scoreboard, led_first: Int32s) -> Int32s:
     """int32[P, W]: the new lists, who leads in front, the others in the order they had.
 
     `led_first`: int32[P], who led on the board at the start; a list whose members and leader are the same stays as it
@@ -68,7 +68,7 @@ def lists_after(board: Board, led_first: Int32s) -> Int32s:
     return np.where(same[:, None], board.before, lists).astype(np.int32)
 
 
-def racks_wanted(board: Board, racks_left: int, spread: bool) -> Int64s:
+def racks_wanted(board: Scoreboard, racks_left: int, spread: bool) -> Int64s:
     """int64[P]: distinct racks each list is to span: as many as it can with the goal, else what it spans now."""
     now = racks_spanned(board)
     if not spread:
@@ -78,7 +78,7 @@ def racks_wanted(board: Board, racks_left: int, spread: bool) -> Int64s:
     return wanted
 
 
-def racks_spanned(board: Board) -> Int64s:
+def racks_spanned(board: Scoreboard) -> Int64s:
     """int64[P]: distinct racks of each list before anything moved."""
     codes = np.sort(np.where(board.before == NOBODY, -1, board.rack[board.before]), axis=1)
     fresh = codes >= 0

@@ -18,7 +18,7 @@ from planner.balance.gain import (
     was_there,
 )  # fmt: skip
 from planner.balance.kernels import kernel, part
-from planner.balance.scoreboard import NONE, SCALE, WEIGHT, Board
+from planner.balance.scoreboard import NONE, SCALE, WEIGHT, Scoreboard
 from planner.drain.model.state import NOBODY, Floats, Int64s
 
 SHORT = 24
@@ -33,7 +33,7 @@ EVEN = 1e-3
 
 
 @kernel
-def turned(board: Board, b: int, least: float, keeping: float) -> bool:
+def turned(board: Scoreboard, b: int, least: float, keeping: float) -> bool:
     """Make the changes of leader that concern broker b and mend more than `least`: all worth `keeping` of the best."""
     best = least
     for making in range(2):
@@ -45,7 +45,7 @@ def turned(board: Board, b: int, least: float, keeping: float) -> bool:
 
 
 @part
-def _turns(board: Board, b: int, least: float, make: bool) -> float:
+def _turns(board: Scoreboard, b: int, least: float, make: bool) -> float:
     """The largest gain above `least`; when they are made, each that is above it in its turn."""
     width, best = board.replicas.shape[1], 0.0
     weigh, edges, load, replicas, lead = board.weigh, board.edges, board.load, board.replicas, board.lead
@@ -68,7 +68,7 @@ def _turns(board: Board, b: int, least: float, make: bool) -> float:
 
 
 @kernel
-def given(board: Board, b: int, base: float, codes: Int64s, worth: Floats) -> bool:
+def given(board: Scoreboard, b: int, base: float, codes: Int64s, worth: Floats) -> bool:
     """Move replicas off b: those that relieve it most per byte, each to the target where that mends most.
 
     `codes`: int64[SHORT] of NOBODY and `worth`: float64[SHORT] of 0, to work in.
@@ -88,7 +88,7 @@ def given(board: Board, b: int, base: float, codes: Int64s, worth: Floats) -> bo
 
 
 @part
-def _best_target(board: Board, p: int, column: int, least: float) -> tuple[int, float]:
+def _best_target(board: Scoreboard, p: int, column: int, least: float) -> tuple[int, float]:
     """Where this replica mends most, above `least`; the emptier of equals."""
     replicas, rack, before, takes, room = board.replicas, board.rack, board.before, board.takes, board.room
     weigh, edges, load, spread, band = board.weigh, board.edges, board.load, board.spread, board.topic_band
@@ -112,7 +112,7 @@ def _best_target(board: Board, p: int, column: int, least: float) -> tuple[int, 
 
 
 @kernel
-def taken(board: Board, b: int, base: float, donors: Int64s, codes: Int64s, worth: Floats) -> bool:
+def taken(board: Scoreboard, b: int, base: float, donors: Int64s, codes: Int64s, worth: Floats) -> bool:
     """Move replicas onto b from `donors`; `codes`, `worth` as `given`."""
     for n in range(donors.shape[0]):
         _shortlist(board, donors[n], b, base, 1.0, codes, worth)
@@ -131,7 +131,7 @@ def taken(board: Board, b: int, base: float, donors: Int64s, codes: Int64s, wort
 
 
 @part
-def _shortlist(board: Board, donor: int, b: int, base: float, sign: float, codes: Int64s, worth: Floats) -> None:
+def _shortlist(board: Scoreboard, donor: int, b: int, base: float, sign: float, codes: Int64s, worth: Floats) -> None:
     """Enter the donor's replicas by what b alone wins per byte; `codes` and `worth` (descending) are kept sorted."""
     width = board.replicas.shape[1]
     weigh, edges, load, before, lead, movable = (
@@ -156,7 +156,7 @@ def _shortlist(board: Board, donor: int, b: int, base: float, sign: float, codes
 
 
 @part
-def _price(board: Board, p: int, b: int) -> float:
+def _price(board: Scoreboard, p: int, b: int) -> float:
     """Bytes that taking the replica off b adds to the plan: none when it was brought there by the plan."""
     return board.size[p] if was_there(board.before, p, b) else 0.0
 

@@ -13,17 +13,17 @@ from planner.drain.infeasible import InfeasibleKind
 from planner.drain.model.measures import Measures
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import NOBODY, NOWHERE, Bools, Floats, Int32s
-from planner.drain.question import Question, conflicting, eligible_targets, question_of
+from planner.drain.question import DrainQuestion, conflicting, eligible_targets, question_of
 from planner.drain.replay.judge import judge
 from planner.drain.request import DrainRequest
-from planner.drain.solver import Infeasible
+from planner.drain.solver import Unsolvable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answered:
     """`moving`: the model rows that were asked to move. `schedule` counts rows of `question`."""
 
-    question: Question
+    question: DrainQuestion
     schedule: Schedule
     measures: Measures
     source_transfers: int
@@ -50,12 +50,12 @@ def answered(request: DrainRequest, moving: Int64s, *, ingress: Floats, egress: 
     return _planned(question_of(request, moving, ingress=ingress, egress=egress), moving)
 
 
-def _planned(question: Question, moving: Int64s) -> Answered | Unanswered:
+def _planned(question: DrainQuestion, moving: Int64s) -> Answered | Unanswered:
     try:
         plan = certified(question.state)
     except PlanRefused as refused:
         return _refused(str(refused))
-    if isinstance(plan, Infeasible):
+    if isinstance(plan, Unsolvable):
         others = sorted({broker for reason in plan.reasons for _, ids in reason.widen for broker in ids})
         return Unanswered(plan.kind, plan.message, question.row[plan.stuck], tuple(others))
     return Answered(question, plan.schedule, plan.measures, plan.verdict.replay.source_transfers, moving)
@@ -117,7 +117,7 @@ def _either(request: DrainRequest) -> dict[int, tuple[int, ...]]:
     return {int(row): able for row in leaving}
 
 
-def _joined(whole: Question, answers: list[Answered]) -> Schedule:
+def _joined(whole: DrainQuestion, answers: list[Answered]) -> Schedule:
     """One list: the first part whole, of the others only what copies (a partition is listed once)."""
     kept = [np.ones(len(answers[0].schedule), dtype=np.bool_), *(_copies(a) for a in answers[1:])]
     schedules = [a.schedule for a in answers]
@@ -163,7 +163,7 @@ def _wider(rates: list[Floats]) -> Floats:
     return np.where(finite > 0, finite, np.inf)
 
 
-def _judged(question: Question, schedule: Schedule, moving: Int64s) -> Answered | Unanswered:
+def _judged(question: DrainQuestion, schedule: Schedule, moving: Int64s) -> Answered | Unanswered:
     verdict = judge(question.state, schedule)
     if verdict.holds:
         return Answered(question, schedule, verdict.measures, verdict.replay.source_transfers, moving)

@@ -7,9 +7,9 @@ from typing import Any
 from planner.drain.model.measures import Measures
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import ClusterState
-from planner.drain.replay import Replay, Rule
-from planner.drain.replay.judge import Verdict, judge
-from planner.drain.solver import Infeasible, solve
+from planner.drain.replay import PlanRule, Replay
+from planner.drain.replay.judge import PlanVerdict, judge
+from planner.drain.solver import Unsolvable, solve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,7 +18,7 @@ class CertifiedPlan:
 
     schedule: Schedule
     measures: Measures
-    verdict: Verdict
+    verdict: PlanVerdict
 
 
 class PlanRefused(RuntimeError):
@@ -31,7 +31,7 @@ def certified(
     excluded_topics: Collection[str] = (),
     pinned: Collection[int] = (),
     allow_partial: bool = False,
-) -> CertifiedPlan | Infeasible:
+) -> CertifiedPlan | Unsolvable:
     """Solve and judge. Raises PlanRefused when the judge finds a violation (leftovers are one unless excluded)."""
     options: dict[str, Any] = {
         "excluded_topics": excluded_topics,
@@ -39,12 +39,12 @@ def certified(
         "allow_partial": allow_partial,
     }
     answer = solve(state, **options)
-    if isinstance(answer, Infeasible):
+    if isinstance(answer, Unsolvable):
         return answer
     verdict = judge(state, answer)
     if gathers_leaders(verdict.replay):
         calmer = solve(state, **options, leaders_stay=True)
-        if not isinstance(calmer, Infeasible):
+        if not isinstance(calmer, Unsolvable):
             answer, verdict = calmer, judge(state, calmer)
     broken = verdict.replay.violations
     left_out = bool(excluded_topics) or bool(pinned)
@@ -56,4 +56,4 @@ def certified(
 
 def gathers_leaders(run: Replay) -> bool:
     """Whether the only fault is that too much leadership gathers on sources: then they are better left where it is."""
-    return bool(run.violations) and all(v.rule is Rule.LEADERS for v in run.violations)
+    return bool(run.violations) and all(v.rule is PlanRule.LEADERS for v in run.violations)

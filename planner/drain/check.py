@@ -33,7 +33,7 @@ ViolationKind = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class DrainViolation:
     """One broken rule. `subject` is a partition, a broker or the plan. A plan with any violation is not
     executed.
     """
@@ -43,7 +43,7 @@ class Violation:
     message: str
 
 
-def check(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> tuple[Violation, ...]:
+def check(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> tuple[DrainViolation, ...]:
     """Everything wrong with the plan. `request` is the one it answers, `snapshot` the newest metadata.
 
     Sizes in the certificate are judged by the request; replicas, brokers, racks and disks by the snapshot.
@@ -55,17 +55,17 @@ def check(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> tu
     )
 
 
-def _identity(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[Violation]:
+def _identity(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[DrainViolation]:
     for name in ("cluster_uid", "drain_id", "round"):
         got, asked = getattr(plan, name), getattr(request, name)
         if got != asked:
-            yield Violation("identity", "plan", f"{name} is {got!r}, asked for {asked!r}")
+            yield DrainViolation("identity", "plan", f"{name} is {got!r}, asked for {asked!r}")
     for partition, times in Counter(m.name for m in plan.moves).items():
         if times > 1:
-            yield Violation("shape", str(partition), f"moved {times} times in one plan")
+            yield DrainViolation("shape", str(partition), f"moved {times} times in one plan")
 
 
-def _each_move(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[Violation]:
+def _each_move(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[DrainViolation]:
     seen = snapshot.by_name
     live = snapshot.live_brokers()
     staying = {b for b in snapshot.brokers if b not in request.outgoing}
@@ -78,47 +78,53 @@ def _each_move(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) 
         yield from _source(move, seen.get(move.name), live)
         before, after = (_racks(snapshot, ids) for ids in (move.before, move.after))
         if len(after) < min(len(before), left):
-            yield Violation("rack", str(move.name), f"spans racks {sorted(before)} now, only {sorted(after)} after")
+            yield DrainViolation(
+                "rack", str(move.name), f"spans racks {sorted(before)} now, only {sorted(after)} after"
+            )
 
 
-def _stale(move: Move, now: PartitionSeen | None) -> Iterator[Violation]:
+def _stale(move: Move, now: PartitionSeen | None) -> Iterator[DrainViolation]:
     if now is None:
-        yield Violation("stale", str(move.name), "no such partition in the newest metadata")
+        yield DrainViolation("stale", str(move.name), "no such partition in the newest metadata")
     elif now.is_moving:
-        yield Violation("stale", str(move.name), f"is being reassigned to {list(now.target)}")
+        yield DrainViolation("stale", str(move.name), f"is being reassigned to {list(now.target)}")
     elif now.replicas != move.before:
-        yield Violation("stale", str(move.name), f"replicas are {list(now.replicas)}, planned from {list(move.before)}")
+        yield DrainViolation(
+            "stale", str(move.name), f"replicas are {list(now.replicas)}, planned from {list(move.before)}"
+        )
 
 
-def _shape(move: Move) -> Iterator[Violation]:
+def _shape(move: Move) -> Iterator[DrainViolation]:
     if len(move.after) != len(move.before):
-        yield Violation("shape", str(move.name), f"{len(move.before)} replicas before, {len(move.after)} after")
+        yield DrainViolation("shape", str(move.name), f"{len(move.before)} replicas before, {len(move.after)} after")
     if len(set(move.after)) != len(move.after):
-        yield Violation("shape", str(move.name), f"a broker twice in {list(move.after)}")
+        yield DrainViolation("shape", str(move.name), f"a broker twice in {list(move.after)}")
     if move.before == move.after:
-        yield Violation("shape", str(move.name), "moves nothing")
+        yield DrainViolation("shape", str(move.name), "moves nothing")
 
 
-def _targets(move: Move, live: frozenset[int], racks: Mapping[int, str], request: DrainRequest) -> Iterator[Violation]:
+def _targets(
+    move: Move, live: frozenset[int], racks: Mapping[int, str], request: DrainRequest
+) -> Iterator[DrainViolation]:
     """Only replicas on outgoing brokers leave, to allowed targets; order is the plan's to choose."""
     subject = str(move.name)
     for old in move.before:
         if old not in request.outgoing and old not in move.after:
-            yield Violation("stays", subject, f"broker {old} is not outgoing but loses its replica")
+            yield DrainViolation("stays", subject, f"broker {old} is not outgoing but loses its replica")
     for new in move.after:
         if new in request.outgoing:
-            yield Violation("target", subject, f"broker {new} is outgoing and may not hold a replica after")
+            yield DrainViolation("target", subject, f"broker {new} is outgoing and may not hold a replica after")
     for new in move.added:
         if new not in request.targets:
-            yield Violation("target", subject, f"broker {new} is not among the targets")
+            yield DrainViolation("target", subject, f"broker {new} is not among the targets")
         elif new not in live:
-            yield Violation("target", subject, f"broker {new} is fenced or not registered")
+            yield DrainViolation("target", subject, f"broker {new} is fenced or not registered")
     heirs = {old: request.successors[old] for old in move.before if old in request.successors}
     if any(heir in move.before for heir in heirs.values()):
         return
     for old, heir in heirs.items():
         if heir not in move.after and not _crowds(move, old, heir, racks, request):
-            yield Violation("target", subject, f"broker {old} is succeeded by {heir}, which gets no replica")
+            yield DrainViolation("target", subject, f"broker {old} is succeeded by {heir}, which gets no replica")
 
 
 def _crowds(move: Move, old: int, heir: int, racks: Mapping[int, str], request: DrainRequest) -> bool:
@@ -127,19 +133,19 @@ def _crowds(move: Move, old: int, heir: int, racks: Mapping[int, str], request: 
     return racks.get(heir) in stay and racks.get(old) not in stay
 
 
-def _source(move: Move, now: PartitionSeen | None, live: frozenset[int]) -> Iterator[Violation]:
+def _source(move: Move, now: PartitionSeen | None, live: frozenset[int]) -> Iterator[DrainViolation]:
     """Only a live replica in sync can be read, and it may be a leaving one."""
     if move.source is None or now is None:
         return
     if move.source not in now.isr or move.source not in live:
-        yield Violation("source", str(move.name), f"is read from broker {move.source}, ISR {list(now.isr)}")
+        yield DrainViolation("source", str(move.name), f"is read from broker {move.source}, ISR {list(now.isr)}")
 
 
 def _racks(snapshot: KafkaSnapshot, ids: tuple[int, ...]) -> set[str]:
     return {snapshot.brokers[b].rack if b in snapshot.brokers else "" for b in ids}
 
 
-def _disks(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[Violation]:
+def _disks(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[DrainViolation]:
     """Both copies are held until a move ends and targets only fill, so the last instant is the worst."""
     size = {p.name: p.size_bytes for p in snapshot.partitions}
     arriving: Counter[int] = Counter()
@@ -153,26 +159,28 @@ def _disks(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> I
     for broker, added in sorted(planned.items()):
         disk = snapshot.log_dirs.get(broker)
         if disk is None or disk.total_bytes <= 0:
-            yield Violation("disk", f"broker {broker}", "its disk is unknown")
+            yield DrainViolation("disk", f"broker {broker}", "its disk is unknown")
             continue
         worst = disk.total_bytes - disk.usable_bytes + arriving[broker] + added
         limit = int(disk.total_bytes * request.disk_limit_fraction)
         if added and worst > limit:
-            yield Violation("disk", f"broker {broker}", f"would hold {worst} bytes of {limit} allowed")
+            yield DrainViolation("disk", f"broker {broker}", f"would hold {worst} bytes of {limit} allowed")
 
 
-def _log_dirs(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[Violation]:
+def _log_dirs(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[DrainViolation]:
     """As `_disks`, directory by directory. What others are copying to a broker may go to any of its directories."""
     size = {p.name: p.size_bytes for p in snapshot.partitions}
     dirs = {(b, d.path): d for b, told in snapshot.log_dirs.items() for d in told.dirs}
     planned: Counter[tuple[int, str]] = Counter()
     for move in plan.moves:
         if move.log_dirs and len(move.log_dirs) != len(move.added):
-            yield Violation("log-dir", str(move.name), f"{len(move.log_dirs)} log dirs for {len(move.added)} copies")
+            yield DrainViolation(
+                "log-dir", str(move.name), f"{len(move.log_dirs)} log dirs for {len(move.added)} copies"
+            )
             continue
         for broker, path in zip(move.added, move.log_dirs, strict=False):
             if path and (broker, path) not in dirs:
-                yield Violation("log-dir", str(move.name), f"broker {broker} has no log dir {path}")
+                yield DrainViolation("log-dir", str(move.name), f"broker {broker} has no log dir {path}")
             elif path:
                 planned[broker, path] += size.get(move.name, move.bytes)
     arriving = _arriving_in_dirs(snapshot)
@@ -181,7 +189,9 @@ def _log_dirs(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -
         worst = disk.total_bytes - disk.usable_bytes + arriving[broker, path] + added
         limit = int(disk.total_bytes * request.disk_limit_fraction)
         if added and worst > limit:
-            yield Violation("disk", f"broker {broker} log dir {path}", f"would hold {worst} bytes of {limit} allowed")
+            yield DrainViolation(
+                "disk", f"broker {broker} log dir {path}", f"would hold {worst} bytes of {limit} allowed"
+            )
 
 
 def _arriving_in_dirs(snapshot: KafkaSnapshot) -> Counter[tuple[int, str]]:
@@ -195,17 +205,17 @@ def _arriving_in_dirs(snapshot: KafkaSnapshot) -> Counter[tuple[int, str]]:
     return arriving
 
 
-def _checkpoints(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[Violation]:
+def _checkpoints(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[DrainViolation]:
     """Ascending numbers of moves, the last closes the list, at most one request's worth between two."""
     ends = (0, *plan.checkpoints)
     if ends[-1] != len(plan.moves):
-        yield Violation("checkpoint", "plan", f"its checkpoints end at {ends[-1]}, it has {len(plan.moves)} moves")
+        yield DrainViolation("checkpoint", "plan", f"its checkpoints end at {ends[-1]}, it has {len(plan.moves)} moves")
     for before, end in itertools.pairwise(ends):
         if not 0 < end - before <= MAX_MOVES_PER_CALL:
-            yield Violation("checkpoint", f"checkpoint {end}", f"stands {end - before} moves after the one before")
+            yield DrainViolation("checkpoint", f"checkpoint {end}", f"stands {end - before} moves after the one before")
 
 
-def _ports(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[Violation]:
+def _ports(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[DrainViolation]:
     """Every broker that serves or receives has slots and rates that leave copies something."""
     isr = {p.name: p.isr for p in snapshot.partitions}
     copies = [m for m in plan.moves if m.added]
@@ -213,24 +223,26 @@ def _ports(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> I
     receive = {b for m in copies for b in m.added}
     for side, needed, ports in (("out", serve, plan.out), ("in", receive, plan.into)):
         for broker in sorted(needed - set(ports)):
-            yield Violation("throttle", f"broker {broker}", f"has no throttle {side}")
+            yield DrainViolation("throttle", f"broker {broker}", f"has no throttle {side}")
         for broker, port in sorted(ports.items()):
             yield from _port(f"broker {broker}", side, port, request)
 
 
-def _port(subject: str, side: str, port: Port, request: DrainRequest) -> Iterator[Violation]:
+def _port(subject: str, side: str, port: Port, request: DrainRequest) -> Iterator[DrainViolation]:
     cap, rate = request.throttle_cap_bytes_per_s, port.quota_bytes_per_s
     if port.slots is not None and port.slots < 1:
-        yield Violation("slots", subject, f"has {port.slots} slots {side}: nothing would ever start")
+        yield DrainViolation("slots", subject, f"has {port.slots} slots {side}: nothing would ever start")
     if rate <= 0 or (cap is not None and rate > cap):
-        yield Violation("throttle", subject, f"throttle {side} of {rate} bytes/s, cap {cap}")
+        yield DrainViolation("throttle", subject, f"throttle {side} of {rate} bytes/s, cap {cap}")
     if rate < port.floor_bytes_per_s:
-        yield Violation("throttle", subject, f"throttle {side} of {rate} bytes/s may leave copies nothing")
+        yield DrainViolation("throttle", subject, f"throttle {side} of {rate} bytes/s may leave copies nothing")
     if not 0 < port.promised_bytes_per_s <= rate:
-        yield Violation("throttle", subject, f"promises {port.promised_bytes_per_s} of a throttle of {rate} bytes/s")
+        yield DrainViolation(
+            "throttle", subject, f"promises {port.promised_bytes_per_s} of a throttle of {rate} bytes/s"
+        )
 
 
-def _coverage(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[Violation]:
+def _coverage(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[DrainViolation]:
     """Every partition the request shows on an outgoing broker is moved or deferred, not both; of the others only the
     order may change.
     """
@@ -239,19 +251,19 @@ def _coverage(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -
     copied = {m.name for m in plan.moves if m.added or m.removed}
     waiting = {d.name for d in plan.deferred}
     for name in sorted(hosted - moved - waiting):
-        yield Violation("coverage", str(name), "sits on an outgoing broker and is neither moved nor deferred")
+        yield DrainViolation("coverage", str(name), "sits on an outgoing broker and is neither moved nor deferred")
     for name in sorted((moved & waiting) | ((copied | waiting) - hosted)):
-        yield Violation("coverage", str(name), "is not the plan's to move, or both moved and deferred")
+        yield DrainViolation("coverage", str(name), "is not the plan's to move, or both moved and deferred")
 
 
-def _certificate(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[Violation]:
+def _certificate(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[DrainViolation]:
     size = dict(zip(_names(request), request.cluster.size_bytes.tolist(), strict=True))
     for move in plan.moves:
         copied = size.get(move.name, -1) * len(move.added)
         if copied != move.bytes and move.added:
-            yield Violation("certificate", str(move.name), f"says {move.bytes} bytes to copy, it is {copied}")
+            yield DrainViolation("certificate", str(move.name), f"says {move.bytes} bytes to copy, it is {copied}")
         elif move.bytes and not move.added:
-            yield Violation("certificate", str(move.name), f"says {move.bytes} bytes to copy and copies nothing")
+            yield DrainViolation("certificate", str(move.name), f"says {move.bytes} bytes to copy and copies nothing")
     said = plan.certificate
     facts = {
         "bytes": (said.measures.bytes.value, sum(m.bytes for m in plan.moves)),
@@ -260,13 +272,15 @@ def _certificate(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest
     }
     for name, (told, fact) in facts.items():
         if told != fact:
-            yield Violation("certificate", name, f"says {told}, it is {fact}")
+            yield DrainViolation("certificate", name, f"says {told}, it is {fact}")
     least_s = max(_least_seconds(plan), default=0.0)
     if said.measures.makespan_s.value < least_s * (1 - 1e-6) - 1e-3:
-        yield Violation("certificate", "makespan_s", f"says {said.measures.makespan_s.value} s, it needs {least_s:.3f}")
+        yield DrainViolation(
+            "certificate", "makespan_s", f"says {said.measures.makespan_s.value} s, it needs {least_s:.3f}"
+        )
     fullest = max((*_disk_fractions(plan, request), *_log_dir_fractions(plan, request)), default=0.0)
     if plan.moves and abs(said.measures.disk.value - fullest) > 1e-4:
-        yield Violation("certificate", "disk", f"says {said.measures.disk.value}, it is {fullest:.6f}")
+        yield DrainViolation("certificate", "disk", f"says {said.measures.disk.value}, it is {fullest:.6f}")
 
 
 def _least_seconds(plan: DrainPlan) -> Iterator[float]:

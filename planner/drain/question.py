@@ -20,7 +20,7 @@ _BOUNDLESS_BYTES = 2**53
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Question:
+class DrainQuestion:
     """`row`: int64[P], the model row of each of the state's partitions."""
 
     state: ClusterState
@@ -34,7 +34,7 @@ def question_of(
     ingress: Floats,
     egress: Floats,
     destinations: Mapping[int, tuple[int, ...]] | None = None,
-) -> Question:
+) -> DrainQuestion:
     """What the planner is asked: `moving` are the model rows to move, `ingress` and `egress` float64[B] bytes/s.
 
     `destinations` (broker rows) default to each outgoing broker's successor, else to every usable target.
@@ -48,7 +48,7 @@ def question_of(
         destinations=_destinations(request) if destinations is None else destinations,
         log_dirs=_log_dirs(request, rows),
     )
-    return Question(state, rows)
+    return DrainQuestion(state, rows)
 
 
 def eligible_targets(request: DrainRequest) -> Bools:

@@ -27,7 +27,7 @@ LEAST_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ReleaseEntry:
     """A move as it would run, or runs: read from `source`, `bytes_each` still to come to each of `targets`."""
 
     move: Move
@@ -37,7 +37,7 @@ class Entry:
 
 
 @dataclass(slots=True)
-class _Load:
+class _BrokerLoad:
     copies: int = 0
     bytes: int = 0
 
@@ -47,7 +47,7 @@ class _Desk:
     """What is open in one direction."""
 
     ports: Mapping[int, Port]
-    open: dict[int, _Load] = field(default_factory=dict)
+    open: dict[int, _BrokerLoad] = field(default_factory=dict)
 
     def has_room(self, broker: int) -> bool:
         port, load = self.ports.get(broker), self.open.get(broker)
@@ -56,14 +56,14 @@ class _Desk:
         return load.copies < port.slots or load.bytes < HORIZON_S * port.promised_bytes_per_s
 
     def take(self, broker: int, copies: int, size: int) -> None:
-        load = self.open.setdefault(broker, _Load())
+        load = self.open.setdefault(broker, _BrokerLoad())
         load.copies += copies
         load.bytes += max(size, LEAST_BYTES) * copies
 
 
 def released(
-    waiting: Iterable[Entry],
-    running: Sequence[Entry],
+    waiting: Iterable[ReleaseEntry],
+    running: Sequence[ReleaseEntry],
     *,
     into: Mapping[int, Port],
     out: Mapping[int, Port],
@@ -71,11 +71,11 @@ def released(
 ) -> list[Move]:
     """The waiting entries that start now, at most `most`: in list order those whose ways have room, then those that
     alone can take what slots are left. Entries without targets take no slot."""
-    open_ = _Open(into, out)
+    open_ = _OpenPorts(into, out)
     for entry in running:
         open_.take(entry)
     chosen: list[Move] = []
-    put_off: list[Entry] = []
+    put_off: list[ReleaseEntry] = []
     for entry in waiting:
         if len(chosen) >= most:
             break
@@ -93,28 +93,28 @@ def released(
     return chosen
 
 
-class _Open:
+class _OpenPorts:
     """What is open at each broker, in both directions, and between each two."""
 
     def __init__(self, into: Mapping[int, Port], out: Mapping[int, Port]) -> None:
         self._taking, self._giving = _Desk(into), _Desk(out)
-        self._ways: dict[tuple[int, int], _Load] = {}
+        self._ways: dict[tuple[int, int], _BrokerLoad] = {}
 
-    def has_slots(self, entry: Entry) -> bool:
+    def has_slots(self, entry: ReleaseEntry) -> bool:
         return not entry.targets or (
             self._giving.has_room(entry.source) and all(map(self._taking.has_room, entry.targets))
         )
 
-    def has_way(self, entry: Entry) -> bool:
+    def has_way(self, entry: ReleaseEntry) -> bool:
         return all(self._is_free(entry.source, target) for target in entry.targets)
 
-    def take(self, entry: Entry) -> None:
+    def take(self, entry: ReleaseEntry) -> None:
         if not entry.targets:
             return
         self._giving.take(entry.source, len(entry.targets), entry.bytes_each)
         for target in entry.targets:
             self._taking.take(target, 1, entry.bytes_each)
-            way = self._ways.setdefault((entry.source, target), _Load())
+            way = self._ways.setdefault((entry.source, target), _BrokerLoad())
             way.copies += 1
             way.bytes += max(entry.bytes_each, LEAST_BYTES)
 

@@ -14,7 +14,7 @@ from planner.drain.plan import Move
 from planner.drain.release import MOST_A_PAIR
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from planner.placement.deviations import Deviation, Rule, shared_zones
-from planner.placement.policy import Ground
+from planner.placement.policy import ClusterBrokers
 from planner.topics.placement import shelf_of, verified
 
 MOST_AT_A_TIME = 20
@@ -47,7 +47,7 @@ NONE = Corrections()
 def corrections(
     kafka: KafkaSnapshot,
     found: Sequence[Deviation],
-    ground: Ground,
+    ground: ClusterBrokers,
     room: Mapping[int, int],
     *,
     refusal: Refusal = lambda partition, after: "",
@@ -68,7 +68,7 @@ def corrections(
 class _Batch:
     """One batch in the making: counts what it deals out, so that the next choice knows it."""
 
-    def __init__(self, kafka: KafkaSnapshot, ground: Ground, room: Mapping[int, int], most_bytes: int) -> None:
+    def __init__(self, kafka: KafkaSnapshot, ground: ClusterBrokers, room: Mapping[int, int], most_bytes: int) -> None:
         self._kafka, self._ground, self._most_bytes = kafka, ground, most_bytes
         self._room = {b: room[b] for b in ground.receivers if b in room}
         self._into: Counter[int] = Counter()

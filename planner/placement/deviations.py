@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from planner.heartbeats import HEARTBEAT_TOPIC
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
-from planner.placement.policy import AntiAffinity, Ground, Policies, TopicPolicy
+from planner.placement.policy import AntiAffinity, ClusterBrokers, Policies, TopicPolicy
 from planner.quantities import brokers_named
 from planner.topics.step import Replicas
 
@@ -38,33 +38,33 @@ class Deviation:
     strict: bool = False
 
 
-def misplaced(kafka: KafkaSnapshot, ground: Ground, policies: Policies) -> tuple[Deviation, ...]:
+def misplaced(kafka: KafkaSnapshot, ground: ClusterBrokers, policies: Policies) -> tuple[Deviation, ...]:
     """What breaks a rule now: the gravest first, strict before the rest, small logs before large ones.
 
     What moves is left alone until it has moved, and so are heartbeats, which nobody reads. How many replicas a declared
     topic has is not looked at: topics have a step of their own for it.
     """
-    seen = _Seen(ground, ground.open_zones())
+    seen = _SeenReplicas(ground, ground.open_zones())
     found = [d for p in kafka.partitions if (d := _broken(p, seen, policies)) is not None]
     sizes = {d.name: kafka.by_name[d.name].size_bytes for d in found}
     return tuple(sorted(found, key=lambda d: (_GRAVEST_FIRST[d.rule], not d.strict, sizes[d.name], d.name)))
 
 
-def judged(p: PartitionSeen, replicas: Replicas, ground: Ground, policy: TopicPolicy) -> tuple[Deviation, ...]:
+def judged(p: PartitionSeen, replicas: Replicas, ground: ClusterBrokers, policy: TopicPolicy) -> tuple[Deviation, ...]:
     """Every rule that this partition would break with these replicas, wherever they come from."""
     found = (
         _gone(p.name, replicas, ground),
         _copies(p, replicas, policy),
-        _Seen(ground, ground.open_zones()).zones(p.name, replicas, policy.anti_affinity),
+        _SeenReplicas(ground, ground.open_zones()).zones(p.name, replicas, policy.anti_affinity),
     )
     return tuple(d for d in found if d is not None)
 
 
 @dataclass(slots=True)
-class _Seen:
+class _SeenReplicas:
     """Replica lists that were looked at already: most partitions share theirs with others."""
 
-    ground: Ground
+    ground: ClusterBrokers
     open_zones: frozenset[str]
     apart: dict[Replicas, bool] = field(default_factory=dict)
     shared: dict[tuple[Replicas, AntiAffinity], str] = field(default_factory=dict)
@@ -85,14 +85,14 @@ class _Seen:
         return Deviation(name, Rule.ZONES, replicas, f"{name} {words}", asked == "strict") if words else None
 
 
-def _broken(p: PartitionSeen, seen: _Seen, policies: Policies) -> Deviation | None:
+def _broken(p: PartitionSeen, seen: _SeenReplicas, policies: Policies) -> Deviation | None:
     if seen.are_apart(p.replicas) or p.is_moving or p.name.topic == HEARTBEAT_TOPIC:
         return None
     gone = _gone(p.name, p.replicas, seen.ground)
     return gone or seen.zones(p.name, p.replicas, policies(p.name.topic).anti_affinity)
 
 
-def _gone(name: TopicPartition, replicas: Replicas, ground: Ground) -> Deviation | None:
+def _gone(name: TopicPartition, replicas: Replicas, ground: ClusterBrokers) -> Deviation | None:
     missing = [b for b in replicas if b not in ground.racks]
     if not missing:
         return None
@@ -110,7 +110,7 @@ def _copies(p: PartitionSeen, replicas: Replicas, policy: TopicPolicy) -> Deviat
     return None
 
 
-def _shared_words(replicas: Replicas, ground: Ground, open_zones: frozenset[str], asked: AntiAffinity) -> str:
+def _shared_words(replicas: Replicas, ground: ClusterBrokers, open_zones: frozenset[str], asked: AntiAffinity) -> str:
     """What is wrong with them, "" when nothing is. Counted by distinct zones, as drains and rebalances keep them: none
     of them makes what another one mends."""
     shared = shared_zones(replicas, ground.racks) if asked != "none" else {}

@@ -22,7 +22,7 @@ Policies = Callable[[str], TopicPolicy]
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class ClusterBrokers:
     """The brokers of a cluster.
 
     `racks`: of every broker that exists, serving or not; a replica on any other id is lost for good. `receivers`: may

@@ -15,9 +15,9 @@ from planner.drain.certificate import Certificate
 from planner.drain.model.capacity import resolve
 from planner.drain.model.document import ReadState, read_state
 from planner.drain.model.measures import Measure, Measures
-from planner.drain.model.observed import Policy, RacksMissing, brokers_of, dead_brokers, observed_document
+from planner.drain.model.observed import ObservationPolicy, RacksMissing, brokers_of, dead_brokers, observed_document
 from planner.drain.model.plan import UNLIMITED_SLOTS, Schedule
-from planner.drain.model.problem import DocumentRefused, ProblemKind
+from planner.drain.model.problem import DocumentRefused, StateProblemKind
 from planner.drain.model.state import NOBODY, ClusterState
 from planner.drain.plan import DrainPlan, Engine, Move, Port
 from planner.drain.throttle import KAFKA_REACHES, LEAST_CATCH_UP_BYTES_PER_S
@@ -96,7 +96,7 @@ def moved(snapshot: KafkaSnapshot, moves: Sequence[Move]) -> KafkaSnapshot:
 def _state(request: RebalanceRequest, snapshot: KafkaSnapshot) -> ReadState:
     alive = brokers_of(snapshot) - dead_brokers(snapshot)
     away = tuple(sorted(alive - set(request.receivers)))
-    policy = Policy(
+    policy = ObservationPolicy(
         disk_limit=request.disk_limit_fraction,
         racks=request.racks,
         outgoing=away,
@@ -108,7 +108,7 @@ def _state(request: RebalanceRequest, snapshot: KafkaSnapshot) -> ReadState:
     if lacking:
         raise NothingToRead(f"broker {lacking[0]} has not told how large its disk is")
     document = observed_document(snapshot, capacity, policy)
-    return read_state(to_json(document), tolerate=(ProblemKind.REPAIR_FIRST,))
+    return read_state(to_json(document), tolerate=(StateProblemKind.REPAIR_FIRST,))
 
 
 def _moves(state: ClusterState, schedule: Schedule) -> Iterator[Move]:

@@ -13,7 +13,7 @@ from planner.observed import KafkaSnapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class RebalanceViolation:
     """One broken rule. `subject` is a partition, a broker or the plan. Nothing of a plan with one is sent."""
 
     subject: str
@@ -30,7 +30,7 @@ def check(
     receivers: Collection[int],
     disk_limit_fraction: float,
     done: Collection[Move] = (),
-) -> tuple[Violation, ...]:
+) -> tuple[RebalanceViolation, ...]:
     """Everything wrong with what is left of the plan (all but `done`) against the newest metadata.
 
     `receivers` are the brokers that may be given anything. Disks are judged batch by batch: both copies are held until
@@ -46,47 +46,49 @@ def check(
     )
 
 
-def _once(plan: DrainPlan) -> Iterator[Violation]:
+def _once(plan: DrainPlan) -> Iterator[RebalanceViolation]:
     for partition, times in Counter(m.name for m in plan.moves).items():
         if times > 1:
-            yield Violation(str(partition), f"moved {times} times in one plan")
+            yield RebalanceViolation(str(partition), f"moved {times} times in one plan")
     ends = (0, *plan.checkpoints)
     if ends[-1] != len(plan.moves) or any(a >= b for a, b in itertools.pairwise(ends)):
-        yield Violation("plan", f"its checkpoints do not divide its {len(plan.moves)} moves")
+        yield RebalanceViolation("plan", f"its checkpoints do not divide its {len(plan.moves)} moves")
 
 
-def _move(move: Move, snapshot: KafkaSnapshot, receivers: frozenset[int]) -> Iterator[Violation]:
+def _move(move: Move, snapshot: KafkaSnapshot, receivers: frozenset[int]) -> Iterator[RebalanceViolation]:
     subject, now = str(move.name), snapshot.by_name.get(move.name)
     if now is None:
-        yield Violation(subject, "no such partition in the newest metadata")
+        yield RebalanceViolation(subject, "no such partition in the newest metadata")
         return
     if now.is_moving:
-        yield Violation(subject, f"is being reassigned to {list(now.target)}")
+        yield RebalanceViolation(subject, f"is being reassigned to {list(now.target)}")
     elif now.replicas not in (move.before, move.sourced):
-        yield Violation(subject, f"replicas are {list(now.replicas)}, planned from {list(move.before)}")
+        yield RebalanceViolation(subject, f"replicas are {list(now.replicas)}, planned from {list(move.before)}")
     if len(move.after) != len(move.before):
-        yield Violation(subject, f"{len(move.before)} replicas before, {len(move.after)} after")
+        yield RebalanceViolation(subject, f"{len(move.before)} replicas before, {len(move.after)} after")
     if len(set(move.after)) != len(move.after):
-        yield Violation(subject, f"a broker twice in {list(move.after)}")
+        yield RebalanceViolation(subject, f"a broker twice in {list(move.after)}")
     if move.before == move.after:
-        yield Violation(subject, "moves nothing")
+        yield RebalanceViolation(subject, "moves nothing")
     for broker in move.added:
         if broker not in receivers:
-            yield Violation(subject, f"broker {broker} may receive nothing: it leaves, is to be empty, or is gone")
+            yield RebalanceViolation(
+                subject, f"broker {broker} may receive nothing: it leaves, is to be empty, or is gone"
+            )
         elif broker not in snapshot.live_brokers():
-            yield Violation(subject, f"broker {broker} is fenced or not registered")
+            yield RebalanceViolation(subject, f"broker {broker} is fenced or not registered")
     if move.added and not set(now.isr) & set(move.before):
-        yield Violation(subject, f"no replica is in sync to be read (ISR {list(now.isr)})")
+        yield RebalanceViolation(subject, f"no replica is in sync to be read (ISR {list(now.isr)})")
     spanned, spans = _racks(snapshot, move.before), _racks(snapshot, move.after)
     if len(spans) < len(spanned):
-        yield Violation(subject, f"spans racks {sorted(spanned)} now, only {sorted(spans)} after")
+        yield RebalanceViolation(subject, f"spans racks {sorted(spanned)} now, only {sorted(spans)} after")
 
 
 def _racks(snapshot: KafkaSnapshot, ids: Sequence[int]) -> set[str]:
     return {snapshot.brokers[b].rack for b in ids if b in snapshot.brokers}
 
 
-def _ports(plan: DrainPlan, left: Sequence[Move], snapshot: KafkaSnapshot) -> Iterator[Violation]:
+def _ports(plan: DrainPlan, left: Sequence[Move], snapshot: KafkaSnapshot) -> Iterator[RebalanceViolation]:
     """Whoever may serve or receives has a throttle above 0."""
     isr = {p.name: p.isr for p in snapshot.partitions}
     copies = [m for m in left if m.added]
@@ -96,17 +98,17 @@ def _ports(plan: DrainPlan, left: Sequence[Move], snapshot: KafkaSnapshot) -> It
     }
     for side, ports in (("in", plan.into), ("out", plan.out)):
         for broker in sorted(needed[side] - set(ports)):
-            yield Violation(f"broker {broker}", f"has no throttle {side}")
+            yield RebalanceViolation(f"broker {broker}", f"has no throttle {side}")
         for broker, port in sorted(ports.items()):
             if port.quota_bytes_per_s <= 0 or port.promised_bytes_per_s <= 0:
-                yield Violation(f"broker {broker}", f"throttle {side} of {port.quota_bytes_per_s} bytes/s")
+                yield RebalanceViolation(f"broker {broker}", f"throttle {side} of {port.quota_bytes_per_s} bytes/s")
             if port.slots is not None and port.slots < 1:
-                yield Violation(f"broker {broker}", f"has {port.slots} slots {side}: nothing would ever start")
+                yield RebalanceViolation(f"broker {broker}", f"has {port.slots} slots {side}: nothing would ever start")
 
 
 def _disks(
     plan: DrainPlan, snapshot: KafkaSnapshot, finished: Collection[object], limit_fraction: float
-) -> Iterator[Violation]:
+) -> Iterator[RebalanceViolation]:
     size = {p.name: p.size_bytes for p in snapshot.partitions}
     used: Counter[int] = Counter()
     for broker, disk in snapshot.log_dirs.items():
@@ -124,10 +126,10 @@ def _disks(
             known = snapshot.log_dirs.get(broker)
             if known is None or known.total_bytes <= 0:
                 told.add(broker)
-                yield Violation(f"broker {broker}", "its disk is unknown")
+                yield RebalanceViolation(f"broker {broker}", "its disk is unknown")
             elif used[broker] > (limit := int(known.total_bytes * limit_fraction)):
                 told.add(broker)
-                yield Violation(f"broker {broker}", f"would hold {used[broker]} bytes of {limit} allowed")
+                yield RebalanceViolation(f"broker {broker}", f"would hold {used[broker]} bytes of {limit} allowed")
         for move in batch:
             for broker in move.removed:
                 used[broker] -= size.get(move.name, move.bytes)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from planner.drain import columns
 from planner.drain.arrays import model_of, padded
-from planner.drain.model.capacity import Capacity, Origin, Source
+from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource
 from planner.drain.plan import canonical
 from planner.observed import KafkaSnapshot, LogDirSeen, LogDirsSeen, PartitionSeen, TopicPartition
 from planner.rebalancing.plan import RebalancePlan, Unplanned
@@ -136,7 +136,7 @@ def answer_from_bytes(raw: bytes) -> Answer:
     )
 
 
-def _source_document(source: Source) -> dict[str, Any]:
+def _source_document(source: FigureSource) -> dict[str, Any]:
     return {
         "origin": source.origin.value,
         "by_broker": [[broker, *_figures(known)] for broker, known in sorted(source.by_broker.items())],
@@ -146,9 +146,9 @@ def _source_document(source: Source) -> dict[str, Any]:
     }
 
 
-def _source_from(entry: Mapping[str, Any]) -> Source:
-    return Source(
-        origin=Origin(entry["origin"]),
+def _source_from(entry: Mapping[str, Any]) -> FigureSource:
+    return FigureSource(
+        origin=FigureOrigin(entry["origin"]),
         by_broker={broker: _capacity(figures) for broker, *figures in entry["by_broker"]},
         everyone=_capacity(entry["everyone"]),
         by_broker_words=entry["by_broker_words"],

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from planner.drain.certificate import BandwidthSource
-from planner.drain.model.capacity import Source
+from planner.drain.model.capacity import FigureSource
 from planner.observed import TopicPartition
 
 BATCH_S = 120.0
@@ -23,7 +23,7 @@ class RebalanceRequest:
     rebalance_id: str
     round: int
     receivers: tuple[int, ...]
-    capacities: tuple[Source, ...]
+    capacities: tuple[FigureSource, ...]
     bandwidth_source: BandwidthSource
     new: tuple[int, ...] = ()
     racks: Mapping[int, str] = field(default_factory=dict)

@@ -7,7 +7,7 @@ testing", its own documentation says), but for what is `GUARDED`. A value of one
 from collections.abc import Collection, Mapping, Sequence
 
 from planner.observed import SettingSeen, SettingsSeen
-from planner.rollout.live_step import Deviation, LiveStep, deviations, own_step
+from planner.rollout.live_step import LiveStep, SettingDeviation, deviations, own_step
 from planner.rollout.setting_class import GUARDED, value_steps
 
 
@@ -35,10 +35,12 @@ def rack_step(wanted: Mapping[str, str], seen: SettingsSeen, racks: Sequence[Col
     return LiveStep({}, own)
 
 
-def own_left(wanted: Mapping[str, str], seen: SettingsSeen, tried: Collection[int]) -> tuple[Deviation, ...]:
+def own_left(wanted: Mapping[str, str], seen: SettingsSeen, tried: Collection[int]) -> tuple[SettingDeviation, ...]:
     """Right values that these brokers still have of their own: they go once the default is right too."""
     found = ((b, n, s) for b in sorted(tried) for n, s in sorted(seen.brokers.get(b, {}).items()))
-    own = tuple(Deviation(b, n, s.value, wanted[n], is_own=True) for b, n, s in found if n in wanted and s.is_own)
+    own = tuple(
+        SettingDeviation(b, n, s.value, wanted[n], is_own=True) for b, n, s in found if n in wanted and s.is_own
+    )
     wrong = {(d.broker, d.name) for d in deviations(wanted, seen)}
     return tuple(d for d in own if (d.broker, d.name) not in wrong)
 

@@ -23,7 +23,7 @@ PRODUCTION = len(STAGES) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class FleetMember:
     """A cluster that follows the same revision. `urgency`: 0 for none, more for worse.
 
     `reached_at`: since when it is on the revision, None while it is not; `state` then says how far it is, in words.
@@ -52,12 +52,12 @@ def stage_word(rank: int) -> str:
     return STAGES[rank][0]
 
 
-def in_order(members: Iterable[Member]) -> tuple[Member, ...]:
+def in_order(members: Iterable[FleetMember]) -> tuple[FleetMember, ...]:
     """All, who rolls first first: the worse before the less bad, then by stage, then by name."""
     return tuple(sorted(members, key=lambda m: (-m.urgency, m.stage, m.name)))
 
 
-def waits_for(stage: int, members: Iterable[Member], now: datetime) -> tuple[str, ...]:
+def waits_for(stage: int, members: Iterable[FleetMember], now: datetime) -> tuple[str, ...]:
     """Why a cluster of that stage may not begin yet: a reason for each cluster of an earlier stage; none when it may.
 
     A cluster that is stuck keeps the later stages waiting: a person withdraws the revision, mends the cluster, or pins
@@ -66,7 +66,7 @@ def waits_for(stage: int, members: Iterable[Member], now: datetime) -> tuple[str
     return tuple(reason for m in in_order(m for m in members if m.stage < stage) if (reason := _not_yet(m, now)))
 
 
-def _not_yet(member: Member, now: datetime) -> str:
+def _not_yet(member: FleetMember, now: datetime) -> str:
     who = f"{member.name} ({stage_word(member.stage)})"
     if member.reached_at is None:
         return f"{who}, which {member.state or 'has not begun'}"

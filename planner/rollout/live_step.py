@@ -34,7 +34,7 @@ NO_STEP = LiveStep()
 
 
 @dataclass(frozen=True, slots=True)
-class Deviation:
+class SettingDeviation:
     """A broker that runs with another value than it should."""
 
     broker: int
@@ -44,18 +44,20 @@ class Deviation:
     is_own: bool
 
 
-def deviations(wanted: Mapping[str, str], seen: SettingsSeen, *, unset_is_right: bool = False) -> tuple[Deviation, ...]:
+def deviations(
+    wanted: Mapping[str, str], seen: SettingsSeen, *, unset_is_right: bool = False
+) -> tuple[SettingDeviation, ...]:
     """Where running values are not the wanted ones, by name and broker. A setting a broker does not know is no
     deviation; with `unset_is_right` one that has no value there is none either."""
     return tuple(
-        Deviation(broker, name, there.value, value, there.is_own)
+        SettingDeviation(broker, name, there.value, value, there.is_own)
         for name, value in sorted(wanted.items())
         for broker, settings in sorted(seen.brokers.items())
         if (there := settings.get(name)) is not None and not _right(name, there, value, unset_is_right)
     )
 
 
-def next_live_step(found: Sequence[Deviation], seen: SettingsSeen) -> LiveStep:
+def next_live_step(found: Sequence[SettingDeviation], seen: SettingsSeen) -> LiveStep:
     """The next step for deviations of this very observation; an empty one when there are none."""
     defaults: dict[str, str] = {}
     own: dict[int, dict[str, str | None]] = {}
@@ -76,7 +78,7 @@ def next_live_step(found: Sequence[Deviation], seen: SettingsSeen) -> LiveStep:
     return LiveStep(defaults, own)
 
 
-def own_step(d: Deviation, *, may_delete: bool) -> str | None:
+def own_step(d: SettingDeviation, *, may_delete: bool) -> str | None:
     """Towards the wanted value by the broker's own; the last step takes that away, once the default is right."""
     first, *more = value_steps(d.name, d.value, d.wanted)
     return first if more or not may_delete else None

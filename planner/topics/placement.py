@@ -19,7 +19,7 @@ class NoPlace(ValueError):
 
 
 @dataclass(slots=True)
-class Shelf:
+class ReplicaHosts:
     """Brokers that may get replicas, with their racks, and what every broker holds. Counts what it deals out."""
 
     racks: Mapping[int, str]
@@ -67,10 +67,10 @@ class Shelf:
         self.stored_bytes[broker] += size_bytes
 
 
-def shelf_of(kafka: KafkaSnapshot, receivers: Collection[int]) -> Shelf:
+def shelf_of(kafka: KafkaSnapshot, receivers: Collection[int]) -> ReplicaHosts:
     """What live brokers among `receivers` may get, with what all brokers hold now and are about to get."""
     live = kafka.live_brokers()
-    shelf = Shelf({b: kafka.brokers[b].rack for b in sorted(receivers) if b in live})
+    shelf = ReplicaHosts({b: kafka.brokers[b].rack for b in sorted(receivers) if b in live})
     for p in kafka.partitions:
         shelf.leaders[p.target[0] if p.target else -1] += 1
         for broker in p.target:

@@ -22,7 +22,7 @@ _CONNECT_S, _READ_S = 3.0, 7.0
 
 
 @dataclass(slots=True)
-class Access:
+class AwsAccess:
     """Clients by place. Thread-safe. `attempts` of each call are boto3's own, with its backoff and jitter."""
 
     settings: AwsSettings

@@ -10,7 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from providers import tags
-from providers.aws.access import Access
+from providers.aws.access import AwsAccess
 from providers.aws.errors import is_not_found, recognise, translated
 from providers.aws.examination import examine_region
 from providers.aws.imports import imports_of
@@ -58,13 +58,13 @@ class AwsCloud(SettingsCloud):
     clock: Callable[[], float] = time.monotonic
     networks: MadeNetworks = none_made
     _settings: AwsSettings = field(init=False)
-    _access: Access = field(init=False)
+    _access: AwsAccess = field(init=False)
     _known_since: dict[str, float] = field(default_factory=dict)
     _terminated: set[tuple[Place, str]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._settings = AwsSettings.read(self.settings_file).with_networks(self.networks)
-        self._access = Access(self._settings, self.attempts, self.clock)
+        self._access = AwsAccess(self._settings, self.attempts, self.clock)
 
     @property
     def name(self) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from botocore.config import Config
 
-from providers.aws.access import Access
+from providers.aws.access import AwsAccess
 from providers.aws.errors import translated
 from providers.aws.session import session_of
 from providers.aws.settings import AwsSettings
@@ -40,7 +40,7 @@ Product = Mapping[str, Any]
 def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
     """Asks with the credentials of the place's account. Raises `ProviderError`."""
     settings = AwsSettings.read(settings_file)
-    ec2 = Access(settings, attempts=3).ec2(place)
+    ec2 = AwsAccess(settings, attempts=3).ec2(place)
     with translated(f"{place}: types"):
         known = _types(ec2, {"instance-type": list(sold_by("aws").raw["machines"])})
         plain = {"hypervisor": ["nitro"], "bare-metal": ["false"]}

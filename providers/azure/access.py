@@ -61,7 +61,7 @@ class Clients:
 
 
 @dataclass(slots=True)
-class Access:
+class AzureAccess:
     """Clients by account. Thread-safe. `attempts` of each call, with the SDK's backoff or the pause Azure asks for."""
 
     settings: AzureSettings

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from azure.core.exceptions import HttpResponseError
 
 from providers import tags
-from providers.azure.access import Access, Clients
+from providers.azure.access import AzureAccess, Clients
 from providers.azure.console import read_console
 from providers.azure.errors import is_not_there, recognise, translated
 from providers.azure.examination import examine_region, read_quotas
@@ -52,13 +52,13 @@ class AzureCloud(SettingsCloud):
     clock: Callable[[], float] = time.monotonic
     networks: MadeNetworks = none_made
     _settings: AzureSettings = field(init=False)
-    _access: Access = field(init=False)
+    _access: AzureAccess = field(init=False)
     _known_since: dict[str, float] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._settings = AzureSettings.read(self.settings_file).with_networks(self.networks)
-        self._access = Access(self._settings, self.attempts, self.clock)
+        self._access = AzureAccess(self._settings, self.attempts, self.clock)
 
     @property
     def name(self) -> str:

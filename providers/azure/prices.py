@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import requests
 
-from providers.azure.access import Access
+from providers.azure.access import AzureAccess
 from providers.azure.errors import translated
 from providers.azure.settings import AzureSettings
 from providers.base import Place
@@ -60,7 +60,7 @@ def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
     settings.region(place)
     with translated(f"{place}: sizes"):
         query = quote(f"location eq '{place.region}'", safe="")
-        clients = Access(settings, attempts=3).clients(place)
+        clients = AzureAccess(settings, attempts=3).clients(place)
         sizes = list(clients.listed("Microsoft.Compute/skus", _SKUS_API, f"&$filter={query}"))
     base = str(settings.endpoint_url).rstrip("/") if settings.endpoint_url else _LIST
     with requests.Session() as session:

@@ -31,7 +31,7 @@ _LONGEST_WAIT_S = 2.0
 
 
 @dataclass(slots=True)
-class Access:
+class DigitaloceanAccess:
     """Clients by account. Thread-safe. `attempts` of each call, as DigitalOcean's `Retry-After` allows."""
 
     settings: DigitaloceanSettings

@@ -8,7 +8,7 @@ from typing import Any
 
 from providers import tags
 from providers.base import InstanceState, Listing, Place, Resources
-from providers.digitalocean.access import Access
+from providers.digitalocean.access import DigitaloceanAccess
 from providers.digitalocean.errors import is_not_found, recognise, translated
 from providers.digitalocean.examination import examine_region, read_quotas
 from providers.digitalocean.imports import imports_of
@@ -46,13 +46,13 @@ class DigitaloceanCloud(SettingsCloud):
     clock: Callable[[], float] = time.monotonic
     networks: MadeNetworks = none_made
     _settings: DigitaloceanSettings = field(init=False)
-    _access: Access = field(init=False, repr=False)
+    _access: DigitaloceanAccess = field(init=False, repr=False)
     _sightings: Sightings = field(init=False)
 
     def __post_init__(self) -> None:
         self._sightings = Sightings(SETTLES_S, self.clock)
         self._settings = DigitaloceanSettings.read(self.settings_file).with_networks(self.networks)
-        self._access = Access(self._settings, self.attempts, self.clock)
+        self._access = DigitaloceanAccess(self._settings, self.attempts, self.clock)
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from providers.base import Place
 from providers.catalog_file import sold_by
-from providers.digitalocean.access import Access
+from providers.digitalocean.access import DigitaloceanAccess
 from providers.digitalocean.errors import translated
 from providers.digitalocean.settings import DigitaloceanSettings
 from providers.made_from import X86_64
@@ -21,7 +21,7 @@ _PAGE = 200
 
 def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
     """Asks with the token of the place's team. Raises `ProviderError`."""
-    client = Access(DigitaloceanSettings.read(settings_file), attempts=3).client(place)
+    client = DigitaloceanAccess(DigitaloceanSettings.read(settings_file), attempts=3).client(place)
     with translated(f"{place}: sizes and prices"):
         return region_prices(list(_sizes(client)), place.region, today=today)
 

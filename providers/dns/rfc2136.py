@@ -19,7 +19,7 @@ import dns.tsig
 import dns.update
 from pydantic import SecretStr
 
-from providers.dns.zone import NOTHING, OWNER_LABEL, Held, changed_meanwhile
+from providers.dns.zone import NOTHING, OWNER_LABEL, HeldName, changed_meanwhile
 from providers.errors import AuthFailed, CloudUnavailable, NotFound, ProviderError
 
 _CALL_S = 3.0
@@ -48,7 +48,7 @@ class UpdatedZone:
     port: int
     key: TsigKey
 
-    def read(self, name: str) -> Held:
+    def read(self, name: str) -> HeldName:
         """See `DnsZone`."""
         with self._told(f"reading {name}"):
             sets = [self._ask(name, kind) for kind in _FAMILIES]
@@ -56,9 +56,9 @@ class UpdatedZone:
         addresses = frozenset(address for texts, _ in sets for address in texts)
         if not addresses and not owner:
             return NOTHING
-        return Held(addresses, max(ttl for _, ttl in sets), owner=" ".join(owner), owner_ttl_s=owner_ttl_s)
+        return HeldName(addresses, max(ttl for _, ttl in sets), owner=" ".join(owner), owner_ttl_s=owner_ttl_s)
 
-    def replace(self, name: str, before: Held, after: Held) -> None:
+    def replace(self, name: str, before: HeldName, after: HeldName) -> None:
         """See `DnsZone`."""
         update = dns.update.UpdateMessage(self.name, keyring=self._signature())
         for kind in _FAMILIES:

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from providers.aws.errors import translated
 from providers.aws.session import session_of
-from providers.dns.zone import NOTHING, OWNER_LABEL, Held, changed_meanwhile
+from providers.dns.zone import NOTHING, OWNER_LABEL, HeldName, changed_meanwhile
 from providers.errors import NotFound, RateLimited, ResourceConflict
 
 _FAMILIES = ("A", "AAAA")
@@ -44,7 +44,7 @@ class HostedZone:
                 "route53", region_name="us-east-1", endpoint_url=self.endpoint_url, config=config
             )
 
-    def read(self, name: str) -> Held:
+    def read(self, name: str) -> HeldName:
         """See `DnsZone`."""
         self._prove()
         with self._told(f"reading {name}"):
@@ -58,9 +58,9 @@ class HostedZone:
         if not addresses and not owner:
             return NOTHING
         ttl_s = max((int(sets[kind]["TTL"]) for kind in _FAMILIES if kind in sets), default=0)
-        return Held(addresses, ttl_s, owner, owner_ttl_s=int(owners[0]["TTL"]) if owners else 0)
+        return HeldName(addresses, ttl_s, owner, owner_ttl_s=int(owners[0]["TTL"]) if owners else 0)
 
-    def replace(self, name: str, before: Held, after: Held) -> None:
+    def replace(self, name: str, before: HeldName, after: HeldName) -> None:
         """See `DnsZone`."""
         self._prove()
         changes = [
@@ -108,7 +108,7 @@ class HostedZone:
                 raise
 
 
-def _record_sets(name: str, held: Held) -> Iterator[dict[str, Any]]:
+def _record_sets(name: str, held: HeldName) -> Iterator[dict[str, Any]]:
     for kind in _FAMILIES:
         if values := held.of_family(kind):
             yield _record_set(name, kind, values, held.ttl_s)

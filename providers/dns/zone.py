@@ -14,7 +14,7 @@ OWNER_LABEL = "_kedge"
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldName:
     """The address records of a name. `owner` is the text of its owner record, "" where there is none."""
 
     addresses: frozenset[str]
@@ -27,7 +27,7 @@ class Held:
         return tuple(sorted(a for a in self.addresses if record_type(a) == kind))
 
 
-NOTHING = Held(frozenset(), ttl_s=0, owner="")
+NOTHING = HeldName(frozenset(), ttl_s=0, owner="")
 
 
 class DnsZone(Protocol):
@@ -41,11 +41,11 @@ class DnsZone(Protocol):
         """The zone's own name, without the dot at the end."""
         ...
 
-    def read(self, name: str) -> Held:
+    def read(self, name: str) -> HeldName:
         """What the zone's server holds under a name now, past every cache; `NOTHING` where it answers "nothing"."""
         ...
 
-    def replace(self, name: str, before: Held, after: Held) -> None:
+    def replace(self, name: str, before: HeldName, after: HeldName) -> None:
         """Put `after` in the place of `before`, whole or not at all. Raises `ResourceConflict` if that is not there."""
         ...
 

@@ -69,7 +69,7 @@ class Tries:
 
 
 @dataclass(slots=True)
-class Access:
+class GoogleAccess:
     """Clients by account. Thread-safe."""
 
     settings: GoogleSettings

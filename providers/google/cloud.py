@@ -14,7 +14,7 @@ from providers.base import InstanceState, Listing, Place, Resources
 from providers.console import LAST_BYTES, tail
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
-from providers.google.access import Access
+from providers.google.access import GoogleAccess
 from providers.google.errors import recognise, translated
 from providers.google.examination import examine_region, read_quotas
 from providers.google.imports import imports_of
@@ -60,13 +60,13 @@ class GoogleCloud(SettingsCloud):
     sleep: Callable[[float], None] = time.sleep
     networks: MadeNetworks = none_made
     _settings: GoogleSettings = field(init=False)
-    _access: Access = field(init=False)
+    _access: GoogleAccess = field(init=False)
     _sightings: Sightings = field(init=False)
 
     def __post_init__(self) -> None:
         self._sightings = Sightings(SETTLES_S, self.clock)
         self._settings = GoogleSettings.read(self.settings_file).with_networks(self.networks)
-        self._access = Access(self._settings, self.attempts, self.clock, self.sleep)
+        self._access = GoogleAccess(self._settings, self.attempts, self.clock, self.sleep)
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ from providers.base import Place
 from providers.catalog_file import sold_by
 from providers.doctor import Finding, looked_at
 from providers.errors import ProviderError
-from providers.google.access import Access
+from providers.google.access import GoogleAccess
 from providers.google.errors import translated
 from providers.google.permissions import needed
 from providers.quota import Quota, Unit, findings
@@ -27,7 +27,7 @@ _SHARED_FAMILIES = ("e2", "n1", "f1", "g1")
 """Types that count as `CPUS`; every other family has a metric of its own (Google documentation, "CPU quotas")."""
 
 
-def examine_region(access: Access, place: Place) -> Iterator[Finding]:
+def examine_region(access: GoogleAccess, place: Place) -> Iterator[Finding]:
     """A finding for permissions, and for what google.yaml names in the region, and each quota."""
     region, project = access.settings.region(place), access.settings.account(place).project
     yield _permissions(access, place)
@@ -49,7 +49,7 @@ def examine_region(access: Access, place: Place) -> Iterator[Finding]:
     yield from findings(place, quotas_in(there), sold_by("google"))
 
 
-def read_quotas(access: Access, place: Place) -> tuple[Quota, ...]:
+def read_quotas(access: GoogleAccess, place: Place) -> tuple[Quota, ...]:
     """Those of the region that VMs and disks count against; one call. Raises `ProviderError`."""
     project = access.settings.account(place).project
     region = _ask(access, place, "Regions", f"{place}: quota", {"project": project, "region": place.region})
@@ -79,7 +79,7 @@ def _types_of(metric: str) -> frozenset[str]:
     return frozenset(t for t in sold_by("google").raw["machines"] if t.partition("-")[0] in families)
 
 
-def _permissions(access: Access, place: Place) -> Finding:
+def _permissions(access: GoogleAccess, place: Place) -> Finding:
     what, wanted = f"{place}: permissions", needed()
     try:
         held = access.permissions(place, wanted)
@@ -91,7 +91,7 @@ def _permissions(access: Access, place: Place) -> Finding:
     return Finding(what, True, f"all {len(wanted)} that are needed")
 
 
-def _subnetwork(access: Access, place: Place, path: str) -> Callable[[], tuple[bool | None, str]]:
+def _subnetwork(access: GoogleAccess, place: Place, path: str) -> Callable[[], tuple[bool | None, str]]:
     def look() -> tuple[bool | None, str]:
         words = path.split("/")
         request = {"project": words[1], "region": words[3], "subnetwork": words[5]}
@@ -102,7 +102,7 @@ def _subnetwork(access: Access, place: Place, path: str) -> Callable[[], tuple[b
 
 
 def _image(
-    access: Access, place: Place, what: str, architecture: str, path: str
+    access: GoogleAccess, place: Place, what: str, architecture: str, path: str
 ) -> Callable[[], tuple[bool | None, str]]:
     def look() -> tuple[bool | None, str]:
         words = path.split("/")
@@ -115,7 +115,7 @@ def _image(
     return look
 
 
-def _types(access: Access, place: Place, project: str, zone: str) -> Callable[[], tuple[bool | None, str]]:
+def _types(access: GoogleAccess, place: Place, project: str, zone: str) -> Callable[[], tuple[bool | None, str]]:
     def look() -> tuple[bool | None, str]:
         sizes = sold_by("google").raw["shapes"]
         for own in sizes.values():
@@ -126,7 +126,7 @@ def _types(access: Access, place: Place, project: str, zone: str) -> Callable[[]
     return look
 
 
-def _ask(access: Access, place: Place, kind: str, what: str, request: dict[str, str]) -> Any:
+def _ask(access: GoogleAccess, place: Place, kind: str, what: str, request: dict[str, str]) -> Any:
     with translated(what):
         return access.client(place, kind).get(request=request, **access.how(place))
 

@@ -9,7 +9,7 @@ from google.api_core.exceptions import GoogleAPICallError
 from providers import tags
 from providers.base import CloudInstance, CloudVolume, InstanceState, Listing, Place
 from providers.errors import AuthFailed, CloudUnavailable
-from providers.google.access import Access
+from providers.google.access import GoogleAccess
 from providers.google.errors import says_there_is_no, translated
 from providers.google.tags import (
     EPHEMERAL_VOLUMES,
@@ -36,7 +36,7 @@ _STATES = {
 _EMPTY = ("", "NO_RESULTS_ON_PAGE")
 
 
-def read_listing(access: Access, place: Place, *, installation_id: str, page: int = PAGE) -> Listing:
+def read_listing(access: GoogleAccess, place: Place, *, installation_id: str, page: int = PAGE) -> Listing:
     """Everything of this installation. A page that fails, or a zone that cannot be reached, fails the whole.
 
     A VM with our installation's label but not all of our labels was not made by us: it is left out and never touched.
@@ -72,7 +72,7 @@ def read_listing(access: Access, place: Place, *, installation_id: str, page: in
     )
 
 
-def read_machine(access: Access, place: Place, zone: str, name: str) -> Any | None:
+def read_machine(access: GoogleAccess, place: Place, zone: str, name: str) -> Any | None:
     """A VM by its name, None when Google says that there is no such VM. Raises when it says anything else."""
     project = access.settings.account(place).project
     with translated(f"{place}: describing {zone}/{name}"):
@@ -86,7 +86,7 @@ def read_machine(access: Access, place: Place, zone: str, name: str) -> Any | No
             raise
 
 
-def count_owners(access: Access, place: Place) -> Iterator[str]:
+def count_owners(access: GoogleAccess, place: Place) -> Iterator[str]:
     """The installation of each VM that has one."""
     marked = f'(labels.{tags.INSTALLATION}:*) (labels.{REGION} = "{place.region}")'
     with translated(f"{place}: listing other installations"):
@@ -104,7 +104,7 @@ def id_of(machine: Any) -> str:
     return f"{_last(machine.zone)}/{machine.name}/{machine.id}"
 
 
-def in_all_zones(access: Access, place: Place, kind: str, part: str, wanted: str, size: int) -> Iterator[Any]:
+def in_all_zones(access: GoogleAccess, place: Place, kind: str, part: str, wanted: str, size: int) -> Iterator[Any]:
     """What all zones of the region have of a kind, as raw protobuf messages: wrapped ones take three times as long."""
     request = {"project": access.settings.account(place).project, "filter": wanted, "max_results": size}
     for wrapped in access.client(place, kind).aggregated_list(request=request, **access.how(place)).pages:
@@ -115,7 +115,7 @@ def in_all_zones(access: Access, place: Place, kind: str, part: str, wanted: str
                 yield from getattr(scoped, part)
 
 
-def _addresses(access: Access, place: Place, wanted: str, size: int) -> Iterator[Any]:
+def _addresses(access: GoogleAccess, place: Place, wanted: str, size: int) -> Iterator[Any]:
     request = {
         "project": access.settings.account(place).project,
         "region": place.region,

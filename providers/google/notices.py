@@ -9,14 +9,14 @@ from typing import Any
 
 from providers import tags
 from providers.base import Place
-from providers.google.access import Access
+from providers.google.access import GoogleAccess
 from providers.google.errors import translated
 from providers.google.inventory import PAGE, id_of, in_all_zones
 from providers.google.tags import REGION
 from providers.notices import MaintenanceNotice, NoticeKind, earliest
 
 
-def read_notices(access: Access, place: Place, *, installation_id: str) -> dict[str, MaintenanceNotice]:
+def read_notices(access: GoogleAccess, place: Place, *, installation_id: str) -> dict[str, MaintenanceNotice]:
     """By id of this installation's VMs. Raises `ProviderError`."""
     found: dict[str, list[MaintenanceNotice]] = defaultdict(list)
     ours = f'(labels.{tags.INSTALLATION} = "{installation_id}") (labels.{REGION} = "{place.region}")'

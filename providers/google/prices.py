@@ -17,7 +17,7 @@ from typing import Any
 from providers.base import Place
 from providers.catalog_file import sold_by
 from providers.errors import CloudUnavailable
-from providers.google.access import Access
+from providers.google.access import GoogleAccess
 from providers.google.errors import translated
 from providers.google.settings import GoogleSettings
 from providers.overrides import RegionIn
@@ -45,7 +45,7 @@ Told = Mapping[str, Any]
 
 def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
     """Asks with the credentials of the place's project. Raises `ProviderError`."""
-    access = Access(GoogleSettings.read(settings_file), attempts=3)
+    access = GoogleAccess(GoogleSettings.read(settings_file), attempts=3)
     region = access.settings.region(place)
     access.prove(place)
     types = [told for zone in sorted(region.subnetworks) for told in _types(access, place, zone)]
@@ -110,7 +110,7 @@ def _amount(sku: Sku) -> Decimal | None:
     return Decimal(str(money.get("units") or 0)) + Decimal(money.get("nanos") or 0) / _NANO
 
 
-def _types(access: Access, place: Place, zone: str) -> Iterator[Told]:
+def _types(access: GoogleAccess, place: Place, zone: str) -> Iterator[Told]:
     """Those of a zone, in the words of the shipped catalogue. What Google does not tell the architecture of is none."""
     request = {"project": access.settings.account(place).project, "zone": zone}
     with translated(f"{place}: types in {zone}"):
@@ -126,7 +126,7 @@ def _types(access: Access, place: Place, zone: str) -> Iterator[Told]:
                 }
 
 
-def _skus(access: Access, place: Place) -> Iterator[Sku]:
+def _skus(access: GoogleAccess, place: Place) -> Iterator[Sku]:
     token = ""
     for _ in range(_MOST_PAGES):
         query = {"currencyCode": "USD", "pageSize": str(_PAGE), **({"pageToken": token} if token else {})}

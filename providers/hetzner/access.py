@@ -30,7 +30,7 @@ _TRY_AGAIN = (_THROTTLED, 502, 503, 504)
 
 
 @dataclass(slots=True)
-class Access:
+class HetznerAccess:
     """Clients by account. Thread-safe. `attempts` are the tries of one call, bounded by `CALL_S` in all."""
 
     settings: HetznerSettings

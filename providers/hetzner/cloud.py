@@ -13,13 +13,13 @@ from providers.base import InstanceState, Listing, Place, Resources
 from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
-from providers.hetzner.access import Access
+from providers.hetzner.access import HetznerAccess
 from providers.hetzner.errors import is_not_found, recognise, translated
 from providers.hetzner.examination import examine_region, look_ahead
 from providers.hetzner.imports import imports_of
 from providers.hetzner.inventory import (
     PAGE,
-    Standing,
+    PlaceLimits,
     beside_strangers,
     count_owners,
     find,
@@ -55,12 +55,12 @@ class HetznerCloud(SettingsCloud):
     sleep: Callable[[float], None] = time.sleep
     networks: MadeNetworks = none_made
     _settings: HetznerSettings = field(init=False)
-    _access: Access = field(init=False)
-    _standing: dict[Place, Standing] = field(default_factory=dict)
+    _access: HetznerAccess = field(init=False)
+    _standing: dict[Place, PlaceLimits] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._settings = HetznerSettings.read(self.settings_file).with_networks(self.networks)
-        self._access = Access(self._settings, self.attempts, self.clock, self.sleep)
+        self._access = HetznerAccess(self._settings, self.attempts, self.clock, self.sleep)
 
     @property
     def name(self) -> str:
@@ -117,7 +117,7 @@ class HetznerCloud(SettingsCloud):
         placed = resources.addresses or (resources.instances and region.placement_groups)
         if placed and place not in self._standing:
             self.list_place(place)
-        standing = self._standing.get(place, Standing())
+        standing = self._standing.get(place, PlaceLimits())
         if placed and is_placed_anew(resources, region.placement_groups, standing):
             client = self._access.client(place)
             standing = beside_strangers(client, place, region, standing, installation_id=self.installation_id)

@@ -38,7 +38,7 @@ gone: it may come back, and what it holds is held."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PlaceLimits:
     """What of a place decides where the next VM and the next address go.
 
     `groups`: placement group of each VM, by (cluster uid, instance key). `addresses`: those that belong to nodes, by
@@ -54,7 +54,7 @@ class Standing:
 
 def read_listing(
     client: Client, place: Place, region: HetznerRegion, *, installation_id: str, page: int = PAGE
-) -> tuple[Listing, Standing]:
+) -> tuple[Listing, PlaceLimits]:
     """Everything of this installation. A page that fails fails the whole: half a listing would look like a loss.
 
     A VM with our installation's label but not all of our labels was not made by us: it is left out and never touched.
@@ -85,8 +85,8 @@ def read_listing(
 
 
 def beside_strangers(
-    client: Client, place: Place, region: HetznerRegion, standing: Standing, *, installation_id: str
-) -> Standing:
+    client: Client, place: Place, region: HetznerRegion, standing: PlaceLimits, *, installation_id: str
+) -> PlaceLimits:
     """The same with what is not this installation's: another one's VMs, and people's, fill groups and have addresses in
     the same networks, and no listing by our label has them. One paged listing of the whole project."""
     with translated(f"{place}: listing what is not ours"):
@@ -220,11 +220,11 @@ def _standing(
     machines: Sequence[tuple[Mapping[str, Any], Mapping[str, str]]],
     addresses: Mapping[tuple[str, str], str],
     region: HetznerRegion,
-) -> Standing:
+) -> PlaceLimits:
     groups = {
         (own[tags.CLUSTER_UID], f"{own[tags.NODE]}.g{own[tags.GENERATION]}"): int(server["placement_group"]["id"])
         for server, own in machines
         if server["placement_group"]
     }
     bound = {ip for server in servers for ip in _private(server, region.node_network)}
-    return Standing(groups, addresses, frozenset(bound | set(addresses.values())))
+    return PlaceLimits(groups, addresses, frozenset(bound | set(addresses.values())))

@@ -7,7 +7,7 @@ from ipaddress import IPv4Network
 
 from providers.base import InstanceResource, Resources
 from providers.errors import QuotaExceeded
-from providers.hetzner.inventory import Standing
+from providers.hetzner.inventory import PlaceLimits
 
 GROUP_HOLDS = 10
 """VMs of one spread group (docs.hetzner.com, Placement Groups)."""
@@ -16,7 +16,7 @@ _RESERVED = 2
 """Addresses at the beginning of a subnet that may be its gateway's."""
 
 
-def groups_for(resources: Resources, groups: Sequence[int], standing: Standing) -> dict[str, int]:
+def groups_for(resources: Resources, groups: Sequence[int], standing: PlaceLimits) -> dict[str, int]:
     """Group by instance key; empty where the settings name none.
 
     A spread group keeps its own members on different hosts and says nothing of two groups. So a cluster fills as few
@@ -39,14 +39,14 @@ def groups_for(resources: Resources, groups: Sequence[int], standing: Standing) 
     return chosen
 
 
-def is_placed_anew(resources: Resources, groups: Sequence[int], standing: Standing) -> bool:
+def is_placed_anew(resources: Resources, groups: Sequence[int], standing: PlaceLimits) -> bool:
     """Whether a VM is to get a group, or a node an address, that it has not yet."""
     uid = resources.cluster_uid
     grouped = bool(groups) and any((uid, i.key) not in standing.groups for i in resources.instances)
     return grouped or any(not a.address and (uid, a.node) not in standing.addresses for a in resources.addresses)
 
 
-def addresses_for(resources: Resources, node_range: str, standing: Standing) -> dict[str, str]:
+def addresses_for(resources: Resources, node_range: str, standing: PlaceLimits) -> dict[str, str]:
     """Address by node: the one it has, else the first free one behind a place its cluster and name stand for.
 
     Two clusters that ask at the same time begin at different places. Where they meet all the same, Hetzner refuses the

@@ -12,7 +12,7 @@ from typing import Any
 
 from providers.base import Place
 from providers.catalog_file import sold_by
-from providers.hetzner.access import Access
+from providers.hetzner.access import HetznerAccess
 from providers.hetzner.errors import translated
 from providers.hetzner.settings import HetznerSettings
 from providers.overrides import RegionIn
@@ -22,7 +22,7 @@ _ARCHITECTURES = {"arm": "arm64", "x86": "x86_64"}
 
 def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
     """Asks with the token of the place's project. Raises `ProviderError`."""
-    client = Access(HetznerSettings.read(settings_file), attempts=3).client(place)
+    client = HetznerAccess(HetznerSettings.read(settings_file), attempts=3).client(place)
     with translated(f"{place}: types and prices"):
         types = client.server_types.get_all()
         locations = client.locations.get_all()

@@ -8,7 +8,7 @@ from providers.catalog import EPHEMERAL
 from providers.catalog_file import machine_of
 from providers.cloud_init import born_with
 from providers.errors import PlaceUnknown
-from providers.hetzner.inventory import Standing
+from providers.hetzner.inventory import PlaceLimits
 from providers.hetzner.placement import addresses_for, groups_for
 from providers.hetzner.settings import HetznerRegion
 from providers.hetzner.tags import ADDRESS, EPHEMERAL_VOLUMES, IMAGE, SHAPE, ZONE, labels_of
@@ -22,7 +22,7 @@ SMALLEST_GIB = 10
 def module_variables(
     resources: Resources,
     region: HetznerRegion,
-    standing: Standing,
+    standing: PlaceLimits,
     *,
     software: Software | None = None,
     ssh_keys: Sequence[str] = (),
@@ -61,7 +61,7 @@ def _refuse_what_is_not_there(resources: Resources, region: HetznerRegion) -> No
             raise PlaceUnknown(f"{resources.place}: {volume.key} is to have {volume.size_gib} GiB; {least}")
 
 
-def _cloud(resources: Resources, region: HetznerRegion, standing: Standing) -> dict[str, str]:
+def _cloud(resources: Resources, region: HetznerRegion, standing: PlaceLimits) -> dict[str, str]:
     owner = {
         tags.INSTALLATION: resources.installation_id,
         tags.CLUSTER_UID: resources.cluster_uid,

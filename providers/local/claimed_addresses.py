@@ -29,7 +29,7 @@ def claims_dir() -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class ClaimedAddresses:
     """Addresses of one installation. `root` is its local cloud's directory."""
 
     root: Path

@@ -10,9 +10,9 @@ from providers.bootable import NextVm
 from providers.errors import CloudUnavailable, ProviderError, RateLimited, ResourceConflict
 from providers.harm import PLAIN, Harm, Manner
 from providers.local.address import NodeAddresses
-from providers.local.claimed_addresses import Ledger, claims_dir
+from providers.local.claimed_addresses import ClaimedAddresses, claims_dir
 from providers.local.config import AGENT_COMMAND, Config, write_config
-from providers.local.disk import Disks
+from providers.local.disk import DiskRecords
 from providers.local.errors import recognise
 from providers.local.faults import Faults
 from providers.local.harm import harm_vm
@@ -132,7 +132,7 @@ class LocalCloud:
         layout = layout_of(self.root, resources.place)
         with locked(layout.lock(resources.cluster_uid)):
             for target, size_gib in sizes.items():
-                Disks(layout, self.enforce_disk).grow(resources.cluster_uid, target.partition("/")[2], size_gib)
+                DiskRecords(layout, self.enforce_disk).grow(resources.cluster_uid, target.partition("/")[2], size_gib)
 
     def creates_are_repeatable(self) -> bool:
         """Yes: every verb adopts what its intent made before."""
@@ -198,8 +198,8 @@ class LocalCloud:
         ledger.adopt(owner, address)
         return address
 
-    def _ledger(self) -> Ledger:
-        return Ledger(self.root, self.installation_id, claims_dir(), RANGES[self.network])
+    def _ledger(self) -> ClaimedAddresses:
+        return ClaimedAddresses(self.root, self.installation_id, claims_dir(), RANGES[self.network])
 
     def _reach(self, place: Place) -> Layout:
         layout = layout_of(self.root, place)

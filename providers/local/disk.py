@@ -19,7 +19,7 @@ _GIB = 1024**3
 
 
 @dataclass(frozen=True, slots=True)
-class Disk:
+class DiskRecord:
     """A disk as recorded. `attached_to` is an instance key."""
 
     installation_id: str
@@ -37,23 +37,25 @@ class Disk:
 
 
 @dataclass(frozen=True, slots=True)
-class Disks:
+class DiskRecords:
     """The disks of one region. Callers hold the cluster's lock; every method may be repeated after a crash."""
 
     layout: Layout
     enforce: bool = False
 
-    def read(self, cluster_uid: str, key: str) -> Disk | None:
+    def read(self, cluster_uid: str, key: str) -> DiskRecord | None:
         record = read_record(self.layout.volume_record(cluster_uid, key))
-        return Disk(**record) if record else None
+        return DiskRecord(**record) if record else None
 
-    def list_all(self) -> tuple[Disk, ...]:
+    def list_all(self) -> tuple[DiskRecord, ...]:
         """Every disk of the region, whoever owns it, in the order of its path."""
         return tuple(
-            Disk(**record) for path in sorted(self.layout.volumes.glob("*/*.json")) if (record := read_record(path))
+            DiskRecord(**record)
+            for path in sorted(self.layout.volumes.glob("*/*.json"))
+            if (record := read_record(path))
         )
 
-    def create(self, disk: Disk) -> None:
+    def create(self, disk: DiskRecord) -> None:
         """Record the disk and make its directory; the data of one that exists is never touched."""
         there = self.read(disk.cluster_uid, disk.key)
         if there is not None:
@@ -143,7 +145,7 @@ class Disks:
                     self._remove(self.layout.vm(cluster_uid, instance) / "volumes" / disk.dir)
                     self.layout.volume_record(cluster_uid, disk.key).unlink(missing_ok=True)
 
-    def _show(self, disk: Disk, mounts: Path) -> None:
+    def _show(self, disk: DiskRecord, mounts: Path) -> None:
         mounts.mkdir(parents=True, exist_ok=True)
         mount = mounts / disk.dir
         self._make(disk, mount if disk.kind == EPHEMERAL else self._path(disk))
@@ -155,7 +157,7 @@ class Disks:
         write_text(mounts / f"{disk.dir}.bytes", f"{disk.size_gib * _GIB}\n")
         write_text(mounts / f"{disk.dir}.key", f"{disk.key}\n")
 
-    def _make(self, disk: Disk, path: Path) -> None:
+    def _make(self, disk: DiskRecord, path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
         if not self.enforce or os.geteuid() != 0 or path.is_mount():
             return
@@ -181,10 +183,10 @@ class Disks:
     def _image(self, path: Path) -> Path:
         return path.with_name(f"{path.name}.img")
 
-    def _path(self, disk: Disk) -> Path:
+    def _path(self, disk: DiskRecord) -> Path:
         return self.layout.volume(disk.cluster_uid, disk.key)
 
-    def _write(self, disk: Disk, **changes: str | None) -> None:
+    def _write(self, disk: DiskRecord, **changes: str | None) -> None:
         write_record(self.layout.volume_record(disk.cluster_uid, disk.key), {**asdict(disk), **changes})
 
 

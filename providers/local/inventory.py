@@ -7,7 +7,7 @@ from providers import tags
 from providers.base import CloudInstance, CloudVolume, Listing, Place
 from providers.catalog import EPHEMERAL
 from providers.local.address import NodeAddresses, bound_addresses
-from providers.local.disk import Disks, attached_keys
+from providers.local.disk import DiskRecords, attached_keys
 from providers.local.layout import Layout, instance_id
 from providers.local.machine import state_of
 from providers.local.record import Record, read_record
@@ -62,6 +62,6 @@ def _volumes(layout: Layout, installation_id: str) -> tuple[CloudVolume, ...]:
             size_gib=disk.size_gib,
             attached_to=disk.attached_to,
         )
-        for disk in Disks(layout).list_all()
+        for disk in DiskRecords(layout).list_all()
         if disk.installation_id == installation_id and disk.kind != EPHEMERAL
     )

@@ -16,7 +16,7 @@ from providers import process, tags
 from providers.errors import CloudUnavailable, NoCapacity, ResourceConflict
 from providers.local.address import NodeAddresses, bound_addresses, show
 from providers.local.config import Config
-from providers.local.disk import Disks, remove_tree
+from providers.local.disk import DiskRecords, remove_tree
 from providers.local.faults import Faults
 from providers.local.image_dir import image_dir
 from providers.local.launch import VM_DIR, launcher_for, vm_environment
@@ -145,7 +145,7 @@ class Machines:
         record = read_record(vm_dir / "vm.json")
         power_cut(vm_dir)
         NodeAddresses(self.layout).release_all(cluster_uid, key)
-        Disks(self.layout, self.config.enforce_disk).release_all(cluster_uid, key)
+        DiskRecords(self.layout, self.config.enforce_disk).release_all(cluster_uid, key)
         buried = {"intent_id": intent_id, "at": datetime.now(UTC).isoformat()}
         if record is not None:
             network_of(record["address"]).close(vm_dir)

@@ -13,7 +13,7 @@ from providers import tags
 from providers.errors import ResourceConflict
 from providers.local.address import NodeAddresses
 from providers.local.config import Config, read_config
-from providers.local.disk import Disk, Disks
+from providers.local.disk import DiskRecord, DiskRecords
 from providers.local.layout import Layout
 from providers.local.machine import Machines
 from providers.local.record import locked, read_record
@@ -38,7 +38,7 @@ def destroy_instance(request: Request) -> None:
 
 
 def create_volume(request: Request) -> None:
-    disk = Disk(
+    disk = DiskRecord(
         installation_id=request["installation_id"],
         cluster_uid=request["cluster_uid"],
         key=request["key"],
@@ -136,8 +136,8 @@ def _machines(request: Request) -> Machines:
     return Machines(_layout(request), _config(request))
 
 
-def _disks(request: Request) -> Disks:
-    return Disks(_layout(request), _config(request).enforce_disk)
+def _disks(request: Request) -> DiskRecords:
+    return DiskRecords(_layout(request), _config(request).enforce_disk)
 
 
 def _locked(request: Request) -> Any:

@@ -22,7 +22,7 @@ from providers.tf.progress import OnProgress
 from providers.tf.run_folder import RunFolder
 from providers.tf.runner import TerraformRunner
 from providers.tf.state_body import addresses_in, serial_of
-from providers.tf.states import IN_A_FILE, STATE_PATH, Access, StateStorage, state_key
+from providers.tf.states import IN_A_FILE, STATE_PATH, StateAccess, StateStorage, state_key
 from providers.tf.surroundings import environment_of
 from providers.tf.workspace import Workspace, open_workspace
 
@@ -88,7 +88,7 @@ def _dynamic(asked: Audit, module_root: Path) -> Mapping[str, frozenset[str]]:
 
 def _workspace(asked: Audit, provider: CloudProvider, module_root: Path, folder: RunFolder) -> Workspace:
     """Rendered as a run on that state would be. Raises `PlaceUnknown` for a network on a cloud that makes none."""
-    access = Access(IN_A_FILE)
+    access = StateAccess(IN_A_FILE)
     if isinstance(asked, CloudAudit):
         return open_workspace(
             folder.workspaces,

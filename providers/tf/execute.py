@@ -20,11 +20,11 @@ from providers.tf.guard import check, check_import
 from providers.tf.imports import import_step
 from providers.tf.initialised import Initialised
 from providers.tf.plan import Action, StateResource, planned_changes, resources_before
-from providers.tf.progress import OnProgress, Progress, ProgressKind
+from providers.tf.progress import OnProgress, ProgressKind, RunProgress
 from providers.tf.rendered_set import targets_of
 from providers.tf.runner import TerraformRunner
 from providers.tf.state_body import instance_ids_in, serial_of, targets_in
-from providers.tf.states import Access, StateStorage, TerraformState, state_key
+from providers.tf.states import StateAccess, StateStorage, TerraformState, state_key
 from providers.tf.surroundings import environment_of
 from providers.tf.tagging import VARIABLE as RETAGS, retags
 from providers.tf.unfinished import in_question, settle
@@ -127,7 +127,7 @@ class _Bench:
     """Where runs of one state are carried out, one after the other, under its lock."""
 
     state: TerraformState
-    access: Access
+    access: StateAccess
     provider: CloudProvider
     module_root: Path
     on_progress: OnProgress
@@ -136,7 +136,7 @@ class _Bench:
 
     def say(self, told: str) -> None:
         """To whoever watches the run."""
-        self.on_progress(Progress(ProgressKind.WARNING, "", "", told))
+        self.on_progress(RunProgress(ProgressKind.WARNING, "", "", told))
 
     def perform(
         self, run: TerraformRun, variables: Mapping[str, object], imports: Sequence[Import] = ()
@@ -269,7 +269,7 @@ def _runner(
     workspace: Workspace,
     run: TerraformRun,
     provider: CloudProvider,
-    access: Access,
+    access: StateAccess,
     *,
     on_progress: OnProgress,
     stop: threading.Event,

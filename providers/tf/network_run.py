@@ -21,7 +21,7 @@ from providers.tf.plan import Action, planned_changes, resources_before
 from providers.tf.progress import OnProgress
 from providers.tf.runner import TerraformRunner
 from providers.tf.state_body import addresses_in, output_in, serial_of
-from providers.tf.states import Access, StateKey, StateStorage, TerraformState, state_key
+from providers.tf.states import StateAccess, StateKey, StateStorage, TerraformState, state_key
 from providers.tf.surroundings import environment_of
 from providers.tf.workspace import open_workspace
 
@@ -76,7 +76,7 @@ def execute_network(
     state = states.of(network_state_key(run))
     with state.locked(run.intent_id, on_lost=stop.set) as access:
         state.repair()
-        bench = _Bench(run, state, access, provider, module, variables)
+        bench = _NetworkBench(run, state, access, provider, module, variables)
         changed, imported = bench.perform(on_progress, stop, timeout_s)
         body = state.read()
     if run.kind is NetworkRunKind.REMOVE:
@@ -94,12 +94,12 @@ def module_resources(module: Path) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bench:
+class _NetworkBench:
     """Where one run is carried out, under the lock of its state."""
 
     run: NetworkRun
     state: TerraformState
-    access: Access
+    access: StateAccess
     provider: CloudProvider
     module: Path
     variables: Mapping[str, object]

@@ -22,7 +22,7 @@ class ProgressKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """One step of a run. `target` is `<resource>/<key>` or empty; `action` is Terraform's word (create, delete)."""
 
     kind: ProgressKind
@@ -32,7 +32,7 @@ class Progress:
     elapsed_s: float = 0.0
 
 
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[RunProgress], None]
 
 _KINDS = {
     "apply_start": ProgressKind.STARTED,
@@ -46,7 +46,7 @@ _ECHO = "local-exec: Executing:"
 """Terraform announces each provisioner; only what the provisioner itself says is of interest."""
 
 
-def parse_line(line: str) -> Progress | None:
+def parse_line(line: str) -> RunProgress | None:
     """One line of the stream, None for what nobody needs to see (versions, summaries, plan echoes, plain text)."""
     try:
         message = json.loads(line)
@@ -63,9 +63,9 @@ def parse_line(line: str) -> Progress | None:
     return _step(kind, hook)
 
 
-def _step(kind: ProgressKind, hook: dict[str, Any]) -> Progress:
+def _step(kind: ProgressKind, hook: dict[str, Any]) -> RunProgress:
     resource = hook.get("resource", {})
-    return Progress(
+    return RunProgress(
         kind=kind,
         target=target_of(
             address=str(resource.get("addr", "")),
@@ -78,10 +78,10 @@ def _step(kind: ProgressKind, hook: dict[str, Any]) -> Progress:
     )
 
 
-def _diagnostic(told: dict[str, Any]) -> Progress:
+def _diagnostic(told: dict[str, Any]) -> RunProgress:
     parts = [str(told.get("summary", "")), str(told.get("detail", "")).strip()]
     where = told.get("address") or ""
-    return Progress(
+    return RunProgress(
         kind=ProgressKind.ERROR if told.get("severity") == "error" else ProgressKind.WARNING,
         target=str(where),
         action="",

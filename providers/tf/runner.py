@@ -34,7 +34,7 @@ _READ_REST_S = 5.0
 
 
 @dataclass(slots=True)
-class Outcome:
+class CommandResult:
     """How one command ended. `errors` are Terraform's own words, one per diagnostic."""
 
     exit_code: int
@@ -142,7 +142,7 @@ class TerraformRunner(Terraform):  # type: ignore[misc]  # python-terraform has 
             raise TerraformFailed(f"terraform {cmd} ended with exit code {outcome.exit_code}", told[:40])
         return outcome.exit_code, outcome.stdout, outcome.stderr
 
-    def _run(self, argv: list[str], *, streamed: bool) -> Outcome:
+    def _run(self, argv: list[str], *, streamed: bool) -> CommandResult:
         if self._stop.is_set():
             raise RunInterrupted(f"stopped before {' '.join(argv[:2])}")
         process = subprocess.Popen(
@@ -158,7 +158,7 @@ class TerraformRunner(Terraform):  # type: ignore[misc]  # python-terraform has 
             process_group=0,
             preexec_fn=_die_with_parent(os.getpid()),
         )
-        outcome = Outcome(exit_code=0)
+        outcome = CommandResult(exit_code=0)
         readers = (
             _reader(process.stdout, lambda line: self._take(line, outcome, streamed=streamed)),
             _reader(process.stderr, lambda line: _append(outcome, line)),
@@ -171,7 +171,7 @@ class TerraformRunner(Terraform):  # type: ignore[misc]  # python-terraform has 
             raise RunInterrupted(f"{' '.join(argv[:2])}: {reason}; its state is saved")
         return outcome
 
-    def _take(self, line: str, outcome: Outcome, *, streamed: bool) -> None:
+    def _take(self, line: str, outcome: CommandResult, *, streamed: bool) -> None:
         if not streamed:
             outcome.stdout += line
             return
@@ -244,5 +244,5 @@ def _reader(stream: IO[str] | None, take: Callable[[str], None]) -> threading.Th
     return thread
 
 
-def _append(outcome: Outcome, line: str) -> None:
+def _append(outcome: CommandResult, line: str) -> None:
     outcome.stderr += line

@@ -20,7 +20,7 @@ from providers.tf.state_body import (
     serial_of,
     targets_in,
 )
-from providers.tf.states import IN_A_FILE, STATE_PATH, Access, StateKey, state_key
+from providers.tf.states import IN_A_FILE, STATE_PATH, StateAccess, StateKey, state_key
 
 _STATE = Path(STATE_PATH).name
 
@@ -37,9 +37,9 @@ class LocalStates:
         """Lock files of all of them."""
         return ChosenInFiles(self.root.absolute() / "providers")
 
-    def of(self, key: StateKey) -> "StateFile":
+    def of(self, key: StateKey) -> "StatePaths":
         """See StateStorage."""
-        return StateFile(self.root.absolute() / key.cluster_uid / key.place, self.mirror)
+        return StatePaths(self.root.absolute() / key.cluster_uid / key.place, self.mirror)
 
     def keys(self) -> tuple[StateKey, ...]:
         """See StateStorage."""
@@ -47,7 +47,7 @@ class LocalStates:
 
 
 @dataclass(frozen=True, slots=True)
-class StateFile:
+class StatePaths:
     """Paths below `<state root>/<cluster uid>/<cloud>.<account>.<region>/`."""
 
     directory: Path
@@ -68,11 +68,11 @@ class StateFile:
         return self.directory / _STATE
 
     @contextmanager
-    def locked(self, run_id: str, *, on_lost: Callable[[], object] | None = None) -> Iterator[Access]:
+    def locked(self, run_id: str, *, on_lost: Callable[[], object] | None = None) -> Iterator[StateAccess]:
         """See TerraformState. Never lost: the kernel holds the lock for as long as we live."""
         with self.folder.locked(run_id):
             try:
-                yield Access(IN_A_FILE, folder=self.directory)
+                yield StateAccess(IN_A_FILE, folder=self.directory)
             finally:
                 # Terraform's own copy, of each state before the last write; ours is of the one before the run.
                 self.path.with_name(f"{_STATE}.backup").unlink(missing_ok=True)
@@ -142,7 +142,7 @@ class StateFile:
         return self.directory / f"{_STATE}.before"
 
 
-def state_file(root: Path, cluster_uid: str, place: Place) -> StateFile:
+def state_file(root: Path, cluster_uid: str, place: Place) -> StatePaths:
     """The state of a cluster in a place. `root` is the state root of the installation."""
     return LocalStates(root).of(state_key(cluster_uid, place))
 

@@ -30,7 +30,7 @@ IN_A_FILE: Mapping[str, Mapping[str, object]] = {"local": {"path": STATE_PATH}}
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class StateAccess:
     """How Terraform reaches one state during one run.
 
     `backend` is the same for all states of a kind, for `init` remembers it: which state it is say variables, that stand
@@ -60,7 +60,7 @@ class TerraformState(Protocol):
         """Where this machine's runs get providers from and nowhere else; None where a registry may be asked."""
         ...
 
-    def locked(self, run_id: str, *, on_lost: Callable[[], object]) -> AbstractContextManager[Access]:
+    def locked(self, run_id: str, *, on_lost: Callable[[], object]) -> AbstractContextManager[StateAccess]:
         """Hold the state for one run. `on_lost` is called, from any thread, if it is taken from us meanwhile.
 
         Raises RunInProgress while another run, or what is left of one, is not proved to be over.

@@ -17,7 +17,7 @@ from pathlib import Path
 from providers.base import Resources, TerraformRun
 from providers.tf.abilities import Import
 from providers.tf.growing import growing_module
-from providers.tf.states import STATE_PATH, Access
+from providers.tf.states import STATE_PATH, StateAccess
 from providers.tf.tagging import tagging_module
 
 _MODULE = "module"
@@ -66,7 +66,7 @@ def open_workspace(
     parent: Path,
     *,
     module: Path,
-    access: Access,
+    access: StateAccess,
     variables: Mapping[str, object],
     intent_id: str,
     imports: Sequence[Import] = (),

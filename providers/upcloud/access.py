@@ -20,7 +20,7 @@ from providers.upcloud.settings import UpcloudSettings
 
 
 @dataclass(slots=True)
-class Access:
+class UpcloudAccess:
     """Managers by account. Thread-safe."""
 
     settings: UpcloudSettings

@@ -10,7 +10,7 @@ import requests
 from upcloud_api.api import API  # type: ignore[import-untyped]
 
 from providers.call_budget import PATIENCE_S, TokenBucket
-from providers.upcloud.errors import ApiError, api_error
+from providers.upcloud.errors import UpcloudAnswerError, api_error
 
 CONNECT_S, READ_S = 3.0, 7.0
 """A call of the converger lasts at most 10 s."""
@@ -45,7 +45,7 @@ class _Answer:
 
 
 class Calls(API):  # type: ignore[misc]  # the SDK has no types
-    """The SDK's API on kept connections. Raises `ApiError`, and `requests.RequestException` without an answer.
+    """The API of the SDK on kept connections. Raises `UpcloudAnswerError` and `requests.RequestException`.
 
     Reading is tried again after a throttle, a fault of the server and a lost answer, after the pause UpCloud asks for;
     anything else only after a throttle, because nothing was done then.
@@ -72,7 +72,7 @@ class Calls(API):  # type: ignore[misc]  # the SDK has no types
             last = tried == self._pauses.attempts
             try:
                 return self._once(method, endpoint, body, params)
-            except ApiError as error:
+            except UpcloudAnswerError as error:
                 if last or (error.retry_after_s or 0) > _LONGEST_PAUSE_S:
                     raise
                 if not (error.status == _THROTTLED or (method == "GET" and error.status >= 500)):

@@ -19,7 +19,7 @@ from providers.settingscloud import SettingsCloud
 from providers.sightings import Sightings
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings
-from providers.upcloud.access import Access
+from providers.upcloud.access import UpcloudAccess
 from providers.upcloud.calls import Calls, Pauses
 from providers.upcloud.errors import recognise
 from providers.upcloud.examination import examine_region, read_quotas
@@ -51,7 +51,7 @@ class UpcloudCloud(SettingsCloud):
     sleep: Callable[[float], None] = time.sleep
     networks: MadeNetworks = none_made
     _settings: UpcloudSettings = field(init=False)
-    _access: Access = field(init=False)
+    _access: UpcloudAccess = field(init=False)
     _sightings: Sightings = field(init=False)
     _asked: dict[str, int] = field(default_factory=dict)
     _in_use: dict[Place, dict[str, Owner | None]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class UpcloudCloud(SettingsCloud):
     def __post_init__(self) -> None:
         self._sightings = Sightings(SETTLES_S, self.clock)
         self._settings = UpcloudSettings.read(self.settings_file).with_networks(self.networks)
-        self._access = Access(self._settings, Pauses(self.attempts, self.sleep), self.clock)
+        self._access = UpcloudAccess(self._settings, Pauses(self.attempts, self.sleep), self.clock)
 
     @property
     def name(self) -> str:

@@ -52,7 +52,7 @@ _SAID = re.compile(
 _NO_CREDENTIALS = ("No credentials defined", "Either token or username and password must be configured")
 
 
-class ApiError(UpCloudAPIError):  # type: ignore[misc]  # the SDK has no types
+class UpcloudAnswerError(UpCloudAPIError):  # type: ignore[misc]  # the SDK has no types
     """An answer of UpCloud that is an error. The SDK's own exception forgets the status and the pause asked for."""
 
     def __init__(self, status: int, code: str, message: str, *, retry_after_s: float | None = None) -> None:
@@ -60,14 +60,16 @@ class ApiError(UpCloudAPIError):  # type: ignore[misc]  # the SDK has no types
         self.status, self.code, self.message, self.retry_after_s = status, code, message, retry_after_s
 
 
-def api_error(status: int, headers: Mapping[str, str], body: Any) -> ApiError:
+def api_error(status: int, headers: Mapping[str, str], body: Any) -> UpcloudAnswerError:
     """The error of an answer, in either of the two forms UpCloud has for one."""
     told = body if isinstance(body, dict) else {}
     legacy = told.get("error") or {}
     code = legacy.get("error_code") or code_of(str(told.get("type", ""))) or f"HTTP_{status}"
     message = legacy.get("error_message") or told.get("title") or "no reason given"
     pause = headers.get("Retry-After", "")
-    return ApiError(status, str(code), str(message), retry_after_s=float(pause) if pause.isdecimal() else None)
+    return UpcloudAnswerError(
+        status, str(code), str(message), retry_after_s=float(pause) if pause.isdecimal() else None
+    )
 
 
 def code_of(problem_type: str) -> str:
@@ -80,7 +82,7 @@ def translated(what: str) -> Iterator[None]:
     """Whatever the SDK raises inside leaves as one of `providers.errors`, with what was asked and UpCloud's words."""
     try:
         yield
-    except ApiError as error:
+    except UpcloudAnswerError as error:
         raise from_code(error.code, f"{what}: {error.message}", status=error.status) from error
     except UpCloudClientError as error:
         raise AuthFailed(f"{what}: {error}") from error
@@ -106,6 +108,6 @@ def recognise(diagnostics: Sequence[str]) -> ProviderError | None:
     return None
 
 
-def is_gone(error: ApiError) -> bool:
+def is_gone(error: UpcloudAnswerError) -> bool:
     """Whether UpCloud answered, for the very server it was asked about, that there is none."""
     return error.status == 404 and error.code == "SERVER_NOT_FOUND"

@@ -10,7 +10,7 @@ from providers.doctor import Finding, looked_at
 from providers.errors import NotFound
 from providers.quota import Quota, Unit, findings
 from providers.upcloud.calls import Calls
-from providers.upcloud.errors import ApiError, translated
+from providers.upcloud.errors import UpcloudAnswerError, translated
 from providers.upcloud.settings import UpcloudRegion
 
 _PAGE = 100
@@ -140,7 +140,7 @@ def _get(api: Calls, what: str, path: str) -> Any:
     with translated(what):
         try:
             return api.get_request(path)
-        except ApiError as error:
+        except UpcloudAnswerError as error:
             if error.status == 404:
                 raise NotFound(f"{what}: {error.message} ({error.code})") from error
             raise

@@ -13,7 +13,7 @@ from typing import Any
 from providers import tags
 from providers.base import CloudInstance, CloudVolume, InstanceState, Listing, Place
 from providers.upcloud.calls import Calls
-from providers.upcloud.errors import ApiError, is_gone, translated
+from providers.upcloud.errors import UpcloudAnswerError, is_gone, translated
 from providers.upcloud.tags import ADDRESS, EPHEMERAL_VOLUMES, IMAGE, REGION, SHAPE, VOLUME, VOLUMES, ZONE, labels_of
 
 PAGE = 100
@@ -112,7 +112,7 @@ def read_server(api: Calls, place: Place, server: str) -> dict[str, Any] | None:
     with translated(f"{place}: describing {server}"):
         try:
             described: dict[str, Any] = api.get_request(f"/server/{server}")["server"]
-        except ApiError as error:
+        except UpcloudAnswerError as error:
             if is_gone(error):
                 return None
             raise

@@ -15,7 +15,7 @@ from providers.catalog_file import sold_by
 from providers.figures import HOURS_PER_MONTH
 from providers.made_from import X86_64
 from providers.overrides import RegionIn
-from providers.upcloud.access import Access
+from providers.upcloud.access import UpcloudAccess
 from providers.upcloud.calls import Pauses
 from providers.upcloud.errors import translated
 from providers.upcloud.settings import UpcloudSettings
@@ -25,7 +25,7 @@ _CENTS = Decimal(100)
 
 def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
     """Asks with the credentials of the place's account. Raises `ProviderError`."""
-    api = Access(UpcloudSettings.read(settings_file), Pauses()).api(place)
+    api = UpcloudAccess(UpcloudSettings.read(settings_file), Pauses()).api(place)
     with translated(f"{place}: plans and prices"):
         plans = api.get_request("/plan")["plans"]["plan"]
         zones = api.get_request("/price")["prices"]["zone"]

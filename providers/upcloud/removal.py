@@ -6,7 +6,7 @@ from typing import Any
 from providers.base import Place
 from providers.errors import NotYetGone
 from providers.upcloud.calls import Calls
-from providers.upcloud.errors import ApiError, translated
+from providers.upcloud.errors import UpcloudAnswerError, translated
 from providers.upcloud.inventory import read_server
 from providers.upcloud.tags import labels_of
 
@@ -59,6 +59,6 @@ def _of_users(labels: Mapping[str, str]) -> list[str]:
 def _deleted(api: Calls, what: str) -> None:
     try:
         api.delete_request(what)
-    except ApiError as error:
+    except UpcloudAnswerError as error:
         if error.status != 404:
             raise

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 from planner.drain.bounds import Bounds
 from planner.drain.model.measures import Measures
-from planner.drain.model.problem import Problem
+from planner.drain.model.problem import StateProblem
 from planner.drain.replay.judge import DISK_AT
 
 
-class Outcome(StrEnum):
+class PlanOutcome(StrEnum):
     """PLANNED: there is a plan. INFEASIBLE: there cannot be one, `reason` says what to add. REFUSED: the cluster's
     input is wrong or incomplete. STALE: the snapshot is of another epoch than was asked for. FAILED: a defect of ours.
     VIOLATED: the second check found a broken rule in the plan.
@@ -26,7 +26,7 @@ class Outcome(StrEnum):
     VIOLATED = "violated"
 
 
-class Role(StrEnum):
+class AnswerRole(StrEnum):
     """WHOLE: plan, replay and bounds in one task. Of a large cluster SCHEDULE and BOUNDS are two."""
 
     WHOLE = "whole"
@@ -35,13 +35,13 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class PlanAnswer:
     """A row of ANSWERS. `problems` in full, `reason` for a person."""
 
     cluster: str
-    role: Role
+    role: AnswerRole
     epoch: int
-    outcome: Outcome
+    outcome: PlanOutcome
     reason: str = ""
     problems: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
@@ -58,11 +58,13 @@ class Answer:
         return asdict(self)
 
 
-def refused(cluster: str, role: Role, epoch: int, problems: Iterable[Problem]) -> Answer:
+def refused(cluster: str, role: AnswerRole, epoch: int, problems: Iterable[StateProblem]) -> PlanAnswer:
     """The answer to input that cannot be planned from."""
     found = tuple(f"{problem.kind.value} {problem}" for problem in problems)
     reason = f"{len(found)} problems in the snapshot, first: {found[0]}; correct the source and observe again"
-    return Answer(cluster=cluster, role=role, epoch=epoch, outcome=Outcome.REFUSED, reason=reason, problems=found)
+    return PlanAnswer(
+        cluster=cluster, role=role, epoch=epoch, outcome=PlanOutcome.REFUSED, reason=reason, problems=found
+    )
 
 
 def bounds_row(bounds: Bounds) -> dict[str, float]:

@@ -22,17 +22,17 @@ from planner.drain.model.document import unknown_rates
 from planner.drain.model.kafka_json import reassignments, rollbacks
 from planner.drain.model.plan import Schedule
 from planner.drain.model.plan_document import plan_json, with_assumptions
-from planner.drain.model.problem import Problem, ProblemKind
+from planner.drain.model.problem import StateProblem, StateProblemKind
 from planner.drain.model.state import ClusterState
 from planner.drain.replay import Replay, replay
-from planner.drain.solver import Infeasible, solve
-from spark.fleet.answers import Answer, Outcome, Role, bounds_row, refused
+from planner.drain.solver import Unsolvable, solve
+from spark.fleet.answers import AnswerRole, PlanAnswer, PlanOutcome, bounds_row, refused
 from spark.fleet.packing import unpacked
 from spark.fleet.rates import with_rates
 from spark.fleet.soundness import broker_problems, partition_problems, policy_problems
 
 
-def answer_of(cluster: str, role: Role, epoch: int, packs: pa.Table) -> Answer:
+def answer_of(cluster: str, role: AnswerRole, epoch: int, packs: pa.Table) -> PlanAnswer:
     """Never raises: what goes wrong is in the answer. `packs`: table PACKS of this cluster alone."""
     clock = _Clock({})
     try:
@@ -44,7 +44,7 @@ def answer_of(cluster: str, role: Role, epoch: int, packs: pa.Table) -> Answer:
             answer = refused(cluster, role, epoch, read)
     except Exception:  # noqa: BLE001 a defect shows in one cluster's row, with its place; the fleet goes on
         reason = f"the kernel failed, please report it with the snapshot:\n{traceback.format_exc(limit=-6)}"
-        answer = Answer(cluster=cluster, role=role, epoch=epoch, outcome=Outcome.FAILED, reason=reason)
+        answer = PlanAnswer(cluster=cluster, role=role, epoch=epoch, outcome=PlanOutcome.FAILED, reason=reason)
     return replace(answer, seconds=clock.seconds)
 
 
@@ -61,11 +61,11 @@ class _Clock:
             self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - began
 
 
-def _read(packs: pa.Table, epoch: int) -> ClusterState | list[Problem]:
+def _read(packs: pa.Table, epoch: int) -> ClusterState | list[StateProblem]:
     """The arrays, or all that is wrong with the tables."""
     heads, brokers, partitions = (unpacked(packs, name) for name in ("clusters", "brokers", "partitions"))
     if heads is None or heads.num_rows != 1 or heads["epoch"][0].as_py() != epoch:
-        return [Problem(ProblemKind.CONTRADICTION, "clusters", "changed while the snapshot was read")]
+        return [StateProblem(StateProblemKind.CONTRADICTION, "clusters", "changed while the snapshot was read")]
     policy = heads.to_pylist()[0]
     policy["destinations"] = dict(policy["destinations"] or [])
     torn = [*_torn(policy, brokers, partitions)]
@@ -84,42 +84,42 @@ def _read(packs: pa.Table, epoch: int) -> ClusterState | list[Problem]:
     return state_of(brokers.replace_schema_metadata({POLICY: _policy(policy)}), partitions)
 
 
-def _torn(policy: Mapping[str, Any], brokers: pa.Table | None, partitions: pa.Table | None) -> Iterator[Problem]:
+def _torn(policy: Mapping[str, Any], brokers: pa.Table | None, partitions: pa.Table | None) -> Iterator[StateProblem]:
     """A snapshot that was read while it was written, or lost a file, has not the rows it says it has."""
     for name, table in (("brokers", brokers), ("partitions", partitions)):
         found, said = table.num_rows if table is not None else 0, policy[name]
         if found != said or table is None:
             message = f"{found} rows were read, the snapshot says {said}"
-            yield Problem(ProblemKind.CONTRADICTION, f"clusters.{name}", message)
+            yield StateProblem(StateProblemKind.CONTRADICTION, f"clusters.{name}", message)
 
 
 def _policy(policy: Mapping[str, Any]) -> bytes:
     return json.dumps({name: policy[name] for name in ("disk_limit", "flow_bytes_per_s", "destinations")}).encode()
 
 
-def _planned(cluster: str, role: Role, epoch: int, state: ClusterState, clock: _Clock) -> Answer:
+def _planned(cluster: str, role: AnswerRole, epoch: int, state: ClusterState, clock: _Clock) -> PlanAnswer:
     """Raises what the kernels raise."""
-    answer = Answer(cluster=cluster, role=role, epoch=epoch, outcome=Outcome.PLANNED)
-    if role is Role.BOUNDS:
+    answer = PlanAnswer(cluster=cluster, role=role, epoch=epoch, outcome=PlanOutcome.PLANNED)
+    if role is AnswerRole.BOUNDS:
         return replace(answer, bounds=_bounds(state, clock))
     schedule = _solved(state, clock)
-    if isinstance(schedule, Infeasible):
-        return replace(answer, outcome=Outcome.INFEASIBLE, reason=f"{schedule.kind}: {schedule.message}")
+    if isinstance(schedule, Unsolvable):
+        return replace(answer, outcome=PlanOutcome.INFEASIBLE, reason=f"{schedule.kind}: {schedule.message}")
     run = _replayed(state, schedule, clock)
     if gathers_leaders(run) and isinstance(calmer := _solved(state, clock, leaders_stay=True), Schedule):
         schedule, run = calmer, _replayed(state, calmer, clock)
     schedule = with_assumptions(schedule, unknown_rates(state))
     if run.violations or run.left_behind:
         reason = "; ".join(map(str, run.violations[:3])) or f"{run.left_behind} replicas left behind"
-        return replace(answer, outcome=Outcome.FAILED, reason=f"the plan breaks rules in its own replay: {reason}")
+        return replace(answer, outcome=PlanOutcome.FAILED, reason=f"the plan breaks rules in its own replay: {reason}")
     answer = replace(answer, values=_values(state, run), start_s=run.start_s, end_s=run.end_s)
-    if role is Role.WHOLE:
+    if role is AnswerRole.WHOLE:
         answer = replace(answer, bounds=_bounds(state, clock))
     with clock.runs("render"):
         return _rendered(answer, state, schedule)
 
 
-def _solved(state: ClusterState, clock: _Clock, *, leaders_stay: bool = False) -> Schedule | Infeasible:
+def _solved(state: ClusterState, clock: _Clock, *, leaders_stay: bool = False) -> Schedule | Unsolvable:
     with clock.runs("solve"):
         return solve(state, leaders_stay=leaders_stay)
 
@@ -147,7 +147,7 @@ def _values(state: ClusterState, run: Replay) -> dict[str, float]:
     }
 
 
-def _rendered(answer: Answer, state: ClusterState, schedule: Schedule) -> Answer:
+def _rendered(answer: PlanAnswer, state: ClusterState, schedule: Schedule) -> PlanAnswer:
     return replace(
         answer,
         plan=plan_json(state, schedule).decode(),

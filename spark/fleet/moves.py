@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 its usual name
 
-from spark.fleet.answers import Outcome, Role
+from spark.fleet.answers import AnswerRole, PlanOutcome
 from spark.fleet.schemas import MOVES, PLAN_FILE, REASSIGNMENT_FILE
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ _KEY = ["cluster", "topic", "partition"]
 
 def plans_of(answers: "DataFrame") -> "DataFrame":
     """ANSWERS in; (cluster, plan: PLAN_FILE, sent, rollback, start_s, end_s, values) of each plan out."""
-    planned = answers.where((F.col("outcome") == Outcome.PLANNED) & (F.col("role") != Role.BOUNDS))
+    planned = answers.where((F.col("outcome") == PlanOutcome.PLANNED) & (F.col("role") != AnswerRole.BOUNDS))
     return planned.select(
         "cluster",
         F.from_json("plan", PLAN_FILE).alias("plan"),

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 its usual name
 
-from spark.fleet.answers import Answer, Outcome, Role
+from spark.fleet.answers import AnswerRole, PlanAnswer, PlanOutcome
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -17,7 +17,7 @@ class ClusterVerdict:
 
     cluster: str
     epoch: int
-    outcome: Outcome
+    outcome: PlanOutcome
     reason: str
     problems: tuple[str, ...]
     entries: int
@@ -26,7 +26,7 @@ class ClusterVerdict:
     seconds: dict[str, float]
 
 
-def verdict_of(answer: Answer) -> ClusterVerdict:
+def verdict_of(answer: PlanAnswer) -> ClusterVerdict:
     """Of a cluster that never came to a task."""
     return ClusterVerdict(
         cluster=answer.cluster,
@@ -53,15 +53,15 @@ def verdicts_of(answers: "DataFrame") -> list[ClusterVerdict]:
 
 def plans_with_bounds(answers: "DataFrame") -> "DataFrame":
     """ANSWERS in, a row per plan out, with the bounds that came from another task beside it."""
-    plans = answers.where(F.col("role") != Role.BOUNDS)
-    apart = answers.where(F.col("role") == Role.BOUNDS).select("cluster", F.col("bounds").alias("apart"))
+    plans = answers.where(F.col("role") != AnswerRole.BOUNDS)
+    apart = answers.where(F.col("role") == AnswerRole.BOUNDS).select("cluster", F.col("bounds").alias("apart"))
     joined = plans.join(F.broadcast(apart), "cluster", "left").withColumn("bounds", F.coalesce("bounds", "apart"))
     return joined.select("cluster", "epoch", "plan", "reassignments", "rollbacks", "values", "bounds")
 
 
 def _merged(several: list[dict[str, Any]]) -> ClusterVerdict:
     """A plan whose bounds failed is no certified plan: what went wrong speaks for both."""
-    ranked = sorted(several, key=lambda row: (row["outcome"] == Outcome.PLANNED, row["role"] == Role.BOUNDS))
+    ranked = sorted(several, key=lambda row: (row["outcome"] == PlanOutcome.PLANNED, row["role"] == AnswerRole.BOUNDS))
     head = ranked[0]
     seconds: dict[str, float] = {}
     for row in several:
@@ -70,7 +70,7 @@ def _merged(several: list[dict[str, Any]]) -> ClusterVerdict:
     return ClusterVerdict(
         cluster=head["cluster"],
         epoch=head["epoch"],
-        outcome=Outcome(head["outcome"]),
+        outcome=PlanOutcome(head["outcome"]),
         reason=head["reason"],
         problems=tuple(head["problems"]),
         entries=max(row["entries"] for row in several),

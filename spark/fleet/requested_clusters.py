@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 its usual name
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from spark.fleet.answers import Answer, Outcome, Role
+from spark.fleet.answers import AnswerRole, PlanAnswer, PlanOutcome
 from spark.fleet.schemas import TASKS
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ MOST_SLOTS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedCluster:
     """A cluster, the epoch the asker acts in, what the snapshot says (None: it does not know the cluster)."""
 
     cluster: str
@@ -30,7 +30,7 @@ class Asked:
     partitions: int
 
     @property
-    def refusal(self) -> Answer | None:
+    def refusal(self) -> PlanAnswer | None:
         """Why this cluster may not be planned from this snapshot; None when it may.
 
         A newer snapshot is refused as well: whoever asks in an older epoch has been replaced and would act on a plan
@@ -40,22 +40,24 @@ class Asked:
             return None
         if self.found_epoch is None:
             reason = f"the snapshot does not have cluster {self.cluster}, or no epoch of it: observe it, then ask again"
-            return self._answer(Outcome.REFUSED, reason)
+            return self._answer(PlanOutcome.REFUSED, reason)
         reason = f"asked in epoch {self.epoch}, the snapshot is of epoch {self.found_epoch}: " + (
             "observe again, then ask again" if self.found_epoch < self.epoch else "a successor has taken over"
         )
-        return self._answer(Outcome.STALE, reason)
+        return self._answer(PlanOutcome.STALE, reason)
 
     @property
-    def unheard(self) -> Answer:
+    def unheard(self) -> PlanAnswer:
         """When no task gave an answer: the snapshot was replaced while the job ran."""
-        return self._answer(Outcome.REFUSED, f"cluster {self.cluster} left the snapshot while it was read: ask again")
+        return self._answer(
+            PlanOutcome.REFUSED, f"cluster {self.cluster} left the snapshot while it was read: ask again"
+        )
 
-    def _answer(self, outcome: Outcome, reason: str) -> Answer:
-        return Answer(cluster=self.cluster, role=Role.WHOLE, epoch=self.epoch, outcome=outcome, reason=reason)
+    def _answer(self, outcome: PlanOutcome, reason: str) -> PlanAnswer:
+        return PlanAnswer(cluster=self.cluster, role=AnswerRole.WHOLE, epoch=self.epoch, outcome=outcome, reason=reason)
 
 
-def asked_of(snapshot: "Snapshot", asked: int | Mapping[str, int]) -> list[Asked]:
+def asked_of(snapshot: "Snapshot", asked: int | Mapping[str, int]) -> list[RequestedCluster]:
     """Cluster -> epoch: exactly those. A number: every cluster with a broker that has to be emptied (or that is in a
     state nobody knows), in this epoch. The largest first, ties by name.
     """
@@ -63,7 +65,7 @@ def asked_of(snapshot: "Snapshot", asked: int | Mapping[str, int]) -> list[Asked
     heads = snapshot.clusters.where(F.col("cluster").isin(list(epochs)))
     found = {row["cluster"]: row for row in heads.select("cluster", "epoch", "partitions").collect()}
     everyone = [
-        Asked(
+        RequestedCluster(
             cluster=name,
             epoch=epoch,
             found_epoch=found[name]["epoch"] if name in found else None,
@@ -79,13 +81,15 @@ def _in_need(snapshot: "Snapshot") -> list[str]:
     return [row["cluster"] for row in snapshot.brokers.where(to_empty).select("cluster").distinct().collect()]
 
 
-def tasks_of(session: "SparkSession", chosen: Sequence[Asked], *, split_above: int) -> "tuple[DataFrame, int]":
+def tasks_of(
+    session: "SparkSession", chosen: Sequence[RequestedCluster], *, split_above: int
+) -> "tuple[DataFrame, int]":
     """TASKS and the number of slots. A cluster with more than `split_above` partitions has its bounds computed in a
     task of their own, beside its plan: the two share nothing but the snapshot.
     """
     rows: list[dict[str, Any]] = []
     for one in chosen:
-        roles = (Role.SCHEDULE, Role.BOUNDS) if one.partitions > split_above else (Role.WHOLE,)
+        roles = (AnswerRole.SCHEDULE, AnswerRole.BOUNDS) if one.partitions > split_above else (AnswerRole.WHOLE,)
         for role in roles:
             rows.append({"cluster": one.cluster, "role": role, "slot": len(rows) % MOST_SLOTS, "epoch": one.epoch})
     table = pa.Table.from_pylist(rows, schema=to_arrow_schema(TASKS))

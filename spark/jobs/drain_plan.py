@@ -7,13 +7,13 @@ from planner.drain.codec import Answer
 from planner.drain.request import DrainRequest
 from planner.kinds import DRAIN
 from spark.jobs.planning import outcomes_of
-from spark.sinks import Outcome
+from spark.sinks import CheckedAnswer
 from spark.transforms.validation import DRAIN_RULES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def plan_drains(session: "SparkSession", requests: Sequence[DrainRequest]) -> list[Outcome[Answer]]:
+def plan_drains(session: "SparkSession", requests: Sequence[DrainRequest]) -> list[CheckedAnswer[Answer]]:
     """An outcome per request, in their order. Raises what Spark raises when the job fails as a whole."""
     return outcomes_of(session, DRAIN, requests, DRAIN_RULES)

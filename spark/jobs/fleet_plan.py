@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark.fleet.answers import Outcome
+from spark.fleet.answers import PlanOutcome
 from spark.fleet.check_inputs import board_of
 from spark.fleet.moves import moves_of, plans_of
 from spark.fleet.outcomes import ClusterVerdict, plans_with_bounds, verdict_of, verdicts_of
@@ -75,7 +75,7 @@ class FleetReport:
     @property
     def planned(self) -> bool:
         """Every cluster that was asked for has a published plan."""
-        return all(verdict.outcome is Outcome.PLANNED for verdict in self.verdicts)
+        return all(verdict.outcome is PlanOutcome.PLANNED for verdict in self.verdicts)
 
 
 def plan_fleet(
@@ -116,7 +116,7 @@ def plan_fleet(
 
 
 def _good(verdicts: Sequence[ClusterVerdict]) -> list[ClusterVerdict]:
-    return [verdict for verdict in verdicts if verdict.outcome is Outcome.PLANNED]
+    return [verdict for verdict in verdicts if verdict.outcome is PlanOutcome.PLANNED]
 
 
 def _broken(
@@ -152,11 +152,11 @@ def _publish(answers: "DataFrame", clean: Collection[str], output: str) -> dict[
 
 def _final(verdict: ClusterVerdict, broken: Mapping[str, str], overtaken: Mapping[str, int]) -> ClusterVerdict:
     if verdict.cluster in broken:
-        return replace(verdict, outcome=Outcome.VIOLATED, reason=broken[verdict.cluster])
+        return replace(verdict, outcome=PlanOutcome.VIOLATED, reason=broken[verdict.cluster])
     if verdict.cluster in overtaken:
         newer = overtaken[verdict.cluster]
         reason = f"a plan of epoch {newer} is published already, this one is of epoch {verdict.epoch}: left alone"
-        return replace(verdict, outcome=Outcome.STALE, reason=reason)
+        return replace(verdict, outcome=PlanOutcome.STALE, reason=reason)
     return verdict
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 its usual name
 
 from spark.lake_jars import lake_jars, lake_settings
-from spark.metrics.frontier import Span
+from spark.metrics.frontier import WindowSpan
 from spark.metrics.intake import LATE, TIMELY
 from spark.metrics.lake import Lake
 from spark.metrics.windows import HOUR_S, MINUTE_S, WINDOW_S, hours_of, windows_of
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def derived(lake: Lake, spans: Sequence[Span], *, include_late: bool = False) -> "DataFrame":
+def derived(lake: Lake, spans: Sequence[WindowSpan], *, include_late: bool = False) -> "DataFrame":
     """WINDOWS of 60 and 300 s in `spans`, from raw messages; nothing is written."""
     standings = [TIMELY, LATE] if include_late else [TIMELY]
     return windows_of(lake.messages_in(spans).where(F.col("standing").isin(standings)))
 
 
-def rederive(lake: Lake, span: Span, *, include_late: bool = False) -> None:
+def rederive(lake: Lake, span: WindowSpan, *, include_late: bool = False) -> None:
     """Replaces the minutes and windows in `span`, then the hours it touches; each in one transaction.
 
     What is not closed yet is left out: the stream will write it.
@@ -46,7 +46,7 @@ def rederive(lake: Lake, span: Span, *, include_late: bool = False) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     options = _parsed(argv)
-    span = Span(_ms(options.since), _ms(options.until), tuple(options.cluster))
+    span = WindowSpan(_ms(options.since), _ms(options.until), tuple(options.cluster))
     with tempfile.TemporaryDirectory() as work:
         extra = lake_settings(lake_jars(options.cache))
         session = build_session(SparkSettings(work_dir=Path(work), master=options.master, extra=extra))
@@ -57,11 +57,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _closed(span: Span, closed_ms: Mapping[str, int], width_ms: int) -> list[Span]:
+def _closed(span: WindowSpan, closed_ms: Mapping[str, int], width_ms: int) -> list[WindowSpan]:
     """The closed windows of `width_ms` that `span` touches, cluster by cluster."""
     from_ms, to_ms = span.from_ms // width_ms * width_ms, -(-span.to_ms // width_ms) * width_ms
     ends = {cluster: min(to_ms, closed_ms.get(cluster, 0)) for cluster in span.clusters}
-    return [Span(from_ms, end_ms, (cluster,)) for cluster, end_ms in ends.items() if from_ms < end_ms]
+    return [WindowSpan(from_ms, end_ms, (cluster,)) for cluster, end_ms in ends.items() if from_ms < end_ms]
 
 
 def _ms(text: str) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from planner.kinds import Answer, PlanKind, Request
-from spark.sinks import Outcome, collect_outcomes
+from spark.sinks import CheckedAnswer, collect_outcomes
 from spark.sources import keys_of, partitions_frame, requests_frame
 from spark.transforms.plans import solved
 from spark.transforms.validation import Rules, validated
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def outcomes_of(
     session: "SparkSession", kind: PlanKind[Request, Answer], requests: Sequence[Request], rules: Rules
-) -> list[Outcome[Answer]]:
+) -> list[CheckedAnswer[Answer]]:
     """An outcome per request, in their order. Raises what Spark raises when the job fails as a whole."""
     if not requests:
         return []

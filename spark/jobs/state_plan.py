@@ -13,7 +13,7 @@ from planner.drain.model.arrow import brokers_table, partitions_table, state_of
 from planner.drain.model.plan import Schedule
 from planner.drain.model.plan_document import plan_json, read_plan
 from planner.drain.model.state import ClusterState
-from planner.drain.solver import Infeasible
+from planner.drain.solver import Unsolvable
 from planner.drain.solver.infeasible import refusal_document, refusal_from
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ ANSWERED = StructType(
 
 def plan_state(
     session: "SparkSession", state: ClusterState, *, excluded_topics: Collection[str] = (), allow_partial: bool = False
-) -> Schedule | Infeasible:
+) -> Schedule | Unsolvable:
     """The schedule that survived its replay in the worker, or why there is none. Raises what Spark raises, the
     worker's PlanRefused inside.
     """
@@ -57,7 +57,7 @@ def _solve(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for row in batch.to_pylist():
             state = state_of(_table(row["brokers"]), _table(row["partitions"]))
             answer = certified(state, **json.loads(row["options"]))
-            if isinstance(answer, Infeasible):
+            if isinstance(answer, Unsolvable):
                 plan = None if answer.part is None else plan_json(state, answer.part)
                 refusal = json.dumps(refusal_document(answer))
             else:

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from spark.metrics.kernel import MINUTE_MS, BrokerWindow, Figures
-from spark.metrics.partitions import Partitions
+from spark.metrics.kernel import MINUTE_MS, Figures, WindowFigures
+from spark.metrics.partitions import BrokerPartitions
 from spark.metrics.schemas import WINDOWS
 from spark.metrics.wire import BROKER_FIGURES, PARTITION_FIGURES
 
@@ -21,7 +21,7 @@ _PARTS = ["samples", "mean", "max", "p95"]
 _DAY_MS = 86_400_000
 
 
-def to_table(windows: Sequence[BrokerWindow]) -> pa.Table:
+def to_table(windows: Sequence[WindowFigures]) -> pa.Table:
     """Schema WINDOWS, one row per window; NaN becomes null."""
     columns: dict[str, Any] = {
         "width_s": [w.width_ms // 1000 for w in windows],
@@ -52,15 +52,15 @@ def to_table(windows: Sequence[BrokerWindow]) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=_SCHEMA)
 
 
-def from_table(table: pa.Table) -> list[BrokerWindow]:
+def from_table(table: pa.Table) -> list[WindowFigures]:
     """The windows in the rows of a table that has (at least) the columns of WINDOWS."""
     return [_window(table, row) for row in range(table.num_rows)]
 
 
-def _window(table: pa.Table, row: int) -> BrokerWindow:
+def _window(table: pa.Table, row: int) -> WindowFigures:
     cell = {name: table.column(name)[row] for name in WINDOWS.names}
     started = cell["broker_started"].value
-    return BrokerWindow(
+    return WindowFigures(
         cluster=cell["cluster"].as_py(),
         broker=cell["broker"].as_py(),
         node=cell["node"].as_py(),
@@ -71,7 +71,7 @@ def _window(table: pa.Table, row: int) -> BrokerWindow:
         received=cell["received"].as_py(),
         duplicates=cell["duplicates"].as_py(),
         unreadable=cell["unreadable"].as_py(),
-        partitions=Partitions(
+        partitions=BrokerPartitions(
             tuple(cell["topics"].values.to_pylist()), _numbers(cell["topic"]), _numbers(cell["partition"])
         ),
         figures={name: _figure(cell[name]) for name in BROKER_FIGURES + PARTITION_FIGURES},

@@ -19,7 +19,7 @@ class Frontier:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Span:
+class WindowSpan:
     """Windows with start in [from_ms, to_ms), of `clusters`."""
 
     from_ms: int
@@ -45,7 +45,7 @@ def watermarks(frontiers: Frontiers, *, delay_ms: int) -> dict[str, int]:
     return {cluster: frontier.latest_ms - delay_ms for cluster, frontier in frontiers.items()}
 
 
-def closing_windows(frontiers: Frontiers, *, delay_ms: int, width_ms: int) -> tuple[Frontiers, list[Span]]:
+def closing_windows(frontiers: Frontiers, *, delay_ms: int, width_ms: int) -> tuple[Frontiers, list[WindowSpan]]:
     """The frontiers with all windows closed that the watermark has passed, and which those are."""
     after = {
         cluster: replace(frontier, windows_closed_ms=max(frontier.windows_closed_ms, mark // width_ms * width_ms))
@@ -55,7 +55,7 @@ def closing_windows(frontiers: Frontiers, *, delay_ms: int, width_ms: int) -> tu
     return after, _spans((c, f.windows_closed_ms, after[c].windows_closed_ms) for c, f in frontiers.items())
 
 
-def closing_hours(frontiers: Frontiers, *, hour_ms: int) -> tuple[Frontiers, list[Span]]:
+def closing_hours(frontiers: Frontiers, *, hour_ms: int) -> tuple[Frontiers, list[WindowSpan]]:
     """The same for hours: one closes when its last window is closed."""
     after = {
         cluster: replace(
@@ -66,10 +66,10 @@ def closing_hours(frontiers: Frontiers, *, hour_ms: int) -> tuple[Frontiers, lis
     return after, _spans((c, f.hours_closed_ms, after[c].hours_closed_ms) for c, f in frontiers.items())
 
 
-def _spans(ranges: Iterable[tuple[str, int, int]]) -> list[Span]:
+def _spans(ranges: Iterable[tuple[str, int, int]]) -> list[WindowSpan]:
     """Clusters that close the same range share a span."""
     clusters: dict[tuple[int, int], list[str]] = {}
     for cluster, from_ms, to_ms in ranges:
         if from_ms < to_ms:
             clusters.setdefault((from_ms, to_ms), []).append(cluster)
-    return sorted(Span(from_ms, to_ms, tuple(sorted(names))) for (from_ms, to_ms), names in clusters.items())
+    return sorted(WindowSpan(from_ms, to_ms, tuple(sorted(names))) for (from_ms, to_ms), names in clusters.items())

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from spark.metrics.partitions import Floats, Ints, Partitions, Place, stacked, union
-from spark.metrics.wire import BROKER_FIGURES, PARTITION_FIGURES, Message
+from spark.metrics.partitions import BrokerPartitions, Floats, Ints, Place, stacked, union
+from spark.metrics.wire import BROKER_FIGURES, PARTITION_FIGURES, MetricsMessage
 
 MINUTE_MS = 60_000
 HOUR_MS = 3_600_000
@@ -28,7 +28,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BrokerWindow:
+class WindowFigures:
     """One broker in [start_ms, start_ms + width_ms). `received` of `expected` messages came; duplicates count once."""
 
     cluster: str
@@ -41,13 +41,13 @@ class BrokerWindow:
     received: int
     duplicates: int = 0
     unreadable: int = 0
-    partitions: Partitions
+    partitions: BrokerPartitions
     figures: Mapping[str, Figures]
 
 
 def windows_of_broker(
-    messages: Sequence[Message], *, width_ms: int, duplicates: int = 0, unreadable: int = 0
-) -> list[BrokerWindow]:
+    messages: Sequence[MetricsMessage], *, width_ms: int, duplicates: int = 0, unreadable: int = 0
+) -> list[WindowFigures]:
     """The minutes of one broker's window in order, then the window. One message or more, each of another interval.
 
     Mean, max and p95 of the window are those of its samples, not of its minutes.
@@ -64,7 +64,7 @@ def windows_of_broker(
     spans = [(int(m) * MINUTE_MS, MINUTE_MS, np.flatnonzero(minute == m)) for m in np.unique(minute)]
     spans.append((start_ms, width_ms, np.arange(len(ordered))))
     return [
-        BrokerWindow(
+        WindowFigures(
             cluster=ordered[-1].cluster,
             broker=ordered[-1].broker,
             node=ordered[-1].node,
@@ -82,7 +82,7 @@ def windows_of_broker(
     ]
 
 
-def hour_of_broker(minutes: Sequence[BrokerWindow]) -> BrokerWindow:
+def hour_of_broker(minutes: Sequence[WindowFigures]) -> WindowFigures:
     """The hour of one broker's minutes (one or more): means weighted by samples, p95 over the minutes' means."""
     ordered = sorted(minutes, key=lambda minute: minute.start_ms)
     partitions, places = union([minute.partitions for minute in ordered])
@@ -93,7 +93,7 @@ def hour_of_broker(minutes: Sequence[BrokerWindow]) -> BrokerWindow:
     }
     whole: list[Place] = [slice(None)] * len(ordered)
     figures |= {name: _of_minutes([minute.figures[name] for minute in ordered], whole, 1) for name in BROKER_FIGURES}
-    return BrokerWindow(
+    return WindowFigures(
         cluster=last.cluster,
         broker=last.broker,
         node=last.node,

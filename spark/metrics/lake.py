@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 its usual name
 
-from spark.metrics.frontier import Frontier, Frontiers, Span
+from spark.metrics.frontier import Frontier, Frontiers, WindowSpan
 from spark.metrics.intake import TIMELY
 from spark.metrics.schemas import MESSAGES, WINDOWS
 from spark.metrics.windows import HOUR_S, WINDOW_S
@@ -61,16 +61,16 @@ class Lake:
         """Once per (writer, batch_id), whatever dies in between."""
         self._append("windows", hours, ("width_s", "day"), f"{writer}/hours", batch_id)
 
-    def replace_windows(self, windows: "DataFrame", spans: Iterable[Span], widths_s: tuple[int, ...]) -> None:
+    def replace_windows(self, windows: "DataFrame", spans: Iterable[WindowSpan], widths_s: tuple[int, ...]) -> None:
         """In one transaction: what stands in `spans` at `widths_s` goes, `windows` take its place."""
         predicate = f"({_within(spans, 'window_start')}) AND width_s IN ({', '.join(map(str, widths_s))})"
         writing = windows.write.format("delta").mode("overwrite").option("replaceWhere", predicate)
         writing.save(self._path("windows"))
 
-    def messages_in(self, spans: Iterable[Span]) -> "DataFrame":
+    def messages_in(self, spans: Iterable[WindowSpan]) -> "DataFrame":
         return self.messages().where(F.expr(_within(spans, "interval_start")))
 
-    def windows_in(self, spans: Iterable[Span], width_s: int) -> "DataFrame":
+    def windows_in(self, spans: Iterable[WindowSpan], width_s: int) -> "DataFrame":
         return self.windows(width_s).where(F.expr(_within(spans, "window_start")))
 
     def latest_of_batch(self, batch_id: int) -> dict[str, int]:
@@ -150,12 +150,12 @@ def _closed(windows: "DataFrame") -> dict[str, int]:
     return {row["cluster"]: row["closed_ms"] for row in closed.collect()}
 
 
-def _within(spans: Iterable[Span], column: str) -> str:
+def _within(spans: Iterable[WindowSpan], column: str) -> str:
     """SQL: rows of the spans. The day is named too: it prunes partitions before any file is looked at."""
     return " OR ".join(_in_span(span, column) for span in spans) or "false"
 
 
-def _in_span(span: Span, column: str) -> str:
+def _in_span(span: WindowSpan, column: str) -> str:
     first, last = (_EPOCH + timedelta(milliseconds=ms) for ms in (span.from_ms, span.to_ms))
     clusters = ", ".join("'" + name.replace("'", "''") + "'" for name in span.clusters)
     return (

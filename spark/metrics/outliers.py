@@ -21,20 +21,20 @@ _CONSISTENCY = 0.6745
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedFigure:
     """`sign` +1: high is bad, -1: low is bad. `least_spread`: differences below it are noise, whatever the MAD says."""
 
     sign: int
     least_spread: float
 
 
-_FIGURES: Mapping[str, Judged] = MappingProxyType(
+_FIGURES: Mapping[str, JudgedFigure] = MappingProxyType(
     {
-        "cpu": Judged(+1, 0.02),
-        "request_handler_idle": Judged(-1, 0.02),
-        "log_flush_p99_ms": Judged(+1, 2.0),
-        "nic_in_bytes_per_s": Judged(+1, 1e6),
-        "nic_out_bytes_per_s": Judged(+1, 1e6),
+        "cpu": JudgedFigure(+1, 0.02),
+        "request_handler_idle": JudgedFigure(-1, 0.02),
+        "log_flush_p99_ms": JudgedFigure(+1, 2.0),
+        "nic_in_bytes_per_s": JudgedFigure(+1, 1e6),
+        "nic_out_bytes_per_s": JudgedFigure(+1, 1e6),
     }
 )
 
@@ -54,7 +54,7 @@ class OutlierRule:
     grace_s: int = 900
     least_completeness: float = 0.6
     least_spread_share: float = 0.05
-    figures: Mapping[str, Judged] = field(default_factory=lambda: _FIGURES)
+    figures: Mapping[str, JudgedFigure] = field(default_factory=lambda: _FIGURES)
 
 
 def outlier_brokers(windows: "DataFrame", judged: datetime, rule: OutlierRule | None = None) -> "DataFrame":

@@ -12,7 +12,7 @@ Place = npt.NDArray[np.int64] | slice
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Partitions:
+class BrokerPartitions:
     """Parallel arrays, one entry per replica of one broker; `topic` indexes `topics`."""
 
     topics: tuple[str, ...]
@@ -22,7 +22,7 @@ class Partitions:
     def __len__(self) -> int:
         return len(self.topic)
 
-    def same_as(self, other: "Partitions") -> bool:
+    def same_as(self, other: "BrokerPartitions") -> bool:
         return (
             self.topics == other.topics
             and np.array_equal(self.topic, other.topic)
@@ -30,7 +30,7 @@ class Partitions:
         )
 
 
-def union(several: Sequence[Partitions]) -> tuple[Partitions, list[Place]]:
+def union(several: Sequence[BrokerPartitions]) -> tuple[BrokerPartitions, list[Place]]:
     """All replicas of `several` (one or more), each once, and where the entries of each stand among them.
 
     Brokers say the same replicas minute after minute: that case costs no sort.
@@ -45,7 +45,7 @@ def union(several: Sequence[Partitions]) -> tuple[Partitions, list[Place]]:
         codes = np.array([code[name] for name in one.topics], dtype=np.int64)
         keys.append(codes[one.topic] << 32 | one.partition)
     every = np.unique(np.concatenate(keys))
-    together = Partitions(names, (every >> 32).astype(np.int32), (every & 0xFFFFFFFF).astype(np.int32))
+    together = BrokerPartitions(names, (every >> 32).astype(np.int32), (every & 0xFFFFFFFF).astype(np.int32))
     return together, [np.searchsorted(every, key) for key in keys]
 
 

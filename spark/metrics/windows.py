@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 its usual name
 from spark.metrics.columns import from_table, to_table
 from spark.metrics.kernel import hour_of_broker, windows_of_broker
 from spark.metrics.schemas import PARTITION_WINDOWS, WINDOWS
-from spark.metrics.wire import PARTITION_FIGURES, Message, MessageUnreadable, decode
+from spark.metrics.wire import PARTITION_FIGURES, MessageUnreadable, MetricsMessage, decode
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -65,7 +65,7 @@ def _of_replica(name: str) -> "Column":
 
 
 def _windows_of_group(group: pa.Table) -> pa.Table:
-    messages: dict[int, Message] = {}
+    messages: dict[int, MetricsMessage] = {}
     duplicates = unreadable = 0
     for payload in group.sort_by([(name, "ascending") for name in _ORDER]).column("payload"):
         try:

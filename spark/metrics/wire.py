@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from spark.metrics.partitions import Floats, Ints, Partitions
+from spark.metrics.partitions import BrokerPartitions, Floats, Ints
 
 FIRST_FIGURES = ("cpu", "request_handler_idle", "log_flush_p99_ms", "nic_in_bytes_per_s", "nic_out_bytes_per_s")
 LATENCIES = ("produce_local_p99_ms", "fetch_local_p99_ms", "follower_local_p99_ms", "request_queue_p99_ms")
@@ -54,7 +54,7 @@ class MessageUnreadable(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Message:
+class MetricsMessage:
     """One interval of one broker. Arrays are parallel to `partitions`; NaN is unknown.
 
     Bytes in and out are rates over the time really elapsed between the two readings.
@@ -67,13 +67,13 @@ class Message:
     interval_ms: int
     broker_started_ms: int
     figures: dict[str, float]
-    partitions: Partitions
+    partitions: BrokerPartitions
     log_bytes: Floats
     in_bytes_per_s: Floats
     out_bytes_per_s: Floats
 
 
-def decode(payload: bytes) -> Message:
+def decode(payload: bytes) -> MetricsMessage:
     """The message in `payload`; NaN, infinite and negative figures become unknown. Raises `MessageUnreadable`."""
     try:
         batch = pa.ipc.open_stream(payload).read_next_batch()
@@ -84,7 +84,7 @@ def decode(payload: bytes) -> Message:
         raise MessageUnreadable(f"{len(payload)} bytes are no metrics message: {error}") from error
 
 
-def _message(batch: pa.RecordBatch) -> Message:
+def _message(batch: pa.RecordBatch) -> MetricsMessage:
     if batch.num_rows != 1:
         raise MessageUnreadable(f"{batch.num_rows} rows, expected 1")
     missing = [name for name in NEEDED if name not in batch.schema.names or batch.column(name).null_count]
@@ -98,7 +98,7 @@ def _message(batch: pa.RecordBatch) -> Message:
     if len(topic) != len(partition) or (len(topic) and not 0 <= topic.min() <= topic.max() < len(topics)):
         raise MessageUnreadable(f"{len(topic)} topic codes, {len(partition)} partitions, {len(topics)} topic names")
     elapsed_s = _scalar(batch, "elapsed_ms", 0) / 1000
-    return Message(
+    return MetricsMessage(
         cluster=str(_scalar(batch, "cluster", "")),
         broker=int(_scalar(batch, "broker", -1)),
         node=str(_scalar(batch, "node", "")),
@@ -106,7 +106,7 @@ def _message(batch: pa.RecordBatch) -> Message:
         interval_ms=interval_ms,
         broker_started_ms=int(_scalar(batch, "broker_started_ms", 0)),
         figures={name: _known(_scalar(batch, name, np.nan)) for name in BROKER_FIGURES},
-        partitions=Partitions(topics, topic, partition),
+        partitions=BrokerPartitions(topics, topic, partition),
         log_bytes=_figures(batch, "log_bytes", len(topic)),
         in_bytes_per_s=_rates(_figures(batch, "in_bytes", len(topic)), elapsed_s),
         out_bytes_per_s=_rates(_figures(batch, "out_bytes", len(topic)), elapsed_s),

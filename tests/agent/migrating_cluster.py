@@ -15,13 +15,13 @@ from agent.wire import ServiceReport
 from controlplane.kafka.zookeeper.live_registry import KazooRegistry
 from controlplane.kafka.zookeeper.migration import (
     STATES,
-    Blocked,
-    Done,
-    ForgetMigration,
+    ForgetClaim,
     Goal,
     Knows,
+    MigrationBlocked,
+    MigrationDone,
     MigrationSeen,
-    Start,
+    StartServices,
     Step,
     Stop,
     next_step,
@@ -81,7 +81,7 @@ class MigratingCluster:
         while True:
             step = self._next(goal)
             yield step
-            if isinstance(step, Done | Blocked):
+            if isinstance(step, MigrationDone | MigrationBlocked):
                 return
             self._take(step)
 
@@ -128,16 +128,16 @@ class MigratingCluster:
         deadline = time.monotonic() + _STEP_S
         while time.monotonic() < deadline:
             step = next_step(self.look(), goal)
-            if isinstance(step, Start | Stop | ForgetMigration | Done | Blocked):
+            if isinstance(step, StartServices | Stop | ForgetClaim | MigrationDone | MigrationBlocked):
                 return step
             time.sleep(0.3)
         raise AssertionError(f"after {_STEP_S:.0f} s: {step}, by {self.look()}")
 
     def _take(self, step: Step) -> None:
-        if isinstance(step, ForgetMigration):
+        if isinstance(step, ForgetClaim):
             self.registry.forget_migration()
-        elif isinstance(step, Start | Stop):
-            knows = step.knows if isinstance(step, Start) else Knows.STOPPED
+        elif isinstance(step, StartServices | Stop):
+            knows = step.knows if isinstance(step, StartServices) else Knows.STOPPED
             for service in step.ids:
                 self.tell(service, knows)
                 if node_of(service) not in self.vms:

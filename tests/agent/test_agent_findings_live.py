@@ -14,7 +14,7 @@ import pytest
 
 from agent.health.judge import judge
 from agent.health.reading import read_vitals
-from agent.health.vitals import Finding, Vitals
+from agent.health.vitals import Vitals, VitalsFinding
 from agent.metrics import Jolokia, JolokiaSilent
 from tests.agent.agent_vm import KAFKA
 from tests.jolokia_port import answers, java_agent
@@ -68,14 +68,14 @@ def running(folder: Path, *illness: str, limit: tuple[int, int] | None = None) -
 def watched(
     jolokia: Jolokia,
     pid: int,
-    until: Callable[[tuple[Finding, ...]], bool],
+    until: Callable[[tuple[VitalsFinding, ...]], bool],
     *,
     speed: float = 1.0,
     within_s: float = WITHIN_S,
-) -> Finding:
+) -> VitalsFinding:
     """The first finding that fits. `speed`: how much faster than the machine's the clock of the samples runs."""
     history: list[Vitals] = []
-    found: tuple[Finding, ...] = ()
+    found: tuple[VitalsFinding, ...] = ()
     began_s = time.monotonic()
     while time.monotonic() - began_s < within_s:
         at_s = (time.monotonic() - began_s) * speed
@@ -88,7 +88,7 @@ def watched(
     raise AssertionError(f"not found within {within_s} s; the last samples were {history[-1:]}")
 
 
-def is_a(name: str) -> Callable[[tuple[Finding, ...]], bool]:
+def is_a(name: str) -> Callable[[tuple[VitalsFinding, ...]], bool]:
     return lambda found: any(f.name == name for f in found)
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from agent.journal.shipping import Origin
+from agent.journal.shipping import LogOrigin
 from agent.journal.start import start_journal
-from agent.layout import Layout
+from agent.layout import AgentLayout
 from agent.wire import LogsTopic
-from controlplane.background.log_reader.lines import LogLine, Wanted
+from controlplane.background.log_reader.lines import LogLine, LogQuery
 from controlplane.background.log_reader.reading import Cursor, read_page
 from controlplane.background.log_reader.topic import LOGS_CONFIG, LOGS_TOPIC
 from tests.kafka_processes import KafkaProcesses
@@ -21,7 +21,7 @@ from tests.kafka_topics import create_topic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.soak]
 
-ORIGIN = Origin("c1", "brokers-a-0", 1)
+ORIGIN = LogOrigin("c1", "brokers-a-0", 1)
 BEGAN = datetime.now(UTC) - timedelta(hours=1)
 
 
@@ -60,7 +60,7 @@ def all_lines(bootstrap: str) -> list[LogLine]:
     lines: list[LogLine] = []
     after: Cursor = {}
     while True:
-        page = read_page(bootstrap, Wanted(BEGAN, service="broker"), after=after, limit=1000, where="test")
+        page = read_page(bootstrap, LogQuery(BEGAN, service="broker"), after=after, limit=1000, where="test")
         lines += page.lines
         after = page.cursor
         if page.is_end:
@@ -100,7 +100,7 @@ def test_a_split_is_caught_up_in_order_and_nobody_who_writes_or_produces_is_held
     kafka: KafkaProcesses, tmp_path: Path
 ) -> None:
     bootstrap = kafka.bootstrap[0]
-    layout = Layout(tmp_path)
+    layout = AgentLayout(tmp_path)
     layout.prepare()
     log = BusyLog(layout.logs)
     topic = LogsTopic(name=LOGS_TOPIC, bootstrap=bootstrap, replication=1, config=LOGS_CONFIG, lines_per_min=1_000_000)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent.wire import LogsTopic
-from controlplane.background.log_reader.lines import LogLine, Wanted
+from controlplane.background.log_reader.lines import LogLine, LogQuery
 from controlplane.background.log_reader.reading import read_page
 from controlplane.background.log_reader.topic import LOGS_CONFIG, LOGS_TOPIC
 from tests.agent.small_cluster import BROKER, Cluster, document, serving
@@ -44,7 +44,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, metadata: FakeMetadata) ->
 def lines_until(is_there: Callable[[list[LogLine]], bool], *, timeout_s: float = 60.0) -> list[LogLine]:
     until_s = time.monotonic() + timeout_s
     while True:
-        wanted = Wanted(datetime.now(UTC) - timedelta(hours=1))
+        wanted = LogQuery(datetime.now(UTC) - timedelta(hours=1))
         lines = list(read_page(BOOTSTRAP, wanted, after={}, limit=100_000, where="test").lines)
         if is_there(lines) or time.monotonic() > until_s:
             return lines

@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, Message, Producer
 
 from agent.metrics import Jolokia
-from agent.metrics_duty import Measured
-from agent.metrics_interval import Subject, message_of
+from agent.metrics_duty import MeasuredBroker
+from agent.metrics_interval import MetricsSubject, message_of
 from agent.metrics_reading import Reading, read_counters
 from agent.metrics_spool import Parcel
 from agent.metrics_start import start_shipping
@@ -79,7 +79,7 @@ def readings(jolokia: Jolokia, bootstrap: str, records: dict[tuple[str, int], in
 def test_a_real_broker_says_who_got_how_many_bytes(bootstrap: str, jolokia: Jolokia) -> None:
     produce(bootstrap, {("orders", 0): 1, ("orders", 1): 1})  # Kafka makes a topic's counters with its first bytes
     before, after = readings(jolokia, bootstrap, {("orders", 0): 60, ("orders", 1): 20})
-    message = message_of(Subject("c1", 1, "b-1"), before, after, interval_start_ms=0, interval_ms=60_000)
+    message = message_of(MetricsSubject("c1", 1, "b-1"), before, after, interval_start_ms=0, interval_ms=60_000)
     found = {(p.topic, p.partition): p for p in message.partitions}
     assert set(found) == {("orders", 0), ("orders", 1), ("bills", 0)}
     total = after.topic_in_bytes["orders"] - before.topic_in_bytes["orders"]
@@ -98,7 +98,11 @@ def test_a_real_broker_says_who_got_how_many_bytes(bootstrap: str, jolokia: Jolo
 
 def test_a_message_reaches_a_real_topic_under_its_key(bootstrap: str, jolokia: Jolokia) -> None:
     message = message_of(
-        Subject("c1", 1, "b-1"), None, read_counters(jolokia, at_s=0.0), interval_start_ms=60_000, interval_ms=60_000
+        MetricsSubject("c1", 1, "b-1"),
+        None,
+        read_counters(jolokia, at_s=0.0),
+        interval_start_ms=60_000,
+        interval_ms=60_000,
     )
     outcomes: list[Undelivered | None] = []
     carrier = KafkaCarrier(bootstrap, "bills")
@@ -155,7 +159,7 @@ def test_the_thread_makes_the_topic_and_ships_interval_after_interval(bootstrap:
     topic = MetricsTopic(name="metrics", partitions=1, replication=1, config=TOPIC_CONFIG, interval_s=1)
     leaving = threading.Event()
     spool = tmp_path / "spool"
-    thread = start_shipping(Measured(broker, "c1", "b-1", topic), leaving=leaving, spool=spool)
+    thread = start_shipping(MeasuredBroker(broker, "c1", "b-1", topic), leaving=leaving, spool=spool)
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "m", "auto.offset.reset": "earliest"})
     consumer.subscribe(["metrics"])
     records: list[Message] = []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.init import read_pid_file
-from agent.process import Marks, ProcessId, adopt, identify, is_alive, send_signal, spawn
+from agent.process import LiveProcess, Marks, adopt, identify, is_alive, send_signal, spawn
 from tests.agent.agent_vm import REPOSITORY
 from tests.waiting import until
 
@@ -70,7 +70,7 @@ def test_the_service_of_another_vm_is_not_adopted(marks: Marks, tmp_path: Path) 
 def test_a_reused_pid_is_not_signalled(marks: Marks, tmp_path: Path) -> None:
     started = start(marks, tmp_path)
     try:
-        stranger = ProcessId(started.id.pid, started.id.start_ticks - 1)
+        stranger = LiveProcess(started.id.pid, started.id.start_ticks - 1)
         assert not is_alive(stranger)
         assert not send_signal(stranger, signal.SIGKILL)
         assert started.is_alive()

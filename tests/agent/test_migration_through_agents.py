@@ -13,12 +13,12 @@ from agent.services.storage import read_meta
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.zookeeper.migration import (
-    Done,
-    ForgetMigration,
+    ForgetClaim,
     Knows,
-    Phase,
-    Start,
-    State,
+    MigrationDone,
+    MigrationPhase,
+    MigrationState,
+    StartServices,
     Step,
     Stop,
     may_go_back,
@@ -44,7 +44,9 @@ def cluster(tmp_path: Path) -> Iterator[MigratingCluster]:
 
 
 def brokers_started(steps: list[Step], knows: Knows) -> list[int]:
-    return [i for s in steps if isinstance(s, Start) and s.service == "broker" and s.knows is knows for i in s.ids]
+    return [
+        i for s in steps if isinstance(s, StartServices) and s.service == "broker" and s.knows is knows for i in s.ids
+    ]
 
 
 def test_a_cluster_turns_back_half_way_and_migrates_after_that_and_loses_no_record(cluster: MigratingCluster) -> None:
@@ -67,7 +69,7 @@ def _goes_until_two_brokers_are_krafts(cluster: MigratingCluster) -> None:
         if list(cluster.knows.values()).count(Knows.QUORUM) == 2:
             break
     seen = cluster.look()
-    assert (phase_of(seen), seen.state) == (Phase.WRITTEN_TWICE, State.BOTH_WRITTEN)
+    assert (phase_of(seen), seen.state) == (MigrationPhase.WRITTEN_TWICE, MigrationState.BOTH_WRITTEN)
     assert seen.registry.controller in CONTROLLERS
     assert may_go_back(seen) == ""
     cluster.make_topic("made-half-way")
@@ -75,9 +77,9 @@ def _goes_until_two_brokers_are_krafts(cluster: MigratingCluster) -> None:
 
 def _goes_back(cluster: MigratingCluster) -> None:
     taken = list(cluster.steps("zookeeper"))
-    assert isinstance(taken[-1], Done)
-    acts = [type(s) for s in taken if isinstance(s, Stop | ForgetMigration)]
-    assert acts == [Stop, Stop, ForgetMigration]
+    assert isinstance(taken[-1], MigrationDone)
+    acts = [type(s) for s in taken if isinstance(s, Stop | ForgetClaim)]
+    assert acts == [Stop, Stop, ForgetClaim]
     assert sorted(brokers_started(taken, Knows.ENSEMBLE)) == list(BROKERS)
     seen = cluster.look()
     assert seen.registry.controller in BROKERS
@@ -88,10 +90,10 @@ def _goes_back(cluster: MigratingCluster) -> None:
 
 def _migrates(cluster: MigratingCluster) -> None:
     taken = list(cluster.steps("kraft"))
-    assert isinstance(taken[-1], Done)
+    assert isinstance(taken[-1], MigrationDone)
     assert brokers_started(taken, Knows.QUORUM) == list(BROKERS)
-    assert [s.service for s in taken if isinstance(s, Start) and s.ends_way_back] == ["controller"]
-    assert phase_of(cluster.look()) is Phase.FINALISED
+    assert [s.service for s in taken if isinstance(s, StartServices) and s.ends_way_back] == ["controller"]
+    assert phase_of(cluster.look()) is MigrationPhase.FINALISED
 
 
 def _is_krafts(cluster: MigratingCluster) -> None:

@@ -17,7 +17,7 @@ from agent.four_letters import ask, standing
 from agent.wire import EnsembleMember, LogDir, ServiceDocument, ServiceReport
 from controlplane.kafka.zookeeper.ensemble import KazooEnsemble
 from controlplane.kafka.zookeeper.live_registry import KazooRegistry
-from controlplane.kafka.zookeeper.members import Member
+from controlplane.kafka.zookeeper.members import ZooKeeperMember
 from controlplane.kafka.zookeeper.sessions import session
 from controlplane.kafka.zookeeper.superuser import super_digest, super_password
 from tests.agent.agent_vm import AgentVm
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
 
 CLUSTER_ID = "kedgeAgentOfZooKeeper1"
 PASSWORD = super_password(b"a key", "c1")
-MEMBERS = {i: Member(i, f"127.0.42.10{i}") for i in (1, 2)}
+MEMBERS = {i: ZooKeeperMember(i, f"127.0.42.10{i}") for i in (1, 2)}
 BROKER = "127.0.42.11"
 
 

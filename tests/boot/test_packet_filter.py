@@ -19,12 +19,12 @@ import pytest
 import yaml
 
 from agent.packet_filter import LOOK_EVERY_S, PacketFilter
-from agent.tools import Answer, run_tool
+from agent.tools import ToolResult, run_tool
 from providers.base import Place
-from providers.hetzner.inventory import Standing
+from providers.hetzner.inventory import PlaceLimits
 from providers.hetzner.settings import HetznerRegion
 from providers.hetzner.variables import module_variables as at_hetzner
-from providers.networks import Ports
+from providers.networks import FirewallPorts
 from providers.packet_filter import rules
 from providers.upcloud.settings import UpcloudRegion
 from providers.upcloud.variables import module_variables as on_upcloud
@@ -67,7 +67,7 @@ UPCLOUD = UpcloudRegion.model_validate(
 def born_at_hetzner() -> Any:
     place = Place("hetzner", "eu-central", "production")
     wanted = replace(resources(replace(instance("b-0"), zone="fsn1")), place=place)
-    return at_hetzner(wanted, HETZNER, Standing())["instances"]
+    return at_hetzner(wanted, HETZNER, PlaceLimits())["instances"]
 
 
 def born_on_upcloud() -> Any:
@@ -127,7 +127,7 @@ class Wire:
         for command in yaml.safe_load(self.boot_data)["bootcmd"]:
             ran("ip", "netns", "exec", self.server, *command)
 
-    def run(self, command: Sequence[str]) -> Answer:
+    def run(self, command: Sequence[str]) -> ToolResult:
         """What the agent of that server runs."""
         return run_tool(("ip", "netns", "exec", self.server, *command))
 
@@ -227,7 +227,7 @@ def test_its_agent_loads_what_the_network_lets_in_later_and_nothing_is_open_mean
 ) -> None:
     wire.load()
     kept = PacketFilter(tmp_path / "filter.nft", wire.run)
-    later = rules(["10.0.0.0/15"], ["10.99.0.0/16"], Ports((9192,), (9093,)))
+    later = rules(["10.0.0.0/15"], ["10.99.0.0/16"], FirewallPorts((9192,), (9093,)))
     told = kept.keep(later, 0.0)
     assert told is not None
     assert told.problem == ""

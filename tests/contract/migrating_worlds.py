@@ -13,22 +13,22 @@ from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.kafka.migrating_gateway import MigratingGateway
 from controlplane.kafka.zookeeper.ensemble import KazooEnsemble
-from controlplane.kafka.zookeeper.members import Member
+from controlplane.kafka.zookeeper.members import ZooKeeperMember
 from controlplane.kafka.zookeeper.migration import (
     STATES,
-    Blocked,
-    Done,
-    ForgetMigration,
+    ForgetClaim,
     Goal,
     Knows,
+    MigrationBlocked,
+    MigrationDone,
     MigrationSeen,
-    Start,
+    MigrationWaits,
+    StartServices,
     Step,
     Stop,
-    Wait,
     next_step,
 )
-from controlplane.kafka.zookeeper.quorum import Roll
+from controlplane.kafka.zookeeper.quorum import EnsembleRecord
 from controlplane.kafka.zookeeper.registry import RegistrySeen
 from tests.agent.migrating_cluster import MigratingCluster
 from tests.agent.migrating_documents import BROKERS, CONTROLLERS, PASSWORD, SERVER, MigratingDocuments
@@ -76,13 +76,13 @@ class FakeMigratingWorld:
         waited = 0
         while True:
             step = next_step(self.look(), goal)
-            if isinstance(step, Wait):
+            if isinstance(step, MigrationWaits):
                 waited += 1
                 assert waited < _WAITS, step.reason
                 self.kafka.advance(0.5)
                 continue
             yield step
-            if isinstance(step, Done | Blocked):
+            if isinstance(step, MigrationDone | MigrationBlocked):
                 return
             self._take(step)
 
@@ -120,13 +120,13 @@ class FakeMigratingWorld:
         raise TimeoutError(f"nothing came of {what}")
 
     def _take(self, step: Step) -> None:
-        if isinstance(step, ForgetMigration):
+        if isinstance(step, ForgetClaim):
             self.kafka.migration.forget()
-        elif isinstance(step, Start | Stop):
+        elif isinstance(step, StartServices | Stop):
             for service in step.ids:
-                self.documents.tell(service, step.knows if isinstance(step, Start) else Knows.STOPPED)
+                self.documents.tell(service, step.knows if isinstance(step, StartServices) else Knows.STOPPED)
                 self._end(service)
-                if isinstance(step, Start):
+                if isinstance(step, StartServices):
                     self._begin(self.documents.of(service))
 
     def _begin(self, service: ServiceDocument) -> None:
@@ -162,8 +162,8 @@ class RealMigratingWorld:
     def __init__(self, base: Path) -> None:
         self.cluster = MigratingCluster(base)
         self._dialer = DirectDialer()
-        member = Member(SERVER.id, SERVER.address)
-        roll = Roll((member,), {SERVER.id: "its-disk"}, {SERVER.id: "its-disk"})
+        member = ZooKeeperMember(SERVER.id, SERVER.address)
+        roll = EnsembleRecord((member,), {SERVER.id: "its-disk"}, {SERVER.id: "its-disk"})
         self.gateway: KafkaGateway = MigratingGateway(
             self._dialer,
             "migrating",

@@ -8,7 +8,7 @@ import pytest
 
 from providers.aws.network_pieces import network_pieces
 from providers.base import Place
-from providers.networks import NetworkRun, NetworkRunKind, Ports
+from providers.networks import FirewallPorts, NetworkRun, NetworkRunKind
 from tests.fakes.clouds.aws import MotoCloud, moto_cloud
 from tests.fakes.clouds.aws_hands import REGION
 
@@ -20,7 +20,7 @@ RUN = NetworkRun(
     "test",
     "10.64.0.0/20",
     clients=("10.8.0.0/16",),
-    ports=Ports((9092, 9192), (2181, 9093)),
+    ports=FirewallPorts((9092, 9192), (2181, 9093)),
 )
 RULE = "module.kedge.aws_vpc_security_group_ingress_rule"
 
@@ -42,7 +42,7 @@ def test_rules_are_found_by_port_and_client_and_those_the_run_does_not_render_ar
         f'{RULE}.members["controllers"]',
         f'{RULE}.members["port 2181"]',
     ]
-    usual = network_pieces(ec2, replace(RUN, ports=Ports(), clients=()))
+    usual = network_pieces(ec2, replace(RUN, ports=FirewallPorts(), clients=()))
     assert sorted(address for address in usual if address.startswith(RULE)) == [
         f'{RULE}.members["brokers"]',
         f'{RULE}.members["controllers"]',

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from providers.dns.rfc2136 import TsigKey, UpdatedZone
 from providers.dns.route53 import HostedZone
-from providers.dns.zone import NOTHING, DnsZone, Held
+from providers.dns.zone import NOTHING, DnsZone, HeldName
 from providers.errors import AuthFailed, CloudUnavailable, NotFound, ResourceConflict
 from tests.fakes.bind import Bind, running_bind
 from tests.fakes.clouds.moto_route53 import whole_batches
@@ -22,8 +22,8 @@ from tests.fakes.dns import FakeZone
 ZONE = "kafka.example.com"
 NAME = f"orders.{ZONE}"
 OWNER = "installation=test cluster=c0ffee"
-THREE = Held(frozenset({"10.0.0.1", "10.0.0.2", "10.0.0.3"}), 30, OWNER, 30)
-OTHER = Held(frozenset({"10.0.0.4", "fd00::1"}), 20, OWNER, 20)
+THREE = HeldName(frozenset({"10.0.0.1", "10.0.0.2", "10.0.0.3"}), 30, OWNER, 30)
+OTHER = HeldName(frozenset({"10.0.0.4", "fd00::1"}), 20, OWNER, 20)
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_names_do_not_mix(zone: DnsZone) -> None:
     [NOTHING, replace(THREE, addresses=frozenset({"10.0.0.1"})), replace(THREE, owner="installation=other cluster=1")],
     ids=["there is something", "other addresses", "another owner"],
 )
-def test_what_is_not_as_it_was_read_is_not_overwritten(zone: DnsZone, wrong: Held) -> None:
+def test_what_is_not_as_it_was_read_is_not_overwritten(zone: DnsZone, wrong: HeldName) -> None:
     zone.replace(NAME, NOTHING, THREE)
     with pytest.raises(ResourceConflict, match=NAME):
         zone.replace(NAME, wrong, OTHER)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.background.git_sync.binding import GitBinding
-from controlplane.background.git_sync.child import Limits
+from controlplane.background.git_sync.child import GitLimits
 from controlplane.background.git_sync.clone import Clone
 from controlplane.background.git_sync.faults import SourceFault, Stopped
 from controlplane.runtime.egress import Egress
@@ -27,7 +27,7 @@ def upstream(tmp_path: Path) -> Upstream:
 def a_clone(
     upstream: Upstream,
     *,
-    limits: Limits | None = None,
+    limits: GitLimits | None = None,
     program: str = "git",
     egress: Egress | None = None,
     **changes: object,
@@ -151,7 +151,7 @@ def test_a_commit_that_is_looked_for_too_far_back_counts_as_lost(upstream: Upstr
     for number in range(70):
         upstream.git("commit", "--quiet", "--allow-empty", "--message", f"commit {number}")
     upstream.force_push()
-    assert not a_clone(upstream, limits=Limits(commits=10)).tip(applied).descends
+    assert not a_clone(upstream, limits=GitLimits(commits=10)).tip(applied).descends
 
 
 def test_a_clone_that_was_deleted_is_made_anew(upstream: Upstream) -> None:
@@ -232,23 +232,23 @@ def test_a_path_that_leads_out_of_the_listed_folders_is_refused_at_each_look(
 
 def test_a_clone_that_grows_too_large_is_ended_and_forgotten(upstream: Upstream, tmp_path: Path) -> None:
     upstream.push({"orders.yaml": ORDERS})
-    clone = a_clone(upstream, limits=Limits(clone_bytes=1_000_000))
+    clone = a_clone(upstream, limits=GitLimits(clone_bytes=1_000_000))
     clone.tip(None)
     slow = _program(tmp_path, 'case "$*" in *fetch*) head -c 3000000 /dev/zero >"$HOME/junk"; exec sleep 60;; esac')
     upstream.push({"orders.yaml": "bigger"})
-    clone = a_clone(upstream, limits=Limits(clone_bytes=1_000_000), program=slow)
+    clone = a_clone(upstream, limits=GitLimits(clone_bytes=1_000_000), program=slow)
     with pytest.raises(SourceFault) as fault:
         clone.tip(None)
     assert fault.value.reason == "TooLarge"
     junk = upstream.bare.parent / "home" / "git" / "teams" / "junk"
     assert junk.exists()
-    assert a_clone(upstream, limits=Limits(clone_bytes=1_000_000)).tip(None).descends
+    assert a_clone(upstream, limits=GitLimits(clone_bytes=1_000_000)).tip(None).descends
     assert not junk.exists()
 
 
 def test_too_many_files_are_refused_with_what_to_do(upstream: Upstream) -> None:
     commit = upstream.push({f"{number}.yaml": "x" for number in range(5)})
-    clone = a_clone(upstream, limits=Limits(files=4))
+    clone = a_clone(upstream, limits=GitLimits(files=4))
     clone.tip(None)
     with pytest.raises(SourceFault, match="5 files lie under") as fault:
         clone.entries(commit)
@@ -258,7 +258,7 @@ def test_too_many_files_are_refused_with_what_to_do(upstream: Upstream) -> None:
 def test_a_git_that_never_ends_is_ended_with_its_children(upstream: Upstream, tmp_path: Path) -> None:
     slow = _program(tmp_path, f'case "$*" in *ls-remote*) sleep 300 & echo $! >{tmp_path}/child; wait;; esac')
     with pytest.raises(SourceFault, match=r"was not done after 0\.5 s \(ls-remote\)") as fault:
-        a_clone(upstream, limits=Limits(seconds=0.5), program=slow).tip(None)
+        a_clone(upstream, limits=GitLimits(seconds=0.5), program=slow).tip(None)
     assert fault.value.reason == "TimedOut"
     pid = int((tmp_path / "child").read_text())
     # A kill is sent at once; when the system has done it is the system's to say.

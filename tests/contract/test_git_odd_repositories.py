@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.background.git_sync.binding import GitBinding
-from controlplane.background.git_sync.child import Answer
+from controlplane.background.git_sync.child import GitAnswer
 from controlplane.background.git_sync.clone import Clone
 from controlplane.background.git_sync.faults import SourceFault
 from controlplane.background.git_sync.git_faults import fault_of
@@ -181,7 +181,7 @@ AT = "unable to access 'https://git.example.com/proxy/certificate.git/'"
 def test_the_next_step_goes_by_what_git_said_and_not_by_words_of_an_address(
     binding: GitBinding, said: str, reason: str, then: str
 ) -> None:
-    fault = fault_of(Answer(128, b"", f"{said}\nfatal: Could not read from remote repository.\n"), binding, ())
+    fault = fault_of(GitAnswer(128, b"", f"{said}\nfatal: Could not read from remote repository.\n"), binding, ())
     assert fault.reason == reason
     assert then in fault.next_step
     assert fault.next_step.endswith("It is tried again; clusters stay as they are.")
@@ -189,5 +189,5 @@ def test_the_next_step_goes_by_what_git_said_and_not_by_words_of_an_address(
 
 def test_what_the_other_side_says_of_itself_is_no_word_of_git() -> None:
     said = "remote: Host key verification failed.\nfatal: the remote end hung up unexpectedly\n"
-    fault = fault_of(Answer(128, b"", said), HTTPS, ())
+    fault = fault_of(GitAnswer(128, b"", said), HTTPS, ())
     assert (fault.reason, fault.message) == ("Unreachable", "git: fatal: the remote end hung up unexpectedly")

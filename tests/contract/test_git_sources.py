@@ -8,7 +8,7 @@ import pytest
 
 from controlplane.background.git_sync.binding import GitBinding
 from controlplane.background.git_sync.clone import Clone
-from controlplane.background.git_sync.status import Board
+from controlplane.background.git_sync.status import SourceStatuses
 from controlplane.background.git_sync.sync import SourceSync, SyncParts
 from controlplane.runtime.egress import Egress
 from tests.contract.git_repositories import Upstream, git
@@ -24,7 +24,7 @@ class World:
         self.upstream = Upstream(folder)
         self.house = House()
         self.binding = GitBinding(name="teams", repository=str(self.upstream.bare), path="kafka")
-        self.board = Board((self.binding,))
+        self.board = SourceStatuses((self.binding,))
         clone = Clone(self.binding, folder / "clone", local_paths=(folder,), stop=threading.Event(), egress=Egress())
         parts = SyncParts(
             store=self.house.store,

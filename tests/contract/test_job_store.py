@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controlplane.storage.job import IllegalTransition, JobNotFound, JobState, StaleEpoch
+from controlplane.storage.job import IllegalJobStep, JobNotFound, JobState, StaleEpoch
 from controlplane.storage.job_store import JobStore, SqlJobStore
 from tests.fakes.jobs import MemoryJobStore
 
@@ -74,7 +74,7 @@ def test_of_ten_starts_at_once_one_wins(jobs):
     def start(number: int) -> bool:
         try:
             jobs.start("i1", epoch=1, owner=f"owner-{number}")
-        except IllegalTransition:
+        except IllegalJobStep:
             return False
         return True
 
@@ -110,7 +110,7 @@ def test_a_stale_epoch_cannot_write(jobs, write):
 def test_a_later_epoch_cannot_go_on_with_a_job_that_runs(jobs):
     create(jobs)
     jobs.start("i1", epoch=1, owner="a")
-    with pytest.raises(IllegalTransition):
+    with pytest.raises(IllegalJobStep):
         jobs.heartbeat("i1", epoch=2)
 
 
@@ -135,7 +135,7 @@ def test_steps_the_state_machine_does_not_know_are_refused(jobs, before, step):
     if before == "failed":
         jobs.fail("i1", epoch=1, error_class="x", error_message="y")
     job = jobs.get("i1")
-    with pytest.raises(IllegalTransition, match=before):
+    with pytest.raises(IllegalJobStep, match=before):
         step(jobs)
     assert jobs.get("i1") == job
 
@@ -168,7 +168,7 @@ def test_the_newest_jobs_are_told_whatever_became_of_them(jobs):
 
 def test_a_job_that_has_ended_can_be_forgotten_and_made_again(jobs):
     create(jobs)
-    with pytest.raises(IllegalTransition):
+    with pytest.raises(IllegalJobStep):
         jobs.forget("i1", epoch=1)
     jobs.start("i1", epoch=1, owner="a")
     jobs.fail("i1", epoch=1, error_class="X", error_message="y")

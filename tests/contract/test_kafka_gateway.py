@@ -13,7 +13,7 @@ from controlplane.kafka.features import blocked_by, next_feature_step
 from controlplane.kafka.gates import broker_is_empty, is_following, may_stop_broker, may_stop_controller
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.kafka.throttle import FOLLOWER_RATE, LEADER_RATE, ThrottlePlan, throttle_for
-from planner.broker_answers import Origin, ValueSeen
+from planner.broker_answers import ValueOrigin, ValueSeen
 from planner.observed import PartitionSeen, SettingSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import Growth, NewTopic, TopicStep
@@ -270,12 +270,12 @@ def test_each_value_of_a_topic_says_where_it_comes_from_and_what_is_behind_it(wo
     def values() -> Mapping[str, ValueSeen]:
         return gateway.topic_values("layered") or {}
 
-    world.until(lambda: values()["retention.ms"].origin is Origin.TOPIC, "the topic's own value")
-    gzip = ValueSeen("gzip", Origin.TOPIC, "producer", Origin.KAFKA_DEFAULT, "compression.type")
+    world.until(lambda: values()["retention.ms"].origin is ValueOrigin.TOPIC, "the topic's own value")
+    gzip = ValueSeen("gzip", ValueOrigin.TOPIC, "producer", ValueOrigin.KAFKA_DEFAULT, "compression.type")
     assert values()["compression.type"] == gzip
-    assert values()["retention.ms"] == ValueSeen("60000", Origin.TOPIC), "Kafka does not tell what is behind it"
+    assert values()["retention.ms"] == ValueSeen("60000", ValueOrigin.TOPIC), "Kafka does not tell what is behind it"
     assert values()["min.insync.replicas"].behind == "2", "what the cluster has for topics without a value"
-    assert values()["compression.lz4.level"] == ValueSeen("9", Origin.KAFKA_DEFAULT)
+    assert values()["compression.lz4.level"] == ValueSeen("9", ValueOrigin.KAFKA_DEFAULT)
     assert not any("throttled.replicas" in key for key in values())
     assert gateway.topic_values("never") is None
 
@@ -283,13 +283,19 @@ def test_each_value_of_a_topic_says_where_it_comes_from_and_what_is_behind_it(wo
 def test_a_broker_says_of_each_setting_where_it_comes_from(world: World) -> None:
     gateway = world.gateway
     set_defaults(gateway, {"message.max.bytes": "2000000"})
-    world.until(lambda: gateway.broker_values(1001)["message.max.bytes"].origin is Origin.CLUSTER_LIVE, "the default")
+    world.until(
+        lambda: gateway.broker_values(1001)["message.max.bytes"].origin is ValueOrigin.CLUSTER_LIVE, "the default"
+    )
     gateway.change_settings(LiveStep({}, {1001: {"message.max.bytes": "3000000"}}))
-    world.until(lambda: gateway.broker_values(1001)["message.max.bytes"].origin is Origin.BROKER_LIVE, "its own value")
+    world.until(
+        lambda: gateway.broker_values(1001)["message.max.bytes"].origin is ValueOrigin.BROKER_LIVE, "its own value"
+    )
     seen = gateway.broker_values(1001)["message.max.bytes"]
-    assert seen == ValueSeen("3000000", Origin.BROKER_LIVE, "2000000", Origin.CLUSTER_LIVE, "message.max.bytes")
-    assert gateway.broker_values(1002)["message.max.bytes"].origin is Origin.CLUSTER_LIVE
-    assert gateway.broker_values(1002)["compression.gzip.level"] == ValueSeen("-1", Origin.KAFKA_DEFAULT)
+    assert seen == ValueSeen(
+        "3000000", ValueOrigin.BROKER_LIVE, "2000000", ValueOrigin.CLUSTER_LIVE, "message.max.bytes"
+    )
+    assert gateway.broker_values(1002)["message.max.bytes"].origin is ValueOrigin.CLUSTER_LIVE
+    assert gateway.broker_values(1002)["compression.gzip.level"] == ValueSeen("-1", ValueOrigin.KAFKA_DEFAULT)
     gateway.change_settings(LiveStep({}, {1001: {"message.max.bytes": None}}))
     set_defaults(gateway, {"message.max.bytes": None})
 

@@ -9,7 +9,14 @@ from functools import partial
 import pytest
 
 from controlplane.kafka.errors import KafkaFault, KafkaRefused, KafkaUnavailable
-from controlplane.kafka.zookeeper.migration import ForgetMigration, Knows, MigrationSeen, Phase, State, phase_of
+from controlplane.kafka.zookeeper.migration import (
+    ForgetClaim,
+    Knows,
+    MigrationPhase,
+    MigrationSeen,
+    MigrationState,
+    phase_of,
+)
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from tests.agent.migrating_documents import BROKERS, CONTROLLERS, SERVER
 from tests.contract.migrating_worlds import FakeMigratingWorld, MigratingWorld, real_migrating_world
@@ -31,7 +38,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_controllers_beside_the_ensemble_change_nothing_of_what_is_read(world: MigratingWorld) -> None:
-    _go(world, lambda seen: phase_of(seen) is Phase.PROVISIONED and seen.state is State.WAITING)
+    _go(world, lambda seen: phase_of(seen) is MigrationPhase.PROVISIONED and seen.state is MigrationState.WAITING)
     _is_led_by_a_broker(world)
 
 
@@ -41,7 +48,7 @@ def test_while_brokers_are_told_of_both_a_broker_leads_and_is_read(world: Migrat
 
 
 def test_a_quorum_that_leads_brokers_in_zookeeper_mode_is_read_by_its_own_word(world: MigratingWorld) -> None:
-    _go(world, lambda seen: seen.state is State.BOTH_WRITTEN)
+    _go(world, lambda seen: seen.state is MigrationState.BOTH_WRITTEN)
     snapshot = _is_led_by_the_quorum(world)
     assert all(level.max_supported == 0 for level in snapshot.features.values()), "such brokers have no levels"
 
@@ -81,7 +88,7 @@ def test_brokers_of_both_modes_side_by_side_are_read_by_those_of_krafts(world: M
 def test_the_way_back_leads_past_a_moment_in_which_nobody_leads_to_a_broker_that_does(world: MigratingWorld) -> None:
     cuts = 0
     for step in world.steps("zookeeper"):
-        if isinstance(step, ForgetMigration) and world.registry().kraft_epoch >= 0:
+        if isinstance(step, ForgetClaim) and world.registry().kraft_epoch >= 0:
             cuts += 1
             with pytest.raises(KafkaUnavailable):
                 world.gateway.snapshot()

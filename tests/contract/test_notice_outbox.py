@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from controlplane.background.notifications.binding import NotifierBinding
 from controlplane.background.notifications.notice import Notice
 from controlplane.background.notifications.notifier import NotTold
-from controlplane.background.notifications.outbox import MOST, Outbox, SqlOutbox, Waiting
+from controlplane.background.notifications.outbox import MOST, Outbox, SqlOutbox, WaitingNotice
 from controlplane.background.notifications.post import NoticeSender, NoticeSpreader
 from controlplane.storage.streams import anomalies_stream
 from events import facts
@@ -29,8 +29,8 @@ def outbox(engine_or_memory: Engine | None) -> Outbox:
     return MemoryOutbox() if engine_or_memory is None else SqlOutbox(engine_or_memory)
 
 
-def waiting(*positions: int) -> list[Waiting]:
-    return [Waiting(p, replace(NOTICE, id=f"e{p}")) for p in positions]
+def waiting(*positions: int) -> list[WaitingNotice]:
+    return [WaitingNotice(p, replace(NOTICE, id=f"e{p}")) for p in positions]
 
 
 def test_notices_come_in_order_each_once_and_as_they_were(outbox: Outbox) -> None:
@@ -38,10 +38,10 @@ def test_notices_come_in_order_each_once_and_as_they_were(outbox: Outbox) -> Non
     outbox.keep("oncall", 9, waiting(7, 6))
     outbox.keep("oncall", 9, waiting(6, 7))
     first = outbox.next("oncall", NOW)
-    assert first == Waiting(6, replace(NOTICE, id="e6"))
+    assert first == WaitingNotice(6, replace(NOTICE, id="e6"))
     outbox.told("oncall", 6, NOW)
     outbox.told("oncall", 6, NOW)
-    assert outbox.next("oncall", NOW) == Waiting(7, replace(NOTICE, id="e7"))
+    assert outbox.next("oncall", NOW) == WaitingNotice(7, replace(NOTICE, id="e7"))
     assert outbox.standings()["oncall"].delivered == 1
     assert outbox.standings()["oncall"].waiting == 1
 

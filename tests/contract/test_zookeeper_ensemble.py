@@ -14,7 +14,7 @@ import pytest
 from controlplane.kafka.zookeeper.ensemble import Ensemble, KazooEnsemble
 from controlplane.kafka.zookeeper.errors import StaleConfig, ZooKeeperRefused, ZooKeeperUnavailable
 from controlplane.kafka.zookeeper.locks import HeldBy, KazooLocks, Locks, Taken, may_begin
-from controlplane.kafka.zookeeper.members import EnsembleConfig, Member
+from controlplane.kafka.zookeeper.members import EnsembleConfig, ZooKeeperMember
 from tests.fakes.zookeeper import FakeEnsemble, FakeLocks, FakeNodes
 from tests.waiting import until
 from tests.zookeeper_processes import SUPER_PASSWORD, ZooKeeperProcesses
@@ -27,7 +27,7 @@ class World(Protocol):
 
     ensemble: Ensemble
 
-    def member(self, server: int) -> Member: ...
+    def member(self, server: int) -> ZooKeeperMember: ...
     def start_newcomer(self, server: int) -> None: ...
     def kill(self, server: int) -> None: ...
     def stranger(self) -> Ensemble:
@@ -46,8 +46,8 @@ class FakeWorld:
         self.nodes = FakeNodes()
         self.sessions: list[FakeLocks] = []
 
-    def member(self, server: int) -> Member:
-        return Member(server, f"10.0.1.{server}")
+    def member(self, server: int) -> ZooKeeperMember:
+        return ZooKeeperMember(server, f"10.0.1.{server}")
 
     def start_newcomer(self, server: int) -> None:
         self.fake.start(self.member(server))
@@ -79,8 +79,8 @@ class RealWorld:
         self.processes = ZooKeeperProcesses(root, network="127.0.51")
         self.ensemble: Ensemble = self._ensemble(SUPER_PASSWORD)
 
-    def member(self, server: int) -> Member:
-        return Member(server, f"127.0.51.{100 + server}")
+    def member(self, server: int) -> ZooKeeperMember:
+        return ZooKeeperMember(server, f"127.0.51.{100 + server}")
 
     def start_newcomer(self, server: int) -> None:
         self.processes.add_server(server, members=FOUNDERS)
@@ -100,7 +100,7 @@ class RealWorld:
     def _ensemble(self, password: str) -> KazooEnsemble:
         return KazooEnsemble("contract", self._known, password=password, connect_s=1.5)
 
-    def _known(self) -> list[Member]:
+    def _known(self) -> list[ZooKeeperMember]:
         return [self.member(i) for i in self.processes.servers]
 
     def _endpoints(self) -> list[str]:

@@ -11,7 +11,7 @@ import psutil
 import pytest
 from pydantic import SecretStr
 
-from controlplane.cli.address import Address
+from controlplane.cli.address import ServerAddress
 from controlplane.cli.client import Client
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
@@ -129,7 +129,7 @@ def _client_of(cluster: LivingCluster, server: LivingServer) -> Client:
     )
     url = said.split("listening on ")[1].split(",")[0]
     token = (cluster.home / "token").read_text().strip()
-    return Client(lambda: Address(url, SecretStr(token), "its log"), actor="e2e", sleep=time.sleep)
+    return Client(lambda: ServerAddress(url, SecretStr(token), "its log"), actor="e2e", sleep=time.sleep)
 
 
 def _epochs(cluster: LivingCluster) -> list[tuple[int, int]]:

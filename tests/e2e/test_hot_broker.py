@@ -17,9 +17,9 @@ from deltalake import write_deltalake
 
 from controlplane.kafka.workload import Workload
 from spark.metrics.columns import to_table
-from spark.metrics.kernel import MINUTE_MS, BrokerWindow, summary, windows_of_broker
+from spark.metrics.kernel import MINUTE_MS, WindowFigures, summary, windows_of_broker
 from spark.metrics.topic import TOPIC
-from spark.metrics.wire import Message, decode
+from spark.metrics.wire import MetricsMessage, decode
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic
@@ -37,7 +37,7 @@ class Minutes:
     """The newest minute that each broker's agent sent in which partitions had a rate."""
 
     bootstrap: list[str]
-    by_broker: dict[int, Message] = field(default_factory=dict)
+    by_broker: dict[int, MetricsMessage] = field(default_factory=dict)
 
     def until_known_of(self, brokers: int, workload: Workload, cluster: LivingCluster) -> None:
         options = {"bootstrap.servers": ",".join(self.bootstrap), "group.id": "lake", "auto.offset.reset": "earliest"}
@@ -68,8 +68,8 @@ class Minutes:
         write_deltalake(str(lake / "windows"), to_table(rows), mode="append", partition_by=["width_s", "day"])
 
 
-def _at(window: BrokerWindow, start_ms: int, cpu: float) -> BrokerWindow:
-    return BrokerWindow(
+def _at(window: WindowFigures, start_ms: int, cpu: float) -> WindowFigures:
+    return WindowFigures(
         cluster=window.cluster,
         broker=window.broker,
         node=window.node,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from providers.dns.zone import NOTHING, Held, changed_meanwhile
+from providers.dns.zone import NOTHING, HeldName, changed_meanwhile
 from providers.errors import ProviderError
 
 
@@ -11,15 +11,15 @@ class FakeZone:
     """`failures` are raised by the next calls, one each; `calls` is what was asked."""
 
     name: str
-    held: dict[str, Held] = field(default_factory=dict)
+    held: dict[str, HeldName] = field(default_factory=dict)
     failures: list[ProviderError] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
 
-    def read(self, name: str) -> Held:
+    def read(self, name: str) -> HeldName:
         self._called(f"read {name}")
         return self.held.get(name, NOTHING)
 
-    def replace(self, name: str, before: Held, after: Held) -> None:
+    def replace(self, name: str, before: HeldName, after: HeldName) -> None:
         self._called(f"replace {name}")
         if self.held.get(name, NOTHING) != before:
             raise changed_meanwhile(name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agent.wire import ServiceDocument
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
-from controlplane.kafka.zookeeper.migration import STATES, Knows, State
+from controlplane.kafka.zookeeper.migration import STATES, Knows, MigrationState
 from controlplane.kafka.zookeeper.registry import RegisteredBroker, RegistrySeen
 from planner.observed import Mode
 from tests.fakes.kafka_controllers import FakeControllers
@@ -66,7 +66,7 @@ class FakeMigration:
         self.begun = False
         self.quorum_leads = not in_zookeeper_mode
         """The metadata is the quorum's, also while no controller runs: its claim keeps brokers from leading."""
-        self.state = State.NONE
+        self.state = MigrationState.NONE
         self.has_migration = False
         self.knows: dict[int, Knows] = {}
         """What each broker and controller that runs was started with."""
@@ -136,12 +136,12 @@ class FakeMigration:
         if leader == -1:
             return
         alone = self.knows.get(leader) is Knows.QUORUM
-        if self.state is State.NONE:
-            self.state, self.has_migration = State.WAITING, True
-        if self.state is State.WAITING and self._awaited() <= self._registered:
+        if self.state is MigrationState.NONE:
+            self.state, self.has_migration = MigrationState.WAITING, True
+        if self.state is MigrationState.WAITING and self._awaited() <= self._registered:
             self._take_over(leader)
-        if self.state is State.BOTH_WRITTEN:
-            self._claim, self.state = (self._claim, State.OVER) if alone else (leader, self.state)
+        if self.state is MigrationState.BOTH_WRITTEN:
+            self._claim, self.state = (self._claim, MigrationState.OVER) if alone else (leader, self.state)
 
     # ---- what Kedge asks ----------------------------------------------------------------------------------------
 
@@ -177,7 +177,7 @@ class FakeMigration:
 
     def refuse(self, what: str) -> None:
         """As the gateway to a cluster that migrates does. Raises KafkaRefused."""
-        if self.begun and self.state is not State.OVER and what.startswith(_REFUSED):
+        if self.begun and self.state is not MigrationState.OVER and what.startswith(_REFUSED):
             words = "this cluster migrates from ZooKeeper to KRaft"
             raise KafkaRefused(what=what, where=self._kafka.cluster_id, words=words, error="MigrationInHand")
 
@@ -231,7 +231,7 @@ class FakeMigration:
         self._beside = Beside(self._kafka)
         self._controllers.clear()
         self._registered.clear()
-        self.begun, self.has_migration, self.state, self._claim = False, False, State.NONE, -1
+        self.begun, self.has_migration, self.state, self._claim = False, False, MigrationState.NONE, -1
         self.cuts += 1
         for broker in sorted(self.knows.keys() & self._brokers.keys()):
             self._kafka.start_broker(broker)
@@ -244,7 +244,7 @@ class FakeMigration:
     @property
     def needs_ensemble(self) -> frozenset[int]:
         """Processes that run and were told of ZooKeeper; of controllers none once the migration is over."""
-        free = self._controllers if self.state is State.OVER else set()
+        free = self._controllers if self.state is MigrationState.OVER else set()
         return frozenset(n for n, knows in self.knows.items() if knows.has_ensemble and n not in free)
 
     # ---- inside -------------------------------------------------------------------------------------------------
@@ -299,7 +299,7 @@ class FakeMigration:
 
     def _take_over(self, leader: int) -> None:
         """The quorum copies the metadata and leads; a broker that knows the ensemble alone loses its cluster."""
-        self.state, self.quorum_leads, self._claim = State.BOTH_WRITTEN, True, leader
+        self.state, self.quorum_leads, self._claim = MigrationState.BOTH_WRITTEN, True, leader
         self._kafka.exchange(self._beside.at(self._kafka.seconds))
         self._kafka.finalised.update(LEVELS)
         for broker in sorted(b for b in self._brokers if self._is_stray(b)):

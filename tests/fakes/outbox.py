@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from controlplane.background.notifications.outbox import MOST, Standing, Waiting
+from controlplane.background.notifications.outbox import MOST, NotifierStatus, WaitingNotice
 
 
 @dataclass(slots=True)
 class _Box:
-    standing: Standing
-    waiting: dict[int, Waiting] = field(default_factory=dict)
+    standing: NotifierStatus
+    waiting: dict[int, WaitingNotice] = field(default_factory=dict)
     again_at: dict[int, datetime] = field(default_factory=dict)
 
 
@@ -22,12 +22,12 @@ class MemoryOutbox:
         self._lock = threading.Lock()
         self._boxes: dict[str, _Box] = {}
 
-    def begin(self, notifier: str, position: int) -> Standing:
+    def begin(self, notifier: str, position: int) -> NotifierStatus:
         """See Outbox."""
         with self._lock:
-            return self._boxes.setdefault(notifier, _Box(Standing(position))).standing
+            return self._boxes.setdefault(notifier, _Box(NotifierStatus(position))).standing
 
-    def keep(self, notifier: str, upto: int, notices: Sequence[Waiting]) -> None:
+    def keep(self, notifier: str, upto: int, notices: Sequence[WaitingNotice]) -> None:
         """See Outbox."""
         with self._lock:
             box = self._boxes[notifier]
@@ -40,7 +40,7 @@ class MemoryOutbox:
             dropped = box.standing.dropped + len(over)
             box.standing = replace(box.standing, position=max(upto, box.standing.position), dropped=dropped)
 
-    def next(self, notifier: str, now: datetime) -> Waiting | None:
+    def next(self, notifier: str, now: datetime) -> WaitingNotice | None:
         """See Outbox."""
         with self._lock:
             box = self._boxes.get(notifier)
@@ -68,7 +68,7 @@ class MemoryOutbox:
             since = box.standing.failing_since or now
             box.standing = replace(box.standing, error=error, failing_since=since)
 
-    def standings(self) -> Mapping[str, Standing]:
+    def standings(self) -> Mapping[str, NotifierStatus]:
         """See Outbox."""
         with self._lock:
             return {name: replace(box.standing, waiting=len(box.waiting)) for name, box in self._boxes.items()}

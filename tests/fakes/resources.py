@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from providers.base import (
+    AddressBinding,
     AddressResource,
     Attachment,
-    Binding,
     InstanceResource,
     Place,
     Resources,
@@ -59,12 +59,12 @@ def address(node: str, *, zone: str = "a") -> AddressResource:
     return AddressResource(node=node, zone=zone)
 
 
-def binding(node: str, instance_key: str) -> Binding:
-    return Binding(node=node, instance=instance_key)
+def binding(node: str, instance_key: str) -> AddressBinding:
+    return AddressBinding(node=node, instance=instance_key)
 
 
 def resources(
-    *parts: InstanceResource | VolumeResource | Attachment | AddressResource | Binding,
+    *parts: InstanceResource | VolumeResource | Attachment | AddressResource | AddressBinding,
     uid: str = UID,
     place: Place = PLACE,
     installation_id: str = "test",
@@ -79,7 +79,7 @@ def resources(
         volumes=tuple(p for p in parts if isinstance(p, VolumeResource)),
         attachments=tuple(p for p in parts if isinstance(p, Attachment)),
         addresses=tuple(p for p in parts if isinstance(p, AddressResource)),
-        bindings=tuple(p for p in parts if isinstance(p, Binding)),
+        bindings=tuple(p for p in parts if isinstance(p, AddressBinding)),
     )
 
 

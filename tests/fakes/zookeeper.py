@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from controlplane.kafka.zookeeper.errors import StaleConfig, ZooKeeperRefused, ZooKeeperUnavailable
 from controlplane.kafka.zookeeper.locks import HeldBy, Standing, Taken
-from controlplane.kafka.zookeeper.members import EnsembleConfig, EnsembleSeen, Member, MemberHealth
+from controlplane.kafka.zookeeper.members import EnsembleConfig, EnsembleSeen, MemberHealth, ZooKeeperMember
 
 _CATCHES_UP_S = 1.0
 _EPOCH = 1 << 32
@@ -17,7 +17,7 @@ _EPOCH = 1 << 32
 
 @dataclass
 class _Server:
-    member: Member
+    member: ZooKeeperMember
     started_s: float
     runs: bool = True
 
@@ -32,12 +32,12 @@ class FakeEnsemble:
         self._config = EnsembleConfig(_EPOCH, ())
         self._zxid = _EPOCH
 
-    def found(self, members: Iterable[Member]) -> None:
+    def found(self, members: Iterable[ZooKeeperMember]) -> None:
         self._config = EnsembleConfig(_EPOCH, tuple(sorted(members)))
         for member in self._config.members:
             self._servers[member.id] = _Server(member, self.now_s - _CATCHES_UP_S)
 
-    def start(self, member: Member) -> None:
+    def start(self, member: ZooKeeperMember) -> None:
         """A newcomer, or one that was stopped."""
         self._servers[member.id] = _Server(member, self.now_s)
 
@@ -47,14 +47,14 @@ class FakeEnsemble:
     def advance(self, seconds: float) -> None:
         self.now_s += seconds
 
-    def look(self, newcomers: Sequence[Member] = ()) -> EnsembleSeen:
+    def look(self, newcomers: Sequence[ZooKeeperMember] = ()) -> EnsembleSeen:
         health = {i: self._health(i) for i in self._servers}
         for member in newcomers:
             health.setdefault(member.id, self._health(member.id))
         at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.now_s)
         return EnsembleSeen(at, self._config if self._has_majority(self._config) else None, health)
 
-    def join(self, member: Member, *, from_version: int) -> EnsembleConfig:
+    def join(self, member: ZooKeeperMember, *, from_version: int) -> EnsembleConfig:
         others = tuple(m for m in self._config.members if m.id != member.id)
         what = f"letting server {member.id} ({member.endpoint}) take part"
         return self._change(what, (*others, replace(member, role="participant")), from_version)
@@ -63,7 +63,7 @@ class FakeEnsemble:
         left = tuple(m for m in self._config.members if m.id != server)
         return self._change(f"taking server {server} out", left, from_version)
 
-    def _change(self, what: str, members: tuple[Member, ...], from_version: int) -> EnsembleConfig:
+    def _change(self, what: str, members: tuple[ZooKeeperMember, ...], from_version: int) -> EnsembleConfig:
         if not self._has_majority(self._config):
             raise ZooKeeperUnavailable(what=what, where="fake", why="no server serves")
         if not self.authorised:

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from controlplane.background.anomalies.evidence import Seen, evidence
+from controlplane.background.anomalies.evidence import SeenCluster, evidence
 from controlplane.background.consumer_groups.service import GroupDesk
 from controlplane.cluster.observed.consumer_groups import kept_note
 from controlplane.cluster.observed.moves import MoveWatch
@@ -209,7 +209,7 @@ def told_of_places(view: ClusterView, kafka: KafkaSnapshot) -> tuple[bool, str]:
 
 def found(view: ClusterView, kafka: KafkaSnapshot) -> dict[Kind, str]:
     """What the keeper of anomalies would find by this look, by kind."""
-    return {f.kind: f.reason for f in evidence(view, Seen(kafka=kafka, now=kafka.at)).findings}
+    return {f.kind: f.reason for f in evidence(view, SeenCluster(kafka=kafka, now=kafka.at)).findings}
 
 
 class _Stubborn:

@@ -7,13 +7,13 @@ import pytest
 from controlplane.kafka.zookeeper.ensemble import KazooEnsemble
 from controlplane.kafka.zookeeper.errors import ZooKeeperUnavailable
 from controlplane.kafka.zookeeper.locks import HeldBy, KazooLocks, Taken, may_begin
-from controlplane.kafka.zookeeper.members import EnsembleConfig, Member
+from controlplane.kafka.zookeeper.members import EnsembleConfig, ZooKeeperMember
 from tests.fakes.cutting_proxy import CuttingProxy
 from tests.waiting import until
 from tests.zookeeper_processes import SUPER_PASSWORD, ZooKeeperProcesses
 
 pytestmark = [pytest.mark.kafka, pytest.mark.soak]
-WANTED = [Member(i, f"127.0.53.{100 + i}") for i in (1, 2, 3)]
+WANTED = [ZooKeeperMember(i, f"127.0.53.{100 + i}") for i in (1, 2, 3)]
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
 from events.ids import kafka_uuid
-from planner.drain.model.capacity import Capacity, Origin, Source, resolve
+from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource, resolve
 from planner.drain.model.document import read_state
-from planner.drain.model.observed import Policy, measured_disks, observed_document
+from planner.drain.model.observed import ObservationPolicy, measured_disks, observed_document
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
@@ -75,8 +75,8 @@ def test_replicas_are_made_in_the_directories_of_the_plan(processes: KafkaProces
 def test_the_export_tells_what_is_in_which_directory(gateway: AdminGateway) -> None:
     seen = gateway.snapshot()
     rates = Capacity(ingress_bytes_per_s=1e8, egress_bytes_per_s=1e8)
-    given = Source(origin=Origin.GIVEN, everyone=rates, everyone_words="given")
-    document = observed_document(seen, resolve(seen.brokers, [given, measured_disks(seen)]), Policy())
+    given = FigureSource(origin=FigureOrigin.GIVEN, everyone=rates, everyone_words="given")
+    document = observed_document(seen, resolve(seen.brokers, [given, measured_disks(seen)]), ObservationPolicy())
     state = read_state(json.dumps(document)).state
     assert state.log_dirs is not None
     assert set(state.log_dirs.broker.tolist()) == {state.brokers.id.tolist().index(HEIR)}

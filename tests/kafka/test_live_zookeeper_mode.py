@@ -21,8 +21,8 @@ from controlplane.kafka.throttle import ThrottlePlan, throttle_for
 from controlplane.kafka.zookeeper.ensemble import KazooEnsemble
 from controlplane.kafka.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from controlplane.kafka.zookeeper.live_registry import KazooRegistry
-from controlplane.kafka.zookeeper.members import EnsembleSeen, Member
-from controlplane.kafka.zookeeper.quorum import Roll
+from controlplane.kafka.zookeeper.members import EnsembleSeen, ZooKeeperMember
+from controlplane.kafka.zookeeper.quorum import EnsembleRecord
 from controlplane.kafka.zookeeper_gateway import ZooKeeperGateway
 from planner.observed import PartitionSeen, TopicPartition
 from planner.rollout.live_step import LiveStep
@@ -53,8 +53,8 @@ class Cluster:
         look_up = registry.look if registry else None
         return AdminGateway(self.dialer, "live", lambda: self.processes.bootstrap, look_up=look_up)
 
-    def members(self) -> list[Member]:
-        return [Member(n.id, n.host) for n in self.processes.servers.values()]
+    def members(self) -> list[ZooKeeperMember]:
+        return [ZooKeeperMember(n.id, n.host) for n in self.processes.servers.values()]
 
     def endpoints(self) -> list[str]:
         return [m.endpoint for m in self.members()]
@@ -252,7 +252,7 @@ def test_a_controller_is_elected_anew_only_in_place_of_the_one_that_is_named(clu
         lambda: cluster.processes.bootstrap,
         ensemble=cluster.ensemble,
         registry=cluster.registry,
-        roll=lambda: Roll(tuple(cluster.members()), {}, {}),
+        roll=lambda: EnsembleRecord(tuple(cluster.members()), {}, {}),
     )
     before, registered = gateway.snapshot(), cluster.registry.look()
     stuck, epoch = before.controller, before.controller_epoch
@@ -288,7 +288,7 @@ def test_a_broker_that_died_is_registered_for_as_long_as_its_session_lives(clust
     cluster.until(lambda: cluster.gateway.snapshot().live_brokers() == {1000, 1001}, "the two that are left")
 
 
-def _converged(cluster: Cluster, wanted: list[Member]) -> list[str]:
+def _converged(cluster: Cluster, wanted: list[ZooKeeperMember]) -> list[str]:
     """Looks, decides and acts until the ensemble is the wanted one; the acts. A leader that leaves may take the answer
     with it: whether the act was done is seen at the next look."""
     acts: list[str] = []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import expect
 
-from controlplane.background.game_days.referee import House, Referee
+from controlplane.background.game_days.referee import GameWorld, Referee
 from tests.portal.living_portal import LivingPortal
 from tests.portal.watched import Watched
 
@@ -20,7 +20,7 @@ PATIENCE_MS = 60_000
 def referee(portal: LivingPortal) -> Iterator[Referee]:
     """Plays on the simulated fleet, where hands are lent that do nothing: faults are over when their time is."""
     referee = Referee(
-        House(
+        GameWorld(
             fleet=portal.world.converger,
             commands=portal.services.cluster.commands,
             latest=portal.world.latest,

@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.fleet.networks.decide import AddressPool
 from providers.errors import NotPermitted, QuotaExceeded
-from providers.networks import Ports
+from providers.networks import FirewallPorts
 from tests.sequences.recorded import GOLDEN
 from tests.sim.networkworld import POOL, NetworkWorld
 
@@ -188,7 +188,7 @@ def network_with_other_ports(world: NetworkWorld) -> None:
     world.delete("legacy")
     world.settle(6)
     world.judge_settled()
-    assert (world.cloud["network-1-default"].ports) == Ports((9192,), (9093,))
+    assert (world.cloud["network-1-default"].ports) == FirewallPorts((9192,), (9093,))
 
 
 def network_of_a_place_that_was_left(world: NetworkWorld) -> None:

@@ -21,7 +21,7 @@ from events.envelope import NewEvent, Origin, Recorded
 from events.ids import ClusterUid, Epoch, IntentId
 from providers.base import CloudInstance, InstanceState, Listing, Place
 from providers.errors import Offence, ProviderError, UnsafeChange
-from providers.networks import USUAL_PORTS, NetworkRun, NetworkRunKind, Ports
+from providers.networks import USUAL_PORTS, FirewallPorts, NetworkRun, NetworkRunKind
 from tests.builders import a_document, an_instance
 from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.jobs import MemoryJobStore
@@ -43,7 +43,7 @@ class MadeNetwork:
     cidr: str
     zones: set[str] = field(default_factory=set)
     clients: set[str] = field(default_factory=set)
-    ports: Ports = USUAL_PORTS
+    ports: FirewallPorts = USUAL_PORTS
     servers: set[str] = field(default_factory=set)
     peers: dict[str, str] = field(default_factory=dict)
     """CIDR -> id of the network that had it when it was let in."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from providers.networks import Ports
+from providers.networks import FirewallPorts
 from tests.sim.networkworld import NetworkWorld
 
 OFFICE = "192.168.8.0/24"
@@ -59,7 +59,7 @@ def test_without_a_crash_everything_is_as_declared() -> None:
     ]
     default = world.view.standing()[0]
     assert (dict(default.zones), default.access.clients) == ({"a": 0, "b": 1, "c": 2}, (OFFICE,))
-    assert default.access.ports == Ports((9092, 9192), (9093,))
+    assert default.access.ports == FirewallPorts((9092, 9192), (9093,))
 
 
 @pytest.mark.parametrize("point", range(1, points(moved) + 1))

@@ -10,7 +10,7 @@ import pytest
 from planner.drain.certified import CertifiedPlan, certified
 from planner.drain.model.plan_document import read_plan
 from planner.drain.replay.judge import judge
-from spark.fleet.answers import Outcome
+from spark.fleet.answers import PlanOutcome
 from spark.fleet.snapshot import cluster_row, read_snapshot, write_cluster, write_snapshot
 from spark.jobs.fleet_plan import FleetReport, plan_fleet
 from tests.unit.spark.fleet_cases import EPOCH, small_state, tables_of, with_cell
@@ -56,9 +56,9 @@ def report(spark_session: "SparkSession", fleet: Path) -> FleetReport:
 
 def test_a_wrong_cluster_has_a_typed_row_and_spoils_no_other(report: FleetReport) -> None:
     outcomes = {verdict.cluster: verdict.outcome for verdict in report.verdicts}
-    refused = dict.fromkeys(("nan", "no-rack", "stranger", "garbage"), Outcome.REFUSED)
-    good = dict.fromkeys(("good-1", "good-2"), Outcome.PLANNED)
-    assert outcomes == {**refused, **good, "old": Outcome.STALE}
+    refused = dict.fromkeys(("nan", "no-rack", "stranger", "garbage"), PlanOutcome.REFUSED)
+    good = dict.fromkeys(("good-1", "good-2"), PlanOutcome.PLANNED)
+    assert outcomes == {**refused, **good, "old": PlanOutcome.STALE}
     problems = {verdict.cluster: verdict.problems[0] for verdict in report.verdicts if verdict.problems}
     assert problems["nan"].startswith("figure brokers.ingress_bytes_per_s")
     assert problems["no-rack"].startswith("shape brokers.rack: broker 1003 has no rack")
@@ -102,8 +102,8 @@ def test_a_job_that_was_overtaken_leaves_the_newer_plan_alone(
     snapshot = read_snapshot(spark_session, str(fleet))
     again = plan_fleet(spark_session, snapshot, {"good-1": EPOCH, "nobody": EPOCH}, str(fleet / "out"))
     found = {verdict.cluster: (verdict.outcome, verdict.reason) for verdict in again.verdicts}
-    assert found["good-1"][0] is Outcome.STALE
+    assert found["good-1"][0] is PlanOutcome.STALE
     assert "a plan of epoch 8 is published already" in found["good-1"][1]
-    assert found["nobody"][0] is Outcome.REFUSED
+    assert found["nobody"][0] is PlanOutcome.REFUSED
     assert json.loads(manifest.read_text()) == newer
     manifest.write_text(before)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from spark.fleet.answers import Role
+from spark.fleet.answers import AnswerRole
 from spark.fleet.check_inputs import board_of
 from spark.fleet.kernel import answer_of
 from spark.fleet.moves import moves_of, plans_of
@@ -190,7 +190,7 @@ def _answers() -> pa.Table:
     """The same plan under a name per mutation, each changed in its way."""
     rows = []
     for name, (change, _) in MUTATIONS.items():
-        row = answer_of(name, Role.WHOLE, EPOCH, packs_for(name, STATE, TABLES)).row()
+        row = answer_of(name, AnswerRole.WHOLE, EPOCH, packs_for(name, STATE, TABLES)).row()
         plan = json.loads(row["plan"])
         change(row, plan)
         rows.append({**row, "plan": json.dumps(plan)})

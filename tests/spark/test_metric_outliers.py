@@ -13,7 +13,7 @@ import pytest
 
 from spark.jobs.metric_outliers import main, outliers_in
 from spark.metrics.columns import to_table
-from spark.metrics.kernel import BrokerWindow, windows_of_broker
+from spark.metrics.kernel import WindowFigures, windows_of_broker
 from spark.metrics.lake import Lake
 from spark.metrics.outliers import outlier_brokers
 from spark.metrics.schemas import OUTLIERS, WINDOWS
@@ -59,7 +59,7 @@ CASES = {
 }
 
 
-def a_window(cluster: str, broker: int, number: int, figures: Mapping[str, float], started_ms: int) -> BrokerWindow:
+def a_window(cluster: str, broker: int, number: int, figures: Mapping[str, float], started_ms: int) -> WindowFigures:
     noise = np.random.default_rng((broker, number)).uniform(0.97, 1.03)
     told = {name: value * noise for name, value in figures.items()}
     about: dict[str, Any] = {"cluster": cluster, "broker": broker, "figures": told, "started_ms": started_ms}
@@ -67,7 +67,7 @@ def a_window(cluster: str, broker: int, number: int, figures: Mapping[str, float
     return windows_of_broker(messages, width_ms=300_000)[-1]
 
 
-def windows_of_case(cluster: str, case: Case) -> list[BrokerWindow]:
+def windows_of_case(cluster: str, case: Case) -> list[WindowFigures]:
     rows = []
     for broker in case.brokers:
         started_ms = case.started_ms.get(broker, 1)

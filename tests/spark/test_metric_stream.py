@@ -19,7 +19,7 @@ from agent.metrics_spool import Parcel
 from agent.sending import KafkaCarrier, Undelivered
 from spark.jobs.metric_rederive import derived
 from spark.jobs.metric_stream import StreamSettings, start
-from spark.metrics.frontier import Span
+from spark.metrics.frontier import WindowSpan
 from spark.metrics.lake import Lake
 from spark.metrics.schemas import WINDOWS
 from spark.metrics.topic import TOPIC, TOPIC_CONFIG
@@ -102,7 +102,7 @@ def test_a_stream_killed_in_a_batch_writes_each_window_once(
     assert {(row["received"], row["expected"]) for row in windows.collect()} == {(5, 5)}
     assert lake.windows(60).count() == 2 * 65
     assert {(row["broker"], row["received"]) for row in lake.windows(3600).collect()} == {(1001, 60), (1002, 60)}
-    closed = Span(START_MS, START_MS + 65 * 60_000, ("c1",))
+    closed = WindowSpan(START_MS, START_MS + 65 * 60_000, ("c1",))
     assert rows(derived(lake, [closed]).where("width_s = 300")) == rows(windows)
     sums = windows.selectExpr("broker", "aggregate(in_bytes_per_s.mean, 0D, (a, x) -> a + x) * 5 AS total")
     expected = sum(partition + minute for partition in range(3) for minute in range(65))

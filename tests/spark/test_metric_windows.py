@@ -17,7 +17,7 @@ from agent.metrics_message import IntervalMessage
 from spark.jobs.metric_rederive import derived, rederive
 from spark.jobs.metric_stream import MetricBatches, StreamSettings
 from spark.jobs.metric_upkeep import Retention, keep_up
-from spark.metrics.frontier import Span
+from spark.metrics.frontier import WindowSpan
 from spark.metrics.lake import Lake
 from spark.metrics.rates import Rate, read_rates
 from spark.metrics.schemas import MESSAGES, PARTITION_WINDOWS, WINDOWS
@@ -224,7 +224,7 @@ def test_a_batch_that_died_anywhere_is_finished_by_a_later_life(story: Story, mo
 
 def test_windows_derived_anew_from_raw_equal_those_of_the_stream(story: Story) -> None:
     streamed = rows(story.root, cluster="anew")
-    span = Span(START_MS, START_MS + 3_600_000, ("anew",))
+    span = WindowSpan(START_MS, START_MS + 3_600_000, ("anew",))
     found = derived(story.lake, [span]).where("width_s = 300").toArrow().to_pylist()
     closed = [row for row in streamed if row["width_s"] == 300][:12]
     assert sorted(found, key=lambda row: row["window_start"]) == closed
@@ -237,7 +237,7 @@ def test_windows_derived_anew_from_raw_equal_those_of_the_stream(story: Story) -
 def test_late_messages_mend_a_window_when_asked_to(story: Story) -> None:
     assert received(story.root, "late") == {(1001, 0): (4, 5)}
     others = [row for row in rows(story.root) if row["cluster"] != "late"]
-    beyond = Span(START_MS, START_MS + 600_000, ("late",))
+    beyond = WindowSpan(START_MS, START_MS + 600_000, ("late",))
     rederive(story.lake, beyond, include_late=True)
     assert received(story.root, "late") == {(1001, 0): (5, 5)}  # the window that is still open is left to the stream
     assert [row for row in rows(story.root) if row["cluster"] != "late"] == others

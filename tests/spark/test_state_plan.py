@@ -9,7 +9,7 @@ import numpy as np
 from planner.drain.model.document import read_state
 from planner.drain.model.plan_document import plan_document
 from planner.drain.model.state import BrokerState, ClusterState
-from planner.drain.solver import Infeasible, solve
+from planner.drain.solver import Unsolvable, solve
 from spark.jobs.state_plan import plan_state
 from tests.unit.controlplane.cli.state_files import broker, state
 
@@ -29,16 +29,16 @@ def drained(*, disk_bytes: int = 100 * 2**30) -> ClusterState:
 def test_the_plan_is_the_same_as_in_process(spark_session: "SparkSession") -> None:
     cluster = drained()
     answer, here = plan_state(spark_session, cluster), solve(cluster)
-    assert not isinstance(answer, Infeasible)
-    assert not isinstance(here, Infeasible)
+    assert not isinstance(answer, Unsolvable)
+    assert not isinstance(here, Unsolvable)
     assert plan_document(cluster, answer) == plan_document(cluster, here)
 
 
 def test_a_refusal_comes_back_with_its_kind_its_partitions_and_the_feasible_part(spark_session: "SparkSession") -> None:
     cluster = drained(disk_bytes=6 * 2**30)
     answer, here = plan_state(spark_session, cluster, allow_partial=True), solve(cluster, allow_partial=True)
-    assert isinstance(answer, Infeasible)
-    assert isinstance(here, Infeasible)
+    assert isinstance(answer, Unsolvable)
+    assert isinstance(here, Unsolvable)
     assert (answer.kind, answer.message) == (here.kind, here.message) == ("disk", here.message)
     assert np.array_equal(answer.stuck, here.stuck)
     assert answer.part is not None

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from providers.aws.cloud import AwsCloud
-from providers.tf.progress import Progress
+from providers.tf.progress import RunProgress
 from tests.fakes.clouds.aws import MotoCloud, moto_cloud
 from tests.fakes.clouds.aws_hands import PLACE, write_settings
 from tests.standins.mirror import MODULES as MODULES
@@ -128,7 +128,7 @@ class AwsBench(CloudBench):
     cloud: AwsCloud
     aws: MotoCloud
     state_root: Path
-    progress: list[Progress] = field(default_factory=list)
+    progress: list[RunProgress] = field(default_factory=list)
 
 
 def bench_on(aws: MotoCloud, folder: Path, mirror: Path) -> AwsBench:

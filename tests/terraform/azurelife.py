@@ -12,7 +12,7 @@ import pytest
 
 from providers.azure.cloud import AzureCloud
 from providers.base import Resources, TerraformRun
-from providers.tf.progress import Progress
+from providers.tf.progress import RunProgress
 from providers.tf.run_folder import processes_of
 from tests.fakes.clouds.azure import AzureCloudFake, azure_cloud
 from tests.fakes.clouds.azure_hands import PLACE, SECRET, AzureHarness, write_settings
@@ -30,7 +30,7 @@ class AzureBench(CloudBench):
     cloud: AzureCloud
     azure: AzureCloudFake
     state_root: Path
-    progress: list[Progress] = field(default_factory=list)
+    progress: list[RunProgress] = field(default_factory=list)
 
     def set_of(self, *parts: Any) -> Resources:
         """A rendered set in this cloud's place and zones."""

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from providers.base import CloudInstance, CloudProvider, Listing, Place, TerraformRun
 from providers.tf.execute import RunResult, execute
-from providers.tf.progress import Progress
+from providers.tf.progress import RunProgress
 from providers.tf.state_file import LocalStates
 from providers.tf.states import StateStorage
 from tests.fakes.resources import own
@@ -22,7 +22,7 @@ class CloudBench:
 
     cloud: CloudProvider
     state_root: Path
-    progress: list[Progress]
+    progress: list[RunProgress]
     place: ClassVar[Place]
     timeout_s: ClassVar[float] = 120.0
 

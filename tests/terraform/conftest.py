@@ -14,8 +14,8 @@ from providers.base import CloudInstance, Listing, TerraformRun
 from providers.local.cloud import LocalCloud
 from providers.local.reap import reap
 from providers.tf.execute import RunResult, execute
-from providers.tf.progress import Progress
-from providers.tf.state_file import LocalStates, StateFile, state_file
+from providers.tf.progress import RunProgress
+from providers.tf.state_file import LocalStates, StatePaths, state_file
 from tests.fakes.resources import PLACE, UID, own
 from tests.terraform.cloudbench import MEMORY_FOR_TIME
 
@@ -28,7 +28,7 @@ class Bench:
 
     cloud: LocalCloud
     state_root: Path
-    progress: list[Progress] = field(default_factory=list)
+    progress: list[RunProgress] = field(default_factory=list)
 
     def execute(self, run: TerraformRun, *, stop: threading.Event | None = None, timeout_s: float = 60.0) -> RunResult:
         return execute(
@@ -59,7 +59,7 @@ class Bench:
         data = process.carrying("TF_DATA_DIR").items()
         return tuple(pid for pid, path in data if Path(path).is_relative_to(self.state_root))
 
-    def state(self, uid: str = UID) -> StateFile:
+    def state(self, uid: str = UID) -> StatePaths:
         return state_file(self.state_root, uid, PLACE)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from providers.base import TerraformRun
 from providers.digitalocean.cloud import DigitaloceanCloud
-from providers.tf.progress import Progress
+from providers.tf.progress import RunProgress
 from providers.tf.run_folder import processes_of
 from tests.fakes.clouds.digitalocean import DigitaloceanFake, digitalocean_cloud
 from tests.fakes.clouds.digitalocean_hands import PLACE, DigitaloceanHarness, write_settings
@@ -27,7 +27,7 @@ class DigitaloceanBench(CloudBench):
     cloud: DigitaloceanCloud
     fake: DigitaloceanFake
     state_root: Path
-    progress: list[Progress] = field(default_factory=list)
+    progress: list[RunProgress] = field(default_factory=list)
 
     @property
     def hands(self) -> DigitaloceanHarness:

@@ -11,9 +11,9 @@ from typing import Any, cast
 
 import pytest
 
-from providers.networks import NetworkRunKind, Ports
+from providers.networks import FirewallPorts, NetworkRunKind
 from providers.tf.network_run import network_state_key
-from providers.tf.state_file import LocalStates, StateFile
+from providers.tf.state_file import LocalStates, StatePaths
 from tests.terraform.goldenaws import NETWORK_LISTINGS, objects_of, put_back, recording
 from tests.terraform.goldenstandins import STAND_INS, Kept
 from tests.terraform.networklife import NetworkBench, network_bench
@@ -24,7 +24,7 @@ CLOUDS = ("aws", "azure", "digitalocean", "google", "hetzner", "upcloud")
 
 TOLD: Mapping[str, Any] = {
     "clients": ("192.168.8.0/24",),
-    "ports": Ports((9092, 9192), (2181, 9093)),
+    "ports": FirewallPorts((9092, 9192), (2181, 9093)),
     "peers": ("10.65.0.0/20",),
 }
 
@@ -57,7 +57,7 @@ def put(bench: NetworkBench, golden: Path) -> bytes:
     return text.encode()
 
 
-def state_of(bench: NetworkBench) -> StateFile:
+def state_of(bench: NetworkBench) -> StatePaths:
     key = network_state_key(bench.wanted(NetworkRunKind.MAKE, intent="look"))
     return LocalStates(bench.of.state_root).of(key)
 

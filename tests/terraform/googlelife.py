@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from providers.google.cloud import GoogleCloud
-from providers.tf.progress import Progress
+from providers.tf.progress import RunProgress
 from tests.fakes.clouds.google import GoogleFake, google_fake
 from tests.fakes.clouds.google_hands import PLACE, GoogleHarness, write_settings
 from tests.standins.mirror import mirrored
@@ -22,7 +22,7 @@ class GoogleBench(CloudBench):
     cloud: GoogleCloud
     google: GoogleFake
     state_root: Path
-    progress: list[Progress] = field(default_factory=list)
+    progress: list[RunProgress] = field(default_factory=list)
 
     @property
     def hands(self) -> GoogleHarness:

@@ -14,7 +14,7 @@ import pytest
 
 from providers.base import TerraformRun
 from providers.hetzner.cloud import HetznerCloud
-from providers.tf.progress import Progress
+from providers.tf.progress import RunProgress
 from providers.tf.run_folder import processes_of
 from tests.fakes.clouds.hetzner import FakeHetzner
 from tests.fakes.clouds.hetzner_hands import PLACE
@@ -83,7 +83,7 @@ class HetznerBench(CloudBench):
     cloud: HetznerCloud
     hetzner: FakeHetzner
     state_root: Path
-    progress: list[Progress] = field(default_factory=list)
+    progress: list[RunProgress] = field(default_factory=list)
 
     def kill_during(self, run: TerraformRun, *calls: str) -> None:
         """Kill -9 of Terraform and its plugins once Hetzner has done one of `calls`, before anybody hears of it.

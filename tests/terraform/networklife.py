@@ -18,7 +18,7 @@ from providers.base import Place
 from providers.digitalocean import permissions as digitalocean
 from providers.google import permissions as google
 from providers.hetzner.cloud import HetznerCloud
-from providers.networks import NetworkRun, NetworkRunKind, Ports, name_in_account
+from providers.networks import FirewallPorts, NetworkRun, NetworkRunKind, name_in_account
 from providers.tf.network_run import NetworkResult, execute_network, network_state_key
 from providers.tf.state_file import LocalStates
 from providers.upcloud import permissions as upcloud
@@ -118,7 +118,7 @@ def let_in(bench: NetworkBench) -> dict[str, set[int]]:
         found["members"] = brokers | members
         if bench.place.cloud == "upcloud":
             found |= dict.fromkeys(told["clients"], brokers)
-            ports = Ports(tuple(sorted(brokers)), tuple(sorted(members)))
+            ports = FirewallPorts(tuple(sorted(brokers)), tuple(sorted(members)))
             found |= {cidr: {*ports.of_server} for cidr in told.get("servers", ())}
     return found
 

@@ -9,16 +9,16 @@ from typing import Any, cast
 
 import pytest
 
-from providers.networks import NetworkRunKind, Ports
+from providers.networks import FirewallPorts, NetworkRunKind
 from providers.tf.network_run import network_state_key
 from providers.tf.state_body import addresses_in
-from providers.tf.state_file import LocalStates, StateFile
+from providers.tf.state_file import LocalStates, StatePaths
 from tests.terraform.networklife import NetworkBench, let_in, network_bench
 
 pytestmark = [pytest.mark.terraform, pytest.mark.soak, pytest.mark.timeout(1200)]
 
 OFFICE, ELSEWHERE = "192.168.8.0/24", "10.65.0.0/20"
-PORTS = Ports((9092, 9192), (9093,))
+PORTS = FirewallPorts((9092, 9192), (9093,))
 TOLD: dict[str, Any] = {"clients": (OFFICE,), "ports": PORTS, "peers": (ELSEWHERE,)}
 RULE = "module.kedge.aws_vpc_security_group_ingress_rule"
 PEERS = {f'{RULE}.peers["{ELSEWHERE} {port}"]' for port in (9092, 9093, 9192)}
@@ -49,7 +49,7 @@ def test_rules_for_members_in_another_place_are_imported_when_the_state_was_lost
     assert ELSEWHERE not in let_in(bench)
 
 
-def _state(bench: NetworkBench) -> StateFile:
+def _state(bench: NetworkBench) -> StatePaths:
     key = network_state_key(bench.wanted(NetworkRunKind.MAKE, intent="look"))
     return LocalStates(bench.of.state_root).of(key)
 

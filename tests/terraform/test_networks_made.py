@@ -14,7 +14,7 @@ import yaml
 
 from providers.base import Resources, RunKind
 from providers.errors import UnsafeChange
-from providers.networks import NetworkMissing, NetworkRunKind, Ports
+from providers.networks import FirewallPorts, NetworkMissing, NetworkRunKind
 from providers.packet_filter import FiltersPackets
 from providers.tf.network_run import network_state_key
 from providers.tf.state_body import addresses_in
@@ -38,7 +38,7 @@ ELSEWHERE = "10.65.0.0/20"
 """The network of another place of its clusters."""
 SERVER = "10.99.0.5/32"
 """Where Kedge's own server dials from."""
-PORTS = Ports((9092, 9192), (2181, 2888, 3888, 9093))
+PORTS = FirewallPorts((9092, 9192), (2181, 2888, 3888, 9093))
 
 SLOW = provider_of("aws", marks=[pytest.mark.soak, pytest.mark.timeout(1800)])
 """Thirteen runs, each of whose commands starts the vendor's provider of 700 MB: a run took 70 s on a busy machine."""

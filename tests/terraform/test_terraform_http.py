@@ -13,10 +13,10 @@ from providers import process
 from providers.base import InstanceState, RunKind
 from providers.errors import RunInProgress, RunInterrupted, TerraformFailed
 from providers.tf.initialised import Initialised
-from providers.tf.progress import Progress
+from providers.tf.progress import RunProgress
 from providers.tf.runner import TerraformRunner
 from providers.tf.state_body import targets_in
-from providers.tf.states import Access, TerraformState, state_key
+from providers.tf.states import StateAccess, TerraformState, state_key
 from providers.tf.workspace import open_workspace
 from tests.databases import sqlite_template
 from tests.fakes.resources import PLACE, UID, attachment, instance, resources, run, surge, targets, volume
@@ -66,7 +66,7 @@ def test_a_cluster_lives_its_whole_life_on_states_in_the_database(server: Server
 def test_neither_the_state_nor_the_credentials_of_a_run_are_ever_on_disk(server: Server, tmp_path: Path) -> None:
     looked: list[str] = []
 
-    def look(_: Progress) -> None:
+    def look(_: RunProgress) -> None:
         """While it applies: the saved plan, what `init` made and the configuration are all there."""
         password = server.passes.ever[-1].password.get_secret_value().encode()
         files = [path for path in (tmp_path / "homes").rglob("*") if path.is_file()]
@@ -118,7 +118,7 @@ def test_with_credentials_that_are_over_terraform_gets_nothing(server: Server) -
     with state.locked("run-1", on_lost=lambda: None) as old:
         pass
     with state.locked("run-2", on_lost=lambda: None) as access:
-        terraform = command(server, state, Access(access.backend, {**access.environment, **old.environment}))
+        terraform = command(server, state, StateAccess(access.backend, {**access.environment, **old.environment}))
         opened = terraform.prepared(Initialised.of(state))
         with pytest.raises(TerraformFailed, match="requires auth"), opened:
             pass
@@ -215,7 +215,7 @@ def test_a_state_terraform_could_not_write_is_pushed_by_the_next_run(server: Ser
     assert not state.folder.workspaces.exists()
 
 
-def command(server: Server, state: TerraformState, access: Access) -> TerraformRunner:
+def command(server: Server, state: TerraformState, access: StateAccess) -> TerraformRunner:
     """Terraform by hand, in a workspace of its own."""
     workspace = open_workspace(
         state.folder.workspaces,

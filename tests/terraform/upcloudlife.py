@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from providers import process
-from providers.tf.progress import Progress
+from providers.tf.progress import RunProgress
 from providers.upcloud.cloud import UpcloudCloud
 from tests.fakes.clouds.upcloud import UpcloudServer, upcloud_cloud
 from tests.fakes.clouds.upcloud_hands import PLACE, no_sleep, write_settings
@@ -27,7 +27,7 @@ class UpcloudBench(CloudBench):
     cloud: UpcloudCloud
     upcloud: UpcloudServer
     state_root: Path
-    progress: list[Progress] = field(default_factory=list)
+    progress: list[RunProgress] = field(default_factory=list)
 
     def terraform_processes(self) -> tuple[int, ...]:
         """Terraform and its plugins, of this bench alone: others on the machine may run theirs."""

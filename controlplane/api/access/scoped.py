@@ -19,7 +19,7 @@ from controlplane.api.access.scoped_images import ScopedImages
 from controlplane.api.access.scoped_networks import ScopedNetworks
 from controlplane.api.services import Commands, Fleet, FleetServices, PortalServices
 from controlplane.background.git_sync.service import SourceDesk, SourceNotFound
-from controlplane.background.git_sync.status import Standing
+from controlplane.background.git_sync.status import SourceStatus
 from controlplane.background.notifications.service import Notifiers, NotifierTold
 from controlplane.cluster.commands import (
     AbortRecycle,
@@ -285,12 +285,12 @@ class ScopedDesk(SourceDesk):
 
     rights: Rights = field(default_factory=lambda: Rights("nobody", ()))
 
-    def standings(self, *, leads: bool = True) -> list[Standing]:
+    def standings(self, *, leads: bool = True) -> list[SourceStatus]:
         """See SourceDesk."""
         every = SourceDesk(self.board, self.store, self.ring, reaches_leader=self.reaches_leader).standings(leads=leads)
         return [standing for standing in every if self._may(Verb.READ, standing)]
 
-    def standing(self, name: str) -> Standing:
+    def standing(self, name: str) -> SourceStatus:
         """See SourceDesk."""
         standing = SourceDesk(self.board, self.store, self.ring).standing(name)
         if not self._may(Verb.READ, standing):
@@ -303,7 +303,7 @@ class ScopedDesk(SourceDesk):
         self.rights.require(Verb.HAND_OVER, Traits(standing.binding.team), f"the source {name}")
         return SourceDesk(self.board, self.store, self.ring).accept(name, commit, reason=reason, actor=actor)
 
-    def _may(self, verb: Verb, standing: Standing) -> bool:
+    def _may(self, verb: Verb, standing: SourceStatus) -> bool:
         return self.rights.may(verb, Traits(standing.binding.team))
 
 

@@ -8,8 +8,8 @@ from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.cluster.commands import ClusterNotFound
 from controlplane.cluster.view import ClusterView
-from controlplane.fleet.freezes.commands import Answer, Freezes, FreezesStanding, Wanted, not_found
-from controlplane.fleet.freezes.fold import Declared
+from controlplane.fleet.freezes.commands import FreezeAnswer, Freezes, FreezesStanding, WantedFreeze, not_found
+from controlplane.fleet.freezes.fold import DeclaredFreeze
 from planner.rollout.windows import Freeze
 
 EVERYTHING = "the whole fleet"
@@ -37,7 +37,7 @@ class ScopedFreezes:
             tuple(self._declared(d) for d in every.declared if self._shows(d.freeze)),
         )
 
-    def declare(self, wanted: Wanted, *, actor: str, command_id: str) -> Answer:
+    def declare(self, wanted: WantedFreeze, *, actor: str, command_id: str) -> FreezeAnswer:
         """See Freezes. Raises Forbidden."""
         known = {v.name: v for v in self._living()}
         for name in wanted.clusters:
@@ -46,7 +46,7 @@ class ScopedFreezes:
         self._judge(wanted.everything, wanted.clusters, wanted.teams, dict(wanted.labels))
         return self.desk.declare(wanted, actor=actor, command_id=command_id)
 
-    def thaw(self, name: str, *, reason: str, actor: str, command_id: str) -> Answer:
+    def thaw(self, name: str, *, reason: str, actor: str, command_id: str) -> FreezeAnswer:
         """See Freezes. Raises Forbidden."""
         found = next((d for d in self.desk.standing().declared if d.id == name), None)
         if found is None or not (self.rights.may_everywhere(Verb.READ) or self._shows(found.freeze)):
@@ -85,7 +85,7 @@ class ScopedFreezes:
         named = frozenset(self.without_others(name) for name in freeze.clusters)
         return replace(freeze, clusters=named, reason=self.without_others(freeze.reason))
 
-    def _declared(self, declared: Declared) -> Declared:
+    def _declared(self, declared: DeclaredFreeze) -> DeclaredFreeze:
         fact = declared.fact
         named = tuple(self.without_others(name) for name in fact.clusters)
         told = replace(fact, clusters=named, reason=self.without_others(fact.reason))

@@ -6,7 +6,7 @@ from datetime import datetime
 from controlplane.api.schemas import anomalies as anomaly_api
 from controlplane.background.anomalies.fold import AnomalyBook
 from controlplane.background.anomalies.status import grace_of
-from controlplane.background.notifications.outbox import Standing
+from controlplane.background.notifications.outbox import NotifierStatus
 from controlplane.background.notifications.service import NotifierTold
 from controlplane.cluster.healing_switches import in_force, why_not
 from controlplane.cluster.view import ClusterView
@@ -90,7 +90,7 @@ def healing_out(view: ClusterView, now: datetime) -> list[anomaly_api.HealingOut
 
 def notifier_out(told: NotifierTold) -> anomaly_api.NotifierOut:
     """One notifier; one that has not looked yet has nothing to tell."""
-    binding, standing = told.binding, told.standing or Standing(0)
+    binding, standing = told.binding, told.standing or NotifierStatus(0)
     return anomaly_api.NotifierOut(
         name=binding.name,
         kind=binding.kind,

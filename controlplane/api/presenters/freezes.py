@@ -6,7 +6,7 @@ from typing import Any
 
 from controlplane.api.schemas import freezes as api
 from controlplane.fleet.freezes.commands import FreezesStanding
-from controlplane.fleet.freezes.fold import Declared
+from controlplane.fleet.freezes.fold import DeclaredFreeze
 from planner.rollout.windows import Freeze
 
 ENDED = ("thawed", "over")
@@ -26,7 +26,7 @@ def named_freezes(every: api.FreezesOut) -> list[tuple[str, api.FreezeOut]]:
     return [(freeze.id or f"settings/{next(numbers)}", freeze) for freeze in every.items]
 
 
-def _declared_out(declared: Declared, now: datetime) -> api.FreezeOut:
+def _declared_out(declared: DeclaredFreeze, now: datetime) -> api.FreezeOut:
     thaw = declared.thaw
     return _out(
         declared.freeze,

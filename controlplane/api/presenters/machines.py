@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import date
 
 from controlplane.api.schemas import machines as api
-from providers.figures import Figure, Price, is_old
+from providers.figures import CatalogFigure, Price, is_old
 from providers.offers import DiskOffer, MachineOffer, Offers, RootDiskOffer
 from providers.racks import Racks
 
@@ -83,7 +83,7 @@ def _racks(one: Racks, today: date) -> api.RacksOut:
     )
 
 
-def _figure(figure: Figure | None, today: date) -> api.FigureOut | None:
+def _figure(figure: CatalogFigure | None, today: date) -> api.FigureOut | None:
     if figure is None:
         return None
     return api.FigureOut(
@@ -108,5 +108,5 @@ def _price(price: Price | None, today: date) -> api.PriceOut | None:
     )
 
 
-def _plain(figure: Figure) -> str:
+def _plain(figure: CatalogFigure) -> str:
     return f"{figure.value.normalize():f}"

@@ -7,12 +7,12 @@ from controlplane.api.presenters.clusters import problem_out
 from controlplane.api.schemas import clusters as api
 from controlplane.api.schemas.sources import ForgeOut
 from controlplane.background.forges.link import ForgeLink
-from controlplane.background.git_sync.status import NOT_POLLED, OUT_OF_SYNC, REFUSED, SYNCED, UNKNOWN, Standing
+from controlplane.background.git_sync.status import NOT_POLLED, OUT_OF_SYNC, REFUSED, SYNCED, UNKNOWN, SourceStatus
 from controlplane.cluster.spec_source import SPEC_REFUSED, SYNCED as CONDITION, git_source
 from controlplane.cluster.view import ClusterView
 
 
-def source_out(standing: Standing, link: ForgeLink | None = None) -> api.SourceOut:
+def source_out(standing: SourceStatus, link: ForgeLink | None = None) -> api.SourceOut:
     """One source, with its forge where it has one."""
     binding = standing.binding
     return api.SourceOut(
@@ -43,7 +43,7 @@ def source_out(standing: Standing, link: ForgeLink | None = None) -> api.SourceO
     )
 
 
-def spec_source_out(view: ClusterView, standing_of: Callable[[str], Standing | None]) -> api.SpecSourceOut:
+def spec_source_out(view: ClusterView, standing_of: Callable[[str], SourceStatus | None]) -> api.SpecSourceOut:
     """Where a cluster's spec comes from, and whether its file is what is in force.
 
     The condition in the history is the word that counts; a source that cannot be reached makes it stale.

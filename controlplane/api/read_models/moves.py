@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
-from planner.pulse import Pulse
+from planner.pulse import MovePulse
 
 MOST_SHOWN = 200
 
@@ -44,7 +44,7 @@ class MovesInHand:
         return self.left_bytes / self.rate_bytes_per_s
 
 
-def moves_in_hand(kafka: KafkaSnapshot, pulses: Mapping[TopicPartition, Pulse]) -> MovesInHand:
+def moves_in_hand(kafka: KafkaSnapshot, pulses: Mapping[TopicPartition, MovePulse]) -> MovesInHand:
     """What the last metadata has of moves, with what was seen of them before."""
     rows = [_row(kafka, p, pulses.get(p.name)) for p in kafka.moving()]
     rows.sort(key=lambda r: (-(r.left_bytes or 0), r.topic, r.partition))
@@ -57,7 +57,7 @@ def moves_in_hand(kafka: KafkaSnapshot, pulses: Mapping[TopicPartition, Pulse]) 
     )
 
 
-def _row(kafka: KafkaSnapshot, partition: PartitionSeen, pulse: Pulse | None) -> MoveRow:
+def _row(kafka: KafkaSnapshot, partition: PartitionSeen, pulse: MovePulse | None) -> MoveRow:
     arrived = sum(partition.arrived_bytes)
     age_s = (kafka.at - pulse.began).total_seconds() if pulse else None
     is_known = bool(partition.adding) and len(partition.arrived_bytes) == len(partition.adding)

@@ -16,8 +16,8 @@ from controlplane.cluster.commands import AdoptMoves, InjectChaos, TakeBackMoves
 from controlplane.cluster.view import ChaosView, ClusterView
 from controlplane.commands.chaos_injection import recorded_and_done
 from planner.observed import KafkaSnapshot, PartitionSeen
-from planner.pulse import Pulse
-from planner.stuck_moves import Surroundings, hung_moves
+from planner.pulse import MovePulse
+from planner.stuck_moves import MoveContext, hung_moves
 from providers.errors import ProviderError
 from providers.harm import CannotHarm
 
@@ -43,7 +43,7 @@ def moves(
         then = "Try again when its brokers are up: `kedge describe` says what it waits for."
         raise ApiError(409, "kafka-unknown", f"Kafka of {name} was not read yet by this server", next_step=then)
     pulses = services.fleet.clusters.last_moves(view.uid).pulses
-    around = Surroundings(services.fleet.clusters.traffic(view.uid).write_bytes_per_s)
+    around = MoveContext(services.fleet.clusters.traffic(view.uid).write_bytes_per_s)
     patience = timedelta(seconds=view.document.spec.healing.hung_after_s)
     hung = {h.name: h.sentence for h in hung_moves(kafka, pulses, around, patience)}
     running = {(p.name.topic, p.name.partition): p for p in kafka.moving()}
@@ -142,7 +142,7 @@ def brought_about(services: PortalServices, command: InjectChaos) -> chaos_api.C
 
 
 def _move_out(
-    view: ClusterView, kafka: KafkaSnapshot, partition: PartitionSeen, pulse: Pulse | None, hung: str
+    view: ClusterView, kafka: KafkaSnapshot, partition: PartitionSeen, pulse: MovePulse | None, hung: str
 ) -> chaos_api.MoveOut:
     name = str(partition.name)
     leaving = view.drain.outgoing if view.drain else ()

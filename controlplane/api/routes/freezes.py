@@ -12,7 +12,7 @@ from controlplane.api.routes.clusters import CommandId
 from controlplane.api.schemas import freezes as api
 from controlplane.api.schemas.clusters import API_PREFIX
 from controlplane.api.services import Services
-from controlplane.fleet.freezes.commands import Wanted
+from controlplane.fleet.freezes.commands import WantedFreeze
 
 router = APIRouter(prefix=API_PREFIX, tags=["freezes"])
 
@@ -38,7 +38,7 @@ def list_freezes(
 @router.post("/freezes", responses={404: {"description": "it names a cluster that is not there, or not theirs"}})
 def freeze(body: api.FreezeIn, services: Services, actor: Actor, key: CommandId) -> api.FreezeSaidOut:
     """Nothing voluntary begins on what is named until then. What has begun is ended; repairs go on."""
-    wanted = Wanted(
+    wanted = WantedFreeze(
         until=body.until,
         reason=body.reason,
         clusters=tuple(body.clusters),

@@ -12,7 +12,7 @@ from controlplane.api.problems import ApiError
 from controlplane.api.routes.clusters import living
 from controlplane.api.schemas import clusters as api, logs as log_api
 from controlplane.api.services import Services
-from controlplane.background.log_reader.lines import Wanted
+from controlplane.background.log_reader.lines import LogQuery
 from controlplane.background.log_reader.reading import Cursor
 from controlplane.kafka.errors import KafkaFault
 
@@ -49,7 +49,7 @@ def list_log_lines(
     begin = as_utc(since) if since is not None else services.clock() - SINCE
     try:
         page = services.brokers.journals.read(
-            view, Wanted(begin, node=node, service=service, level=level), after=_cursor(after), limit=limit
+            view, LogQuery(begin, node=node, service=service, level=level), after=_cursor(after), limit=limit
         )
     except KafkaFault as fault:
         then = f"kedge describe {view.name} says how its brokers are; on the VM the logs are in its directory `logs`."

@@ -29,7 +29,7 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class AgentReleases:
     """All releases, oldest first. Failures before `resumed_at` are forgiven. `unreadable`: why nobody is asked."""
 
     version: int = 0
@@ -48,14 +48,14 @@ class Ledger:
         return next((r for r in self.releases if r.version == version), None)
 
 
-def folded(ledger: Ledger, history: Iterable[Recorded]) -> Ledger:
+def folded(ledger: AgentReleases, history: Iterable[Recorded]) -> AgentReleases:
     """The ledger after all these events."""
     for recorded in history:
         ledger = evolve(ledger, recorded)
     return ledger
 
 
-def evolve(ledger: Ledger, recorded: Recorded) -> Ledger:
+def evolve(ledger: AgentReleases, recorded: Recorded) -> AgentReleases:
     """The ledger after one event; what cannot be placed makes it unreadable, and no VM is asked for anything then."""
     if ledger.unreadable:
         return replace(ledger, version=recorded.version)
@@ -66,7 +66,7 @@ def evolve(ledger: Ledger, recorded: Recorded) -> Ledger:
         return replace(ledger, version=recorded.version, unreadable=reason)
 
 
-def _after(ledger: Ledger, event: object, recorded: Recorded) -> Ledger:
+def _after(ledger: AgentReleases, event: object, recorded: Recorded) -> AgentReleases:
     match event:
         case facts.AgentPublished():
             if ledger.of(event.version) is not None:

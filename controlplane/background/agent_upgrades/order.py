@@ -8,7 +8,7 @@ from planner.rollout.fleet_order import stage_word
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class UpgradingCluster:
     """A cluster that is not known to be through. `behind` are VMs to be asked, `in_hand` those that were.
 
     `blocked` says why none of it may be asked now, "" where one may.
@@ -27,7 +27,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ReleaseProgress:
     """What the fleet's history says of one version: when VMs became it, by stage of their clusters; and who failed."""
 
     done: Mapping[int, tuple[datetime, ...]]
@@ -35,45 +35,49 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class UpgradeOrders:
     """`asks` are uid -> key of the VM that is asked now; `waits` says what is waited for, "" where nothing is."""
 
     asks: Mapping[str, str]
     waits: str = ""
 
 
-def next_asks(members: Sequence[Member], progress: Progress, now: datetime, *, soak: timedelta, at_once: int) -> Asked:
+def next_asks(
+    members: Sequence[UpgradingCluster], progress: ReleaseProgress, now: datetime, *, soak: timedelta, at_once: int
+) -> UpgradeOrders:
     """One VM in a cluster at a time, in `at_once` clusters at most. The very first VM soaks alone, and each stage
     soaks before the next one begins. A member that cannot be asked keeps later stages waiting."""
     if progress.failed:
-        return Asked({}, f"paused: {'; '.join(progress.failed[:3])}. Next: kedge agents resume, or withdraw")
+        return UpgradeOrders({}, f"paused: {'; '.join(progress.failed[:3])}. Next: kedge agents resume, or withdraw")
     if not members:
-        return Asked({})
+        return UpgradeOrders({})
     every = [at for times in progress.done.values() for at in times]
     in_hand = [m for m in members if m.in_hand]
     stage = min(m.stage for m in members)
     if not every:
         if in_hand:
-            return Asked({}, f"the first VM, {in_hand[0].in_hand[0]} of {in_hand[0].who}, is being upgraded")
+            return UpgradeOrders({}, f"the first VM, {in_hand[0].in_hand[0]} of {in_hand[0].who}, is being upgraded")
         return _from(members, stage, free=1)
     soaked_at = min(every) + soak
     if soaked_at > now:
-        return Asked({}, f"the first VM soaks {_seconds(soaked_at - now)} more")
+        return UpgradeOrders({}, f"the first VM soaks {_seconds(soaked_at - now)} more")
     before = [at for rank, times in progress.done.items() if rank < stage for at in times]
     if before and max(before) + soak > now:
-        return Asked({}, f"the stages before {stage_word(stage)} soak {_seconds(max(before) + soak - now)} more")
+        return UpgradeOrders(
+            {}, f"the stages before {stage_word(stage)} soak {_seconds(max(before) + soak - now)} more"
+        )
     return _from(members, stage, free=at_once - len(in_hand))
 
 
-def _from(members: Sequence[Member], stage: int, *, free: int) -> Asked:
+def _from(members: Sequence[UpgradingCluster], stage: int, *, free: int) -> UpgradeOrders:
     here = [m for m in members if m.stage == stage]
     ready = [m for m in here if m.behind and not m.in_hand and not m.blocked]
     asks = {m.uid: m.behind[0] for m in ready[: max(0, free)]}
     if asks:
-        return Asked(asks)
+        return UpgradeOrders(asks)
     waiting = next((f"{m.who} waits: {m.blocked}" for m in here if m.blocked), "")
     busy = next((f"{m.in_hand[0]} of {m.who} is being upgraded" for m in members if m.in_hand), "")
-    return Asked({}, busy or waiting)
+    return UpgradeOrders({}, busy or waiting)
 
 
 def _seconds(left: timedelta) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from controlplane.background.agent_upgrades.fold import Ledger, Release, folded
-from controlplane.background.agent_upgrades.order import Asked, Member, Progress, next_asks
+from controlplane.background.agent_upgrades.fold import AgentReleases, Release, folded
+from controlplane.background.agent_upgrades.order import ReleaseProgress, UpgradeOrders, UpgradingCluster, next_asks
 from controlplane.background.agent_upgrades.status import blocked_by, outcome_of, processes_of, vm_of
 from controlplane.background.rounds import Round
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, ReportSeen, reports_by_key
@@ -50,13 +50,13 @@ class AgentKeeper:
     soak: timedelta
     at_once: int
     freezes: FreezeKeeper = field(default_factory=FreezeKeeper)
-    asked: Asked = field(default_factory=lambda: Asked({}))
+    asked: UpgradeOrders = field(default_factory=lambda: UpgradeOrders({}))
     """What the last look came to."""
-    _ledger: Ledger = field(default_factory=Ledger)
+    _ledger: AgentReleases = field(default_factory=AgentReleases)
     _through: dict[str, tuple[int, str, datetime]] = field(default_factory=dict)
     """Uid -> stream version and agents' version at which every VM of it was found through, and when."""
 
-    def ledger(self) -> Ledger:
+    def ledger(self) -> AgentReleases:
         """As of now. Raises StoreUnavailable."""
         self._ledger = folded(self._ledger, self.store.read_stream(AGENTS, self._ledger.version))
         return self._ledger
@@ -71,7 +71,7 @@ class AgentKeeper:
         self._look(ledger, this_round)
         this_round.close()
 
-    def _look(self, ledger: Ledger, this_round: Round) -> None:
+    def _look(self, ledger: AgentReleases, this_round: Round) -> None:
         now = self.clock()
         views = [v for v in self.fleet.views() if v.document is not None and not v.deleted and not v.tombstone]
         views.sort(key=lambda v: (stage(v), v.name))
@@ -84,7 +84,7 @@ class AgentKeeper:
             return  # the next look goes by what was recorded
         release = ledger.wanted
         if release is None:
-            self.asked = Asked({})
+            self.asked = UpgradeOrders({})
             return
         members, seen = self._members(views, release, now, this_round)
         progress = _progress(views, release, ledger.resumed_at)
@@ -103,9 +103,9 @@ class AgentKeeper:
 
     def _members(
         self, views: Iterable[ClusterView], release: Release, now: datetime, this_round: Round
-    ) -> tuple[list[Member], dict[str, dict[str, ReportSeen]]]:
+    ) -> tuple[list[UpgradingCluster], dict[str, dict[str, ReportSeen]]]:
         """Those that are not through, as far as the first stage with any goes."""
-        found: list[Member] = []
+        found: list[UpgradingCluster] = []
         seen: dict[str, dict[str, ReportSeen]] = {}
         looks = 0
         for view in views:
@@ -116,11 +116,11 @@ class AgentKeeper:
             blocked = blocked_by(view, self.freezes.left(now), now)
             if blocked or looks >= MOST_LOOKS:
                 why = blocked or "it is looked at next"
-                found.append(Member(view.uid, view.name, stage(view), in_hand=_in_hand(view), blocked=why))
+                found.append(UpgradingCluster(view.uid, view.name, stage(view), in_hand=_in_hand(view), blocked=why))
                 continue
             looks += 1
             # Whether it is through is not known where its reports cannot be read: its stage is not left behind.
-            member: Member | None = Member(
+            member: UpgradingCluster | None = UpgradingCluster(
                 view.uid, view.name, stage(view), blocked="what its agents said cannot be read"
             )
             with this_round.apart(view.name):
@@ -161,7 +161,9 @@ def _in_hand(view: ClusterView) -> tuple[str, ...]:
     return tuple(i.key for i in view.alive() if (o := view.agent_orders.get(i.key)) is not None and o.is_open)
 
 
-def _member(view: ClusterView, reports: dict[str, ReportSeen], release: Release, now: datetime) -> Member | None:
+def _member(
+    view: ClusterView, reports: dict[str, ReportSeen], release: Release, now: datetime
+) -> UpgradingCluster | None:
     """None where all VMs are through, or cannot be upgraded."""
     vms = [vm_of(i, view.agent_orders.get(i.key), reports.get(i.key), release, now) for i in view.alive()]
     behind = tuple(vm.key for vm in vms if vm.state in ("behind", "failed"))
@@ -169,7 +171,7 @@ def _member(view: ClusterView, reports: dict[str, ReportSeen], release: Release,
     silent = next((f"{vm.key}: {vm.why}" for vm in vms if vm.state == "silent"), "")
     if not (behind or in_hand or silent):
         return None
-    return Member(view.uid, view.name, stage(view), behind, in_hand, silent)
+    return UpgradingCluster(view.uid, view.name, stage(view), behind, in_hand, silent)
 
 
 def _soaks(view: ClusterView, release: Release, now: datetime, soak: timedelta) -> bool:
@@ -181,7 +183,7 @@ def _done(view: ClusterView, release: Release) -> Iterable[datetime]:
     return (o.done_at for o in orders if o.done_at is not None and o.asked.version == release.version)
 
 
-def _progress(views: Iterable[ClusterView], release: Release, resumed_at: datetime | None) -> Progress:
+def _progress(views: Iterable[ClusterView], release: Release, resumed_at: datetime | None) -> ReleaseProgress:
     done: dict[int, tuple[datetime, ...]] = {}
     failed = []
     for view in views:
@@ -194,7 +196,7 @@ def _progress(views: Iterable[ClusterView], release: Release, resumed_at: dateti
             forgiven = at is None or (resumed_at is not None and at <= resumed_at)
             if not forgiven and order.asked.version == release.version and key in there:
                 failed.append(f"{key} of {view.name}: {order.problem}")
-    return Progress(done, tuple(failed))
+    return ReleaseProgress(done, tuple(failed))
 
 
 def _request(view: ClusterView, key: str, release: Release, seen: ReportSeen) -> facts.AgentUpgradeRequested:

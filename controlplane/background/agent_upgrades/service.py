@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from controlplane.background.agent_upgrades.fold import Ledger, Release
+from controlplane.background.agent_upgrades.fold import AgentReleases, Release
 from controlplane.background.agent_upgrades.reconciler import AgentKeeper
 from controlplane.background.agent_upgrades.signing import AgentSigner, SigningKeyRefused
-from controlplane.background.agent_upgrades.status import Vm, blocked_by, vm_of
+from controlplane.background.agent_upgrades.status import UpgradingVm, blocked_by, vm_of
 from controlplane.cluster.commands import CommandRefused
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, ReportSeen, reports_by_key
 from controlplane.cluster.view import ClusterView
@@ -39,7 +39,7 @@ class ClusterAgents:
 
     name: str
     stage: str
-    vms: tuple[Vm, ...]
+    vms: tuple[UpgradingVm, ...]
     waits: str = ""
 
 
@@ -123,7 +123,7 @@ class AgentDesk:
 
         left = self._left_out({b.platform for b in offered})
 
-        def decide(ledger: Ledger) -> tuple[object | None, str]:
+        def decide(ledger: AgentReleases) -> tuple[object | None, str]:
             known = ledger.of(version)
             if known is None:
                 there = ", ".join(b.platform for b in offered)
@@ -169,7 +169,7 @@ class AgentDesk:
     def withdraw(self, version: str, *, reason: str, actor: str, command_id: str) -> str:
         """No VM is to run it any more. Idempotent. Raises `CommandRefused`."""
 
-        def decide(ledger: Ledger) -> tuple[object | None, str]:
+        def decide(ledger: AgentReleases) -> tuple[object | None, str]:
             known = ledger.of(version)
             if known is None:
                 there = ", ".join(r.version for r in ledger.releases[-10:]) or "none"
@@ -187,7 +187,7 @@ class AgentDesk:
         words = "the upgrade of agents goes on; VMs that failed are asked again"
         return self._record(lambda _: (facts.AgentRolloutResumed(reason), words), actor, command_id)
 
-    def _record(self, decide: Callable[[Ledger], tuple[object | None, str]], actor: str, command_id: str) -> str:
+    def _record(self, decide: Callable[[AgentReleases], tuple[object | None, str]], actor: str, command_id: str) -> str:
         return recorded_once(
             self.keeper.store,
             AGENTS,
@@ -199,7 +199,7 @@ class AgentDesk:
             recorded=lambda _: self.ring(),
         )
 
-    def _look(self) -> Ledger:
+    def _look(self) -> AgentReleases:
         ledger = self.keeper.ledger()
         if ledger.unreadable:
             raise CommandRefused("agents-unreadable", f"what was published cannot be read: {ledger.unreadable}")

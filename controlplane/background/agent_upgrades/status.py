@@ -20,7 +20,7 @@ not coming back by itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class Vm:
+class UpgradingVm:
     """One VM: `version` of its agent ("" where it was never heard), what it is to be, and in words how that stands.
 
     `state` is current, behind, asked, failed, unable, or silent.
@@ -34,28 +34,28 @@ class Vm:
 
 def vm_of(
     instance: InstanceView, order: AgentOrderView | None, seen: ReportSeen | None, release: Release, now: datetime
-) -> Vm:
+) -> UpgradingVm:
     """How one VM stands to a release. Who cannot upgrade itself says so: it changes with its VM only."""
     key, version = instance.key, seen.report.agent_version if seen is not None else ""
     is_told = order is not None and order.asked.version == release.version
     if is_told and order is not None and order.is_open:
-        return Vm(key, version, "asked", _how(seen, order))
+        return UpgradingVm(key, version, "asked", _how(seen, order))
     if seen is None:
-        return Vm(key, "", "silent", "its agent was never heard")
+        return UpgradingVm(key, "", "silent", "its agent was never heard")
     if not seen.is_young(now):
-        return Vm(
+        return UpgradingVm(
             key, version, "silent", f"its agent was last heard {(now - seen.received_at).total_seconds():.0f} s ago"
         )
     if version == release.version:
-        return Vm(key, version, "current")
+        return UpgradingVm(key, version, "current")
     upgrade = seen.report.upgrade
     if upgrade is None:
-        return Vm(key, version, "unable", f"agent {version} cannot upgrade itself; a new VM has a newer one")
+        return UpgradingVm(key, version, "unable", f"agent {version} cannot upgrade itself; a new VM has a newer one")
     if upgrade.platform not in release.platforms:
-        return Vm(key, version, "unable", f"{release.version} was published for no {upgrade.platform}")
+        return UpgradingVm(key, version, "unable", f"{release.version} was published for no {upgrade.platform}")
     if is_told and order is not None and order.failed_at is not None:
-        return Vm(key, version, "failed", order.problem)
-    return Vm(key, version, "behind")
+        return UpgradingVm(key, version, "failed", order.problem)
+    return UpgradingVm(key, version, "behind")
 
 
 def outcome_of(

@@ -15,7 +15,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.conditions.maintenance import MAINTENANCE
 from controlplane.converger.questions.moves.placement_work import ground_of, topic_policy
 from planner.anomalies.hot import HotBroker
-from planner.anomalies.judge import Finding
+from planner.anomalies.judge import AnomalyFinding
 from planner.anomalies.kinds import Kind
 from planner.anomalies.slow import SlowBroker
 from planner.anomalies.topic_rates import Side, rate_subject, reason_of, side_of
@@ -39,7 +39,7 @@ class DiskFailure:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenCluster:
     """What is known of a cluster beside what is recorded. `slow` is None where no window says anything, and `disks`
     None where no agent was heard lately though one had told of a failure."""
 
@@ -60,17 +60,17 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class AnomalyEvidence:
     """What was found, and the kinds that could be looked at."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[AnomalyFinding, ...]
     looked_at: frozenset[Kind]
 
 
-NOTHING = Evidence((), frozenset(Kind))
+NOTHING = AnomalyEvidence((), frozenset(Kind))
 
 
-def evidence(view: ClusterView, seen: Seen) -> Evidence:
+def evidence(view: ClusterView, seen: SeenCluster) -> AnomalyEvidence:
     """A cluster that was never converged serves nobody yet: nothing of it is an anomaly; nor of a deleted one."""
     if not view.converged or view.deleted or view.tombstone or view.document is None:
         return NOTHING
@@ -92,23 +92,23 @@ def evidence(view: ClusterView, seen: Seen) -> Evidence:
     if seen.hot is not None:
         found += _hot(view, seen.hot)
         looked_at.add(Kind.HOT_BROKER)
-    return Evidence(_once(found), frozenset(looked_at))
+    return AnomalyEvidence(_once(found), frozenset(looked_at))
 
 
-def _once(found: Collection[Finding]) -> tuple[Finding, ...]:
+def _once(found: Collection[AnomalyFinding]) -> tuple[AnomalyFinding, ...]:
     """One finding for each kind and subject: the first reason, which is the gravest."""
-    by_what: dict[tuple[Kind, str], Finding] = {}
+    by_what: dict[tuple[Kind, str], AnomalyFinding] = {}
     for finding in found:
         by_what.setdefault(finding.what, finding)
     return tuple(by_what[what] for what in sorted(by_what))
 
 
-def _failed_brokers(view: ClusterView, kafka: KafkaSnapshot | None) -> Iterator[Finding]:
+def _failed_brokers(view: ClusterView, kafka: KafkaSnapshot | None) -> Iterator[AnomalyFinding]:
     for instance in view.alive():
         if instance.lost:
             at = f" since {instance.lost_at:%H:%M:%S} UTC" if instance.lost_at else ""
             reason = f"the cloud says that the VM of {instance.key} is gone{at}"
-            yield Finding(Kind.BROKER_FAILURE, instance.node, reason)
+            yield AnomalyFinding(Kind.BROKER_FAILURE, instance.node, reason)
     if kafka is None:
         return
     live = kafka.live_brokers()
@@ -118,7 +118,7 @@ def _failed_brokers(view: ClusterView, kafka: KafkaSnapshot | None) -> Iterator[
             known = kafka.brokers.get(instance.service_id)
             how = "is fenced" if known is not None else "is not registered"
             reason = f"broker {instance.service_id} ({instance.key}) {how}: {hosted} partitions lack a replica"
-            yield Finding(Kind.BROKER_FAILURE, instance.node, reason)
+            yield AnomalyFinding(Kind.BROKER_FAILURE, instance.node, reason)
 
 
 def serving_brokers(view: ClusterView) -> tuple[InstanceView, ...]:
@@ -126,67 +126,67 @@ def serving_brokers(view: ClusterView) -> tuple[InstanceView, ...]:
     return tuple(i for i in view.brokers() if i.phase is Phase.JOINED)
 
 
-def _failed_disks(view: ClusterView, seen: Seen) -> Iterator[Finding]:
+def _failed_disks(view: ClusterView, seen: SeenCluster) -> Iterator[AnomalyFinding]:
     for failure in seen.disks or ():
-        yield Finding(Kind.DISK_FAILURE, failure.node, failure.reason)
+        yield AnomalyFinding(Kind.DISK_FAILURE, failure.node, failure.reason)
     for instance in view.alive():
         broken = view.is_broken(instance)
         if broken:
             what = "the directory of the ZooKeeper server on" if instance.is_broker else "the disk of"
-            yield Finding(Kind.DISK_FAILURE, instance.node, f"{what} {instance.key} holds nothing: {broken}")
+            yield AnomalyFinding(Kind.DISK_FAILURE, instance.node, f"{what} {instance.key} holds nothing: {broken}")
 
 
-def _topics(view: ClusterView) -> Iterator[Finding]:
+def _topics(view: ClusterView) -> Iterator[AnomalyFinding]:
     for name, trouble in sorted(view.topics.troubles.items()):
-        yield Finding(Kind.TOPIC_ANOMALY, name, f"{trouble.reason}: {trouble.message}")
+        yield AnomalyFinding(Kind.TOPIC_ANOMALY, name, f"{trouble.reason}: {trouble.message}")
 
 
-def _odd_rates(view: ClusterView, seen: Seen) -> Iterator[Finding]:
+def _odd_rates(view: ClusterView, seen: SeenCluster) -> Iterator[AnomalyFinding]:
     """What cannot be judged now stays as it is."""
     for name, band in sorted(bands(view).items()):
         rates, open_ = seen.rates.get(name, ()), seen.odd_rates.get(name)
         side = side_of(rates, band, seen.now, was_outside=open_ is not None)
         if side in (Side.BELOW, Side.ABOVE):
-            yield Finding(Kind.TOPIC_ANOMALY, rate_subject(name), reason_of(name, side, rates, band))
+            yield AnomalyFinding(Kind.TOPIC_ANOMALY, rate_subject(name), reason_of(name, side, rates, band))
         elif side is None and open_ is not None:
-            yield Finding(Kind.TOPIC_ANOMALY, rate_subject(name), open_)
+            yield AnomalyFinding(Kind.TOPIC_ANOMALY, rate_subject(name), open_)
 
 
-def _maintenance(view: ClusterView) -> Iterator[Finding]:
+def _maintenance(view: ClusterView) -> Iterator[AnomalyFinding]:
     condition = view.conditions.get(MAINTENANCE)
     if condition is not None and condition.status:
-        yield Finding(Kind.MAINTENANCE_EVENT, "hosts", condition.message)
+        yield AnomalyFinding(Kind.MAINTENANCE_EVENT, "hosts", condition.message)
 
 
-def _slow(view: ClusterView, slow: Collection[SlowBroker]) -> Iterator[Finding]:
+def _slow(view: ClusterView, slow: Collection[SlowBroker]) -> Iterator[AnomalyFinding]:
     nodes: Mapping[int, str] = {i.service_id: i.node for i in serving_brokers(view)}
     for one in slow:
         if one.broker in nodes:
-            yield Finding(Kind.SLOW_BROKER, nodes[one.broker], one.sentence)
+            yield AnomalyFinding(Kind.SLOW_BROKER, nodes[one.broker], one.sentence)
 
 
-def _hot(view: ClusterView, hot: Collection[HotBroker]) -> Iterator[Finding]:
+def _hot(view: ClusterView, hot: Collection[HotBroker]) -> Iterator[AnomalyFinding]:
     nodes: Mapping[int, str] = {i.service_id: i.node for i in serving_brokers(view)}
     for one in hot:
         if one.broker in nodes:
-            yield Finding(Kind.HOT_BROKER, nodes[one.broker], one.sentence)
+            yield AnomalyFinding(Kind.HOT_BROKER, nodes[one.broker], one.sentence)
 
 
-def _held_down(seen: Seen) -> Iterator[Finding]:
+def _held_down(seen: SeenCluster) -> Iterator[AnomalyFinding]:
     for node, until in seen.holds.items():
         if seen.now < until:
             reason = f"it leads nothing, so it cannot be measured: it is tried again at {until:%Y-%m-%d %H:%M} UTC"
-            yield Finding(Kind.SLOW_BROKER, node, reason)
+            yield AnomalyFinding(Kind.SLOW_BROKER, node, reason)
 
 
-def _goals(view: ClusterView, kafka: KafkaSnapshot) -> Iterator[Finding]:
+def _goals(view: ClusterView, kafka: KafkaSnapshot) -> Iterator[AnomalyFinding]:
     """Zones first, the hard one; then the shares, where the spec says how far from even is too far."""
     found = misplaced(kafka, ground_of(view, kafka), lambda topic: topic_policy(view, topic))
     shared = [d for d in found if d.rule is Rule.ZONES]
     if shared:
         told = ", ".join(f"{d.name} on {list(d.replicas)}" for d in shared[:_NAMED])
         reason = f"{len(shared)} partitions have replicas in one zone though another has room: {told}"
-        yield Finding(Kind.GOAL_VIOLATION, ZONES, reason)
+        yield AnomalyFinding(Kind.GOAL_VIOLATION, ZONES, reason)
     policy = view.document.spec.balance if view.document else None
     receivers = [i.service_id for i in view.receivers()]
     if policy is None or not policy.continuous or not set(receivers) <= kafka.live_brokers():
@@ -195,7 +195,7 @@ def _goals(view: ClusterView, kafka: KafkaSnapshot) -> Iterator[Finding]:
     for figure, percent in deviations(kafka, receivers).items():
         if percent > threshold:
             reason = f"{figure} are {percent:.0f} % from their even share at worst, {threshold:.0f} % are allowed"
-            yield Finding(Kind.GOAL_VIOLATION, figure, reason)
+            yield AnomalyFinding(Kind.GOAL_VIOLATION, figure, reason)
 
 
 def _unmendable(view: ClusterView, threshold: float) -> float:

@@ -16,7 +16,7 @@ from controlplane.background.anomalies.status import own_doing
 from controlplane.cluster.view import ClusterView
 from controlplane.storage.latest_values import LatestStore, Observation, Subject
 from events.ids import ClusterUid
-from planner.anomalies.judge import Finding
+from planner.anomalies.judge import AnomalyFinding
 from planner.anomalies.kinds import Kind
 from planner.anomalies.learned_rates import HourOfDay, LearnedBand, NotJudged, Past, learned, with_hour
 from planner.anomalies.topic_rates import (
@@ -41,7 +41,7 @@ _UNWATCHED = timedelta(minutes=3)
 _HOUR = timedelta(hours=1)
 _HOURS = range(24)
 _SOURCE = "kafka"
-_ANY_RATE = Finding(Kind.TOPIC_ANOMALY, rate_subject(""), "")
+_ANY_RATE = AnomalyFinding(Kind.TOPIC_ANOMALY, rate_subject(""), "")
 _PAST: TypeAdapter[Past] = TypeAdapter(Past)
 
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from agent.wire import DIRECTORY_LOST, Report
-from controlplane.background.anomalies.evidence import REPORTS_YOUNG, DiskFailure, Seen, evidence
+from controlplane.background.anomalies.evidence import REPORTS_YOUNG, DiskFailure, SeenCluster, evidence
 from controlplane.background.anomalies.fold import EMPTY, AnomalyBook, folded, read_book
 from controlplane.background.anomalies.hot_brokers import advice, coolings_of, hot_in
 from controlplane.background.anomalies.rates import NoRates, Rates, TopicRates
@@ -37,7 +37,7 @@ from events.ids import ClusterUid, derived_id
 from events.store import EventStore
 from planner.anomalies.cooling import Cooling
 from planner.anomalies.hot import HotBroker, HotRule
-from planner.anomalies.judge import Anomaly, Change, changes
+from planner.anomalies.judge import Anomaly, AnomalyChange, changes
 from planner.anomalies.kinds import Kind, State
 from planner.anomalies.slow import BrokerWindow, SlowBroker, SlowRule, slow_brokers, suspects
 from planner.anomalies.topic_rates import topic_of_rate
@@ -68,7 +68,7 @@ Mark = tuple[int, datetime | None, bool, tuple[SlowBroker, ...] | None, tuple[Ho
 
 
 @dataclass(slots=True)
-class _Known:
+class _ClusterMemory:
     """What is remembered of a cluster between two looks; all of it can be read again."""
 
     book: AnomalyBook
@@ -117,7 +117,7 @@ class AnomalyKeeper:
         self._fleet, self._store, self._latest, self._windows = fleet, store, latest, windows
         self._commands, self._clock, self._epoch, self._wake = commands, clock, epoch, wake
         self._rule, self._hot, self._rates = rule or SlowRule(), hot or HotRule(), rates or NoRates()
-        self._known: dict[ClusterUid, _Known] = {}
+        self._known: dict[ClusterUid, _ClusterMemory] = {}
         self._seen: _WindowsSeen | None = None
 
     def poll(self) -> None:
@@ -140,7 +140,7 @@ class AnomalyKeeper:
     def _look(self, view: ClusterView, sick: frozenset[ClusterUid], outliers: _Outliers, now: datetime) -> int:
         known = self._known.get(view.uid)
         if known is None:
-            known = self._known[view.uid] = _Known(read_book(self._store, view.uid))
+            known = self._known[view.uid] = _ClusterMemory(read_book(self._store, view.uid))
             if known.book.version:
                 keep_noted(self._latest, view.uid, known.book, now)  # it may have been lost
         kafka = self._fleet.last_snapshot(view.uid)
@@ -153,7 +153,7 @@ class AnomalyKeeper:
             known.mark = mark
             return 0
         goals = known.goals_at is None or now - known.goals_at >= GOALS_EVERY
-        seen = Seen(
+        seen = SeenCluster(
             kafka=kafka,
             slow=outliers.slow,
             hot=outliers.hot,
@@ -176,7 +176,7 @@ class AnomalyKeeper:
         self._advise(view.uid, known.book, outliers.advice)
         return len(made)
 
-    def _record(self, view: ClusterView, known: _Known, made: Sequence[Change]) -> None:
+    def _record(self, view: ClusterView, known: _ClusterMemory, made: Sequence[AnomalyChange]) -> None:
         stream, book = anomalies_stream(view.uid), known.book
         events = [
             encode(fact, derived_id("anomaly event", stream, str(book.version + n)))
@@ -256,7 +256,7 @@ class AnomalyKeeper:
         return [i.service_id for i in view.brokers() if i.node in open_]
 
 
-def facts_of(view: ClusterView, book: AnomalyBook, made: Sequence[Change]) -> Iterator[object]:
+def facts_of(view: ClusterView, book: AnomalyBook, made: Sequence[AnomalyChange]) -> Iterator[object]:
     """The facts that record these changes."""
     count = book.found
     for change in made:

@@ -17,7 +17,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.conditions.maintenance import MAINTENANCE
 from controlplane.converger.questions.moves.placement_work import corrects, leaves_leaders
 from planner.anomalies.cooling import Cooling
-from planner.anomalies.judge import Finding, Standing
+from planner.anomalies.judge import AnomalyFinding, FindingStatus
 from planner.anomalies.kinds import GRACE, Kind, State
 from planner.anomalies.slow import too_many
 from planner.anomalies.topic_rates import topic_of_rate
@@ -47,20 +47,20 @@ class Stance:
     slow: int = 0
     coolings: Mapping[str, Cooling] = field(default_factory=dict)
 
-    def of(self, finding: Finding, since: datetime) -> Standing:
+    def of(self, finding: AnomalyFinding, since: datetime) -> FindingStatus:
         """See `planner.anomalies.judge.Stands`."""
         ours = own_doing(self.view, finding, self.now)
         if ours:
-            return Standing(State.SUPPRESSED, ours)
+            return FindingStatus(State.SUPPRESSED, ours)
         healing = self._healing(finding)
         if healing:
-            return Standing(State.HEALING, healing)
+            return FindingStatus(State.HEALING, healing)
         left = grace_of(self.view, finding.kind) - (self.now - since)
         if left > timedelta(0):
-            return Standing(State.FOUND, f"it may pass by itself: told and healed in {_minutes(left)}")
+            return FindingStatus(State.FOUND, f"it may pass by itself: told and healed in {_minutes(left)}")
         return self._after_grace(finding)
 
-    def _healing(self, finding: Finding) -> str:
+    def _healing(self, finding: AnomalyFinding) -> str:
         """What is done about it now, "" where nothing is begun."""
         view = self.view
         if finding.kind in (Kind.BROKER_FAILURE, Kind.DISK_FAILURE):
@@ -82,56 +82,56 @@ class Stance:
             return "each VM with a date gets its successor before it" if begun else ""
         return ""
 
-    def _after_grace(self, finding: Finding) -> Standing:
+    def _after_grace(self, finding: AnomalyFinding) -> FindingStatus:
         view, kind = self.view, finding.kind
         topic = topic_of_rate(finding.subject)
         if topic is not None:
             known = view.topics.by_name.get(topic)
             otherwise = _LEARN_ANEW if known is not None and known.declared.rate_learn else "declare another `rate`"
-            return Standing(State.WAITING, _RATE_LEFT.format(name=view.name, topic=topic, otherwise=otherwise))
+            return FindingStatus(State.WAITING, _RATE_LEFT.format(name=view.name, topic=topic, otherwise=otherwise))
         off = why_not(view, kind, self.now)
         if off:
-            return Standing(State.WAITING, f"{off}. Next: kedge healing on {view.name} --kind {kind}")
+            return FindingStatus(State.WAITING, f"{off}. Next: kedge healing on {view.name} --kind {kind}")
         hold = hold_on(view, self.now)
         if view.held or hold is not None:
             why = view.held or (hold.sentence if hold else "")
-            return Standing(State.WAITING, f"nothing begins: {why}. Next: kedge resume {view.name}")
+            return FindingStatus(State.WAITING, f"nothing begins: {why}. Next: kedge resume {view.name}")
         still = stands_still(view, self.now) if _in_hand(view) else ""
         if still:
             words = f"{_in_hand(view)} and goes before, but {still}. Next: kedge describe {view.name}"
-            return Standing(State.WAITING, words)
+            return FindingStatus(State.WAITING, words)
         if kind is Kind.SLOW_BROKER:
             return self._demote(finding)
         if kind is Kind.HOT_BROKER:
             return self._cool(finding)
-        return Standing(State.WAITING, _LEFT[kind].format(name=view.name, subject=finding.subject))
+        return FindingStatus(State.WAITING, _LEFT[kind].format(name=view.name, subject=finding.subject))
 
-    def _demote(self, finding: Finding) -> Standing:
+    def _demote(self, finding: AnomalyFinding) -> FindingStatus:
         brokers = len(self.view.brokers())
         if too_many(self.slow, brokers):
             words = (
                 f"{self.slow} of {brokers} brokers are slow at once: what they share is slow, and moving leaders would "
                 f"only move the load. Next: kedge describe {self.view.name}"
             )
-            return Standing(State.WAITING, words)
-        return Standing(State.HEALING, _DEMOTED)
+            return FindingStatus(State.WAITING, words)
+        return FindingStatus(State.HEALING, _DEMOTED)
 
-    def _cool(self, finding: Finding) -> Standing:
+    def _cool(self, finding: AnomalyFinding) -> FindingStatus:
         view, cure = self.view, self.coolings.get(finding.subject)
         moved_at = view.topics.handed_over_at
         if cure is None and moved_at is not None and self.now - moved_at < HOT_SETTLES:
-            return Standing(State.HEALING, _HANDED_OVER)
+            return FindingStatus(State.HEALING, _HANDED_OVER)
         if cure is None:
             words = f"what could be moved off it is not measured yet. Next: kedge describe {view.name}"
-            return Standing(State.WAITING, words)
+            return FindingStatus(State.WAITING, words)
         if cure.orders:
             if leaves_leaders(view):
                 words = "leaders stay where they are (`balance.preferredLeaders: leave`)"
-                return Standing(State.WAITING, f"{words}. Next: kedge rebalance {view.name}")
-            return Standing(State.HEALING, _HANDS_OVER)
+                return FindingStatus(State.WAITING, f"{words}. Next: kedge rebalance {view.name}")
+            return FindingStatus(State.HEALING, _HANDS_OVER)
         if view.document is not None and view.document.spec.balance.continuous:
-            return Standing(State.HEALING, f"{cure.why_not}: replicas are spread anew (`balance.continuous`)")
-        return Standing(State.WAITING, f"{cure.why_not}. Next: kedge rebalance {view.name}")
+            return FindingStatus(State.HEALING, f"{cure.why_not}: replicas are spread anew (`balance.continuous`)")
+        return FindingStatus(State.WAITING, f"{cure.why_not}. Next: kedge rebalance {view.name}")
 
 
 _RATE_LEFT = (
@@ -160,7 +160,7 @@ def grace_of(view: ClusterView, kind: Kind) -> timedelta:
     return GRACE[kind] if told is None else timedelta(seconds=told)
 
 
-def own_doing(view: ClusterView, finding: Finding, now: datetime) -> str:
+def own_doing(view: ClusterView, finding: AnomalyFinding, now: datetime) -> str:
     """What Kedge does itself that explains the finding, "" where nothing does."""
     if finding.kind is Kind.BROKER_FAILURE:
         return _stopped_by_us(view, finding.subject)

@@ -15,7 +15,7 @@ from controlplane.background.rounds import Round
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.ports import FoldedFleet
 from controlplane.storage.latest_values import LatestStore, Observation, Subject
-from providers.dns.zone import NOTHING, DnsZone, Held
+from providers.dns.zone import NOTHING, DnsZone, HeldName
 from providers.errors import ProviderError, ResourceConflict
 
 DNS_NAME = "dns-name"
@@ -98,7 +98,7 @@ class NameKeeper:
                 if not addresses:
                     return self._tell(view, name, frozenset(), "")
                 raise ResourceConflict(_stranger(name, held))
-            after = Held(addresses, kept.ttl_s, owner, kept.ttl_s) if addresses else NOTHING
+            after = HeldName(addresses, kept.ttl_s, owner, kept.ttl_s) if addresses else NOTHING
             if held != after:
                 if not self.may_act():
                     return False
@@ -132,7 +132,7 @@ class NameKeeper:
         return not problem
 
 
-def _stranger(name: str, held: Held) -> str:
+def _stranger(name: str, held: HeldName) -> str:
     if not held.owner:
         return f"{name} has records that Kedge did not make ({_words(held.addresses)}): remove them, or name another"
     return f"{name} belongs to {held.owner}: give this cluster another name"

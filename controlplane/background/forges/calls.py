@@ -29,7 +29,7 @@ _REASONS = {401: f.AUTHENTICATION_FAILED, 403: f.NOT_ALLOWED, 404: f.NOT_FOUND, 
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ForgeAnswer:
     """What the forge said: its status, and the JSON."""
 
     status: int
@@ -64,7 +64,7 @@ class ForgeCalls:
         body: Mapping[str, Any] | None = None,
         query: Mapping[str, str] | None = None,
         also: tuple[int, ...] = (),
-    ) -> Answer:
+    ) -> ForgeAnswer:
         """Asks; statuses of `also` are answers, too, besides those of success. Raises ForgeFault."""
         token = self._token(what)
         headers = {
@@ -83,7 +83,7 @@ class ForgeCalls:
         if not response.is_success and response.status_code not in also:
             raise self._refusal(response, text, what)
         try:
-            return Answer(response.status_code, json.loads(text) if text else None)
+            return ForgeAnswer(response.status_code, json.loads(text) if text else None)
         except ValueError:
             raise self._fault(f.UNAVAILABLE, what, "its answer is no JSON") from None
 

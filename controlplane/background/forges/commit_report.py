@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from controlplane.background.forges.forge import CommitStatus, State
 from controlplane.background.git_sync.second_person import waits_for_somebody
-from controlplane.background.git_sync.status import REFUSED, SYNCED, UNKNOWN, Standing
+from controlplane.background.git_sync.status import REFUSED, SYNCED, UNKNOWN, SourceStatus
 from controlplane.cluster.spec_source import NOT_DECLARED, git_source
 from events.spec.problems import Problem, counted, shorten
 
@@ -14,7 +14,7 @@ _MOST_LINES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CommitReport:
     """What is to be said of one commit. `comment` is "" where nothing is wrong; `mark` is in it and in no other."""
 
     commit: str
@@ -23,7 +23,7 @@ class Verdict:
     mark: str = ""
 
 
-def verdict_of(standing: Standing, *, portal: str, longest: int) -> Verdict | None:
+def verdict_of(standing: SourceStatus, *, portal: str, longest: int) -> CommitReport | None:
     """None where the last look saw no commit: a repository that cannot be reached says nothing of its commits.
 
     `portal` is what the portal's addresses begin with, "" where people elsewhere cannot reach it. `longest` is how many
@@ -37,14 +37,14 @@ def verdict_of(standing: Standing, *, portal: str, longest: int) -> Verdict | No
     status = CommitStatus(state, _cut(words, longest), f"kedge/{name}", link)
     wrong = [p for p in standing.problems if p.is_error and not waits_for_somebody(p)]
     if standing.state != REFUSED or not wrong:
-        return Verdict(standing.tip, status)
+        return CommitReport(standing.tip, status)
     lines = [_plain(f"{p.where}: {p.code}: {p.message}. {p.fix}") for p in wrong]
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
     mark = f"<!-- kedge {name} {digest} -->"
-    return Verdict(standing.tip, status, _comment(standing, lines, mark, link), mark)
+    return CommitReport(standing.tip, status, _comment(standing, lines, mark, link), mark)
 
 
-def _words(standing: Standing) -> tuple[State, str]:
+def _words(standing: SourceStatus) -> tuple[State, str]:
     in_force = counted(len(standing.clusters), "cluster")
     if standing.state == SYNCED:
         return "success", f"{in_force} in force"
@@ -69,7 +69,7 @@ def _places(problems: Sequence[Problem]) -> str:
     return "; ".join(f"{p.file}:{p.line} {p.code}" for p in problems)
 
 
-def _comment(standing: Standing, lines: Sequence[str], mark: str, link: str) -> str:
+def _comment(standing: SourceStatus, lines: Sequence[str], mark: str, link: str) -> str:
     """Indented, so that nothing in it is taken for markup, and nobody is called by what a file says."""
     shown = [f"    {line}" for line in lines[:_MOST_LINES]]
     more = [f"    and {len(lines) - _MOST_LINES} more"] if len(lines) > _MOST_LINES else []

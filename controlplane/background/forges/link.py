@@ -9,7 +9,7 @@ from controlplane.background.forges.github import GitHub
 from controlplane.background.forges.gitlab import GitLab
 from controlplane.background.forges.statuses import StatusKeeper
 from controlplane.background.git_sync.binding import GitBinding
-from controlplane.background.git_sync.status import Standing
+from controlplane.background.git_sync.status import SourceStatus
 from controlplane.runtime.egress import Egress
 from events.clock import Clock
 
@@ -26,7 +26,7 @@ class ForgeLink:
 def link_of(
     binding: GitBinding,
     forge: ForgeBinding,
-    standing: Callable[[], Standing | None],
+    standing: Callable[[], SourceStatus | None],
     *,
     portal: str,
     clock: Clock,

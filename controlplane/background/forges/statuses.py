@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from controlplane.background.forges.commit_report import Verdict, verdict_of
+from controlplane.background.forges.commit_report import CommitReport, verdict_of
 from controlplane.background.forges.forge import Forge, ForgeFault
-from controlplane.background.git_sync.status import Standing
+from controlplane.background.git_sync.status import SourceStatus
 from events.clock import Clock
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 15.0, 900.0
@@ -38,10 +38,10 @@ class ForgeTold:
 class StatusKeeper:
     """Of one binding. `poll` is a look at the board; it calls the forge only where that has something new to hear."""
 
-    def __init__(self, forge: Forge, standing: Callable[[], Standing | None], *, portal: str, clock: Clock) -> None:
+    def __init__(self, forge: Forge, standing: Callable[[], SourceStatus | None], *, portal: str, clock: Clock) -> None:
         self._forge, self._standing, self._portal, self._clock = forge, standing, portal, clock
         self._lock = threading.Lock()
-        self._said: Verdict | None = None
+        self._said: CommitReport | None = None
         self._attempts = 0
         self._told = ForgeTold(forge.where)
 
@@ -65,17 +65,17 @@ class StatusKeeper:
         with self._lock:
             return self._told
 
-    def _verdict(self, standing: Standing) -> Verdict | None:
+    def _verdict(self, standing: SourceStatus) -> CommitReport | None:
         return verdict_of(standing, portal=self._portal, longest=self._forge.longest_description)
 
-    def _say(self, wanted: Verdict) -> None:
+    def _say(self, wanted: CommitReport) -> None:
         shown = self._forge.status(wanted.commit, wanted.status.context)
         if shown is None or (shown.state, shown.description) != (wanted.status.state, wanted.status.description):
             self._forge.post_status(wanted.commit, wanted.status)
         if wanted.comment and not any(wanted.mark in text for text in self._forge.comments(wanted.commit)):
             self._forge.comment(wanted.commit, wanted.comment)
 
-    def _is_said(self, wanted: Verdict) -> bool:
+    def _is_said(self, wanted: CommitReport) -> bool:
         at = self._told.at
         return wanted == self._said and at is not None and self._clock() - at < timedelta(seconds=RECHECK_S)
 

@@ -42,7 +42,7 @@ _ENDS_WITHIN_S = 15.0
 """A call to a cloud that is under way when the server stops is waited for that long."""
 
 
-class Fleet(Protocol):
+class GameFleet(Protocol):
     """All clusters, and what their brokers said last; `Converger` is one."""
 
     def views(self) -> list[ClusterView]: ...
@@ -70,12 +70,12 @@ def on_a_thread(name: str, play: Callable[[], None]) -> Player:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class House:
+class GameWorld:
     """What games are played in. `epoch` is what this server leads under, None while it does not; `may_still` says
     whether who asked for a game may harm the cluster at this moment; `wake` rings for a tick.
     """
 
-    fleet: Fleet
+    fleet: GameFleet
     commands: Commands
     latest: LatestStore
     harm: Harmer
@@ -93,7 +93,7 @@ class House:
 class Referee:
     """A poll has every game in hand played, or ended where that cannot be. Polled by whoever leads."""
 
-    house: House
+    house: GameWorld
     _stopping: threading.Event = field(default_factory=threading.Event)
     _players: dict[str, Player] = field(default_factory=dict)
 
@@ -131,7 +131,7 @@ class Referee:
 class _Seat:
     """One game as this server plays it: the table of `play`."""
 
-    house: House
+    house: GameWorld
     uid: ClusterUid
     name: str
     game: GameView
@@ -253,7 +253,7 @@ def _why_left(game: GameView) -> str:
     return f"the server that played it is gone{judged}"
 
 
-def _end(house: House, name: str, game: GameView, why: str) -> None:
+def _end(house: GameWorld, name: str, game: GameView, why: str) -> None:
     try:
         command = EndGame(name=name, actor=ACTOR, command_id=f"{game.id}/end", game=game.id, reason=why)
         house.commands.handle(command)

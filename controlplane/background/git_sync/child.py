@@ -19,7 +19,7 @@ _LOOK_EVERY_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class GitLimits:
     """What one look at a repository may cost."""
 
     seconds: float = 60.0
@@ -32,7 +32,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GitAnswer:
     """What git said. `code` is its exit code."""
 
     code: int
@@ -46,7 +46,7 @@ class Child:
     def __init__(
         self,
         folder: Path,
-        limits: Limits,
+        limits: GitLimits,
         *,
         stop: threading.Event,
         program: str = "git",
@@ -60,7 +60,7 @@ class Child:
 
     def run(
         self, arguments: Sequence[str], environ: Mapping[str, str], *, given: bytes = b"", program: str = ""
-    ) -> Answer:
+    ) -> GitAnswer:
         """Runs `git ARGUMENTS`, or another `program`, with `given` on its standard input.
 
         Raises SourceFault at a limit, Stopped.
@@ -85,7 +85,7 @@ class Child:
                 code = self._watch(process, (told, errors), arguments)
             finally:
                 _end(process)
-            return Answer(code, _text(told), _text(errors).decode("utf-8", "replace"))
+            return GitAnswer(code, _text(told), _text(errors).decode("utf-8", "replace"))
 
     def _watch(self, process: subprocess.Popen[bytes], told: Sequence[IO[bytes]], arguments: Sequence[str]) -> int:
         until_s = self._monotonic_s() + self._limits.seconds
@@ -122,7 +122,7 @@ def bytes_in(folder: Path) -> int:
     return total
 
 
-def refusal(answer: Answer, *, secrets: Sequence[str] = ()) -> str:
+def refusal(answer: GitAnswer, *, secrets: Sequence[str] = ()) -> str:
     """What git complained of, on one line, without what may be a secret. Its own word goes before what it repeats of a
     server's."""
     errors = answer.errors

@@ -12,12 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from controlplane.background.git_sync.binding import GitBinding, is_under
-from controlplane.background.git_sync.child import Answer, Child, Limits, bytes_in, refusal
+from controlplane.background.git_sync.child import Child, GitAnswer, GitLimits, bytes_in, refusal
 from controlplane.background.git_sync.environment import CONFIG, base_environment, fetch_environment
 from controlplane.background.git_sync.faults import SourceFault
 from controlplane.background.git_sync.git_faults import fault_of
 from controlplane.background.git_sync.openpgp import GPG, pgp_signature
-from controlplane.background.git_sync.repository import LINK, Entry, Tip
+from controlplane.background.git_sync.repository import LINK, Tip, TreeEntry
 from controlplane.background.git_sync.signing import (
     CLAIMED,
     NO_PGP_KEYS,
@@ -53,7 +53,7 @@ class Clone:
         local_paths: tuple[Path, ...],
         stop: threading.Event,
         egress: Egress,
-        limits: Limits | None = None,
+        limits: GitLimits | None = None,
         program: str = "git",
         clock: Clock = utc_now,
     ) -> None:
@@ -63,7 +63,7 @@ class Clone:
         self._folder = folder
         self._git_dir = folder / "clone.git"
         self._local_paths = local_paths
-        self._limits = limits or Limits()
+        self._limits = limits or GitLimits()
         self._child = Child(folder, self._limits, stop=stop, program=program)
 
     def tip(self, since: str | None) -> Tip:
@@ -79,7 +79,7 @@ class Clone:
             raise SourceFault("BranchMissing", f"the branch `{self._binding.branch}` could not be read", _BRANCH)
         return Tip(commit, self._author(commit), descends, self._signature(commit))
 
-    def entries(self, commit: str) -> list[Entry]:
+    def entries(self, commit: str) -> list[TreeEntry]:
         """Regular files, links and submodules; folders are walked."""
         where = ["--", f"{self._binding.path}/"] if self._binding.path else []
         told = self._local("ls-tree", "-r", "-z", "-l", "--full-tree", commit, *where)
@@ -246,20 +246,20 @@ class Clone:
 
     # --- processes ----------------------------------------------------------------------------------------------
 
-    def _remote(self, *arguments: str) -> Answer:
+    def _remote(self, *arguments: str) -> GitAnswer:
         environ, secrets = fetch_environment(self._binding, self._folder, self._egress)
         answer = self._child.run([*self._leading(), *arguments], environ)
         if answer.code != 0:
             raise fault_of(answer, self._binding, secrets.values)
         return answer
 
-    def _local(self, *arguments: str, given: bytes = b"", at_clone: bool = True) -> Answer:
+    def _local(self, *arguments: str, given: bytes = b"", at_clone: bool = True) -> GitAnswer:
         answer = self._run(*arguments, given=given, at_clone=at_clone)
         if answer.code != 0:
             raise SourceFault("CloneBroken", refusal(answer), self._anew())
         return answer
 
-    def _run(self, *arguments: str, given: bytes = b"", at_clone: bool = True) -> Answer:
+    def _run(self, *arguments: str, given: bytes = b"", at_clone: bool = True) -> GitAnswer:
         leading = self._leading() if at_clone else _configured()
         return self._child.run([*leading, *arguments], base_environment(self._folder), given=given)
 
@@ -274,8 +274,8 @@ def _configured() -> list[str]:
     return [word for setting in CONFIG for word in ("-c", setting)]
 
 
-def _entry(line: bytes) -> Entry:
+def _entry(line: bytes) -> TreeEntry:
     """`<mode> <type> <object> <size>TAB<path>`; a submodule has no size."""
     head, _, path = line.partition(b"\t")
     mode, _, blob, size = head.decode("ascii").split()
-    return Entry(path.decode("utf-8", "backslashreplace"), mode, blob, int(size) if size != "-" else 0)
+    return TreeEntry(path.decode("utf-8", "backslashreplace"), mode, blob, int(size) if size != "-" else 0)

@@ -10,7 +10,7 @@ from events.store import EventStore
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class SourceFold:
     """The fold of a source's stream. `rewritten` is the tip a person is asked about, "" when none is."""
 
     name: str
@@ -25,15 +25,15 @@ class Ledger:
         return self.applied.commit if self.applied is not None else None
 
 
-def read_ledger(store: EventStore, known: Ledger) -> Ledger:
-    """Reads what was recorded since `known`; `Ledger(name)` knows nothing yet. Raises StoreUnavailable."""
+def read_ledger(store: EventStore, known: SourceFold) -> SourceFold:
+    """Reads what was recorded since `known`; `SourceFold(name)` knows nothing yet. Raises StoreUnavailable."""
     ledger = known
     for recorded in store.read_stream(source_stream(known.name), known.version):
         ledger = replace(_after(ledger, decode(recorded)), version=recorded.version)
     return ledger
 
 
-def record(store: EventStore, ledger: Ledger, fact: object, *, actor: str) -> Ledger:
+def record(store: EventStore, ledger: SourceFold, fact: object, *, actor: str) -> SourceFold:
     """Appends a fact. Raises StreamConflict when somebody else wrote meanwhile: read again."""
     stream = source_stream(ledger.name)
     event = encode(fact, derived_id("source", stream, str(ledger.version), repr(fact)))
@@ -46,7 +46,7 @@ def source_stream(name: str) -> str:
     return f"source-{name}"
 
 
-def _after(ledger: Ledger, fact: object) -> Ledger:
+def _after(ledger: SourceFold, fact: object) -> SourceFold:
     match fact:
         case facts.SourceApplied():
             return replace(ledger, applied=fact, rewritten="", accepted="")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from controlplane.background.git_sync.binding import GitBinding
-from controlplane.background.git_sync.child import Answer, refusal
+from controlplane.background.git_sync.child import GitAnswer, refusal
 from controlplane.background.git_sync.faults import SourceFault
 
 _AGAIN = "It is tried again; clusters stay as they are."
@@ -35,7 +35,7 @@ class _Cause:
         return (not self.only or binding.transport in self.only) and any(sign in own_words for sign in self.signs)
 
 
-def fault_of(answer: Answer, binding: GitBinding, secrets: Sequence[str]) -> SourceFault:
+def fault_of(answer: GitAnswer, binding: GitBinding, secrets: Sequence[str]) -> SourceFault:
     """What keeps the repository from being read. Of a refusal by ssh, git only says that it could not read; of the
     owner of a folder it speaks before."""
     lines = [line for line in answer.errors.splitlines() if not line.startswith("remote:")]

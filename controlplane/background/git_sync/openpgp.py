@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from controlplane.background.git_sync.child import Answer, Child, refusal
+from controlplane.background.git_sync.child import Child, GitAnswer, refusal
 from controlplane.background.git_sync.signing import BAD, UNKNOWN_KEY, Signature
 
 GPG = "gpg"
@@ -86,7 +86,7 @@ def keys_in(told: str) -> tuple[PgpKey, ...]:
     return tuple(found)
 
 
-def judged_pgp(told: Answer, listed: Sequence[PgpKey]) -> Signature:
+def judged_pgp(told: GitAnswer, listed: Sequence[PgpKey]) -> Signature:
     """What git's letter (`%G?`) comes to, with the primary key's fingerprint and the author's address."""
     grade, _, rest = told.output.decode("utf-8", "replace").strip().partition("\0")
     primary, _, address = rest.partition("\0")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from controlplane.background.git_sync import problems as g
-from controlplane.background.git_sync.repository import LINK, Entry
+from controlplane.background.git_sync.repository import LINK, TreeEntry
 from controlplane.cluster.commands import TopicDeclared
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument
@@ -20,7 +20,7 @@ MAX_PATH = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredDocument:
     """One document of a file."""
 
     name: str
@@ -34,11 +34,11 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
-class SpecFile:
+class SourceFile:
     """One file. With an error none of its documents comes into force; `documents` are those that could be read."""
 
     path: str
-    documents: tuple[Declared, ...]
+    documents: tuple[DeclaredDocument, ...]
     problems: tuple[Problem, ...]
     topics: tuple[TopicDeclared, ...] = ()
 
@@ -55,20 +55,20 @@ class SpecFile:
         """The earliest of its clusters' stages."""
         return min((d.stage for d in self.documents), default=PRODUCTION)
 
-    def refused(self, *found: Problem) -> "SpecFile":
+    def refused(self, *found: Problem) -> "SourceFile":
         """The same file with more that is wrong with it."""
-        return SpecFile(self.path, self.documents, (*self.problems, *found), self.topics)
+        return SourceFile(self.path, self.documents, (*self.problems, *found), self.topics)
 
 
 @dataclass
-class Reader:
+class CommitReader:
     """Reads commits. Files that were read before, by content and path, are not parsed again."""
 
     _parsed: dict[tuple[str, str], LoadResult] = field(default_factory=dict)
 
     def read(
-        self, entries: Iterable[Entry], contents: Callable[[Iterable[str]], Mapping[str, bytes]]
-    ) -> tuple[SpecFile, ...]:
+        self, entries: Iterable[TreeEntry], contents: Callable[[Iterable[str]], Mapping[str, bytes]]
+    ) -> tuple[SourceFile, ...]:
         """Every file that is, or looks like, a spec, by path. Hidden files and folders are left alone, and so are paths
         that git itself would never write: with `..`, an empty step or a NUL."""
         visible = [e for e in entries if not any(step.startswith(".") or not step for step in e.path.split("/"))]
@@ -83,22 +83,22 @@ class Reader:
         self._parsed = {key: value for key, value in self._parsed.items() if key in kept}
         return tuple(file for entry in visible if (file := self._file(entry)) is not None)
 
-    def _file(self, entry: Entry) -> SpecFile | None:
+    def _file(self, entry: TreeEntry) -> SourceFile | None:
         loaded = self._parsed.get((entry.blob, entry.path))
         if loaded is not None:
             pairs = zip(loaded.documents, loaded.positions, strict=True)
             topics = zip(loaded.topics, loaded.topic_positions, strict=True)
-            return SpecFile(
+            return SourceFile(
                 entry.path,
-                tuple(Declared(d.metadata.name, d, at) for d, at in pairs),
+                tuple(DeclaredDocument(d.metadata.name, d, at) for d, at in pairs),
                 loaded.problems,
                 tuple(TopicDeclared(t, at) for t, at in topics),
             )
         problem = _why_not(entry)
-        return SpecFile(entry.path, (), (problem,)) if problem is not None else None
+        return SourceFile(entry.path, (), (problem,)) if problem is not None else None
 
 
-def settle(files: Iterable[SpecFile], standing: Mapping[str, str]) -> tuple[SpecFile, ...]:
+def settle(files: Iterable[SourceFile], standing: Mapping[str, str]) -> tuple[SourceFile, ...]:
     """Refuses the second of two files that declare one cluster: first is the one in force, else the first by path.
 
     `standing` is the path in force by name of cluster.
@@ -113,14 +113,14 @@ def settle(files: Iterable[SpecFile], standing: Mapping[str, str]) -> tuple[Spec
 
 
 def judge_rights(
-    file: SpecFile,
+    file: SourceFile,
     *,
     team: str,
     accounts: Collection[str],
     may_create: bool,
     may_change: bool,
     in_force: Mapping[str, KafkaClusterDocument | None],
-) -> SpecFile:
+) -> SourceFile:
     """What the binding may not do. `accounts` as in GitBinding, `in_force` the documents of living clusters by name."""
     found: list[Problem] = []
     for declared in file.documents:
@@ -137,7 +137,7 @@ def judge_rights(
     return file.refused(*found) if found else file
 
 
-def _in_others_accounts(declared: Declared, accounts: Collection[str]) -> Iterator[Problem]:
+def _in_others_accounts(declared: DeclaredDocument, accounts: Collection[str]) -> Iterator[Problem]:
     for index, pool in enumerate(declared.document.spec.pools):
         account = f"{pool.place.cloud}/{pool.place.account}"
         if account not in accounts:
@@ -146,13 +146,13 @@ def _in_others_accounts(declared: Declared, accounts: Collection[str]) -> Iterat
             yield g.of_document(g.ACCOUNT, declared.positions, ("spec", "pools", index, "place"), message, fix)
 
 
-def _not_granted(verb: str, declared: Declared) -> Problem:
+def _not_granted(verb: str, declared: DeclaredDocument) -> Problem:
     message = f"this binding may not {verb} clusters (`{declared.name}`)"
     fix = f"Add `{verb}` to the binding's verbs, or declare it elsewhere."
     return g.of_document(g.VERB, declared.positions, g.NAME, message, fix)
 
 
-def _without_taken(file: SpecFile, first: Mapping[str, str]) -> SpecFile:
+def _without_taken(file: SourceFile, first: Mapping[str, str]) -> SourceFile:
     taken = [
         g.of_document(
             g.TAKEN_NAME,
@@ -167,11 +167,11 @@ def _without_taken(file: SpecFile, first: Mapping[str, str]) -> SpecFile:
     return file.refused(*taken) if taken else file
 
 
-def _is_spec(entry: Entry) -> bool:
+def _is_spec(entry: TreeEntry) -> bool:
     return entry.mode not in (LINK, _SUBMODULE) and entry.path.lower().endswith(_ENDINGS)
 
 
-def _why_no_link(entry: Entry) -> Problem | None:
+def _why_no_link(entry: TreeEntry) -> Problem | None:
     """A link whose own name is no spec's, as README.md, and that leads to a file hides nothing."""
     if entry.path.lower().endswith(_ENDINGS):
         message = "this is a symbolic link: links are never followed"
@@ -183,7 +183,7 @@ def _why_no_link(entry: Entry) -> Problem | None:
     return g.of_file(g.LINKED_FOLDER, entry.path, message, "Nothing, if no spec lies behind it; else commit the files.")
 
 
-def _why_not(entry: Entry) -> Problem | None:
+def _why_not(entry: TreeEntry) -> Problem | None:
     """What is said of an entry that is not read; None where it is none of our business."""
     if entry.mode == LINK:
         return _why_no_link(entry)

@@ -24,7 +24,7 @@ class Tip:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TreeEntry:
     """One entry of a commit's tree. `mode` as git has it: 100644, 100755, 120000 (link), 160000 (submodule).
 
     `leads_to`: what a link ends at inside the commit, `blob` (a file) or `tree` (a folder); "" where it leads out of
@@ -45,7 +45,7 @@ class Repository(Protocol):
         """Asks for the newest commit, and brings its files here. `since` is the commit applied last."""
         ...
 
-    def entries(self, commit: str) -> list[Entry]:
+    def entries(self, commit: str) -> list[TreeEntry]:
         """What lies under the binding's folder, by path. Empty when there is no such folder."""
         ...
 

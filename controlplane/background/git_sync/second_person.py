@@ -7,7 +7,7 @@ from dataclasses import replace
 import yaml
 
 from controlplane.background.git_sync import problems as g
-from controlplane.background.git_sync.reading import SpecFile
+from controlplane.background.git_sync.reading import SourceFile
 from controlplane.cluster.commands import DeclareCluster, DeclareTopics
 from controlplane.cluster.view import ClusterView, empty_view
 from controlplane.cluster.views.source import SpecOrigin
@@ -21,7 +21,7 @@ from events.spec.problems import Problem
 
 
 def change_of_clusters(
-    file: SpecFile, commands: Sequence[DeclareCluster], origin: SpecOrigin, living: Mapping[str, ClusterView]
+    file: SourceFile, commands: Sequence[DeclareCluster], origin: SpecOrigin, living: Mapping[str, ClusterView]
 ) -> GitChange:
     """The clusters of a file. Metadata of Kafka is no part of the digest: a poll and an approval must not race it."""
     plans = [preview(living.get(c.name) or empty_view(""), c.document, snapshot=None).digest for c in commands]
@@ -29,7 +29,7 @@ def change_of_clusters(
 
 
 def change_of_topics(
-    file: SpecFile, orders: Sequence[DeclareTopics], origin: SpecOrigin, living: Mapping[str, ClusterView]
+    file: SourceFile, orders: Sequence[DeclareTopics], origin: SpecOrigin, living: Mapping[str, ClusterView]
 ) -> GitChange:
     """The topics of a file, by what would become of each."""
     lines: list[str] = []
@@ -45,7 +45,7 @@ def rolls(view: ClusterView | None, document: KafkaClusterDocument) -> bool:
     return view is not None and preview(view, document, snapshot=None).rolls
 
 
-def refused_until_agreed(file: SpecFile, proposal: ProposalView, reasons: Sequence[str]) -> SpecFile:
+def refused_until_agreed(file: SourceFile, proposal: ProposalView, reasons: Sequence[str]) -> SourceFile:
     """The file with what it waits for, at its first document."""
     is_rejected = proposal.state is ProposalState.REJECTED
     decided = f"rejected by {proposal.decided_by}{': ' * bool(proposal.note)}{proposal.note}"
@@ -63,7 +63,7 @@ def waits_for_somebody(problem: Problem) -> bool:
     return problem.code == g.SECOND_PERSON.code and problem.message.startswith(_WAITS)
 
 
-def _change(file: SpecFile, origin: SpecOrigin, clusters: Sequence[str], parts: Sequence[str]) -> GitChange:
+def _change(file: SourceFile, origin: SpecOrigin, clusters: Sequence[str], parts: Sequence[str]) -> GitChange:
     documents = [declared.document for declared in file.documents]
     text = yaml.safe_dump_all(
         [to_data(d) for d in documents] + [t.document.model_dump(mode="json", by_alias=True) for t in file.topics],

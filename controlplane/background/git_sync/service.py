@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from controlplane.background.forges.link import ForgeLink
-from controlplane.background.git_sync.fold import Ledger, read_ledger, record
+from controlplane.background.git_sync.fold import SourceFold, read_ledger, record
 from controlplane.background.git_sync.signing import Signature
-from controlplane.background.git_sync.status import HELD_BY_LEADER, Board, Standing
+from controlplane.background.git_sync.status import HELD_BY_LEADER, SourceStatus, SourceStatuses
 from controlplane.cluster.commands import CommandRefused
 from controlplane.cluster.spec_source import binding_of
 from controlplane.cluster.views.source import API
@@ -30,18 +30,18 @@ class SourceDesk:
     comes to it, though this process leads nothing.
     """
 
-    board: Board
+    board: SourceStatuses
     store: EventStore
     ring: Callable[[str], bool]
     forges: Mapping[str, ForgeLink] = field(default_factory=dict)
     reaches_leader: bool = False
 
-    def standings(self, *, leads: bool = True) -> list[Standing]:
+    def standings(self, *, leads: bool = True) -> list[SourceStatus]:
         """Every source. A server that does not lead knows of them what was recorded, and no more."""
         knows = leads or self.reaches_leader
         return [standing if knows else self._recorded(standing) for standing in self.board.all()]
 
-    def standing(self, name: str) -> Standing:
+    def standing(self, name: str) -> SourceStatus:
         """Raises SourceNotFound."""
         found = self.board.of(name)
         if found is None:
@@ -59,7 +59,7 @@ class SourceDesk:
         Raises SourceNotFound, CommandRefused, StreamConflict.
         """
         self.standing(name)
-        ledger = read_ledger(self.store, Ledger(name))
+        ledger = read_ledger(self.store, SourceFold(name))
         if ledger.accepted == commit:
             return f"{commit[:7]} is accepted already"
         if not ledger.rewritten or ledger.rewritten != commit:
@@ -70,9 +70,9 @@ class SourceDesk:
         self.ring(name)
         return f"{commit[:7]} of git:{name} comes into force at the next poll"
 
-    def _recorded(self, standing: Standing) -> Standing:
-        applied = read_ledger(self.store, Ledger(standing.binding.name)).applied
-        told = Standing(standing.binding, reason=HELD_BY_LEADER, message="another server leads and polls")
+    def _recorded(self, standing: SourceStatus) -> SourceStatus:
+        applied = read_ledger(self.store, SourceFold(standing.binding.name)).applied
+        told = SourceStatus(standing.binding, reason=HELD_BY_LEADER, message="another server leads and polls")
         if applied is None:
             return told
         signature = Signature(applied.signed_by)

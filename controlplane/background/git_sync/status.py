@@ -16,7 +16,7 @@ LOOK_FAILED = "LookFailed"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SourceStatus:
     """One source as its last poll left it. `state` is one of the words above, `since` when it became (state, reason).
 
     `tip` is the newest commit seen, `applied` the one whose files were looked at last. `missing` clusters of the source
@@ -42,28 +42,28 @@ class Standing:
     """Whether the last poll got an answer from the repository at all."""
 
 
-class Board:
+class SourceStatuses:
     """The standings of all bindings. Safe for many threads."""
 
     def __init__(self, bindings: tuple[GitBinding, ...] = ()) -> None:
         self._lock = threading.Lock()
-        self._standings = {binding.name: Standing(binding) for binding in bindings}
+        self._standings = {binding.name: SourceStatus(binding) for binding in bindings}
 
-    def all(self) -> list[Standing]:
+    def all(self) -> list[SourceStatus]:
         """By name."""
         with self._lock:
             return [self._standings[name] for name in sorted(self._standings)]
 
-    def of(self, name: str) -> Standing | None:
+    def of(self, name: str) -> SourceStatus | None:
         """The source of that binding, None where no such binding is set."""
         with self._lock:
             return self._standings.get(name)
 
-    def of_source(self, source: str) -> Standing | None:
+    def of_source(self, source: str) -> SourceStatus | None:
         """The same by `git:BINDING`."""
         return self.of(binding_of(source))
 
-    def put(self, standing: Standing, *, now: datetime) -> None:
+    def put(self, standing: SourceStatus, *, now: datetime) -> None:
         """After a poll. The same state for the same reason keeps its `since`."""
         with self._lock:
             before = self._standings[standing.binding.name]

@@ -12,8 +12,8 @@ from typing import Protocol
 from controlplane.background.git_sync import problems as g
 from controlplane.background.git_sync.binding import GitBinding
 from controlplane.background.git_sync.faults import SourceFault, Stopped
-from controlplane.background.git_sync.fold import Ledger, read_ledger, record
-from controlplane.background.git_sync.reading import Declared, Reader, SpecFile, judge_rights, settle
+from controlplane.background.git_sync.fold import SourceFold, read_ledger, record
+from controlplane.background.git_sync.reading import CommitReader, DeclaredDocument, SourceFile, judge_rights, settle
 from controlplane.background.git_sync.repository import Repository, Tip
 from controlplane.background.git_sync.second_person import (
     change_of_clusters,
@@ -27,8 +27,8 @@ from controlplane.background.git_sync.status import (
     OUT_OF_SYNC,
     REFUSED,
     SYNCED as IN_SYNC,
-    Board,
-    Standing,
+    SourceStatus,
+    SourceStatuses,
 )
 from controlplane.background.git_sync.topics import (
     Commit,
@@ -71,7 +71,7 @@ from events.store import EventStore
 _log = logging.getLogger(__name__)
 
 
-class Commands(Protocol):
+class SourceCommands(Protocol):
     """What a source may ask for; `CommandHandler` is one."""
 
     def handle(self, command: Command) -> Outcome: ...
@@ -89,11 +89,11 @@ class SyncParts:
     """
 
     store: EventStore
-    commands: Commands
+    commands: SourceCommands
     fleet: FreshFleet
     wake: Callable[[str], None]
     may_act: Callable[[], bool]
-    board: Board
+    board: SourceStatuses
     clock: Clock
     proposals: GitProposals | None = None
 
@@ -106,9 +106,9 @@ class SourceSync:
         self._source = git_source(binding.name)
         self._repository = repository
         self._parts = parts
-        self._reader = Reader()
-        self._ledger = Ledger(binding.name)
-        self._read: tuple[str, tuple[SpecFile, ...]] | None = None
+        self._reader = CommitReader()
+        self._ledger = SourceFold(binding.name)
+        self._read: tuple[str, tuple[SourceFile, ...]] | None = None
         self._rolling = 0
 
     def poll(self) -> None:
@@ -157,13 +157,13 @@ class SourceSync:
 
     # --- reading ------------------------------------------------------------------------------------------------
 
-    def _files(self, commit: str) -> tuple[SpecFile, ...]:
+    def _files(self, commit: str) -> tuple[SourceFile, ...]:
         if self._read is None or self._read[0] != commit:
             entries = self._repository.entries(commit)
             self._read = commit, self._reader.read(entries, self._repository.contents)
         return self._read[1]
 
-    def _judged(self, files: Iterable[SpecFile], living: Mapping[str, ClusterView]) -> list[SpecFile]:
+    def _judged(self, files: Iterable[SourceFile], living: Mapping[str, ClusterView]) -> list[SourceFile]:
         paths = {n: v.source.origin.path for n, v in living.items() if v.source and v.source.name == self._source}
         verbs, in_force = self._binding.verbs, {name: view.document for name, view in living.items()}
         return [
@@ -180,7 +180,7 @@ class SourceSync:
 
     # --- bringing into force ------------------------------------------------------------------------------------
 
-    def _brought_into_force(self, file: SpecFile, tip: Tip, living: Mapping[str, ClusterView]) -> SpecFile:
+    def _brought_into_force(self, file: SourceFile, tip: Tip, living: Mapping[str, ClusterView]) -> SourceFile:
         """The file as it stands afterwards: with what refused it, if anything did. All of its documents, or none."""
         if not file.ok:
             return file
@@ -189,7 +189,7 @@ class SourceSync:
             return file
         self._refuse_if_not_leading()
         agreed = self._agreed_to(file, tip, commands, living)
-        if isinstance(agreed, SpecFile):
+        if isinstance(agreed, SourceFile):
             return agreed
         pairs = zip(file.documents, with_approval(commands, agreed), strict=True)
         early_first = sorted(pairs, key=lambda pair: pair[0].stage)
@@ -206,8 +206,8 @@ class SourceSync:
         return file
 
     def _agreed_to(
-        self, file: SpecFile, tip: Tip, commands: Sequence[DeclareCluster], living: Mapping[str, ClusterView]
-    ) -> SpecFile | str:
+        self, file: SourceFile, tip: Tip, commands: Sequence[DeclareCluster], living: Mapping[str, ClusterView]
+    ) -> SourceFile | str:
         """By which proposal the file may pass, "" where it needs none; the file with what it waits for otherwise."""
         reasons: list[str] = []
         for command in commands:
@@ -224,7 +224,7 @@ class SourceSync:
         number = proposals.approval(change)
         return number or refused_until_agreed(file, proposals.propose(change, reasons), reasons)
 
-    def _topics(self, files: Sequence[SpecFile], tip: Tip) -> list[SpecFile]:
+    def _topics(self, files: Sequence[SourceFile], tip: Tip) -> list[SourceFile]:
         """The files as they stand once their topics are in force, too, or were refused."""
         living = {v.name: v for v in self._parts.fleet.views() if v.name and not v.deleted}
         at = Commit(self._binding, self._source, tip.commit)
@@ -237,7 +237,7 @@ class SourceSync:
             self._parts.fleet.catch_up()
         return applied
 
-    def _with_topics(self, file: SpecFile, tip: Tip, at: Commit, living: Mapping[str, ClusterView]) -> SpecFile:
+    def _with_topics(self, file: SourceFile, tip: Tip, at: Commit, living: Mapping[str, ClusterView]) -> SourceFile:
         orders: list[DeclareTopics] = []
         try:
             orders = topic_orders(file, at, living)
@@ -261,12 +261,12 @@ class SourceSync:
 
     def _topics_agreed_to(
         self,
-        file: SpecFile,
+        file: SourceFile,
         tip: Tip,
         orders: Sequence[DeclareTopics],
         reserved: NeedsApproval,
         living: Mapping[str, ClusterView],
-    ) -> SpecFile:
+    ) -> SourceFile:
         """Topics that a policy reserves: let through where somebody agreed to them, else proposed."""
         proposals = self._parts.proposals
         if proposals is None:
@@ -284,7 +284,7 @@ class SourceSync:
         proposals.done(number, self._source)
         return file
 
-    def _origin(self, file: SpecFile, tip: Tip) -> SpecOrigin:
+    def _origin(self, file: SourceFile, tip: Tip) -> SpecOrigin:
         binding = self._binding
         return SpecOrigin(
             self._source, binding.repository, binding.branch, file.path, tip.commit, tip.author, tip.signature.by
@@ -298,7 +298,9 @@ class SourceSync:
         if outcome.changed:
             self._parts.wake(outcome.uid)
 
-    def _command(self, file: SpecFile, declared: Declared, tip: Tip, view: ClusterView | None) -> DeclareCluster:
+    def _command(
+        self, file: SourceFile, declared: DeclaredDocument, tip: Tip, view: ClusterView | None
+    ) -> DeclareCluster:
         """Its id repeats for the same file of the same commit, until the cluster changes hands or another generation is
         in force: a commit that comes back after others is declared again."""
         taken = view.source.taken if view is not None and view.source is not None else 0
@@ -320,7 +322,7 @@ class SourceSync:
 
     # --- telling ------------------------------------------------------------------------------------------------
 
-    def _conditions(self, files: Sequence[SpecFile], tip: Tip) -> dict[str, tuple[str, str]]:
+    def _conditions(self, files: Sequence[SourceFile], tip: Tip) -> dict[str, tuple[str, str]]:
         """For each cluster of this source: the reason of its condition, and the message."""
         at = tip.commit[:7]
         sound = {name for file in files if file.ok for name in file.names}
@@ -384,7 +386,7 @@ class SourceSync:
             OUT_OF_SYNC, HISTORY_REWRITTEN, message, then, tip=tip.commit, author=tip.author, signature=tip.signature
         )
 
-    def _remember(self, files: Sequence[SpecFile], missing: Sequence[str], tip: Tip) -> None:
+    def _remember(self, files: Sequence[SourceFile], missing: Sequence[str], tip: Tip) -> None:
         if self._ledger.commit == tip.commit and not self._ledger.rewritten:
             return
         binding = self._binding
@@ -402,7 +404,7 @@ class SourceSync:
         self._refuse_if_not_leading()
         self._ledger = record(self._parts.store, self._ledger, applied, actor=self._source)
 
-    def _put_outcome(self, files: Sequence[SpecFile], missing: Sequence[str], tip: Tip) -> None:
+    def _put_outcome(self, files: Sequence[SourceFile], missing: Sequence[str], tip: Tip) -> None:
         problems = tuple(problem for file in files for problem in file.problems)
         clusters = tuple(sorted(name for file in files if file.ok for name in file.names))
         state, reason, message, then = _verdict(self._binding, files, problems, missing)
@@ -423,7 +425,7 @@ class SourceSync:
         self, state: str, reason: str, message: str, next_step: str, *, is_reached: bool = True, **seen: object
     ) -> None:
         now, board = self._parts.clock(), self._parts.board
-        before = board.of(self._binding.name) or Standing(self._binding)
+        before = board.of(self._binding.name) or SourceStatus(self._binding)
         standing = replace(
             before,
             state=state,
@@ -457,14 +459,14 @@ def _not_in_force(what: str) -> CommandRefused:
     return CommandRefused("not-in-force", message, "See `kedge events`; the next poll declares it again.")
 
 
-def _problem(refused: CommandRefused, declared: Declared) -> Problem:
+def _problem(refused: CommandRefused, declared: DeclaredDocument) -> Problem:
     kind = g.OTHER_SOURCE if refused.code == "other-source" else g.REFUSED
     fix = refused.what_next or f"Look at `kedge describe {declared.name}`."
     return g.of_document(kind, declared.positions, g.NAME, str(refused), fix)
 
 
 def _verdict(
-    binding: GitBinding, files: Sequence[SpecFile], problems: Sequence[Problem], missing: Sequence[str]
+    binding: GitBinding, files: Sequence[SourceFile], problems: Sequence[Problem], missing: Sequence[str]
 ) -> tuple[str, str, str, str]:
     """State, reason, message, next step."""
     bad = [file for file in files if not file.ok]

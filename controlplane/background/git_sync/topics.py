@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from controlplane.background.git_sync import problems as g
 from controlplane.background.git_sync.binding import GitBinding
-from controlplane.background.git_sync.reading import SpecFile
+from controlplane.background.git_sync.reading import SourceFile
 from controlplane.cluster.commands import CommandRefused, DeclareTopics, ReportTopicsGone, TopicDeclared
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.admission.topics import by_cluster
@@ -26,7 +26,7 @@ class Commit:
     commit: str
 
 
-def without_taken_topics(files: Iterable[SpecFile], living: Mapping[str, ClusterView]) -> list[SpecFile]:
+def without_taken_topics(files: Iterable[SourceFile], living: Mapping[str, ClusterView]) -> list[SourceFile]:
     """Refuses the second of two files that declare one topic: first is the one in force, else the first by path."""
     listed = list(files)
     first: dict[tuple[str, str], str] = {}
@@ -39,7 +39,7 @@ def without_taken_topics(files: Iterable[SpecFile], living: Mapping[str, Cluster
     return [_judged(file, first) for file in listed]
 
 
-def topic_orders(file: SpecFile, at: Commit, living: Mapping[str, ClusterView]) -> list[DeclareTopics]:
+def topic_orders(file: SourceFile, at: Commit, living: Mapping[str, ClusterView]) -> list[DeclareTopics]:
     """What the file says anew, a command for each cluster. Raises CommandRefused."""
     orders = []
     for name, topics in by_cluster(file.topics).items():
@@ -62,7 +62,7 @@ def topic_orders(file: SpecFile, at: Commit, living: Mapping[str, ClusterView]) 
     return orders
 
 
-def topics_no_file_has(files: Sequence[SpecFile], at: Commit, views: Iterable[ClusterView]) -> list[ReportTopicsGone]:
+def topics_no_file_has(files: Sequence[SourceFile], at: Commit, views: Iterable[ClusterView]) -> list[ReportTopicsGone]:
     """Topics of this source that are in no file. What a file with errors would say is not known: they are not gone."""
     named = {key for file in files for key in _keys(file)}
     broken = {file.path for file in files if not file.ok}
@@ -83,7 +83,7 @@ def topics_no_file_has(files: Sequence[SpecFile], at: Commit, views: Iterable[Cl
     return found
 
 
-def topic_problem(refused: CommandRefused, file: SpecFile) -> Problem:
+def topic_problem(refused: CommandRefused, file: SourceFile) -> Problem:
     """What refused the topics of a file, at the first of them."""
     where = file.topics[0].positions
     fix = refused.what_next or "Look at `kedge topics CLUSTER`."
@@ -91,11 +91,11 @@ def topic_problem(refused: CommandRefused, file: SpecFile) -> Problem:
     return g.of_document(kind, where, g.NAME, str(refused), fix)
 
 
-def _keys(file: SpecFile) -> list[tuple[str, str]]:
+def _keys(file: SourceFile) -> list[tuple[str, str]]:
     return [(t.document.spec.cluster, t.document.topic) for t in file.topics]
 
 
-def _judged(file: SpecFile, first: Mapping[tuple[str, str], str]) -> SpecFile:
+def _judged(file: SourceFile, first: Mapping[tuple[str, str], str]) -> SourceFile:
     taken = [
         g.of_document(
             g.TAKEN_NAME,

@@ -24,7 +24,7 @@ class LogLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LogQuery:
     """Empty is all. `level` and those above it; a line without a level is as urgent as INFO. `since` is the log's time:
     lines that waited through a split come late and are of then."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from controlplane.background.log_reader.lines import LogLine, Wanted, in_time, lines_in
+from controlplane.background.log_reader.lines import LogLine, LogQuery, in_time, lines_in
 from controlplane.background.log_reader.topic import LOGS_TOPIC
 from controlplane.cluster.gateways import bootstrap_of
 from controlplane.cluster.view import ClusterView
@@ -35,7 +35,7 @@ class LogPage:
 class Journals(Protocol):
     """Lines of logs for those who ask; `KafkaJournals` is one."""
 
-    def read(self, view: ClusterView, wanted: Wanted, *, after: Cursor, limit: int) -> LogPage:
+    def read(self, view: ClusterView, wanted: LogQuery, *, after: Cursor, limit: int) -> LogPage:
         """Those behind `after`, or where there is none those of `wanted.since` on: at least `limit` lines unless the
         end comes first, and whole records, so some more. Raises KafkaFault."""
         ...
@@ -44,7 +44,7 @@ class Journals(Protocol):
 class NoJournals:
     """Where no broker is asked."""
 
-    def read(self, view: ClusterView, wanted: Wanted, *, after: Cursor, limit: int) -> LogPage:
+    def read(self, view: ClusterView, wanted: LogQuery, *, after: Cursor, limit: int) -> LogPage:
         """See Journals."""
         raise KafkaUnavailable(what="reading logs", where=view.name, why="this server asks no brokers for them")
 
@@ -55,7 +55,7 @@ class KafkaJournals:
     def __init__(self) -> None:
         self._places = threading.BoundedSemaphore(_AT_ONCE)
 
-    def read(self, view: ClusterView, wanted: Wanted, *, after: Cursor, limit: int) -> LogPage:
+    def read(self, view: ClusterView, wanted: LogQuery, *, after: Cursor, limit: int) -> LogPage:
         """See Journals."""
         bootstrap = bootstrap_of(view)
         if not bootstrap:
@@ -68,7 +68,7 @@ class KafkaJournals:
             self._places.release()
 
 
-def read_page(bootstrap: str, wanted: Wanted, *, after: Cursor, limit: int, where: str) -> LogPage:
+def read_page(bootstrap: str, wanted: LogQuery, *, after: Cursor, limit: int, where: str) -> LogPage:
     """One page of the topic at `bootstrap`. Raises KafkaUnavailable."""
     from confluent_kafka import Consumer, KafkaException
 
@@ -112,7 +112,7 @@ def _bounds(
     return starts, {n: high for n, (_, high) in marks.items()}
 
 
-def _read(consumer: Any, wanted: Wanted, starts: dict[int, int], ends: dict[int, int], limit: int) -> LogPage:
+def _read(consumer: Any, wanted: LogQuery, starts: dict[int, int], ends: dict[int, int], limit: int) -> LogPage:
     from confluent_kafka import TopicPartition
 
     cursor = dict(starts)

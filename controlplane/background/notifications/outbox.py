@@ -23,7 +23,7 @@ _NOTICE: TypeAdapter[Notice] = TypeAdapter(Notice)
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingNotice:
     """A notice that waits. `position` is that of the event behind it."""
 
     position: int
@@ -32,7 +32,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class NotifierStatus:
     """How a notifier does. `position`: events up to there were looked at for it."""
 
     position: int
@@ -47,15 +47,15 @@ class Standing:
 class Outbox(Protocol):
     """Contract: tests/contract/test_notice_outbox.py. All raise StoreUnavailable."""
 
-    def begin(self, notifier: str, position: int) -> Standing:
+    def begin(self, notifier: str, position: int) -> NotifierStatus:
         """Its standing; one that is new begins behind `position`: nobody is told of what was before it."""
         ...
 
-    def keep(self, notifier: str, upto: int, notices: Sequence[Waiting]) -> None:
+    def keep(self, notifier: str, upto: int, notices: Sequence[WaitingNotice]) -> None:
         """Notes that events up to `upto` were looked at, with the notices they gave. Twice is once."""
         ...
 
-    def next(self, notifier: str, now: datetime) -> Waiting | None:
+    def next(self, notifier: str, now: datetime) -> WaitingNotice | None:
         """The oldest, None where none waits or it is not yet time to try it again: the order is kept."""
         ...
 
@@ -67,7 +67,7 @@ class Outbox(Protocol):
         """It did not: to be tried again then."""
         ...
 
-    def standings(self) -> Mapping[str, Standing]:
+    def standings(self) -> Mapping[str, NotifierStatus]:
         """All that ever began, by name."""
         ...
 
@@ -78,7 +78,7 @@ class SqlOutbox:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def begin(self, notifier: str, position: int) -> Standing:
+    def begin(self, notifier: str, position: int) -> NotifierStatus:
         """See Outbox."""
         with writing(self._engine) as transaction:
             found = transaction.execute(select(NOTIFIER_STATE).where(NOTIFIER_STATE.c.name == notifier)).one_or_none()
@@ -86,9 +86,9 @@ class SqlOutbox:
                 return _standing(found, _count(transaction, notifier))
             new = {"name": notifier, "position": position, "delivered": 0, "dropped": 0, "error": ""}
             transaction.execute(insert(NOTIFIER_STATE).values(**new, failing_since=None, told_at=None))
-        return Standing(position)
+        return NotifierStatus(position)
 
-    def keep(self, notifier: str, upto: int, notices: Sequence[Waiting]) -> None:
+    def keep(self, notifier: str, upto: int, notices: Sequence[WaitingNotice]) -> None:
         """See Outbox."""
         box, state = NOTICE_OUTBOX.c, NOTIFIER_STATE.c
         with writing(self._engine) as transaction:
@@ -104,7 +104,7 @@ class SqlOutbox:
             values = {"position": max(upto, standing.position), "dropped": standing.dropped + over}
             transaction.execute(update(NOTIFIER_STATE).where(state.name == notifier).values(**values))
 
-    def next(self, notifier: str, now: datetime) -> Waiting | None:
+    def next(self, notifier: str, now: datetime) -> WaitingNotice | None:
         """See Outbox."""
         box = NOTICE_OUTBOX.c
         oldest = select(NOTICE_OUTBOX).where(box.notifier == notifier).order_by(box.position).limit(1)
@@ -112,7 +112,7 @@ class SqlOutbox:
             row = connection.execute(oldest).one_or_none()
         if row is None or (row.again_at is not None and row.again_at > now):
             return None
-        return Waiting(row.position, _NOTICE.validate_python(row.notice), row.attempts)
+        return WaitingNotice(row.position, _NOTICE.validate_python(row.notice), row.attempts)
 
     def told(self, notifier: str, position: int, now: datetime) -> None:
         """See Outbox."""
@@ -134,7 +134,7 @@ class SqlOutbox:
             values = {"error": error, "failing_since": func.coalesce(state.failing_since, now)}
             transaction.execute(update(NOTIFIER_STATE).where(state.name == notifier).values(**values))
 
-    def standings(self) -> Mapping[str, Standing]:
+    def standings(self) -> Mapping[str, NotifierStatus]:
         """See Outbox."""
         box = NOTICE_OUTBOX.c
         with reading(self._engine) as connection:
@@ -149,11 +149,11 @@ def _count(connection: Connection, notifier: str) -> int:
     return int(connection.execute(counted).scalar_one())
 
 
-def _row(notifier: str, one: Waiting) -> dict[str, object]:
+def _row(notifier: str, one: WaitingNotice) -> dict[str, object]:
     notice = _NOTICE.dump_python(one.notice, mode="json")
     return {"notifier": notifier, "position": one.position, "notice": notice, "attempts": 0, "again_at": None}
 
 
-def _standing(row: Row[tuple[object, ...]], waiting: int) -> Standing:
+def _standing(row: Row[tuple[object, ...]], waiting: int) -> NotifierStatus:
     told = {name: getattr(row, name) for name in ("delivered", "dropped", "error", "failing_since", "told_at")}
-    return Standing(row.position, waiting, **told)
+    return NotifierStatus(row.position, waiting, **told)

@@ -11,7 +11,7 @@ from controlplane.background.anomalies.fold import EMPTY, AnomalyBook, folded
 from controlplane.background.notifications.binding import NotifierBinding
 from controlplane.background.notifications.notice import Notice
 from controlplane.background.notifications.notifier import Notifier, NotTold
-from controlplane.background.notifications.outbox import Outbox, Waiting
+from controlplane.background.notifications.outbox import Outbox, WaitingNotice
 from controlplane.background.rounds import Round
 from controlplane.runtime.backoff import delay_s
 from controlplane.storage.streams import anomalies_stream, anomalies_uid_of
@@ -60,7 +60,7 @@ class NoticeSpreader:
             self._spread(self._told(page, this_round), position)
         this_round.close()
 
-    def _spread(self, told: Sequence[Waiting], upto: int) -> None:
+    def _spread(self, told: Sequence[WaitingNotice], upto: int) -> None:
         for binding in self._bindings:
             if self._read[binding.name] >= upto:
                 continue
@@ -70,7 +70,7 @@ class NoticeSpreader:
             if mine and binding.name in self._rings:
                 self._rings[binding.name]()
 
-    def _told(self, page: Sequence[Recorded], this_round: Round) -> list[Waiting]:
+    def _told(self, page: Sequence[Recorded], this_round: Round) -> list[WaitingNotice]:
         found = []
         for recorded in page:
             uid = anomalies_uid_of(recorded.stream)
@@ -79,7 +79,7 @@ class NoticeSpreader:
             with this_round.apart(self._names.get(uid) or uid):
                 notice = self._notice(uid, recorded)
                 if notice is not None:
-                    found.append(Waiting(recorded.position, notice))
+                    found.append(WaitingNotice(recorded.position, notice))
         return found
 
     def _notice(self, uid: ClusterUid, recorded: Recorded) -> Notice | None:
@@ -128,7 +128,7 @@ class NoticeSender:
                 return
             self._outbox.told(self._name, waiting.position, self._clock())
 
-    def _put_off(self, waiting: Waiting, error: str) -> None:
+    def _put_off(self, waiting: WaitingNotice, error: str) -> None:
         now = self._clock()
         pause_s = delay_s(waiting.attempts + 1)
         _log.warning("notifier %s: %s; again in %.0f s", self._name, error, pause_s)

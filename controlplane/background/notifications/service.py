@@ -6,7 +6,7 @@ from typing import Protocol
 
 from controlplane.background.notifications.binding import NotifierBinding
 from controlplane.background.notifications.notifier import Notifier
-from controlplane.background.notifications.outbox import Outbox, Standing
+from controlplane.background.notifications.outbox import NotifierStatus, Outbox
 from controlplane.background.notifications.post import a_test_notice
 from events.clock import Clock
 
@@ -20,7 +20,7 @@ class NotifierTold:
     """One notifier: what it is set to, and how it does; None before its first look at the events."""
 
     binding: NotifierBinding
-    standing: Standing | None
+    standing: NotifierStatus | None
 
 
 class Notifiers(Protocol):

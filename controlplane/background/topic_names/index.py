@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from controlplane.background.rounds import Round
 from controlplane.background.topic_names.record import hash_of, keep_names, kept_hashes, kept_names
-from controlplane.background.topic_names.store import Shelf, TopicsFound, topics_found
+from controlplane.background.topic_names.store import ClusterTopics, TopicsFound, topics_found
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.ports import SeenFleet
 from controlplane.storage.latest_values import LatestStore
@@ -29,10 +29,10 @@ _MOST_READ = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _IndexedCluster:
     """A cluster's shelf, the hash of its names, and the metadata they come from: None where they were recorded."""
 
-    shelf: Shelf
+    shelf: ClusterTopics
     sha256: str
     seen: KafkaSnapshot | None = None
 
@@ -52,7 +52,7 @@ class TopicIndex:
     def __init__(self, fleet: SeenFleet, latest: LatestStore, clock: Clock) -> None:
         self._fleet, self._latest, self._clock = fleet, latest, clock
         self._lock = threading.Lock()
-        self._known: dict[ClusterUid, _Known] = {}
+        self._known: dict[ClusterUid, _IndexedCluster] = {}
         self._looked_at: datetime | None = None
 
     def search(self, views: Iterable[ClusterView], text: str, *, most: int) -> Searched:
@@ -82,7 +82,7 @@ class TopicIndex:
                 del self._known[gone]
         this_round.close()
 
-    def _at_hand(self, views: list[ClusterView]) -> dict[ClusterUid, _Known]:
+    def _at_hand(self, views: list[ClusterView]) -> dict[ClusterUid, _IndexedCluster]:
         """For whoever searches: nobody waits for names that are read again while there are older ones of each cluster,
         and nobody reads more than a few; the next round does."""
         known = dict(self._known)
@@ -96,7 +96,7 @@ class TopicIndex:
             return self._taken([*stale[:_MOST_READ], *(v for v in views if known[v.uid].seen is None)])
         return known
 
-    def _taken(self, views: list[ClusterView]) -> dict[ClusterUid, _Known]:
+    def _taken(self, views: list[ClusterView]) -> dict[ClusterUid, _IndexedCluster]:
         """What is known of these clusters, after a look at what is new of them."""
         with self._lock:
             unseen = [view.uid for view in views if not self._is_seen(view.uid)]
@@ -114,9 +114,9 @@ class TopicIndex:
         if known is None or known.seen is not snapshot:
             names = {p.name.topic for p in snapshot.partitions}
             if known is None or len(names) != len(known.shelf.names) or not names.issuperset(known.shelf.names):
-                shelf = Shelf.of(names)
-                known = _Known(shelf, hash_of(shelf.names))
-            self._known[uid] = _Known(known.shelf, known.sha256, snapshot)
+                shelf = ClusterTopics.of(names)
+                known = _IndexedCluster(shelf, hash_of(shelf.names))
+            self._known[uid] = _IndexedCluster(known.shelf, known.sha256, snapshot)
         return True
 
     def _is_time_to_look(self) -> bool:
@@ -132,5 +132,5 @@ class TopicIndex:
             return
         names = kept_names(self._latest, uid)
         if names is not None:
-            shelf = Shelf.of(names)
-            self._known[uid] = _Known(shelf, hash_of(shelf.names))
+            shelf = ClusterTopics.of(names)
+            self._known[uid] = _IndexedCluster(shelf, hash_of(shelf.names))

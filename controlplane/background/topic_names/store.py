@@ -17,7 +17,7 @@ WILDCARD = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class ClusterTopics:
     """The topics of one cluster, by name in small letters."""
 
     names: tuple[str, ...]
@@ -26,7 +26,7 @@ class Shelf:
     _starts: list[int] = field(repr=False)
 
     @classmethod
-    def of(cls, names: Iterable[str]) -> "Shelf":
+    def of(cls, names: Iterable[str]) -> "ClusterTopics":
         """A shelf of these names, each of them once."""
         ordered = sorted(set(names), key=lambda name: (name.lower(), name))
         keys = [name.lower() for name in ordered]
@@ -72,7 +72,7 @@ class TopicsFound:
 
 
 def topics_found(
-    held: Iterable[tuple[str, Shelf]],
+    held: Iterable[tuple[str, ClusterTopics]],
     text: str,
     *,
     most: int,
@@ -125,10 +125,10 @@ def _fitting(fits: Callable[[str], object], is_late: Callable[[], bool]) -> Call
 
 
 def _in_order(
-    shelves: list[tuple[str, Shelf]], wanted: str, is_hit: Callable[[str], bool]
+    shelves: list[tuple[str, ClusterTopics]], wanted: str, is_hit: Callable[[str], bool]
 ) -> Iterator[tuple[str, str, str]]:
     """(key, cluster, name) of every hit; a shelf is only looked at as far as hits are taken from it."""
-    for find in (Shelf.beginning_with, Shelf.holding):
+    for find in (ClusterTopics.beginning_with, ClusterTopics.holding):
         found = [_of_one(find(shelf, wanted), cluster) for cluster, shelf in shelves]
         for hit in merge(*found):
             if is_hit(hit[0]):

@@ -44,7 +44,7 @@ class NoPlacements:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _HeldPlacements:
     looked_at: datetime
     written_at: str
     sized_at: str
@@ -59,7 +59,7 @@ class RecordedPlacements:
     def __init__(self, store: PlacementStore, latest: LatestStore, clock: Clock) -> None:
         self._store, self._latest, self._clock = store, latest, clock
         self._lock = threading.Lock()
-        self._held: OrderedDict[ClusterUid, _Held] = OrderedDict()
+        self._held: OrderedDict[ClusterUid, _HeldPlacements] = OrderedDict()
 
     def of(self, uid: ClusterUid) -> KafkaSnapshot | None:
         """See Placements."""
@@ -83,7 +83,7 @@ class RecordedPlacements:
             topics = held.topics
             snapshot = held.snapshot if held.snapshot.at == at else replace(held.snapshot, at=at)
         with self._lock:
-            self._held[uid] = _Held(now, written_at, sized_at, snapshot, topics)
+            self._held[uid] = _HeldPlacements(now, written_at, sized_at, snapshot, topics)
             self._held.move_to_end(uid)
             while len(self._held) > _REMEMBERED:
                 self._held.popitem(last=False)

@@ -1,11 +1,11 @@
 """What was found wrong, what is healed of it, and who is told."""
 
 from controlplane.api.schemas import anomalies as anomaly_api, clusters as api
-from controlplane.cli.clients.calls import Calls
+from controlplane.cli.clients.calls import ApiCalls
 from controlplane.cli.clients.exchange import part
 
 
-class AnomalyCalls(Calls):
+class AnomalyCalls(ApiCalls):
     """A part of `Client`."""
 
     def anomalies(self, name: str, *, kind: str = "", state: str = "", limit: int = 100) -> anomaly_api.AnomaliesOut:

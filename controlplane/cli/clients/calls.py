@@ -15,7 +15,7 @@ _NO_CLUSTER = "cluster-not-found"
 _T = TypeVar("_T")
 
 
-class Calls(Exchange):
+class ApiCalls(Exchange):
     """What every area builds on. Methods raise Unreachable, Refused and CliError; those of a cluster UnknownCluster."""
 
     def clusters(self, *, timeout_s: float = TIMEOUT_S) -> list[api.ClusterOut]:

@@ -1,11 +1,11 @@
 """Moves, health, faults on purpose and game days."""
 
 from controlplane.api.schemas import chaos as chaos_api, clusters as api, games as game_api
-from controlplane.cli.clients.calls import Calls
+from controlplane.cli.clients.calls import ApiCalls
 from controlplane.cli.clients.exchange import part
 
 
-class ChaosCalls(Calls):
+class ChaosCalls(ApiCalls):
     """Each raises Unreachable, Refused, CliError and UnknownCluster."""
 
     def moves(self, name: str) -> chaos_api.MovesOut:

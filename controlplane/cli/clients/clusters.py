@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from controlplane.api.schemas import clusters as api, drift as drift_api, logs as log_api, queries as look_api
-from controlplane.cli.clients.calls import Calls
+from controlplane.cli.clients.calls import ApiCalls
 from controlplane.cli.clients.exchange import TIMEOUT_S
 
 
-class ClusterCalls(Calls):
+class ClusterCalls(ApiCalls):
     """A part of `Client`."""
 
     def cluster(self, name: str, *, at: str = "") -> api.ClusterDetailOut:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from controlplane.api.schemas.clusters import API_PREFIX
 from controlplane.cli import exits, replies
-from controlplane.cli.address import Address
+from controlplane.cli.address import ServerAddress
 from controlplane.cli.errors import CliError
 from controlplane.runtime.path_names import is_path_part
 from controlplane.runtime.untrusted_text import on_one_line
@@ -38,7 +38,7 @@ class Exchange:
 
     def __init__(
         self,
-        locate: Callable[[], Address],
+        locate: Callable[[], ServerAddress],
         *,
         actor: str = "",
         transport: httpx.BaseTransport | None = None,
@@ -117,7 +117,7 @@ class Exchange:
         body: BaseModel | None = None,
         key: str = "",
         timeout_s: float = TIMEOUT_S,
-    ) -> tuple[httpx.Response, Address]:
+    ) -> tuple[httpx.Response, ServerAddress]:
         address = self._locate()
         headers = {"Authorization": f"Bearer {address.token.get_secret_value()}", "Accept": "application/json"}
         if key:
@@ -137,7 +137,7 @@ class Exchange:
             raise replies.refusal(response, address)
         return response, address
 
-    def _exchange(self, request: httpx.Request, address: Address) -> httpx.Response:
+    def _exchange(self, request: httpx.Request, address: ServerAddress) -> httpx.Response:
         http = self._http(trust_env=not address.is_local)
         for attempt in range(1, ATTEMPTS + 1):
             try:
@@ -157,7 +157,7 @@ class Exchange:
         return self._open[trust_env]
 
 
-def _read(response: httpx.Response, address: Address, reply: type[_T]) -> _T:
+def _read(response: httpx.Response, address: ServerAddress, reply: type[_T]) -> _T:
     try:
         # A newer server may say more than this client knows.
         return TypeAdapter(reply).validate_json(response.content, extra="ignore")

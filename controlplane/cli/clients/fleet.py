@@ -9,11 +9,11 @@ from controlplane.api.schemas import (
     networks as network_api,
     search as search_api,
 )
-from controlplane.cli.clients.calls import Calls
+from controlplane.cli.clients.calls import ApiCalls
 from controlplane.cli.clients.exchange import part
 
 
-class FleetCalls(Calls):
+class FleetCalls(ApiCalls):
     """A part of `Client`."""
 
     def find(self, text: str, *, limit: int) -> search_api.SearchOut:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from controlplane.api.schemas import access as access_api, clusters as api, loop as loop_api
-from controlplane.cli.clients.calls import Calls
+from controlplane.cli.clients.calls import ApiCalls
 from controlplane.cli.clients.exchange import TIMEOUT_S, part
 
 
-class InstallationCalls(Calls):
+class InstallationCalls(ApiCalls):
     """A part of `Client`."""
 
     def version(self, *, timeout_s: float = TIMEOUT_S) -> api.VersionOut:

@@ -1,10 +1,10 @@
 """Nodes of a cluster, and the replicas on them."""
 
 from controlplane.api.schemas import clusters as api, moves as move_api, nodes as node_api
-from controlplane.cli.clients.calls import Calls
+from controlplane.cli.clients.calls import ApiCalls
 
 
-class NodeCalls(Calls):
+class NodeCalls(ApiCalls):
     """A part of `Client`."""
 
     def restart(self, name: str, order: node_api.RestartIn) -> api.CommandOut:

@@ -6,11 +6,11 @@ from controlplane.api.schemas import (
     rollbacks as rollback_api,
     spec_requests as request_api,
 )
-from controlplane.cli.clients.calls import Calls
+from controlplane.cli.clients.calls import ApiCalls
 from controlplane.cli.clients.exchange import part
 
 
-class SpecCalls(Calls):
+class SpecCalls(ApiCalls):
     """A part of `Client`."""
 
     def validate(self, spec: api.SpecIn) -> api.ValidateOut:

@@ -1,12 +1,12 @@
 """Topics and consumer groups."""
 
 from controlplane.api.schemas import clusters as api, groups as group_api, resets as reset_api, topics as topic_api
-from controlplane.cli.clients.calls import Calls
+from controlplane.cli.clients.calls import ApiCalls
 from controlplane.cli.clients.exchange import part
 from controlplane.runtime.path_names import is_path_part
 
 
-class TopicCalls(Calls):
+class TopicCalls(ApiCalls):
     """A part of `Client`."""
 
     def topics(self, name: str, *, match: str = "") -> topic_api.TopicsOut:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controlplane.cli.demo.report import Planned
+from controlplane.cli.demo.report import ReportedPlan
 from planner.quantities import human_bytes
 
 
-def certificate_line(plan: Planned) -> str:
+def certificate_line(plan: ReportedPlan) -> str:
     """`drain plan by spark, 12 moves, value / bound: bytes 57.2 MiB / 57.2 MiB (1.000); makespan 0.8 s / ...`."""
     measured = plan.certificate
     parts = [

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from controlplane.cli.demo.story import FILL_MIB, SECOND_FILL_MIB, Story
+from controlplane.cli.demo.story import FILL_MIB, SECOND_FILL_MIB, DemoStory
 from events.spec.model import MetadataMode
 
-Act = Callable[[Story], None]
+Act = Callable[[DemoStory], None]
 
 LOSS_GRACE_S = 5
 SHORT_FILL_MIB = 12
@@ -34,7 +34,7 @@ class Tale:
 
 
 def _version(before: str, after: str) -> Act:
-    def act(story: Story) -> None:
+    def act(story: DemoStory) -> None:
         story.change(rf"^(\s+version:\s*){re.escape(before)}$", rf"\g<1>{after}")
         story.roll()
 
@@ -42,7 +42,7 @@ def _version(before: str, after: str) -> Act:
 
 
 def _sized(before: int, after: int) -> Act:
-    def act(story: Story) -> None:
+    def act(story: DemoStory) -> None:
         story.change(rf"(name: brokers\s+services: \[broker\]\s+size: ){before}$", rf"\g<1>{after}")
         story.apply()
 
@@ -50,7 +50,7 @@ def _sized(before: int, after: int) -> Act:
 
 
 def _grown(before: int, after: int, fill_mib: int) -> Act:
-    def act(story: Story) -> None:
+    def act(story: DemoStory) -> None:
         _sized(before, after)(story)
         story.wait_for_balance()
         added = story.traffic.add_topic("payments", fill_mib)
@@ -59,16 +59,16 @@ def _grown(before: int, after: int, fill_mib: int) -> Act:
     return act
 
 
-def _opened(story: Story) -> None:
+def _opened(story: DemoStory) -> None:
     story.tell(f"it listens; its home is {story.open()}")
 
 
-def _founded(story: Story) -> None:
+def _founded(story: DemoStory) -> None:
     story.apply()
 
 
 def _filled(fill_mib: int) -> Act:
-    def act(story: Story) -> None:
+    def act(story: DemoStory) -> None:
         written = story.traffic.begin(fill_mib)
         story.tell(f"{written} records written; traffic runs")
         story.wait_for_spark()
@@ -76,11 +76,11 @@ def _filled(fill_mib: int) -> Act:
     return act
 
 
-def _server_killed(story: Story) -> None:
+def _server_killed(story: DemoStory) -> None:
     story.kill_vm_of("zookeeper")
 
 
-def _audited(story: Story) -> None:
+def _audited(story: DemoStory) -> None:
     story.audit()
 
 

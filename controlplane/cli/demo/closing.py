@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from controlplane.cli.demo.report import Planned, Replaced, Roll
+from controlplane.cli.demo.report import Replaced, ReportedPlan, RollReport
 from controlplane.kafka.audit import Audit
 from controlplane.kafka.min_isr import MinIsrReport
 from controlplane.runtime.quantities import human_seconds
@@ -16,14 +16,14 @@ from planner.quantities import human_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class DemoFigures:
     """Everything the demo found out."""
 
     audit: Audit
     min_isr: MinIsrReport
     replaced: Sequence[Replaced]
-    plans: Sequence[Planned]
-    roll: Roll
+    plans: Sequence[ReportedPlan]
+    roll: RollReport
     wall_s: float
 
     @property
@@ -32,7 +32,7 @@ class Figures:
         return self.audit.is_clean and self.audit.failed == 0 and self.min_isr.under_min_isr_s == 0
 
 
-def as_json(figures: Figures) -> dict[str, Any]:
+def as_json(figures: DemoFigures) -> dict[str, Any]:
     """The report: keys are fixed, seconds and bytes are plain numbers."""
     return {
         "records": {
@@ -66,7 +66,7 @@ def as_json(figures: Figures) -> dict[str, Any]:
     }
 
 
-def show(console: Console, figures: Figures) -> None:
+def show(console: Console, figures: DemoFigures) -> None:
     """The table at the end."""
     table = Table(title="replaced VMs", title_justify="left", title_style="bold")
     for column, right in (

@@ -23,7 +23,7 @@ class Replaced:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class ReportedPlan:
     """One drain plan as its event carries it."""
 
     engine: str
@@ -33,7 +33,7 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Roll:
+class RollReport:
     """One piece of work, first event to last. `busy_s` is the union of all times something physical went on."""
 
     generation: int
@@ -52,15 +52,15 @@ def replaced(events: Sequence[EventOut]) -> list[Replaced]:
     return [story.replaced(e.data["node"], e.data["old"], e.data["new"]) for e in _of(events, "replacement.completed")]
 
 
-def planned(events: Sequence[EventOut]) -> list[Planned]:
+def planned(events: Sequence[EventOut]) -> list[ReportedPlan]:
     """Every drain plan, in order."""
     return [
-        Planned(e.data["engine"], e.data["moves"], e.data["bytes"], e.data["certificate"])
+        ReportedPlan(e.data["engine"], e.data["moves"], e.data["bytes"], e.data["certificate"])
         for e in _of(events, "drain.planned")
     ]
 
 
-def roll(events: Sequence[EventOut], generation: int) -> Roll:
+def roll(events: Sequence[EventOut], generation: int) -> RollReport:
     """The roll towards a generation. Raises ValueError when it has not begun or not ended."""
     begins = [e for e in _of(events, "recycle.started") if e.data["generation"] == generation]
     ends = [e for e in _of(events, "recycle.completed") if e.data["generation"] == generation]
@@ -69,7 +69,7 @@ def roll(events: Sequence[EventOut], generation: int) -> Roll:
     first, last = begins[0].at, ends[-1].at
     within = [e for e in events if first <= e.at <= last]
     spans = [(max(a, first), min(b, last)) for a, b in _busy(within) if b > first and a < last]
-    return Roll(generation, (last - first).total_seconds(), _union_s(spans))
+    return RollReport(generation, (last - first).total_seconds(), _union_s(spans))
 
 
 def _busy(events: Sequence[EventOut]) -> Iterable[tuple[datetime, datetime]]:

@@ -15,7 +15,7 @@ from controlplane.cli import terminal
 from controlplane.cli.demo import closing, report
 from controlplane.cli.demo.chapters import TALES, Tale, shorter
 from controlplane.cli.demo.house import DemoFailed, House
-from controlplane.cli.demo.story import Story, read_spec
+from controlplane.cli.demo.story import DemoStory, read_spec
 from controlplane.cli.errors import CliError
 from controlplane.kafka.errors import KafkaFault
 from controlplane.runtime.atomic_file import replacing
@@ -53,7 +53,7 @@ def run_demo(
         swept = house.sweep()
         if swept:
             console.print(f"ended {swept} processes that an earlier demo had left")
-        story = Story(house, console, spec=read_spec(tale.spec), file=str(tale.spec), animated=animated)
+        story = DemoStory(house, console, spec=read_spec(tale.spec), file=str(tale.spec), animated=animated)
         left.callback(story.traffic.abandon)  # before the house: its threads ask the server where the brokers are
         figures = _tell(story, tale)
     except (DemoFailed, CliError, KafkaFault) as error:
@@ -84,14 +84,14 @@ def _stay_open(console: Console, house: House) -> None:
             time.sleep(_LOOK_S)
 
 
-def _tell(story: Story, tale: Tale) -> closing.Figures:
+def _tell(story: DemoStory, tale: Tale) -> closing.DemoFigures:
     began = time.monotonic()
     for number, chapter in enumerate(tale.chapters, 1):
         story.chapter(f"{number}. {chapter.title}", *chapter.lines)
         chapter.act(story)
     audit, min_isr = story.heard
     events = story.events()
-    return closing.Figures(
+    return closing.DemoFigures(
         audit=audit,
         min_isr=min_isr,
         replaced=report.replaced(events),

@@ -14,7 +14,7 @@ from controlplane.cli.demo.certificates import certificate_line
 from controlplane.cli.demo.house import DemoFailed, House
 from controlplane.cli.demo.report import planned
 from controlplane.cli.demo.spark_wait import SparkWait
-from controlplane.cli.demo.traffic import Traffic
+from controlplane.cli.demo.traffic import DemoTraffic
 from controlplane.cli.progress import RollProgress
 from controlplane.cli.waiter import Target, Waiter
 from controlplane.cli.waiting import Converged, Done, Goal, NodeReplaced, Rebalanced
@@ -28,7 +28,7 @@ ROLL_WITHIN_S = 600.0
 HEALTHY_WITHIN_S = 60.0
 
 
-class Story:
+class DemoStory:
     """Tells and does. `spec` is the text of the cluster's spec; every change is a change of that text."""
 
     def __init__(self, house: House, console: Console, *, spec: str, file: str, animated: bool) -> None:
@@ -42,7 +42,7 @@ class Story:
         self.rolled = 0
         """The generation of the version roll, 0 before it."""
         self.name = _name_in(spec)
-        self.traffic = Traffic(self.bootstrap, topic="orders")
+        self.traffic = DemoTraffic(self.bootstrap, topic="orders")
 
     @property
     def heard(self) -> tuple[Audit, MinIsrReport]:

@@ -23,7 +23,7 @@ _GIVEN_UP_WITHIN_S = 5.0
 Bootstrap = Callable[[], Sequence[str]]
 
 
-class Traffic:
+class DemoTraffic:
     """Traffic on one cluster, from the first topic to the audit."""
 
     def __init__(self, bootstrap: Bootstrap, *, topic: str) -> None:

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from controlplane.api.schemas.access import AuditEntryOut, TokenIn, TokenOut
-from controlplane.cli.address import Address, server_url
+from controlplane.cli.address import ServerAddress, server_url
 from controlplane.cli.client import Client
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Output
@@ -52,7 +52,7 @@ def login(
         return
     text = checked(_asked(session, url), where="what was given")
     shown = secret(text)
-    tried = Client(lambda: Address(url, shown, "kedge login"), transport=around.transport, sleep=around.sleep)
+    tried = Client(lambda: ServerAddress(url, shown, "kedge login"), transport=around.transport, sleep=around.sleep)
     try:
         who = tried.whoami()
     finally:

@@ -17,7 +17,7 @@ from controlplane.cli.state_options import (
     ExcludeTopics,
     KafkaJsonOption,
     PlanFileOption,
-    Shape,
+    PlanFormat,
     ShapeOption,
     StateFileOption,
     ThrottlesOption,
@@ -99,7 +99,7 @@ def rebalance(
     output_file: PlanFileOption = None,
     kafka_json: KafkaJsonOption = None,
     throttles: ThrottlesOption = None,
-    shape: ShapeOption = Shape.TABLE,
+    shape: ShapeOption = PlanFormat.TABLE,
 ) -> None:
     """Spread replicas and leaders evenly, for the fewest bytes.
 
@@ -148,7 +148,7 @@ def demote(
     cluster: ClusterOption = "",
     output_file: PlanFileOption = None,
     kafka_json: KafkaJsonOption = None,
-    shape: ShapeOption = Shape.TABLE,
+    shape: ShapeOption = PlanFormat.TABLE,
 ) -> None:
     """Plan how brokers lead nothing any more.
 
@@ -172,7 +172,7 @@ def demote(
 
 
 def _input(
-    session: Session, state: str, cluster: str, shape: Shape, kind: str, disk_limit: float | None = None
+    session: Session, state: str, cluster: str, shape: PlanFormat, kind: str, disk_limit: float | None = None
 ) -> "Input":
     from controlplane.cli.state_inputs import limited, state_input, telling_machines
 
@@ -192,7 +192,7 @@ def _finish(
     given: "Input",
     plan: "BalancePlan",
     paths: tuple[Path | None, Path | None, Path | None],
-    shape: Shape,
+    shape: PlanFormat,
     *,
     kind: str = "RebalancePlan",
     allow_partial: bool,
@@ -202,11 +202,11 @@ def _finish(
 
     refused = plan.shortfall is not None and not allow_partial
     written = {} if refused else Files(*paths).write(session, given, plan)
-    if shape in (Shape.JSON, Shape.YAML):
+    if shape in (PlanFormat.JSON, PlanFormat.YAML):
         content = balance_document(given, plan, written, shown=not refused)
         write_document(session, shape, document(kind, content))
     elif not refused:
-        session.show(*balance_lines(given, plan, wide=shape is Shape.WIDE))
+        session.show(*balance_lines(given, plan, wide=shape is PlanFormat.WIDE))
     if plan.shortfall is not None:
         if refused:
             next_step = "add that, or plan what comes nearest: --allow-partial"

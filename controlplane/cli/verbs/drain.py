@@ -17,7 +17,7 @@ from controlplane.cli.state_options import (
     ExcludeTopics,
     KafkaJsonOption,
     PlanFileOption,
-    Shape,
+    PlanFormat,
     ShapeOption,
     StateFileOption,
     ThrottlesOption,
@@ -80,7 +80,7 @@ def plan(
     kafka_json: KafkaJsonOption = None,
     throttles: ThrottlesOption = None,
     plot: _Plot = None,
-    shape: ShapeOption = Shape.TABLE,
+    shape: ShapeOption = PlanFormat.TABLE,
 ) -> None:
     """Plan how brokers are emptied, with a certificate.
 
@@ -98,7 +98,7 @@ def plan(
       kedge drain plan --state orders.json -o json | jq .certificate.makespan_s.ratio
     """
     from controlplane.cli.drain_plot import check_plot_path
-    from controlplane.cli.drain_run import Order, run
+    from controlplane.cli.drain_run import DrainOrder, run
     from controlplane.cli.state_inputs import broker_ids, drained, known_topics, limited, sent_to
 
     session = session_of(context)
@@ -107,7 +107,7 @@ def plan(
     given = _input(session, state, cluster, shape)
     given = limited(drained(given, broker_ids(brokers) if brokers else ()), disk_limit)
     given = sent_to(given, destinations or ())
-    order = Order(
+    order = DrainOrder(
         excluded_topics=known_topics(given, names_in(exclude_topics)),
         allow_partial=allow_partial,
         engine=engine,
@@ -137,7 +137,7 @@ def check(
         ),
     ] = "",
     disk_limit: DiskLimit = None,
-    shape: ShapeOption = Shape.TABLE,
+    shape: ShapeOption = PlanFormat.TABLE,
 ) -> None:
     """Judge a plan, Kedge's or anybody's, by an independent replay.
 
@@ -161,15 +161,15 @@ def check(
         given = drained(given, broker_ids(brokers))
     given = limited(given, disk_limit)
     found = judged(session, given, plan_file, shape)
-    if shape in (Shape.TABLE, Shape.WIDE):
-        session.show(*check_lines(given, found, wide=shape is Shape.WIDE))
+    if shape in (PlanFormat.TABLE, PlanFormat.WIDE):
+        session.show(*check_lines(given, found, wide=shape is PlanFormat.WIDE))
     else:
         write_document(session, shape, document("DrainCheck", check_document(given, found)))
     if not found.verdict.holds:
         raise typer.Exit(exits.FAILED)
 
 
-def _input(session: Session, state: str, cluster: str, shape: Shape, kind: str = "DrainPlan") -> "Input":
+def _input(session: Session, state: str, cluster: str, shape: PlanFormat, kind: str = "DrainPlan") -> "Input":
     from controlplane.cli.state_inputs import state_input, telling_machines
 
     complete = f"kedge state export --cluster {cluster} --bandwidth RATE --output FILE, and --state FILE here"
@@ -177,14 +177,14 @@ def _input(session: Session, state: str, cluster: str, shape: Shape, kind: str =
         return state_input(session, file=state, cluster=cluster)
 
 
-def _show(session: Session, given: "Input", planned: "Planned", files: dict[str, str], shape: Shape) -> None:
+def _show(session: Session, given: "Input", planned: "Planned", files: dict[str, str], shape: PlanFormat) -> None:
     from controlplane.cli.drain_view import plan_document, plan_lines
 
-    if shape in (Shape.JSON, Shape.YAML):
+    if shape in (PlanFormat.JSON, PlanFormat.YAML):
         write_document(session, shape, document("DrainPlan", plan_document(given.state, planned, given.name, files)))
         return
     blocks = takes_blocks(session.out, is_terminal=session.around.stdout_is_terminal)
-    session.show(*plan_lines(given.state, planned, given.name, wide=shape is Shape.WIDE, blocks=blocks))
+    session.show(*plan_lines(given.state, planned, given.name, wide=shape is PlanFormat.WIDE, blocks=blocks))
 
 
 def _end(session: Session, given: "Input", planned: "Planned") -> None:

@@ -43,7 +43,7 @@ def events(
       kedge events orders -o json | jq 'select(.type == "drain.planned")'
     """
     session = session_of(context)
-    reader = _Reader(session, cluster, after)
+    reader = _EventReader(session, cluster, after)
     for event in reader.recorded() if last is None else reader.newest(last):
         _write(session, event, output)
     if not follow:
@@ -56,7 +56,7 @@ def events(
         raise typer.Exit(exits.INTERRUPTED) from None
 
 
-class _Reader:
+class _EventReader:
     """Reads on from a position. `position` is that of the last event handed out, or where it began."""
 
     def __init__(self, session: Session, cluster: str, after: int) -> None:

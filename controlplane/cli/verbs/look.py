@@ -15,7 +15,7 @@ from controlplane.cli.output import Format, ListFormat, document, write_document
 from controlplane.cli.past_view import past_words
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import cluster_table
-from controlplane.cli.watch import Watch
+from controlplane.cli.watch import StatusWatch
 from controlplane.runtime.quantities import moment
 
 ALL = "clusters"
@@ -135,9 +135,9 @@ def _watch(session: Session, what: str, output: ListFormat) -> None:
         return _table(session, clusters, output)
 
     if output in (ListFormat.TABLE, ListFormat.WIDE) and session.can_redraw:
-        Watch(session, look).redraw(picture)
+        StatusWatch(session, look).redraw(picture)
     else:
-        Watch(session, look).changes(_Changes(session, output).write)
+        StatusWatch(session, look).changes(_Changes(session, output).write)
 
 
 class _Changes:

@@ -86,11 +86,11 @@ def export(
       kedge state export --cluster orders --output orders.json
     """
     from controlplane.cli.drain_files import write_whole
-    from controlplane.cli.state_export import Wanted, exported, state_text
+    from controlplane.cli.state_export import ExportOptions, exported, state_text
     from controlplane.cli.state_inputs import broker_ids
 
     session = session_of(context)
-    wanted = Wanted(
+    wanted = ExportOptions(
         bootstrap=bootstrap,
         cluster=cluster,
         capacity=capacity,

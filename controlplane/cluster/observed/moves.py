@@ -10,7 +10,7 @@ from typing import Any
 from controlplane.storage.latest_values import LatestStore, Observation, Subject
 from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot, TopicPartition
-from planner.pulse import Pulse, felt
+from planner.pulse import MovePulse, felt
 
 MOVE_PULSES = "move-pulses"
 """Kind of the latest-value row, one a cluster, that holds the pulses of its moves and the elections asked for."""
@@ -49,7 +49,7 @@ class Known:
     still runs) never is."""
 
     at: datetime | None = None
-    pulses: Mapping[TopicPartition, Pulse] = field(default_factory=dict)
+    pulses: Mapping[TopicPartition, MovePulse] = field(default_factory=dict)
     elections: Elections = NONE_ASKED
     kept_at: datetime | None = None
     taken_back: Mapping[TopicPartition, TakenBack] = field(default_factory=dict)
@@ -144,7 +144,7 @@ def _written(known: Known) -> dict[str, Any]:
 
 def _read(value: Mapping[str, Any], at: datetime) -> Known:
     pulses = {
-        TopicPartition(p["topic"], p["partition"]): Pulse(
+        TopicPartition(p["topic"], p["partition"]): MovePulse(
             target=tuple(p["target"]),
             arrived_bytes=p["arrived_bytes"],
             in_sync=p["in_sync"],

@@ -31,7 +31,7 @@ _SENT = "bytes_out_total"
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class FetchedBytes:
     """Bytes consumers have fetched from a broker since it started, as its agent said at `at` (the agent's clock)."""
 
     at: datetime
@@ -70,10 +70,10 @@ class TrafficWatch:
     """The last looks at one cluster. In memory alone: a new server knows no rates until its second look."""
 
     def __init__(self) -> None:
-        self._looks: tuple[_Look, ...] = ()
+        self._looks: tuple[_TrafficLook, ...] = ()
         self._known: tuple[datetime, Traffic] | None = None
 
-    def see(self, snapshot: KafkaSnapshot, sent: Mapping[int, Sent]) -> None:
+    def see(self, snapshot: KafkaSnapshot, sent: Mapping[int, FetchedBytes]) -> None:
         """Takes in a look, `sent` by broker. One too soon after the last is passed over."""
         if self._looks and snapshot.at - self._looks[-1].at < APART:
             return
@@ -90,7 +90,7 @@ class TrafficWatch:
         return self._known[1].not_older(OLDEST, now)
 
 
-def sent_by(view: ClusterView, reports: Mapping[str, Report]) -> dict[int, Sent]:
+def sent_by(view: ClusterView, reports: Mapping[str, Report]) -> dict[int, FetchedBytes]:
     """What brokers have sent to consumers so far, by broker; `reports` by instance key. A silent one is left out."""
     found = {}
     for instance in view.brokers():
@@ -98,12 +98,12 @@ def sent_by(view: ClusterView, reports: Mapping[str, Report]) -> dict[int, Sent]
         for service in report.services if report else ():
             total = service.metrics.get(_SENT)
             if service.name == "broker" and total is not None and report is not None:
-                found[instance.service_id] = Sent(report.at, total)
+                found[instance.service_id] = FetchedBytes(report.at, total)
     return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Look:
+class _TrafficLook:
     """Arrays, since a cluster may have 100,000 partitions: of each of `names` its leader and the bytes of its log
     there, -1 where that is not known.
     """
@@ -112,7 +112,7 @@ class _Look:
     names: tuple[TopicPartition, ...]
     leader: Int32s
     size: Int64s
-    sent: Mapping[int, Sent]
+    sent: Mapping[int, FetchedBytes]
 
     def of(self, names: tuple[TopicPartition, ...]) -> tuple[Int32s, Int64s]:
         """(leader, size) of these partitions."""
@@ -124,10 +124,10 @@ class _Look:
         return leader[place], size[place]
 
 
-def _look(snapshot: KafkaSnapshot, sent: Mapping[int, Sent], known: tuple[TopicPartition, ...]) -> _Look:
+def _look(snapshot: KafkaSnapshot, sent: Mapping[int, FetchedBytes], known: tuple[TopicPartition, ...]) -> _TrafficLook:
     """`known`: the names of the look before; mostly they are the same, and then the very same tuple."""
     names = tuple(p.name for p in snapshot.partitions)
-    return _Look(
+    return _TrafficLook(
         at=snapshot.at,
         names=known if names == known else names,
         leader=np.array([p.leader for p in snapshot.partitions], dtype=np.int32),
@@ -136,7 +136,7 @@ def _look(snapshot: KafkaSnapshot, sent: Mapping[int, Sent], known: tuple[TopicP
     )
 
 
-def _recent(looks: tuple[_Look, ...]) -> tuple[_Look, ...]:
+def _recent(looks: tuple[_TrafficLook, ...]) -> tuple[_TrafficLook, ...]:
     """As few as span the window; none that is too old."""
     latest = looks[-1].at
     young = [look for look in looks if latest - look.at <= OLDEST]
@@ -145,7 +145,7 @@ def _recent(looks: tuple[_Look, ...]) -> tuple[_Look, ...]:
     return tuple(young)
 
 
-def _between(looks: tuple[_Look, ...]) -> Traffic:
+def _between(looks: tuple[_TrafficLook, ...]) -> Traffic:
     return Traffic(
         write_bytes_per_s=_written(looks),
         read_bytes_per_s=_read(looks),
@@ -154,7 +154,7 @@ def _between(looks: tuple[_Look, ...]) -> Traffic:
     )
 
 
-def _written(looks: tuple[_Look, ...]) -> dict[TopicPartition, float]:
+def _written(looks: tuple[_TrafficLook, ...]) -> dict[TopicPartition, float]:
     """Bytes of all spans in which one leader's log did not shrink / their seconds."""
     names = looks[-1].names
     grown, seconds = np.zeros(len(names), dtype=np.int64), np.zeros(len(names))
@@ -168,7 +168,7 @@ def _written(looks: tuple[_Look, ...]) -> dict[TopicPartition, float]:
     return {names[n]: rate for n, rate in zip(known.tolist(), rates, strict=True)}
 
 
-def _read(looks: tuple[_Look, ...]) -> dict[int, float]:
+def _read(looks: tuple[_TrafficLook, ...]) -> dict[int, float]:
     """As `_written`, by broker and its agent's clock; a count that fell began anew with its broker."""
     amounts: dict[int, float] = {}
     seconds: dict[int, float] = {}

@@ -25,7 +25,7 @@ from planner.drain.certified import CertifiedPlan, PlanRefused, certified
 from planner.drain.model.document import read_state
 from planner.drain.model.observed import RacksMissing
 from planner.drain.model.plan import Schedule
-from planner.drain.model.problem import DocumentRefused, ProblemKind
+from planner.drain.model.problem import DocumentRefused, StateProblemKind
 from planner.drain.model.state import NOBODY, BrokerState, ClusterState, Int32s, Int64s
 from planner.drain.replay import replay
 from planner.observed import KafkaSnapshot
@@ -97,7 +97,7 @@ def _state(
         raise NoPreview(f"{many}: kedge drain plan --cluster {view.name}")
     try:
         document = cluster_document(view, kafka, traffic=traffic, now=now)
-        read = read_state(json.dumps(document), tolerate=(ProblemKind.REPAIR_FIRST,))
+        read = read_state(json.dumps(document), tolerate=(StateProblemKind.REPAIR_FIRST,))
     except RacksMissing as missing:
         raise NoPreview(f"the racks of its brokers are not known: {missing}") from missing
     except DocumentRefused as refused:

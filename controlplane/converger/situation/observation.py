@@ -22,9 +22,9 @@ from controlplane.kafka.zookeeper.locks import Standing
 from controlplane.kafka.zookeeper.registry import RegistrySeen
 from planner.drain.plan import DrainPlan
 from planner.observed import KafkaSnapshot, SettingSeen, TopicPartition
-from planner.pulse import Pulse
+from planner.pulse import MovePulse
 from planner.rebalancing.plan import RebalancePlan
-from planner.rollout.live_step import NO_STEP, Deviation, LiveStep
+from planner.rollout.live_step import NO_STEP, LiveStep, SettingDeviation
 from providers.base import CloudInstance, CloudVolume, Place
 from providers.errors import NotPermitted, ProviderError
 from providers.handover import Handover
@@ -96,10 +96,10 @@ class SettingsObserved:
     wanted: Mapping[str, str]
     is_drift: bool
     running: Mapping[int, Mapping[str, SettingSeen]] = field(default_factory=dict)
-    deviations: tuple[Deviation, ...] = ()
+    deviations: tuple[SettingDeviation, ...] = ()
     step: LiveStep = NO_STEP
     refusals: Mapping[int, str | None] = field(default_factory=dict)
-    kept: tuple[Deviation, ...] = ()
+    kept: tuple[SettingDeviation, ...] = ()
     stage: SettingStage = SettingStage.ALL
     canary: int | None = None
 
@@ -163,7 +163,7 @@ class Observation:
     missing: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     """Places (by name) that do not permit us to list what is there, in the cloud's words."""
-    pulses: Mapping[TopicPartition, Pulse] = field(default_factory=dict)
+    pulses: Mapping[TopicPartition, MovePulse] = field(default_factory=dict)
     """How each running move has come on so far."""
     elections: Elections = NONE_ASKED
     taken_back: Mapping[TopicPartition, TakenBack] = field(default_factory=dict)

@@ -57,7 +57,7 @@ from planner.drain.plan import DrainPlan
 from planner.observed import KafkaSnapshot, SettingsSeen, TopicPartition
 from planner.rebalancing.plan import RebalancePlan
 from planner.rollout.canary_step import back_step, own_left, rack_step, trial_step
-from planner.rollout.live_step import Deviation, LiveStep, deviations, next_live_step
+from planner.rollout.live_step import LiveStep, SettingDeviation, deviations, next_live_step
 from providers import errors as provider_errors
 from providers.handover import Handover
 
@@ -393,7 +393,9 @@ def _work_to_ask_for(view: ClusterView) -> SettingWork | None:
     return work if work.change or is_between_steps(view) else None
 
 
-def _next_step(view: ClusterView, work: SettingWork, found: tuple[Deviation, ...], seen: SettingsSeen) -> LiveStep:
+def _next_step(
+    view: ClusterView, work: SettingWork, found: tuple[SettingDeviation, ...], seen: SettingsSeen
+) -> LiveStep:
     if work.stage is SettingStage.CANARY and work.canary is not None:
         return trial_step(work.live, seen, work.canary)
     if work.stage is SettingStage.REVERT:

@@ -14,7 +14,7 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any
 
-from controlplane.storage.job import IllegalTransition, StaleEpoch
+from controlplane.storage.job import IllegalJobStep, StaleEpoch
 from controlplane.storage.job_store import JobStore
 from controlplane.storage.log_context import logged
 from controlplane.storage.plan_store import PlanStore
@@ -200,7 +200,7 @@ class ThreadRunner:
             threading.Thread(target=watch, daemon=True).start()
             result = work(stop)
             self._jobs.succeed(job_id, epoch=epoch, result=result)
-        except (StaleEpoch, IllegalTransition) as lost:
+        except (StaleEpoch, IllegalJobStep) as lost:
             _log.warning("job %s was taken over: %s", job_id, lost)
         except Exception as error:  # noqa: BLE001 - a job's end must be recorded whatever ended it
             if not isinstance(error, ProviderError | InfeasibleDrain | NoRebalance):
@@ -216,7 +216,7 @@ class ThreadRunner:
         name = "Infeasible" if isinstance(error, InfeasibleDrain) else type(error).__name__
         try:
             self._jobs.fail(job_id, epoch=epoch, error_class=name, error_message=str(error))
-        except (StaleEpoch, IllegalTransition, StoreUnavailable) as lost:
+        except (StaleEpoch, IllegalJobStep, StoreUnavailable) as lost:
             # Left as running: the next epoch reclaims it.
             _log.warning("the end of job %s could not be recorded: %s", job_id, lost)
 
@@ -237,7 +237,7 @@ class ThreadRunner:
         """False when the job was taken over."""
         try:
             self._jobs.heartbeat(job_id, epoch=epoch)
-        except (StaleEpoch, IllegalTransition):
+        except (StaleEpoch, IllegalJobStep):
             return False
         except Exception as error:  # noqa: BLE001 - who watches has to see, too, that this server leads no more
             _log.warning("no heartbeat for job %s: %s", job_id, error)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from controlplane.cluster.commands import ClusterNotFound, CommandRefused
 from controlplane.cluster.view import ClusterView
-from controlplane.fleet.freezes.fold import LONGEST, Declared, FreezeBook, person
+from controlplane.fleet.freezes.fold import LONGEST, DeclaredFreeze, FreezeBook, person
 from controlplane.fleet.freezes.state import FreezeKeeper
 from controlplane.fleet.stream_command import recorded_once
 from controlplane.runtime.quantities import moment_to_minute
@@ -24,7 +24,7 @@ MOST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedFreeze:
     """A freeze as somebody asks for it. `everything` says that the whole fleet is meant; else something is named."""
 
     until: datetime
@@ -36,7 +36,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FreezeAnswer:
     """What came of it: the freeze's id, and a sentence."""
 
     id: str
@@ -48,7 +48,7 @@ class FreezesStanding:
     """All freezes: those of the settings, and those people declared, the newest first."""
 
     of_settings: tuple[Freeze, ...] = ()
-    declared: tuple[Declared, ...] = ()
+    declared: tuple[DeclaredFreeze, ...] = ()
 
 
 class Freezes(Protocol):
@@ -56,9 +56,9 @@ class Freezes(Protocol):
 
     def standing(self) -> FreezesStanding: ...
 
-    def declare(self, wanted: Wanted, *, actor: str, command_id: str) -> Answer: ...
+    def declare(self, wanted: WantedFreeze, *, actor: str, command_id: str) -> FreezeAnswer: ...
 
-    def thaw(self, name: str, *, reason: str, actor: str, command_id: str) -> Answer: ...
+    def thaw(self, name: str, *, reason: str, actor: str, command_id: str) -> FreezeAnswer: ...
 
 
 class NoFreezes:
@@ -68,11 +68,11 @@ class NoFreezes:
         """See Freezes."""
         return FreezesStanding()
 
-    def declare(self, wanted: Wanted, *, actor: str, command_id: str) -> Answer:
+    def declare(self, wanted: WantedFreeze, *, actor: str, command_id: str) -> FreezeAnswer:
         """See Freezes. Raises CommandRefused."""
         raise CommandRefused("no-freezes", "this server keeps no freezes")
 
-    def thaw(self, name: str, *, reason: str, actor: str, command_id: str) -> Answer:
+    def thaw(self, name: str, *, reason: str, actor: str, command_id: str) -> FreezeAnswer:
         """See Freezes. Raises CommandRefused."""
         raise not_found(name)
 
@@ -93,13 +93,13 @@ class FreezeDesk:
         declared = tuple(self.keeper.book().by_id.values())
         return FreezesStanding(self.keeper.of_settings, tuple(reversed(declared)))
 
-    def declare(self, wanted: Wanted, *, actor: str, command_id: str) -> Answer:
+    def declare(self, wanted: WantedFreeze, *, actor: str, command_id: str) -> FreezeAnswer:
         """Nothing voluntary begins on what is named from now on. Idempotent by `command_id`.
 
         Raises `CommandRefused` without a sensible end or a name, `ClusterNotFound` for a cluster that is not there.
         """
 
-        def decide(book: FreezeBook) -> tuple[object | None, Answer]:
+        def decide(book: FreezeBook) -> tuple[object | None, FreezeAnswer]:
             now = self.clock()
             _refuse_senseless(wanted, now)
             known = {v.name for v in self.views() if v.document is not None and not v.deleted}
@@ -120,29 +120,31 @@ class FreezeDesk:
             words = (
                 f"{name}: {whom} frozen until {moment_to_minute(wanted.until)}; what has begun is ended, repairs go on"
             )
-            return fact, Answer(name, words)
+            return fact, FreezeAnswer(name, words)
 
         return self._record(decide, actor, command_id)
 
-    def thaw(self, name: str, *, reason: str, actor: str, command_id: str) -> Answer:
+    def thaw(self, name: str, *, reason: str, actor: str, command_id: str) -> FreezeAnswer:
         """Ends that freeze now. Idempotent. Raises `CommandRefused` where there is none of that id."""
 
-        def decide(book: FreezeBook) -> tuple[object | None, Answer]:
+        def decide(book: FreezeBook) -> tuple[object | None, FreezeAnswer]:
             known = book.by_id.get(name)
             if known is None:
                 raise not_found(name)
             if known.thaw is not None:
-                return None, Answer(name, f"{name} was thawed already by {person(known.thaw.by)}: {known.thaw.reason}")
+                return None, FreezeAnswer(
+                    name, f"{name} was thawed already by {person(known.thaw.by)}: {known.thaw.reason}"
+                )
             if not known.holds(self.clock()):
-                return None, Answer(name, f"{name} has ended by itself at {moment_to_minute(known.ends)}")
+                return None, FreezeAnswer(name, f"{name} has ended by itself at {moment_to_minute(known.ends)}")
             words = f"{name} is thawed; what it held goes on, where no other freeze holds it (kedge freezes)"
-            return facts.FreezeThawed(name, reason), Answer(name, words)
+            return facts.FreezeThawed(name, reason), FreezeAnswer(name, words)
 
         return self._record(decide, actor, command_id)
 
     def _record(
-        self, decide: Callable[[FreezeBook], tuple[object | None, Answer]], actor: str, command_id: str
-    ) -> Answer:
+        self, decide: Callable[[FreezeBook], tuple[object | None, FreezeAnswer]], actor: str, command_id: str
+    ) -> FreezeAnswer:
         return recorded_once(
             self.store,
             FREEZES,
@@ -150,7 +152,7 @@ class FreezeDesk:
             decide=decide,
             event_id=derived_id("freeze-command", command_id),
             origin=Origin(actor, command_id=command_id),
-            known=lambda done: Answer(str(done.data["id"]), f"{done.data['id']}: asked for already"),
+            known=lambda done: FreezeAnswer(str(done.data["id"]), f"{done.data['id']}: asked for already"),
             recorded=lambda _: self.catch_up(),
         )
 
@@ -178,7 +180,7 @@ def not_found(name: str) -> CommandRefused:
     return CommandRefused("freeze-not-found", message, "`kedge freezes` lists them; those of the settings have no id.")
 
 
-def _refuse_senseless(wanted: Wanted, now: datetime) -> None:
+def _refuse_senseless(wanted: WantedFreeze, now: datetime) -> None:
     named = bool(wanted.clusters or wanted.teams or wanted.labels)
     if named == wanted.everything:
         message = "it names clusters and everything" if named else "it names no cluster, team or label"

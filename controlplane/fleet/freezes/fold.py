@@ -28,7 +28,7 @@ class Thaw:
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredFreeze:
     """One freeze as it was declared, and whether somebody has ended it."""
 
     fact: facts.FreezeDeclared
@@ -62,9 +62,9 @@ class FreezeBook:
     """All freezes by id, the oldest first."""
 
     version: int = 0
-    by_id: Mapping[str, Declared] = field(default_factory=lambda: MappingProxyType({}))
+    by_id: Mapping[str, DeclaredFreeze] = field(default_factory=lambda: MappingProxyType({}))
 
-    def holding(self, now: datetime) -> tuple[Declared, ...]:
+    def holding(self, now: datetime) -> tuple[DeclaredFreeze, ...]:
         """Those in force."""
         return tuple(d for d in self.by_id.values() if d.holds(now))
 
@@ -89,12 +89,12 @@ def person(actor: str) -> str:
     return actor.partition(":")[2] or actor
 
 
-def _after(book: FreezeBook, event: object, recorded: Recorded) -> Declared | None:
+def _after(book: FreezeBook, event: object, recorded: Recorded) -> DeclaredFreeze | None:
     match event:
         case facts.FreezeDeclared():
             if event.id in book.by_id:
                 raise ValueError(f"{event.id} was declared before")
-            return Declared(event, recorded.recorded_at, recorded.actor)
+            return DeclaredFreeze(event, recorded.recorded_at, recorded.actor)
         case facts.FreezeThawed():
             known = book.by_id.get(event.id)
             if known is None or not known.holds(recorded.recorded_at):
@@ -104,7 +104,7 @@ def _after(book: FreezeBook, event: object, recorded: Recorded) -> Declared | No
             raise LookupError(f"no rule for event type {recorded.type}")
 
 
-def _unreadable(recorded: Recorded, error: Exception) -> Declared:
+def _unreadable(recorded: Recorded, error: Exception) -> DeclaredFreeze:
     what = f"event {recorded.position} ({recorded.type}) cannot be read by this release and may be a freeze"
     fact = facts.FreezeDeclared(
         id=f"unreadable-{recorded.version}",
@@ -114,4 +114,4 @@ def _unreadable(recorded: Recorded, error: Exception) -> Declared:
         teams=(),
         labels=MappingProxyType({}),
     )
-    return Declared(fact, recorded.recorded_at, recorded.actor)
+    return DeclaredFreeze(fact, recorded.recorded_at, recorded.actor)

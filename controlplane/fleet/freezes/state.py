@@ -13,7 +13,7 @@ _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _CurrentFreezes:
     """What is not over, and until when that is so."""
 
     freezes: tuple[Freeze, ...]
@@ -51,8 +51,8 @@ class FreezeKeeper:
             self._known = self._look(None)
         return True
 
-    def _look(self, now: datetime | None) -> _Known:
+    def _look(self, now: datetime | None) -> _CurrentFreezes:
         """Without a time nothing is over yet: the next who asks has one."""
         declared = (d.freeze for d in self._book.by_id.values() if d.thaw is None)
         left = tuple(f for f in (*self.of_settings, *declared) if now is None or now < f.ends)
-        return _Known(left, min((f.ends for f in left), default=_NEVER))
+        return _CurrentFreezes(left, min((f.ends for f in left), default=_NEVER))

@@ -18,9 +18,9 @@ from controlplane.fleet.images.offer import (
 )
 from events import facts
 from events.image_facts import revision_name
-from planner.rollout.fleet_order import Member, stage_of, waits_for
+from planner.rollout.fleet_order import FleetMember, stage_of, waits_for
 
-Earlier = Callable[[facts.ImageChosen, int], tuple[Member, ...]]
+Earlier = Callable[[facts.ImageChosen, int], tuple[FleetMember, ...]]
 """What a cluster is to have and the rank of its stage -> who goes before it: `members` of the fleet."""
 
 
@@ -63,7 +63,7 @@ def has_begun(view: ClusterView) -> bool:
 
 def members(
     chosen: facts.ImageChosen, before: int, followers: Iterable[ClusterView], catalogue: Catalogue
-) -> tuple[Member, ...]:
+) -> tuple[FleetMember, ...]:
     """The clusters of stages `before` that rank which are on this revision or a later one, or are to be. `followers`
     are those whose specs follow or pin revisions."""
     found = (_member(other, chosen, catalogue) for other in followers if stage(other) < before)
@@ -133,18 +133,18 @@ def _worst(published: Iterable[Revision], number: int, revision: Revision) -> Re
     return max(cured, key=lambda r: (r.urgency, r.number), default=None)
 
 
-def _member(other: ClusterView, chosen: facts.ImageChosen, catalogue: Catalogue) -> Member | None:
+def _member(other: ClusterView, chosen: facts.ImageChosen, catalogue: Catalogue) -> FleetMember | None:
     document = other.document
     if document is None or document.spec.kafka.version != chosen.kafka_version or other.tombstone:
         return None
     image = image_in_force(other)
     known = {"name": other.name, "stage": stage(other), "soak": timedelta(seconds=document.spec.rollout.soak_s)}
     if image is not None and image.chosen.number >= chosen.number:
-        return Member(**known, reached_at=image.reached_at, state=_state(other))  # type: ignore[arg-type]
+        return FleetMember(**known, reached_at=image.reached_at, state=_state(other))  # type: ignore[arg-type]
     offered = _offered(other, catalogue).chosen
     if offered is None or offered.number < chosen.number:
         return None
-    return Member(**known, state=_state(other))  # type: ignore[arg-type]
+    return FleetMember(**known, state=_state(other))  # type: ignore[arg-type]
 
 
 def _state(view: ClusterView) -> str:

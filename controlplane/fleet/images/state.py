@@ -13,7 +13,7 @@ from controlplane.fleet.images.offer import NOTHING, ImageOffer
 from controlplane.storage.streams import IMAGES
 from events import facts
 from events.envelope import Recorded
-from planner.rollout.fleet_order import Member
+from planner.rollout.fleet_order import FleetMember
 
 
 class ImageKeeper:
@@ -23,7 +23,7 @@ class ImageKeeper:
         self._lock = threading.Lock()
         self._catalogue = Catalogue()
         self._followers: dict[str, ClusterView] = {}
-        self._members: dict[tuple[str, int], tuple[Member, ...]] = {}
+        self._members: dict[tuple[str, int], tuple[FleetMember, ...]] = {}
         """Of a revision and a stage, until the catalogue or a follower changes: a roll asks it for every cluster that
         waits, and each answer is a walk over the whole fleet."""
 
@@ -67,7 +67,7 @@ class ImageKeeper:
             return NOTHING
         return offer_for(view, self._catalogue, self._earlier, now)
 
-    def _earlier(self, chosen: facts.ImageChosen, before: int) -> tuple[Member, ...]:
+    def _earlier(self, chosen: facts.ImageChosen, before: int) -> tuple[FleetMember, ...]:
         """See `Earlier`."""
         asked, kept = (chosen.revision, before), self._members
         if asked not in kept:

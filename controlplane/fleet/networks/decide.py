@@ -11,12 +11,12 @@ from ipaddress import IPv4Network
 
 from controlplane.cluster.observed.jobs import JobSeen
 from controlplane.fleet.networks.address_pool import PoolExhausted, TooManyZones, next_cidr, numbered
-from controlplane.fleet.networks.fold import Access, NetworkState, NetworksView, NetworkView, NetworkWork
+from controlplane.fleet.networks.fold import NetworkAccess, NetworkState, NetworksView, NetworkView, NetworkWork
 from controlplane.runtime.backoff import CAP_S, delay_s, refused_pause_s
 from events import facts
 from providers.base import Place
 from providers.errors import AuthFailed, NotPermitted
-from providers.networks import NO_PORTS, NetworkRunKind, Ports, name_in_account
+from providers.networks import NO_PORTS, FirewallPorts, NetworkRunKind, name_in_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,17 @@ class Want:
     zones: frozenset[str] = frozenset()
     clients: frozenset[str] = frozenset()
     clusters: tuple[str, ...] = ()
-    ports: Ports = NO_PORTS
+    ports: FirewallPorts = NO_PORTS
     others: frozenset[Place] = frozenset()
     """Other places of theirs, whose networks its firewall is to let in as members."""
 
     def joined(
-        self, zones: Collection[str], clients: Collection[str], cluster: str, ports: Ports, others: Collection[Place]
+        self,
+        zones: Collection[str],
+        clients: Collection[str],
+        cluster: str,
+        ports: FirewallPorts,
+        others: Collection[Place],
     ) -> "Want":
         return Want(
             self.zones | set(zones),
@@ -41,14 +46,14 @@ class Want:
             self.others | set(others),
         )
 
-    def access(self, cidrs: Mapping[Place, str], servers: tuple[str, ...] = ()) -> Access:
+    def access(self, cidrs: Mapping[Place, str], servers: tuple[str, ...] = ()) -> NetworkAccess:
         """Who is to be let in. Peers: of the other places those whose network is Kedge's; nobody knows the others'."""
         peers = sorted(cidrs[place] for place in self.others if place in cidrs)
-        return Access(tuple(sorted(self.clients)), self.ports, tuple(peers), servers)
+        return NetworkAccess(tuple(sorted(self.clients)), self.ports, tuple(peers), servers)
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
+class LeavingCluster:
     """A cluster that has moved away, and when its last VM there was retired."""
 
     cluster: str
@@ -65,7 +70,7 @@ class AddressPool:
 
 
 @dataclass(frozen=True, slots=True)
-class Fleet:
+class NetworkFleet:
     """All a decision may look at beside what is recorded."""
 
     wants: Mapping[Place, Want]
@@ -78,7 +83,7 @@ class Fleet:
     """By job id, of what is in hand."""
     busy: frozenset[str] = frozenset()
     """Ids of networks on which a run of something else has not ended."""
-    left: Mapping[Place, Leaving] = field(default_factory=dict)
+    left: Mapping[Place, LeavingCluster] = field(default_factory=dict)
     """Places that clusters have moved away from and that none names."""
     retained: frozenset[Place] = frozenset()
     """Places where VMs of deleted clusters were left standing."""
@@ -97,7 +102,7 @@ class Decision:
     problems: Mapping[Place, str] = field(default_factory=dict)
 
 
-def decide_networks(view: NetworksView, fleet: Fleet) -> Decision:
+def decide_networks(view: NetworksView, fleet: NetworkFleet) -> Decision:
     """The decision of one tick: events of the first network that has any, or the runs that are to be started."""
     if view.unreadable:
         return Decision(problems=dict.fromkeys(fleet.wants, f"the networks' history is unreadable: {view.unreadable}"))
@@ -131,7 +136,9 @@ def will_let_in(view: NetworksView, place: Place, others: Collection[Place]) -> 
     return ""
 
 
-def will_be_made(view: NetworksView, place: Place, zones: Collection[str], ports: Ports, pool: AddressPool) -> str:
+def will_be_made(
+    view: NetworksView, place: Place, zones: Collection[str], ports: FirewallPorts, pool: AddressPool
+) -> str:
     """What a plan says of a place's network, "" when it is there with all zones and lets in all ports."""
     network = view.at(place)
     if network is None:
@@ -149,7 +156,9 @@ def will_be_made(view: NetworksView, place: Place, zones: Collection[str], ports
     return ""
 
 
-def server_will_be_let_in(view: NetworksView, place: Place, ports: Ports, servers: Collection[str] | None) -> str:
+def server_will_be_let_in(
+    view: NetworksView, place: Place, ports: FirewallPorts, servers: Collection[str] | None
+) -> str:
     """What a plan says of the way of Kedge's own server to brokers there; "" where it is let in already, or the network
     is made with it. `ports` are those of the cluster."""
     network = view.at(place)
@@ -168,7 +177,7 @@ def server_will_be_let_in(view: NetworksView, place: Place, ports: Ports, server
     return ""
 
 
-def server_to_let_in(place: Place, ports: Ports, servers: Collection[str] | None, *, vms_filter: bool) -> str:
+def server_to_let_in(place: Place, ports: FirewallPorts, servers: Collection[str] | None, *, vms_filter: bool) -> str:
     """What a plan says of the way of Kedge's own server to brokers in a network of somebody else. `vms_filter`: its VMs
     let in who is declared in the settings, beside whatever it does itself."""
     told, who = ports_in_words(ports.of_server), f"this server ({', '.join(sorted(servers or ()))})"
@@ -215,7 +224,7 @@ def ports_in_words(ports: tuple[int, ...]) -> str:
     return f"{'port' if len(ports) == 1 else 'ports'} {', '.join(map(str, ports))}"
 
 
-def change_of(network: NetworkView, access: Access, reason: str) -> facts.NetworkChangeRequested:
+def change_of(network: NetworkView, access: NetworkAccess, reason: str) -> facts.NetworkChangeRequested:
     """The request to let in that, and nobody else."""
     ports = access.ports
     return facts.NetworkChangeRequested(
@@ -228,7 +237,7 @@ def next_try_at(work: NetworkWork) -> datetime | None:
     return work.failed_at + timedelta(seconds=_pause_s(work)) if work.failed_at is not None else None
 
 
-def _of_network(network: NetworkView, fleet: Fleet, cidrs: Mapping[Place, str]) -> Iterator[object]:
+def _of_network(network: NetworkView, fleet: NetworkFleet, cidrs: Mapping[Place, str]) -> Iterator[object]:
     work, want = network.work, fleet.wants.get(network.place)
     if work is None:
         if want is not None:
@@ -250,7 +259,7 @@ def _of_network(network: NetworkView, fleet: Fleet, cidrs: Mapping[Place, str]) 
         yield from _other_target(network, work, want, cidrs, fleet.servers)
 
 
-def _left(network: NetworkView, leaving: Leaving | None) -> tuple[object, ...]:
+def _left(network: NetworkView, leaving: LeavingCluster | None) -> tuple[object, ...]:
     """A network that a cluster moved away from goes; one whose clusters were deleted stands until a person removes it.
     So does one that was made after the cluster had left."""
     if leaving is None or network.requested_at >= leaving.at:
@@ -281,7 +290,7 @@ def _next_work(
 
 def _other_access(
     network: NetworkView,
-    known: Access,
+    known: NetworkAccess,
     want: Want,
     cidrs: Mapping[Place, str],
     servers: tuple[str, ...] | None,
@@ -322,7 +331,7 @@ def _outcome(network: NetworkView, work: NetworkWork, job: JobSeen) -> object:
     return facts.NetworkMade(network.id, settings)
 
 
-def _wanted(view: NetworksView, fleet: Fleet) -> Iterator[object]:
+def _wanted(view: NetworksView, fleet: NetworkFleet) -> Iterator[object]:
     """Networks that are named and do not exist. Each gets its addresses here, for as long as it stands."""
     taken, count = [*view.taken(), *fleet.pool.reserved], len(view.networks)
     missing = sorted(fleet.wants.keys() - {n.place for n in view.standing()}, key=lambda p: (str(p), p.network))
@@ -353,7 +362,7 @@ def _wanted(view: NetworksView, fleet: Fleet) -> Iterator[object]:
         )
 
 
-def _is_due(network: NetworkView, work: NetworkWork, fleet: Fleet) -> bool:
+def _is_due(network: NetworkView, work: NetworkWork, fleet: NetworkFleet) -> bool:
     if work.job in fleet.jobs or network.id in fleet.busy:
         return False
     if work.kind is NetworkRunKind.REMOVE and fleet.occupied.get(network.id):

@@ -14,16 +14,16 @@ from events.codec import decode
 from events.envelope import Recorded
 from events.errors import EventsError
 from providers.base import Place
-from providers.networks import USUAL_PORTS, NetworkRunKind, Ports
+from providers.networks import USUAL_PORTS, FirewallPorts, NetworkRunKind
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class NetworkAccess:
     """Who is let in at which ports. `peers` are networks of members in other places, `servers` where servers of Kedge
     dial from, by CIDR."""
 
     clients: tuple[str, ...] = ()
-    ports: Ports = USUAL_PORTS
+    ports: FirewallPorts = USUAL_PORTS
     peers: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
 
@@ -45,7 +45,7 @@ class NetworkWork:
     kind: NetworkRunKind
     requested_at: datetime
     zones: Mapping[str, int]
-    access: Access
+    access: NetworkAccess
     reason: str
     tries: int = 0
     failed_at: datetime | None = None
@@ -69,7 +69,7 @@ class NetworkView:
     requested_at: datetime
     state: NetworkState = NetworkState.MAKING
     zones: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    access: Access = Access()
+    access: NetworkAccess = NetworkAccess()
     settings: Mapping[str, Any] | None = None
     work: NetworkWork | None = None
     changed_at: datetime | None = None
@@ -154,15 +154,15 @@ def _work(
     recorded: Recorded,
     kind: NetworkRunKind,
     zones: Mapping[str, int],
-    access: Access,
+    access: NetworkAccess,
     reason: str,
 ) -> NetworkWork:
     numbers = MappingProxyType(dict(zones))
     return NetworkWork(recorded.event_id, kind, recorded.recorded_at, numbers, access, reason)
 
 
-def _asked(e: facts.NetworkRequested | facts.NetworkChangeRequested) -> Access:
-    return Access(e.clients, Ports(e.broker_ports, e.member_ports), e.peers, e.servers)
+def _asked(e: facts.NetworkRequested | facts.NetworkChangeRequested) -> NetworkAccess:
+    return NetworkAccess(e.clients, FirewallPorts(e.broker_ports, e.member_ports), e.peers, e.servers)
 
 
 def _zones_requested(n: NetworkView, e: facts.NetworkZonesRequested, r: Recorded) -> NetworkView:
@@ -198,7 +198,7 @@ def _dropped(n: NetworkView, e: facts.NetworkRemovalDropped, r: Recorded) -> Net
     return replace(n, state=NetworkState.MAKING, work=_work(r, NetworkRunKind.MAKE, *_meant(n), e.reason))
 
 
-def _meant(n: NetworkView) -> tuple[Mapping[str, int], Access]:
+def _meant(n: NetworkView) -> tuple[Mapping[str, int], NetworkAccess]:
     """What it has, or what a run in hand is to give it."""
     of = n.work or n
     return of.zones, of.access

@@ -16,8 +16,8 @@ from controlplane.cluster.view import ClusterView
 from controlplane.fleet.networks.decide import (
     AddressPool,
     Decision,
-    Fleet,
-    Leaving,
+    LeavingCluster,
+    NetworkFleet,
     Want,
     access_will_change,
     decide_networks,
@@ -29,7 +29,7 @@ from controlplane.fleet.networks.decide import (
 from controlplane.fleet.networks.fold import NetworkState, NetworksView, NetworkView, NetworkWork, evolve
 from controlplane.fleet.networks.server_addresses import ServerCidrs
 from controlplane.fleet.networks.waiting import shut_out, waits_for
-from controlplane.kafka.zookeeper.members import Member
+from controlplane.kafka.zookeeper.members import ZooKeeperMember
 from controlplane.runtime.once import once
 from controlplane.storage.job_store import Job, JobStore
 from controlplane.storage.streams import NETWORKS
@@ -42,12 +42,12 @@ from events.store import EventStore
 from providers import errors as provider_errors
 from providers.base import Listing, Place
 from providers.errors import ProviderError
-from providers.networks import USUAL_PORTS, NetworkRun, NetworkRunKind, Ports
+from providers.networks import USUAL_PORTS, FirewallPorts, NetworkRun, NetworkRunKind
 
 MAX_DECISIONS = 5
 """Decisions one tick takes in a row while each records something."""
 
-_SERVER = Member(1, "any")
+_SERVER = ZooKeeperMember(1, "any")
 _ZOOKEEPER = (_SERVER.port, _SERVER.peer_port, _SERVER.election_port)
 """For clients, which brokers are, and for its servers among themselves."""
 
@@ -137,7 +137,7 @@ class NetworkKeeper:
         access = (self._access_planned(view, p, fleet) for p in ours)
         return tuple(one for one in (*made, *peers, *access, *self._servers_planned(view, ours, ports)) if one)
 
-    def _servers_planned(self, view: ClusterView, ours: Collection[Place], ports: Ports) -> Iterator[str]:
+    def _servers_planned(self, view: ClusterView, ours: Collection[Place], ports: FirewallPorts) -> Iterator[str]:
         """Whether this server reaches the brokers; of networks of others before the first VM there alone, as nobody can
         tell whom they let in by now."""
         if self._ports.servers is None:
@@ -192,13 +192,13 @@ class NetworkKeeper:
         walled = [p for p in places if self.is_ours(p) and not self._ports.filters_packets(p)]
         return {place: tuple(p for p in places if p != place) for place in walled}
 
-    def _left_by(self, views: Iterable[ClusterView], wants: Collection[Place]) -> dict[Place, Leaving]:
+    def _left_by(self, views: Iterable[ClusterView], wants: Collection[Place]) -> dict[Place, LeavingCluster]:
         """Places that a cluster was the last to move away from, of those nobody wants."""
-        found: dict[Place, Leaving] = {}
+        found: dict[Place, LeavingCluster] = {}
         for view in views:
             for place, at in left_places(view).items():
                 if place not in wants and (place not in found or found[place].at < at):
-                    found[place] = Leaving(view.name, at)
+                    found[place] = LeavingCluster(view.name, at)
         return found
 
     def at_rest(self) -> tuple[NetworkAtRest, ...]:
@@ -254,7 +254,7 @@ class NetworkKeeper:
         if not working and not wants and not known.standing():
             return Decision()
         jobs = {n.work.job: self._ports.jobs.get(IntentId(n.work.job)) for n in working if n.work}
-        fleet = Fleet(
+        fleet = NetworkFleet(
             wants=wants,
             pool=self._pool,
             installation_id=self._ports.installation_id,
@@ -357,10 +357,10 @@ def _clients(view: ClusterView) -> tuple[str, ...]:
 
 
 @once
-def _ports(view: ClusterView) -> Ports:
+def _ports(view: ClusterView) -> FirewallPorts:
     """Where its brokers listen, those that stand at an older port among them, and its controllers; in all its places.
     Servers of ZooKeeper are reached until the last of them is retired, whatever the spec says by then."""
     brokers = {view.broker_port, *(view.port_of(broker) for broker in view.brokers())}
     kept = any(i.planned.service == "zookeeper" for i in view.alive())
     members = {*USUAL_PORTS.members, *(_ZOOKEEPER if view.in_zookeeper_mode or kept else ())}
-    return Ports((), tuple(sorted(members))).joined(Ports(tuple(sorted(brokers)), ()))
+    return FirewallPorts((), tuple(sorted(members))).joined(FirewallPorts(tuple(sorted(brokers)), ()))

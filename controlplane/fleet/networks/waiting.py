@@ -8,11 +8,11 @@ from controlplane.fleet.networks.decide import in_words, next_try_at, ports_in_w
 from controlplane.fleet.networks.fold import NetworkState, NetworksView, NetworkView
 from providers.base import Place
 from providers.errors import NotPermitted
-from providers.networks import Ports
+from providers.networks import FirewallPorts
 
 
 def waits_for(
-    view: NetworksView, place: Place, zones: Collection[str], ports: Ports, problems: Mapping[Place, str]
+    view: NetworksView, place: Place, zones: Collection[str], ports: FirewallPorts, problems: Mapping[Place, str]
 ) -> NetworkAwaited | None:
     """Why no VM can be made in that place's network yet; None when nothing is in the way."""
     network, what = view.at(place), f"waits for the network {place.network} in {place}"

@@ -11,7 +11,7 @@ from planner.broker_answers import TopicLogs, ValueSeen
 from planner.topics.step import TopicStep
 
 
-class TopicCalls(AdminCalls):
+class TopicAdminCalls(AdminCalls):
     """See `TopicGateway`."""
 
     def topic_configs(self, topics: Collection[str]) -> Mapping[str, Mapping[str, str]]:

@@ -11,7 +11,13 @@ from kazoo.exceptions import BadVersionError
 
 from controlplane.kafka.zookeeper.errors import StaleConfig, ZooKeeperRefused, ZooKeeperUnavailable
 from controlplane.kafka.zookeeper.four_letter_words import health_of
-from controlplane.kafka.zookeeper.members import EnsembleConfig, EnsembleSeen, Member, MemberHealth, parse_config
+from controlplane.kafka.zookeeper.members import (
+    EnsembleConfig,
+    EnsembleSeen,
+    MemberHealth,
+    ZooKeeperMember,
+    parse_config,
+)
 from controlplane.kafka.zookeeper.sessions import CONNECT_S, session
 
 _CONFIG = "/zookeeper/config"
@@ -21,12 +27,12 @@ _ANSWER_S = 2.0
 class Ensemble(Protocol):
     """One ensemble. Calls end within 10 s and raise ZooKeeperUnavailable (later) or ZooKeeperRefused (never so)."""
 
-    def look(self, newcomers: Sequence[Member] = ()) -> EnsembleSeen:
+    def look(self, newcomers: Sequence[ZooKeeperMember] = ()) -> EnsembleSeen:
         """Who belongs to it, and how each of them, of the known servers and of `newcomers` stands. Never raises: an
         ensemble that serves nobody is a sight too (`config` is None)."""
         ...
 
-    def join(self, member: Member, *, from_version: int) -> EnsembleConfig:
+    def join(self, member: ZooKeeperMember, *, from_version: int) -> EnsembleConfig:
         """Let a server that has caught up take part; the configuration after that. Raises StaleConfig when the
         ensemble is not at `from_version` any more."""
         ...
@@ -46,7 +52,7 @@ class KazooEnsemble:
     def __init__(
         self,
         cluster: str,
-        known: Callable[[], Sequence[Member]],
+        known: Callable[[], Sequence[ZooKeeperMember]],
         *,
         password: str,
         now: Callable[[], datetime] = utc_now,
@@ -59,7 +65,7 @@ class KazooEnsemble:
         self._now = now
         self._connect_s = connect_s
 
-    def look(self, newcomers: Sequence[Member] = ()) -> EnsembleSeen:
+    def look(self, newcomers: Sequence[ZooKeeperMember] = ()) -> EnsembleSeen:
         at = self._now()
         try:
             config = self._read()
@@ -68,7 +74,7 @@ class KazooEnsemble:
         asked = {m.id: m for m in (*self._known(), *newcomers, *(config.members if config else ()))}
         return EnsembleSeen(at, config, self._ask(list(asked.values())))
 
-    def join(self, member: Member, *, from_version: int) -> EnsembleConfig:
+    def join(self, member: ZooKeeperMember, *, from_version: int) -> EnsembleConfig:
         what = f"letting server {member.id} ({member.endpoint}) take part"
         return self._reconfigure(what, from_version, joining=member.line)
 
@@ -104,7 +110,7 @@ class KazooEnsemble:
         except ValueError as error:
             raise ZooKeeperRefused(what=what, where=self._cluster, why=str(error)) from error
 
-    def _ask(self, members: Sequence[Member]) -> dict[int, MemberHealth]:
+    def _ask(self, members: Sequence[ZooKeeperMember]) -> dict[int, MemberHealth]:
         if not members:
             return {}
         with ThreadPoolExecutor(max_workers=len(members)) as pool:

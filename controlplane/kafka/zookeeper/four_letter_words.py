@@ -3,12 +3,12 @@
 import socket
 from collections.abc import Mapping
 
-from controlplane.kafka.zookeeper.members import Member, MemberHealth
+from controlplane.kafka.zookeeper.members import MemberHealth, ZooKeeperMember
 
 _MOST_BYTES = 1 << 16
 
 
-def health_of(member: Member, *, timeout_s: float) -> MemberHealth:
+def health_of(member: ZooKeeperMember, *, timeout_s: float) -> MemberHealth:
     """By `srvr`. Never raises: silence is an answer too, told in `problem`."""
     try:
         answer = _ask(member, b"srvr", timeout_s)
@@ -20,7 +20,7 @@ def health_of(member: Member, *, timeout_s: float) -> MemberHealth:
     )
 
 
-def _health(member: Member, told: Mapping[str, str]) -> MemberHealth | None:
+def _health(member: ZooKeeperMember, told: Mapping[str, str]) -> MemberHealth | None:
     """None where it is not what a server says."""
     try:
         return MemberHealth(member.id, mode=told["Mode"], zxid=int(told.get("Zxid", "0"), 16))
@@ -28,7 +28,7 @@ def _health(member: Member, told: Mapping[str, str]) -> MemberHealth | None:
         return None
 
 
-def _ask(member: Member, word: bytes, timeout_s: float) -> str:
+def _ask(member: ZooKeeperMember, word: bytes, timeout_s: float) -> str:
     parts: list[bytes] = []
     with socket.create_connection((member.address, member.port), timeout=timeout_s) as talk:
         talk.sendall(word)

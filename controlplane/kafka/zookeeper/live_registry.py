@@ -32,7 +32,7 @@ _ANSWER_S = 5.0
 _Key = TypeVar("_Key")
 
 
-class Registry(Protocol):
+class ZooKeeperRegistry(Protocol):
     """One cluster's. Raises ZooKeeperUnavailable (later) or ZooKeeperRefused (never so)."""
 
     def look(self) -> RegistrySeen: ...

@@ -15,7 +15,7 @@ _LINE = re.compile(
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Member:
+class ZooKeeperMember:
     """One server. Participants vote; observers only follow."""
 
     id: int
@@ -43,13 +43,13 @@ class EnsembleConfig:
     """Who belongs to the ensemble. `version` grows with every change: a change names the one it was decided on."""
 
     version: int
-    members: tuple[Member, ...]
+    members: tuple[ZooKeeperMember, ...]
 
     @property
-    def participants(self) -> tuple[Member, ...]:
+    def participants(self) -> tuple[ZooKeeperMember, ...]:
         return tuple(m for m in self.members if m.role == "participant")
 
-    def member(self, server: int) -> Member | None:
+    def member(self, server: int) -> ZooKeeperMember | None:
         return next((m for m in self.members if m.id == server), None)
 
 
@@ -108,8 +108,8 @@ def named(servers: Iterable[int]) -> str:
     return ids[0] if len(ids) == 1 else f"{', '.join(ids[:-1])} and {ids[-1]}" if ids else "none"
 
 
-def _member(found: re.Match[str]) -> Member:
-    return Member(
+def _member(found: re.Match[str]) -> ZooKeeperMember:
+    return ZooKeeperMember(
         id=int(found["id"]),
         address=found["client"] or found["address"],
         port=int(found["port"]),

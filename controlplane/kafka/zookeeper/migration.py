@@ -37,7 +37,7 @@ class Knows(StrEnum):
         return self in (Knows.BOTH, Knows.QUORUM)
 
 
-class State(StrEnum):
+class MigrationState(StrEnum):
     """`ZkMigrationState` as the quorum's leader has it (org.apache.kafka.metadata.migration, 3.9)."""
 
     NONE = "none"
@@ -46,11 +46,16 @@ class State(StrEnum):
     OVER = "over"
 
 
-STATES: Mapping[int, State] = {0: State.NONE, 2: State.WAITING, 1: State.BOTH_WRITTEN, 3: State.OVER}
+STATES: Mapping[int, MigrationState] = {
+    0: MigrationState.NONE,
+    2: MigrationState.WAITING,
+    1: MigrationState.BOTH_WRITTEN,
+    3: MigrationState.OVER,
+}
 """By the number of the controllers' metric."""
 
 
-class Phase(StrEnum):
+class MigrationPhase(StrEnum):
     """How people are told where it stands."""
 
     ZOOKEEPER = "in ZooKeeper"
@@ -69,7 +74,7 @@ class MigrationSeen:
     brokers: Mapping[int, Knows]
     controllers: Mapping[int, Knows]
     unsettled: frozenset[int]
-    state: State | None
+    state: MigrationState | None
     zookeeper_brokers: int
     leader: int
     registry: RegistrySeen
@@ -77,7 +82,7 @@ class MigrationSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartServices:
     """Start, or start anew, these services with what they are to know. Several only where none of them serves."""
 
     service: Literal["broker", "controller"]
@@ -97,43 +102,43 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetMigration:
+class ForgetClaim:
     """Delete what the quorum left in ZooKeeper: its claim to lead, and how far it had come."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class MigrationWaits:
     """Comes by itself."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Blocked:
+class MigrationBlocked:
     """Needs somebody. Nothing is changed."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class MigrationDone:
     reason: str
 
 
-Step: TypeAlias = Start | Stop | ForgetMigration | Wait | Blocked | Done
+Step: TypeAlias = StartServices | Stop | ForgetClaim | MigrationWaits | MigrationBlocked | MigrationDone
 
 
-def phase_of(seen: MigrationSeen) -> Phase:
+def phase_of(seen: MigrationSeen) -> MigrationPhase:
     """In words of people; `next_step` does not ask for it."""
     if _is_final(seen):
-        return Phase.FINALISED
-    if seen.state is State.BOTH_WRITTEN or seen.registry.kraft_epoch >= 0:
-        return Phase.WRITTEN_TWICE
+        return MigrationPhase.FINALISED
+    if seen.state is MigrationState.BOTH_WRITTEN or seen.registry.kraft_epoch >= 0:
+        return MigrationPhase.WRITTEN_TWICE
     if any(k.has_quorum for k in seen.brokers.values()):
-        return Phase.BRIDGED
-    return Phase.PROVISIONED if _running(seen.controllers) else Phase.ZOOKEEPER
+        return MigrationPhase.BRIDGED
+    return MigrationPhase.PROVISIONED if _running(seen.controllers) else MigrationPhase.ZOOKEEPER
 
 
 def may_go_back(seen: MigrationSeen) -> str:
@@ -161,13 +166,13 @@ def _forward(seen: MigrationSeen) -> Step:
     if absent:
         return _provision(seen, absent)
     if seen.state is None or seen.leader < 0:
-        return Wait("the controllers elect a leader")
-    if seen.state is State.NONE:
-        return Wait("the quorum does not wait for brokers yet; one that has metadata of its own never will")
+        return MigrationWaits("the controllers elect a leader")
+    if seen.state is MigrationState.NONE:
+        return MigrationWaits("the quorum does not wait for brokers yet; one that has metadata of its own never will")
     ahead = _settled(seen)
     if ahead is not None:
         return ahead
-    if seen.state is State.WAITING:
+    if seen.state is MigrationState.WAITING:
         return _bridge(seen)
     return _to_quorum(seen)
 
@@ -175,12 +180,12 @@ def _forward(seen: MigrationSeen) -> Step:
 def _provision(seen: MigrationSeen, absent: list[int]) -> Step:
     told = [i for i, k in seen.brokers.items() if k.has_quorum]
     if told and not _running(seen.controllers):
-        return Blocked(
+        return MigrationBlocked(
             f"brokers {named(told)} know of the quorum and no controller runs: go back to ZooKeeper first, then begin "
             "anew"
         )
     why = "they wait beside the ensemble; brokers are as they were"
-    return _settled(seen) or Start("controller", tuple(sorted(absent)), Knows.BOTH, why)
+    return _settled(seen) or StartServices("controller", tuple(sorted(absent)), Knows.BOTH, why)
 
 
 def _bridge(seen: MigrationSeen) -> Step:
@@ -188,63 +193,75 @@ def _bridge(seen: MigrationSeen) -> Step:
     left = [*_stopped(seen.brokers), *sorted(i for i, k in seen.brokers.items() if k is Knows.ENSEMBLE)]
     if left:
         done = len(seen.brokers) - len(left)
-        return Start("broker", (left[0],), Knows.BOTH, f"broker {left[0]} is told of both, {done} are by now")
-    return Wait(f"the quorum takes the metadata over; {seen.zookeeper_brokers} of {len(seen.brokers)} have registered")
+        return StartServices("broker", (left[0],), Knows.BOTH, f"broker {left[0]} is told of both, {done} are by now")
+    return MigrationWaits(
+        f"the quorum takes the metadata over; {seen.zookeeper_brokers} of {len(seen.brokers)} have registered"
+    )
 
 
 def _to_quorum(seen: MigrationSeen) -> Step:
     if seen.registry.kraft_epoch < 0:
-        return Wait("ZooKeeper does not name the quorum's leader yet")
+        return MigrationWaits("ZooKeeper does not name the quorum's leader yet")
     bare = (*_stopped(seen.brokers), *_strays(seen))
     if bare:
-        return Start("broker", (bare[0],), Knows.BOTH, f"broker {bare[0]} does not know of the quorum that leads")
+        return StartServices(
+            "broker", (bare[0],), Knows.BOTH, f"broker {bare[0]} does not know of the quorum that leads"
+        )
     left = sorted(i for i, k in seen.brokers.items() if k is not Knows.QUORUM)
     if left:
         why = f"the quorum has the metadata: broker {left[0]} needs ZooKeeper no more; {len(left)} are left"
-        return Start("broker", (left[0],), Knows.QUORUM, why)
+        return StartServices("broker", (left[0],), Knows.QUORUM, why)
     if seen.zookeeper_brokers:
-        return Wait(f"the quorum still counts {seen.zookeeper_brokers} brokers as ZooKeeper's")
+        return MigrationWaits(f"the quorum still counts {seen.zookeeper_brokers} brokers as ZooKeeper's")
     if seen.soak_left_s > 0:
-        return Wait(f"all brokers are KRaft's; soaking {seen.soak_left_s:.0f} s more while there is a way back")
+        return MigrationWaits(
+            f"all brokers are KRaft's; soaking {seen.soak_left_s:.0f} s more while there is a way back"
+        )
     return _release(seen, "from here on there is no way back to ZooKeeper", ends_way_back=True)
 
 
 def _finalise(seen: MigrationSeen) -> Step:
     stray = sorted(i for i, k in seen.brokers.items() if k is not Knows.QUORUM)
     if stray:
-        return Blocked(f"brokers {named(stray)} are not KRaft's, and the migration is over: start them as such")
+        return MigrationBlocked(
+            f"brokers {named(stray)} are not KRaft's, and the migration is over: start them as such"
+        )
     ahead = _settled(seen)
     if ahead is not None:
         return ahead
     if any(k is not Knows.QUORUM for k in seen.controllers.values()):
         return _release(seen, "the way back has ended with the first")
     if seen.state is None or seen.leader < 0:
-        return Wait("the controllers elect a leader")
-    if seen.state is not State.OVER:
-        return Wait("every controller is told of the quorum alone; their leader does not call the migration over yet")
-    return Done("the cluster keeps its metadata itself: nobody needs the ensemble")
+        return MigrationWaits("the controllers elect a leader")
+    if seen.state is not MigrationState.OVER:
+        return MigrationWaits(
+            "every controller is told of the quorum alone; their leader does not call the migration over yet"
+        )
+    return MigrationDone("the cluster keeps its metadata itself: nobody needs the ensemble")
 
 
 def _release(seen: MigrationSeen, why: str, *, ends_way_back: bool = False) -> Step:
     """One controller, the leader last: each has to be back before the next one goes."""
     left = [i for i, k in seen.controllers.items() if k is not Knows.QUORUM]
     first = min(left, key=lambda i: (i == seen.leader, i))
-    return Start("controller", (first,), Knows.QUORUM, f"controller {first}: {why}", ends_way_back)
+    return StartServices("controller", (first,), Knows.QUORUM, f"controller {first}: {why}", ends_way_back)
 
 
 def _back(seen: MigrationSeen) -> Step:
     never = may_go_back(seen)
     if never:
-        return Blocked(f"there is no way back to ZooKeeper: {never}")
+        return MigrationBlocked(f"there is no way back to ZooKeeper: {never}")
     ahead = _settled(seen)
     if ahead is not None:
         return ahead
     strays = _strays(seen)
     if strays:
-        return Start("broker", (strays[0],), Knows.BOTH, f"broker {strays[0]} does not know of the quorum that leads")
+        return StartServices(
+            "broker", (strays[0],), Knows.BOTH, f"broker {strays[0]} does not know of the quorum that leads"
+        )
     alone = sorted(i for i, k in seen.brokers.items() if k is Knows.QUORUM)
     if alone:
-        return Start("broker", (alone[0],), Knows.BOTH, f"broker {alone[0]} goes back to ZooKeeper's side")
+        return StartServices("broker", (alone[0],), Knows.BOTH, f"broker {alone[0]} goes back to ZooKeeper's side")
     if seen.registry.kraft_epoch >= 0:
         return _cut(seen)
     return _unbridge(seen)
@@ -259,7 +276,7 @@ def _cut(seen: MigrationSeen) -> Step:
         return Stop("broker", (first,), f"broker {first} will lead: it stops while the quorum still moves its leaders")
     if running:
         return Stop("controller", running, f"broker {stopped[0]} is stopped and will lead once they are gone")
-    return ForgetMigration("no controller runs: their claim to lead keeps every broker from it")
+    return ForgetClaim("no controller runs: their claim to lead keeps every broker from it")
 
 
 def _unbridge(seen: MigrationSeen) -> Step:
@@ -268,13 +285,13 @@ def _unbridge(seen: MigrationSeen) -> Step:
     told.sort(key=lambda i: (seen.brokers[i] is not Knows.STOPPED, i))
     if told:
         why = f"broker {told[0]} is ZooKeeper's alone again; {len(told)} are left"
-        return Start("broker", (told[0],), Knows.ENSEMBLE, why)
+        return StartServices("broker", (told[0],), Knows.ENSEMBLE, why)
     running = _running(seen.controllers)
     if running:
         return Stop("controller", running, "no broker knows of them any more")
     if seen.registry.has_migration:
-        return ForgetMigration("a later migration is to begin anew")
-    return Done("the cluster keeps its metadata in ZooKeeper, as before; the controllers' disks are of no use")
+        return ForgetClaim("a later migration is to begin anew")
+    return MigrationDone("the cluster keeps its metadata in ZooKeeper, as before; the controllers' disks are of no use")
 
 
 def _settled(seen: MigrationSeen) -> Step | None:
@@ -282,11 +299,11 @@ def _settled(seen: MigrationSeen) -> Step | None:
     stopped, or sent back in the moment in which the quorum began to lead. The next step starts it."""
     away = (*_stopped(seen.brokers), *_strays(seen))
     late = seen.unsettled.difference(away if len(away) == 1 else ())
-    return Wait(f"waiting for {named(late)} to be back in sync") if late else None
+    return MigrationWaits(f"waiting for {named(late)} to be back in sync") if late else None
 
 
 def _is_final(seen: MigrationSeen) -> bool:
-    return seen.state is State.OVER or Knows.QUORUM in seen.controllers.values()
+    return seen.state is MigrationState.OVER or Knows.QUORUM in seen.controllers.values()
 
 
 def _strays(seen: MigrationSeen) -> tuple[int, ...]:

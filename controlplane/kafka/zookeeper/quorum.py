@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controlplane.kafka.quorum import SILENT_S
-from controlplane.kafka.zookeeper.members import EnsembleSeen, Member, MemberHealth
+from controlplane.kafka.zookeeper.members import EnsembleSeen, MemberHealth, ZooKeeperMember
 from planner.observed import QuorumSeen, VoterSeen
 
 FAR_BEHIND = 1 << 31
@@ -16,11 +16,11 @@ FAR_BEHIND = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
-class Roll:
+class EnsembleRecord:
     """The servers on record. `members`: where each is; `voting`: directory ids of those that vote, by server id, and
     `given`: of the disks they run on now."""
 
-    members: tuple[Member, ...]
+    members: tuple[ZooKeeperMember, ...]
     voting: Mapping[int, str]
     given: Mapping[int, str]
 
@@ -29,7 +29,7 @@ class Roll:
         return first.get(server) or second.get(server) or f"of-server-{server}"
 
 
-def quorum_of(seen: EnsembleSeen, roll: Roll) -> QuorumSeen | None:
+def quorum_of(seen: EnsembleSeen, roll: EnsembleRecord) -> QuorumSeen | None:
     """None where it cannot be told: no majority serves, or no leader was seen."""
     if seen.config is None or seen.leader is None:
         return None

@@ -6,7 +6,7 @@ from functools import partial
 
 from controlplane.api.audit.lock import turn_of
 from controlplane.api.audit.relay import AuditRoom, audit_room_of, watch_of
-from controlplane.background.game_days.referee import House
+from controlplane.background.game_days.referee import GameWorld
 from controlplane.commands.chaos_injection import bring_about
 from controlplane.runtime.polling import Poller
 from controlplane.server.assembly.agent_upgrades import AgentsRoom, agents_of
@@ -95,7 +95,7 @@ def _agents(ground: Ground, loop: Loop) -> AgentsRoom:
 
 
 def _games(ground: Ground, loop: Loop, asking: Asking) -> GamesRoom:
-    house = House(
+    house = GameWorld(
         fleet=loop.converger,
         commands=asking.commands,
         latest=ground.latest,

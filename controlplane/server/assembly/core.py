@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
-from controlplane.runtime.listen_addresses import Address
+from controlplane.runtime.listen_addresses import ListenAddress
 from controlplane.runtime.process_lock import LeaderLock
 from controlplane.server.assembly.terraform_states import Storage, first_state, keys_print, settle, storage_of
 from controlplane.server.database_roles import check_role
@@ -119,7 +119,7 @@ def _storage(
         server_key=installation.server_key,
         keep=settings.terraform_state_versions,
         root=settings.home / "terraform",
-        url=Address(*at).url,
+        url=ListenAddress(*at).url,
         leading=Leading(candidate.owner, candidate.epoch, lambda epoch: candidate.held_epoch() == epoch),
         lease_term_s=settings.lease_term_s,
         mirror=settings.provider_mirror,

@@ -9,7 +9,7 @@ from controlplane.background.dns.reconciler import KeptZone, NameKeeper
 from controlplane.fleet.ports import FoldedFleet
 from controlplane.runtime.egress import EgressRefused
 from controlplane.runtime.polling import Leadership, Poller
-from controlplane.server.settings import Settings, SettingsRefused
+from controlplane.server.settings import ServerSettingsRefused, Settings
 from controlplane.storage.latest_values import LatestStore
 from providers.errors import ProviderError
 
@@ -34,7 +34,7 @@ def names_of(
     try:
         zones = [KeptZone(zone_of(binding), binding.ttl_s) for binding in settings.dns]
     except ProviderError as error:
-        raise SettingsRefused(f"dns: {error}") from error
+        raise ServerSettingsRefused(f"dns: {error}") from error
     keeper = NameKeeper(
         zones, fleet, latest, installation_id, clock, may_act=lambda: leadership.may_act and not stop.is_set()
     )
@@ -49,8 +49,8 @@ def _judge(settings: Settings, binding: ZoneBinding) -> None:
     try:
         settings.egress.addresses(binding.server, binding.port, named=True)
     except OSError as error:
-        raise SettingsRefused(f"dns: the server of {binding.zone}: {error}") from error
+        raise ServerSettingsRefused(f"dns: the server of {binding.zone}: {error}") from error
     except EgressRefused as error:
-        raise SettingsRefused(
+        raise ServerSettingsRefused(
             f"dns: the server of {binding.zone} is not called: {error}. Name another one, or list it in `egress_allow`"
         ) from error

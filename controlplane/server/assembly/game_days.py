@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from controlplane.api.access.accounts import People
 from controlplane.api.access.roles import Verb
-from controlplane.background.game_days.referee import House, Referee
+from controlplane.background.game_days.referee import GameWorld, Referee
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.game_days import GameView
 from controlplane.runtime.polling import Leadership, Poller
@@ -28,7 +28,7 @@ class GamesRoom:
         self.referee.close()
 
 
-def games_of(house: House, leadership: Leadership) -> GamesRoom:
+def games_of(house: GameWorld, leadership: Leadership) -> GamesRoom:
     """The room of game days."""
     referee = Referee(house)
     poller = Poller({GAMES: referee}, {GAMES: EVERY_S}, leadership=leadership, stop=threading.Event())

@@ -8,8 +8,8 @@ from functools import partial
 from controlplane.background.forges.link import ForgeLink, link_of
 from controlplane.background.git_sync.clone import Clone
 from controlplane.background.git_sync.service import SourceDesk
-from controlplane.background.git_sync.status import Board
-from controlplane.background.git_sync.sync import Commands, SourceSync, SyncParts
+from controlplane.background.git_sync.status import SourceStatuses
+from controlplane.background.git_sync.sync import SourceCommands, SourceSync, SyncParts
 from controlplane.fleet.ports import FreshFleet
 from controlplane.fleet.proposals.from_git import GitProposals
 from controlplane.runtime.polling import Leadership, Poller
@@ -48,7 +48,7 @@ def sources_of(
     settings: Settings,
     *,
     store: EventStore,
-    commands: Commands,
+    commands: SourceCommands,
     fleet: FreshFleet,
     leadership: Leadership,
     wake: Callable[[str], None],
@@ -56,7 +56,7 @@ def sources_of(
     proposals: GitProposals | None = None,
 ) -> Sources:
     """The sources of these settings; their clones are in `git/` of the home."""
-    board, stop = Board(settings.git), threading.Event()
+    board, stop = SourceStatuses(settings.git), threading.Event()
     parts = SyncParts(
         store=store,
         commands=commands,
@@ -102,7 +102,7 @@ class _Telling:
         self.tell()
 
 
-def links_of(settings: Settings, board: Board, clock: Clock) -> Mapping[str, ForgeLink]:
+def links_of(settings: Settings, board: SourceStatuses, clock: Clock) -> Mapping[str, ForgeLink]:
     """The forges of the bindings that name one. Statuses lead to the portal where people elsewhere can reach it."""
     name = settings.portal_names[0] if settings.portal_names else ""
     bare = ":" not in name or name.endswith("]")

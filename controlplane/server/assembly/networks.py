@@ -14,7 +14,7 @@ from providers.base import CloudProvider, Place
 from providers.networks import MakesNetworks, NetworkRun
 from providers.packet_filter import FiltersPackets
 from providers.tf.network_run import execute_network
-from providers.tf.progress import Progress
+from providers.tf.progress import RunProgress
 from providers.tf.states import StateStorage
 
 Clouds = Callable[[str], CloudProvider]
@@ -53,7 +53,7 @@ def run_network(
     """One run, as `ThreadRunner` wants it: the settings its module gives."""
     refuse_if_moved()
 
-    def on_progress(progress: Progress) -> None:
+    def on_progress(progress: RunProgress) -> None:
         tell(" ".join(part for part in (progress.kind, progress.action, progress.target, progress.message) if part))
 
     result = execute_network(

@@ -12,8 +12,15 @@ from controlplane.converger.questions.rolls.pending_changes import pending_chang
 from controlplane.converger.questions.running.setting_work import setting_work
 from controlplane.converger.tick.loop import new_events
 from controlplane.kafka.features import METADATA, metadata_level_of, next_feature_step
-from controlplane.server.rebuild.evidence import DeclaredSpec, Finding, FoundCluster, FoundVm, Weight
-from controlplane.server.rebuild.instances import Placed, heirs_of, is_controller, place, service_ids, spent_nodes
+from controlplane.server.rebuild.evidence import DeclaredSpec, FoundCluster, FoundVm, RebuildFinding, Weight
+from controlplane.server.rebuild.instances import (
+    PlacedInstance,
+    heirs_of,
+    is_controller,
+    place,
+    service_ids,
+    spent_nodes,
+)
 from controlplane.server.rebuild.refusals import finalised_level, identity_refusals, place_refusals
 from controlplane.server.rebuild.remarks import remarks_on_kafka, remarks_on_release, remarks_on_vms
 from controlplane.server.rebuild.status import standing_of
@@ -48,7 +55,7 @@ class RebuiltCluster:
     file: str
     facts: tuple[object, ...]
     view: ClusterView
-    findings: tuple[Finding, ...]
+    findings: tuple[RebuildFinding, ...]
 
     @property
     def refused(self) -> bool:
@@ -63,10 +70,10 @@ def rebuild_cluster(found: FoundCluster, spec: DeclaredSpec, *, now: datetime) -
     try:
         recorded, told = _facts(found, spec)
     except TooLittleKnown as unknown:
-        return _refused(found, spec, [Finding(Weight.REFUSES, found.name, str(unknown), unknown.next_step)])
+        return _refused(found, spec, [RebuildFinding(Weight.REFUSES, found.name, str(unknown), unknown.next_step)])
     view = _folded(found.uid, recorded, now)
     if view.unreadable:
-        why = Finding(Weight.REFUSES, found.name, f"what was found does not fit together: {view.unreadable}")
+        why = RebuildFinding(Weight.REFUSES, found.name, f"what was found does not fit together: {view.unreadable}")
         return _refused(found, spec, [why, *told])
     if _is_reached(found, view):
         recorded = tuple(replace(f, reached=True) if isinstance(f, facts.ClusterAdopted) else f for f in recorded)
@@ -75,11 +82,11 @@ def rebuild_cluster(found: FoundCluster, spec: DeclaredSpec, *, now: datetime) -
     return RebuiltCluster(found.uid, spec.name, spec.file, recorded, view, findings)
 
 
-def _refused(found: FoundCluster, spec: DeclaredSpec, findings: Sequence[Finding]) -> RebuiltCluster:
+def _refused(found: FoundCluster, spec: DeclaredSpec, findings: Sequence[RebuildFinding]) -> RebuiltCluster:
     return RebuiltCluster(found.uid, spec.name, spec.file, (), empty_view(found.uid), tuple(findings))
 
 
-def _facts(found: FoundCluster, spec: DeclaredSpec) -> tuple[tuple[object, ...], tuple[Finding, ...]]:
+def _facts(found: FoundCluster, spec: DeclaredSpec) -> tuple[tuple[object, ...], tuple[RebuildFinding, ...]]:
     if all(vm.document is not None and vm.service is None for vm in found.vms):
         raise TooLittleKnown("no agent was ever told to run anything: it was being born", _LEAVE_TO_CLOUD)
     desired = {n.node: n for n in desired_nodes(spec.document)}
@@ -122,7 +129,7 @@ def _in_two_places(found: FoundCluster, desired: Mapping[str, DesiredNode]) -> s
     return next((node for node in sorted(places) if len(places[node]) > 1), "")
 
 
-def _adopted(found: FoundCluster, vm: FoundVm, placed: Mapping[str, Placed]) -> facts.InstanceAdopted:
+def _adopted(found: FoundCluster, vm: FoundVm, placed: Mapping[str, PlacedInstance]) -> facts.InstanceAdopted:
     planned = placed[vm.key].planned
     siblings = [p.planned for k, p in placed.items() if k != vm.key and p.planned.node == planned.node]
     standing = standing_of(found, vm, planned, siblings)
@@ -139,7 +146,7 @@ def _adopted(found: FoundCluster, vm: FoundVm, placed: Mapping[str, Placed]) -> 
     )
 
 
-def _founding(found: FoundCluster, placed: Mapping[str, Placed]) -> facts.QuorumFounded:
+def _founding(found: FoundCluster, placed: Mapping[str, PlacedInstance]) -> facts.QuorumFounded:
     told = next((vm.service for vm in found.vms if vm.service), None)
     nodes = {p.planned.service_id: p.planned for p in placed.values() if p.planned.service == "controller"}
     if told is not None:

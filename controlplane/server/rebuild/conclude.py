@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from controlplane.server.rebuild.clusters import RebuiltCluster, rebuild_cluster
-from controlplane.server.rebuild.evidence import DeclaredSpec, Evidence, Finding, FoundCluster, Weight
+from controlplane.server.rebuild.evidence import DeclaredSpec, FoundCluster, RebuildEvidence, RebuildFinding, Weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class Rebuild:
 
     installation_id: str
     clusters: tuple[RebuiltCluster, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[RebuildFinding, ...]
     highest_epoch: int | None
     """Highest epoch any agent has heard of; None when one of them could not be read."""
     told: tuple[tuple[str, str], ...] = ()
@@ -26,7 +26,7 @@ class Rebuild:
         return any(c.refused for c in self.clusters) or any(f.weight is Weight.REFUSES for f in self.findings)
 
 
-def conclude(evidence: Evidence, *, leave_out: Collection[str] = (), now: datetime) -> Rebuild:
+def conclude(evidence: RebuildEvidence, *, leave_out: Collection[str] = (), now: datetime) -> Rebuild:
     """Matches specs with clusters by name, and clusters with VMs by uid. `leave_out` are uids to be left alone."""
     found = [c for c in evidence.clusters if c.uid not in leave_out]
     left = [c for c in evidence.clusters if c.uid in leave_out]
@@ -36,7 +36,10 @@ def conclude(evidence: Evidence, *, leave_out: Collection[str] = (), now: dateti
     findings = [
         *_keys(evidence),
         *_strangers(evidence),
-        *(Finding(Weight.NOTED, c.uid, f"{len(c.vms)} VMs of {c.name} are left out: never touched") for c in left),
+        *(
+            RebuildFinding(Weight.NOTED, c.uid, f"{len(c.vms)} VMs of {c.name} are left out: never touched")
+            for c in left
+        ),
         *(_twins(c) for c in found if uids[c.name] > 1),
         *(_without_spec(c) for c in found if c.name not in specs and uids[c.name] == 1),
         *_same_names(evidence.specs),
@@ -46,45 +49,49 @@ def conclude(evidence: Evidence, *, leave_out: Collection[str] = (), now: dateti
     return Rebuild(evidence.installation_id, clusters, tuple(findings), _highest_epoch(found), _told(found))
 
 
-def _twins(found: FoundCluster) -> Finding:
+def _twins(found: FoundCluster) -> RebuildFinding:
     message = f"{len(found.vms)} VMs carry the name {found.name} under this uid, others under another one"
-    return Finding(Weight.REFUSES, found.uid, message, f"--leave-out {found.uid}, or the other one")
+    return RebuildFinding(Weight.REFUSES, found.uid, message, f"--leave-out {found.uid}, or the other one")
 
 
-def _without_spec(found: FoundCluster) -> Finding:
+def _without_spec(found: FoundCluster) -> RebuildFinding:
     message = f"{len(found.vms)} VMs of cluster {found.name} run, and no spec declares it"
-    return Finding(Weight.REFUSES, found.uid, message, f"Give its spec with -f, or --leave-out {found.uid}")
+    return RebuildFinding(Weight.REFUSES, found.uid, message, f"Give its spec with -f, or --leave-out {found.uid}")
 
 
-def _same_names(specs: Sequence[DeclaredSpec]) -> list[Finding]:
+def _same_names(specs: Sequence[DeclaredSpec]) -> list[RebuildFinding]:
     names = Counter(s.name for s in specs)
     return [
-        Finding(Weight.REFUSES, s.file, f"{s.name} is declared {names[s.name]} times", "Give each cluster's spec once.")
+        RebuildFinding(
+            Weight.REFUSES, s.file, f"{s.name} is declared {names[s.name]} times", "Give each cluster's spec once."
+        )
         for s in specs
         if names[s.name] > 1
     ]
 
 
-def _keys(evidence: Evidence) -> list[Finding]:
+def _keys(evidence: RebuildEvidence) -> list[RebuildFinding]:
     if evidence.key_fits is False:
         message = "not the one these VMs were born with: their agents go on with what they last heard, and hear no more"
-        return [Finding(Weight.DIFFERS, "server-key", message, "Put the old one back if you can, before --write.")]
+        return [
+            RebuildFinding(Weight.DIFFERS, "server-key", message, "Put the old one back if you can, before --write.")
+        ]
     if evidence.key_fits is None and evidence.clusters:
         message = "whether it is the one these VMs were born with cannot be read from here"
-        return [Finding(Weight.ASSUMED, "server-key", message)]
+        return [RebuildFinding(Weight.ASSUMED, "server-key", message)]
     return []
 
 
-def _strangers(evidence: Evidence) -> list[Finding]:
+def _strangers(evidence: RebuildEvidence) -> list[RebuildFinding]:
     return [
-        Finding(Weight.NOTED, installation, f"{vms} VMs belong to another installation: never touched")
+        RebuildFinding(Weight.NOTED, installation, f"{vms} VMs belong to another installation: never touched")
         for installation, vms in evidence.strangers.items()
     ]
 
 
-def _without_vms(spec: DeclaredSpec) -> Finding:
+def _without_vms(spec: DeclaredSpec) -> RebuildFinding:
     message = f"{spec.name} has no VM in any place that was looked at: nothing is made of it"
-    return Finding(Weight.NOTED, spec.file, message, "kedge apply it later, if it is a new one")
+    return RebuildFinding(Weight.NOTED, spec.file, message, "kedge apply it later, if it is a new one")
 
 
 def _highest_epoch(found: Sequence[FoundCluster]) -> int | None:

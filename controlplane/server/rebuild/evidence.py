@@ -25,7 +25,7 @@ class Weight(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RebuildFinding:
     """One thing a person should know. `subject` is an instance, a node, a uid or a file."""
 
     weight: Weight
@@ -84,7 +84,7 @@ class DeclaredSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class RebuildEvidence:
     """All that was read, by whom it belongs to."""
 
     installation_id: str

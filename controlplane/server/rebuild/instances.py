@@ -25,7 +25,7 @@ class Ids:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedInstance:
     """An instance as it is taken over; `differs` names what is not as the spec has it, `assumed` what nobody told."""
 
     planned: facts.PlannedInstance
@@ -98,7 +98,7 @@ def place(
     *,
     config: Collection[str] = (),
     is_heir: bool = False,
-) -> Placed:
+) -> PlacedInstance:
     """The instance. Without a document what nobody tells is taken from the spec.
 
     `config` are the properties the spec itself names: what Kedge sets by a cluster's size makes no other VM.
@@ -141,13 +141,15 @@ def place(
     differs = _differences(planned, desired)
     if desired is None or differs:
         # Nothing a spec could say has this digest: it is another VM.
-        return Placed(replace(planned, digest=derived_id("digest", repr(planned))[:12]), differs, _assumed(vm, desired))
+        return PlacedInstance(
+            replace(planned, digest=derived_id("digest", repr(planned))[:12]), differs, _assumed(vm, desired)
+        )
     others = (*_other_heap(heap, desired.heap_mib), *_other_settings(settings, desired.settings, config))
     if not others:
-        return Placed(replace(planned, digest=desired.digest), (), _assumed(vm, desired))
+        return PlacedInstance(replace(planned, digest=desired.digest), (), _assumed(vm, desired))
     had = {k: settings[k] for k in sorted(_judged(settings, desired.settings, config)) if k in settings}
     digest = desired.digest_with(had) if heap == desired.heap_mib else desired.digests_with_heap(had, None, heap)[0]
-    return Placed(replace(planned, digest=digest, config=had), others, _assumed(vm, desired))
+    return PlacedInstance(replace(planned, digest=digest, config=had), others, _assumed(vm, desired))
 
 
 def _relieves(found: FoundCluster, vm: FoundVm) -> str:

@@ -10,7 +10,7 @@ from agent.wire import BootData, Document
 from controlplane.api.auth import enrolment_token
 from controlplane.kafka.errors import KafkaFault
 from controlplane.kafka.gateway import KafkaGateway
-from controlplane.server.rebuild.evidence import DeclaredSpec, Evidence, FoundCluster, FoundVm
+from controlplane.server.rebuild.evidence import DeclaredSpec, FoundCluster, FoundVm, RebuildEvidence
 from events.ids import ClusterUid, IntentId
 from planner.observed import KafkaSnapshot
 from providers.base import CloudProvider, InstanceState, Listing, Place
@@ -37,7 +37,7 @@ def read_evidence(
     dial: Dial,
     installation_id: str,
     server_key: SecretBytes | None,
-) -> Evidence:
+) -> RebuildEvidence:
     """All there is. Raises ProviderError when a place cannot be read: what is unknown is not empty."""
     listings = {place: cloud(place.cloud).list_place(place) for place in places}
     traces: dict[str, AgentTrace] = {}
@@ -59,7 +59,9 @@ def read_evidence(
     ports = {s.name: s.document.spec.listeners[0].port for s in specs}
     found = (_found(ClusterUid(uid), listings, traces, None if forgetful else spent[uid]) for uid in uids)
     clusters = tuple(_with_kafka(c, dial, ports.get(c.name, DEFAULT_PORT)) for c in found)
-    return Evidence(installation_id, tuple(places), clusters, tuple(specs), strangers, _key_fits(server_key, clusters))
+    return RebuildEvidence(
+        installation_id, tuple(places), clusters, tuple(specs), strangers, _key_fits(server_key, clusters)
+    )
 
 
 def _found(

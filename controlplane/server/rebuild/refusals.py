@@ -6,10 +6,10 @@ from dataclasses import replace
 from controlplane.cluster.places import places_of
 from controlplane.cluster.view import empty_view
 from controlplane.kafka.features import METADATA, metadata_level_of
-from controlplane.server.rebuild.evidence import DeclaredSpec, Finding, FoundCluster, Weight
+from controlplane.server.rebuild.evidence import DeclaredSpec, FoundCluster, RebuildFinding, Weight
 
 
-def place_refusals(found: FoundCluster, spec: DeclaredSpec) -> list[Finding]:
+def place_refusals(found: FoundCluster, spec: DeclaredSpec) -> list[RebuildFinding]:
     """A spec that cannot have been the one in force."""
     refusals = []
     asked = places_of(replace(empty_view(found.uid), document=spec.document))
@@ -33,7 +33,7 @@ def place_refusals(found: FoundCluster, spec: DeclaredSpec) -> list[Finding]:
     return refusals
 
 
-def identity_refusals(found: FoundCluster) -> list[Finding]:
+def identity_refusals(found: FoundCluster) -> list[RebuildFinding]:
     """VMs, ids and Kafka clusters that cannot all be who they say they are."""
     twice = [key for key, times in Counter(vm.key for vm in found.vms).items() if times > 1]
     refusals = [
@@ -63,5 +63,5 @@ def finalised_level(found: FoundCluster) -> int:
     return feature.finalised if feature else 0
 
 
-def _refusal(subject: str, message: str, next_step: str = "") -> Finding:
-    return Finding(Weight.REFUSES, subject, message, next_step)
+def _refusal(subject: str, message: str, next_step: str = "") -> RebuildFinding:
+    return RebuildFinding(Weight.REFUSES, subject, message, next_step)

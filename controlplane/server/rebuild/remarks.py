@@ -6,8 +6,8 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.documents import document_after_release
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
-from controlplane.server.rebuild.evidence import Finding, FoundCluster, Weight
-from controlplane.server.rebuild.instances import Placed
+from controlplane.server.rebuild.evidence import FoundCluster, RebuildFinding, Weight
+from controlplane.server.rebuild.instances import PlacedInstance
 from planner.rollout.diff import Change
 
 _WORDS = {
@@ -20,22 +20,24 @@ _WORDS = {
 }
 
 
-def remarks_on_vms(placed: Mapping[str, Placed]) -> list[Finding]:
-    differs = [Finding(Weight.DIFFERS, key, "; ".join(p.differs)) for key, p in sorted(placed.items()) if p.differs]
+def remarks_on_vms(placed: Mapping[str, PlacedInstance]) -> list[RebuildFinding]:
+    differs = [
+        RebuildFinding(Weight.DIFFERS, key, "; ".join(p.differs)) for key, p in sorted(placed.items()) if p.differs
+    ]
     assumed = [
-        Finding(Weight.ASSUMED, key, f"{', '.join(p.assumed)}: as the spec has it")
+        RebuildFinding(Weight.ASSUMED, key, f"{', '.join(p.assumed)}: as the spec has it")
         for key, p in sorted(placed.items())
         if p.assumed
     ]
     return [*differs, *assumed]
 
 
-def remarks_on_kafka(found: FoundCluster, by_key: Mapping[str, int]) -> list[Finding]:
+def remarks_on_kafka(found: FoundCluster, by_key: Mapping[str, int]) -> list[RebuildFinding]:
     if found.kafka is None:
         message = f"Kafka could not be asked: {found.kafka_missing or 'no broker has an address'}"
-        return [Finding(Weight.ASSUMED, found.name, f"{message}; agents' documents alone say who serves")]
+        return [RebuildFinding(Weight.ASSUMED, found.name, f"{message}; agents' documents alone say who serves")]
     told = [
-        Finding(
+        RebuildFinding(
             Weight.DIFFERS, f"broker {b}", "Kafka knows it, no VM runs it", "Its replicas have to be moved by hand."
         )
         for b in sorted(set(found.kafka.brokers) - set(by_key.values()))
@@ -43,22 +45,22 @@ def remarks_on_kafka(found: FoundCluster, by_key: Mapping[str, int]) -> list[Fin
     moving = found.kafka.moving()
     if moving:
         message = f"{len(moving)} partitions are being moved; they are let finish"
-        told.append(Finding(Weight.NOTED, found.name, message))
+        told.append(RebuildFinding(Weight.NOTED, found.name, message))
     return told
 
 
-def remarks_on_release(found: FoundCluster, view: ClusterView) -> list[Finding]:
+def remarks_on_release(found: FoundCluster, view: ClusterView) -> list[RebuildFinding]:
     """What the converger would have to do, and which agents would be told something new, once it is resumed."""
     told = [
-        Finding(Weight.DIFFERS, c.node, f"{c.reason}: {_WORDS[c.change]} once it is resumed")
+        RebuildFinding(Weight.DIFFERS, c.node, f"{c.reason}: {_WORDS[c.change]} once it is resumed")
         for c in pending_changes(view)
         if c.change is not Change.KEEP
     ]
     on_their_way = [i for i in view.alive() if i.phase is not Phase.JOINED]
-    told += [Finding(Weight.NOTED, i.key, f"taken up where it stands: {i.phase}") for i in on_their_way]
+    told += [RebuildFinding(Weight.NOTED, i.key, f"taken up where it stands: {i.phase}") for i in on_their_way]
     attached = {v.key for i in view.alive() for v in i.planned.volumes}
     told += [
-        Finding(Weight.NOTED, key, "a volume no VM of this cluster needs: left alone")
+        RebuildFinding(Weight.NOTED, key, "a volume no VM of this cluster needs: left alone")
         for key in sorted(set(found.volumes) - attached)
     ]
     for vm in found.vms:
@@ -66,7 +68,9 @@ def remarks_on_release(found: FoundCluster, view: ClusterView) -> list[Finding]:
         if vm.service is not None and after is not None and vm.document is not None:
             changed = _changes(vm.service.model_dump(), after.services[0].model_dump() if after.services else {})
             if changed:
-                told.append(Finding(Weight.DIFFERS, vm.key, f"its agent is told something new: {', '.join(changed)}"))
+                told.append(
+                    RebuildFinding(Weight.DIFFERS, vm.key, f"its agent is told something new: {', '.join(changed)}")
+                )
     return told
 
 

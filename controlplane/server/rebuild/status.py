@@ -10,7 +10,7 @@ from planner.observed import KafkaSnapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class InstanceStatus:
     """A phase, and the flags beside it."""
 
     phase: Phase
@@ -20,7 +20,7 @@ class Standing:
 
 def standing_of(
     found: FoundCluster, vm: FoundVm, planned: facts.PlannedInstance, siblings: Sequence[facts.PlannedInstance]
-) -> Standing:
+) -> InstanceStatus:
     """`siblings` are the other instances of its node.
 
     What is in doubt is put earlier in its life rather than later: the converger then waits for proof once more.
@@ -30,19 +30,19 @@ def standing_of(
     newer = [s for s in siblings if s.generation > planned.generation]
     service = vm.service
     if service is None:
-        return Standing(Phase.LAUNCHED, bound, drained=False)
+        return InstanceStatus(Phase.LAUNCHED, bound, drained=False)
     if service.state == "running":
         is_heir = planned.handover and bool(older)
         arrives = is_heir or (service.log_dirs[0].fresh and not _serves(found.kafka, planned))
-        return Standing(Phase.LAUNCHED if arrives else Phase.JOINED, bound, drained=False)
+        return InstanceStatus(Phase.LAUNCHED if arrives else Phase.JOINED, bound, drained=False)
     if planned.service == "broker" and older and not newer and not planned.handover:
-        return Standing(Phase.FAILED, bound, drained=False)
+        return InstanceStatus(Phase.FAILED, bound, drained=False)
     if not bound:
-        return Standing(Phase.RELEASED, bound, drained=False)
+        return InstanceStatus(Phase.RELEASED, bound, drained=False)
     if any(_relieved(found, vm, heir) for heir in newer):
-        return Standing(Phase.FENCED, bound, drained=False)
+        return InstanceStatus(Phase.FENCED, bound, drained=False)
     hands_over = planned.service == "controller" or any(s.service_id == planned.service_id for s in newer)
-    return Standing(Phase.FENCING, bound, drained=not hands_over)
+    return InstanceStatus(Phase.FENCING, bound, drained=not hands_over)
 
 
 def _relieved(found: FoundCluster, vm: FoundVm, heir: facts.PlannedInstance) -> bool:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from controlplane.storage.home_binding import Member
+from controlplane.storage.home_binding import HomeRecord
 
 SECRETS = ("server-key", "ca-key.pem", "token", "terraform", "local")
 """Of a loop's home: keys, the operator's token, Terraform's states and plans, VMs of the `local` cloud."""
@@ -25,7 +25,7 @@ class PortalRefused(Exception):
     """
 
 
-def check_reach(home: Path, homes: Iterable[Member], host: str, *, access: Access = os.access) -> None:
+def check_reach(home: Path, homes: Iterable[HomeRecord], host: str, *, access: Access = os.access) -> None:
     """Raises PortalRefused where this process can read a secret of a loop on this machine, or has a loop's home."""
     own = [name for name in NOT_A_PORTALS if (home / name).exists()]
     if own:
@@ -43,7 +43,7 @@ def check_reach(home: Path, homes: Iterable[Member], host: str, *, access: Acces
         )
 
 
-def _readable(homes: Iterable[Member], host: str, access: Access) -> Iterator[Path]:
+def _readable(homes: Iterable[HomeRecord], host: str, access: Access) -> Iterator[Path]:
     for member in homes:
         if member.home.host != host:
             continue

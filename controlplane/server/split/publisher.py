@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from controlplane.api.cloud_readiness import Examination, Examinations
 from controlplane.api.services import Fleet, Leadership
-from controlplane.background.git_sync.status import Board, Standing
+from controlplane.background.git_sync.status import SourceStatus, SourceStatuses
 from controlplane.converger.tick.loop import Said
 from controlplane.converger.tick.status import ServerLoop
 from controlplane.server.split.message import (
@@ -44,7 +44,7 @@ class LoopTeller:
     fleet: Fleet
     latest: LatestStore
     leadership: Leadership
-    board: Board
+    board: SourceStatuses
     examinations: Examinations
     ring: Callable[[str], bool]
     planner: Callable[[], str]
@@ -119,5 +119,5 @@ class LoopTeller:
         self.latest.put(Observation(Subject(EXAMINED, NOBODY, cloud), value, "loop", now))
 
 
-def _told(standing: Standing) -> SourceTold:
+def _told(standing: SourceStatus) -> SourceTold:
     return SourceTold(**{name: getattr(standing, name) for name in SourceTold.__dataclass_fields__})

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from controlplane.api.cloud_readiness import KEPT_FOR, CloudUnknown, Examination
 from controlplane.background.git_sync.binding import GitBinding
-from controlplane.background.git_sync.status import Board, Standing
+from controlplane.background.git_sync.status import SourceStatus, SourceStatuses
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.tick.loop import Said
 from controlplane.converger.tick.status import MOST_JOBS, JobTold, LoopStanding
@@ -137,23 +137,23 @@ class HeardLoop:
         )
 
 
-class HeardBoard(Board):
+class HeardBoard(SourceStatuses):
     """The standings of git sources as the loop told them."""
 
     def __init__(self, bindings: tuple[GitBinding, ...], hearing: LoopHearing) -> None:
         super().__init__(bindings)
         self._hearing = hearing
 
-    def all(self) -> list[Standing]:
+    def all(self) -> list[SourceStatus]:
         """See Board."""
         return [self._heard(standing) for standing in super().all()]
 
-    def of(self, name: str) -> Standing | None:
+    def of(self, name: str) -> SourceStatus | None:
         """See Board."""
         known = super().of(name)
         return None if known is None else self._heard(known)
 
-    def _heard(self, known: Standing) -> Standing:
+    def _heard(self, known: SourceStatus) -> SourceStatus:
         word = self._hearing.word
         told = word.sources.get(known.binding.name) if word is not None else None
         if told is None:

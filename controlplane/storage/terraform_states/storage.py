@@ -25,7 +25,7 @@ from events.ids import Epoch
 from providers.errors import RunInProgress, RunInterrupted
 from providers.tf.mirror import ProviderMirror
 from providers.tf.run_folder import RunFolder, end_run, processes_of
-from providers.tf.states import Access, StateKey
+from providers.tf.states import StateAccess, StateKey
 
 _log = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ class ServedState:
         return self._states.mirror
 
     @contextmanager
-    def locked(self, run_id: str, *, on_lost: Callable[[], object]) -> Iterator[Access]:
+    def locked(self, run_id: str, *, on_lost: Callable[[], object]) -> Iterator[StateAccess]:
         """See TerraformState. Raises RunInterrupted when this server leads no more, or the database is away."""
         hold_id = secrets.token_hex(8)
         issued = self._states.passes.issue(self._key, hold_id)  # first: a hold without one counts as over
@@ -209,9 +209,9 @@ class ServedState:
         except StoreUnavailable as error:
             _log.warning("state %s could not be given back, its lease ends by itself: %s", self._key, error)
 
-    def _access(self, issued: RunPass) -> Access:
+    def _access(self, issued: RunPass) -> StateAccess:
         path = f"{PATHS}/{quote(self._key.cluster_uid, safe='')}/{quote(self._key.place, safe='')}"
         address = f"{self._states.url}{path}"
         addresses = {f"TF_HTTP_{what}": address for what in ("ADDRESS", "LOCK_ADDRESS", "UNLOCK_ADDRESS")}
         credentials = {"TF_HTTP_USERNAME": issued.user, "TF_HTTP_PASSWORD": issued.password.get_secret_value()}
-        return Access({"http": _RETRIES}, {**addresses, **credentials})
+        return StateAccess({"http": _RETRIES}, {**addresses, **credentials})

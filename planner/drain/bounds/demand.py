@@ -62,7 +62,7 @@ class Need(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Demand:
+class BoundDemand:
     """K classes. `size`: int64[K], bytes of one copy, summed. `need_of`: int64[M], the class of each leaving row."""
 
     needs: tuple[Need, ...]
@@ -70,7 +70,7 @@ class Demand:
     need_of: Int64s
 
 
-def demand_of(state: ClusterState, leaving: Leaving) -> Demand:
+def demand_of(state: ClusterState, leaving: Leaving) -> BoundDemand:
     """Classes of the leaving partitions: rows of equal signature have equal needs, so each is worked out once."""
     signature = _signature(state, leaving)
     _, first, need_of = np.unique(signature, axis=0, return_index=True, return_inverse=True)
@@ -78,7 +78,7 @@ def demand_of(state: ClusterState, leaving: Leaving) -> Demand:
     size = np.zeros(first.size, dtype=np.int64)
     np.add.at(size, need_of, leaving.size)
     pairs = zip(leaving.replicas[first].tolist(), leaving.leaves[first].tolist(), strict=True)
-    return Demand(needs=tuple(_need(state, *pair) for pair in pairs), size=size, need_of=need_of)
+    return BoundDemand(needs=tuple(_need(state, *pair) for pair in pairs), size=size, need_of=need_of)
 
 
 def _signature(state: ClusterState, leaving: Leaving) -> Int32s:

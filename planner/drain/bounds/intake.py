@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.drain.bounds.demand import Demand, Need
+from planner.drain.bounds.demand import BoundDemand, Need
 from planner.drain.bounds.program import Program
 from planner.drain.model.state import Bools, ClusterState, Floats
 
@@ -17,7 +17,7 @@ Pool = frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PoolChoice:
     """`total` bytes that may be split over pools, at most `each` into one pool.
 
     `apart`: at most `each` into all pools of one rack. Else, of at least `in_new` bytes at most `each` count per
@@ -37,11 +37,11 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Intake:
+class BoundIntake:
     """`forced`: bytes per pool without a choice. `choices`: the rest. `impossible`: a copy has nowhere to go."""
 
     forced: Mapping[Pool, float]
-    choices: tuple[Choice, ...]
+    choices: tuple[PoolChoice, ...]
     impossible: bool
     ingress: Floats
     disk: Floats
@@ -129,7 +129,7 @@ class Intake:
             )
         return program, takes
 
-    def _add(self, program: Program, choice: Choice, into: dict[Pool, list[int]]) -> None:
+    def _add(self, program: Program, choice: PoolChoice, into: dict[Pool, list[int]]) -> None:
         flows = [(pool, program.variable()) for pool in choice.pools]
         for pool, variable in flows:
             into.setdefault(pool, []).append(variable)
@@ -150,7 +150,7 @@ class Intake:
         program.at_most(counted, [-1.0] * len(counted), -choice.in_new / self._unit)
 
 
-def intake_of(state: ClusterState, demand: Demand, used: Floats) -> Intake:
+def intake_of(state: ClusterState, demand: BoundDemand, used: Floats) -> BoundIntake:
     """`used`: bytes per broker now."""
     brokers = state.brokers
     racks = {
@@ -158,7 +158,7 @@ def intake_of(state: ClusterState, demand: Demand, used: Floats) -> Intake:
         for code in np.unique(brokers.rack[brokers.may_receive])
     }
     forced: dict[Pool, float] = {}
-    choices: dict[tuple[object, ...], Choice] = {}
+    choices: dict[tuple[object, ...], PoolChoice] = {}
     impossible = False
     for need, size in zip(demand.needs, demand.size.tolist(), strict=True):
         for choice in _choices(need, float(size), racks):
@@ -169,7 +169,7 @@ def intake_of(state: ClusterState, demand: Demand, used: Floats) -> Intake:
                     forced[pool] = forced.get(pool, 0.0) + choice.each
             else:
                 _merge(choices, choice)
-    return Intake(
+    return BoundIntake(
         forced=forced,
         choices=tuple(choices.values()),
         impossible=impossible,
@@ -181,22 +181,22 @@ def intake_of(state: ClusterState, demand: Demand, used: Floats) -> Intake:
     )
 
 
-def _choices(need: Need, size: float, racks: Mapping[int, Pool]) -> Iterator[Choice]:
+def _choices(need: Need, size: float, racks: Mapping[int, Pool]) -> Iterator[PoolChoice]:
     if not size:
         return
     for targets in need.named:
-        yield Choice(total=size, each=size, pools=tuple(frozenset({t}) for t in sorted(targets)), apart=False)
+        yield PoolChoice(total=size, each=size, pools=tuple(frozenset({t}) for t in sorted(targets)), apart=False)
     if not need.free:
         return
     if need.new_racks == need.free:
         pools = tuple(pool for rack, pool in sorted(racks.items()) if rack not in need.racks)
-        yield Choice(total=size * need.free, each=size, pools=pools)
+        yield PoolChoice(total=size * need.free, each=size, pools=pools)
         return
     loose: list[Pool] = []
     for pool in racks.values():
         rest = pool - need.holders
         loose += [pool] if rest == pool and need.free == 1 else [frozenset({b}) for b in sorted(rest)]
-    yield Choice(
+    yield PoolChoice(
         total=size * need.free,
         each=size,
         pools=tuple(loose),
@@ -206,14 +206,14 @@ def _choices(need: Need, size: float, racks: Mapping[int, Pool]) -> Iterator[Cho
     )
 
 
-def _merge(choices: dict[tuple[object, ...], Choice], choice: Choice) -> None:
+def _merge(choices: dict[tuple[object, ...], PoolChoice], choice: PoolChoice) -> None:
     """Classes with the same pools and the same shape are one."""
     key = (choice.pools, choice.copies, choice.apart, round(choice.in_new / choice.each), choice.new_racks)
     known = choices.get(key)
     choices[key] = choice if known is None else _sum(known, choice)
 
 
-def _sum(left: Choice, right: Choice) -> Choice:
+def _sum(left: PoolChoice, right: PoolChoice) -> PoolChoice:
     return replace(left, total=left.total + right.total, each=left.each + right.each, in_new=left.in_new + right.in_new)
 
 

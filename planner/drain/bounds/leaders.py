@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from planner.drain.bounds.demand import Demand, Leaving
+from planner.drain.bounds.demand import BoundDemand, Leaving
 from planner.drain.bounds.matching import least_largest_load
 from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Int32s, Int64s
 from planner.drain.replay.holdings import leader_counts, leaders_after
 
 
-def leader_optimum(state: ClusterState, leaving: Leaving, demand: Demand, staying: Int64s) -> int:
+def leader_optimum(state: ClusterState, leaving: Leaving, demand: BoundDemand, staying: Int64s) -> int:
     """The smallest k such that every partition can be led by a broker it may be on, none leading more than k.
 
     At least ceil(P / A); which is it on ordinary clusters. A partition that moves may also be led by any broker of
@@ -54,7 +54,7 @@ def _can_be_led(state: ClusterState, leaving: Leaving) -> Bools:
     return can
 
 
-def _pools(state: ClusterState, leaving: Leaving, demand: Demand) -> tuple[Bools, Int32s]:
+def _pools(state: ClusterState, leaving: Leaving, demand: BoundDemand) -> tuple[Bools, Int32s]:
     """Sets of brokers a moving partition may be led by besides those it keeps: bool[K, B], and per partition which
     set, NOBODY for one that stays.
     """

@@ -6,7 +6,7 @@ import numpy as np
 
 from planner.drain.bounds.demand import confined_racks, demand_of, leaving_of
 from planner.drain.bounds.egress import egress_s
-from planner.drain.bounds.intake import Intake, intake_of
+from planner.drain.bounds.intake import BoundIntake, intake_of
 from planner.drain.bounds.leaders import leader_changes_bound, leader_optimum
 from planner.drain.bounds.release import release_sum_s
 from planner.drain.model.state import NOBODY, ClusterState, Int64s
@@ -29,7 +29,7 @@ class Bounds:
     leader_count: int
     leader_changes: int
     release_s: float
-    intake: Intake
+    intake: BoundIntake
 
     @property
     def makespan_s(self) -> float:

@@ -26,7 +26,7 @@ def unmet_classes(sources_from: Int64s, sources: Int32s, supply: Int64s, capacit
         flow=np.zeros(sources.size, dtype=np.int64),
     )
     nodes = supply.size + capacity.size
-    search = _Search(
+    search = _FlowSearch(
         class_level=np.empty(supply.size, np.int32),
         broker_level=np.empty(capacity.size, np.int32),
         class_at=np.empty(supply.size, np.int64),
@@ -52,7 +52,7 @@ class _Net(NamedTuple):
     flow: Int64s
 
 
-class _Search(NamedTuple):
+class _FlowSearch(NamedTuple):
     """Levels of the breadth-first search (-1: not reached), current arcs and the path of the depth-first one."""
 
     class_level: Int32s
@@ -70,7 +70,7 @@ def _by_broker(sources: Int32s, brokers: int) -> tuple[Int64s, Int64s]:
 
 
 @compiled
-def _dinic(net: _Net, search: _Search) -> None:
+def _dinic(net: _Net, search: _FlowSearch) -> None:
     """Blocking flows over shortest residual paths until none is left. Works on `left`, `room` and `flow` in place."""
     while _levels(net, search):
         search.class_at[:] = net.sources_from[:-1]
@@ -82,7 +82,7 @@ def _dinic(net: _Net, search: _Search) -> None:
 
 
 @inner
-def _levels(net: _Net, search: _Search) -> bool:
+def _levels(net: _Net, search: _FlowSearch) -> bool:
     """Breadth first from classes with something left. True when a broker with room is reached."""
     class_level, broker_level, queue = search.class_level, search.broker_level, search.queue
     classes = net.left.size
@@ -118,7 +118,7 @@ def _levels(net: _Net, search: _Search) -> bool:
 
 
 @inner
-def _send(start: int, net: _Net, search: _Search) -> int:
+def _send(start: int, net: _Net, search: _FlowSearch) -> int:
     """One path by depth-first search with current arcs; even steps of `path` go forward, odd ones hand back."""
     class_level, broker_level, path = search.class_level, search.broker_level, search.path
     class_at, broker_at = search.class_at, search.broker_at

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from planner.drain.model.arrow_log_dirs import log_dirs_in, with_broker_dirs, with_replica_dirs
-from planner.drain.model.problem import DocumentRefused, Problem, ProblemKind
+from planner.drain.model.problem import DocumentRefused, StateProblem, StateProblemKind
 from planner.drain.model.state import (
     NOBODY,
     Bools,
@@ -185,9 +185,9 @@ def _row_of(named: Int32s | Int64s, ids: Int32s, field: str) -> Int32s:
     row: Int32s = found.fill_null(NOBODY).to_numpy(zero_copy_only=False).astype(np.int32)
     strange = (row == NOBODY) & (named != NOBODY)
     if strange.any():
-        kind = ProblemKind.UNKNOWN
+        kind = StateProblemKind.UNKNOWN
         missing = np.unique(named[strange]).tolist()
         raise DocumentRefused(
-            "partitions table", [Problem(kind, field, f"no broker {b} in the table") for b in missing]
+            "partitions table", [StateProblem(kind, field, f"no broker {b} in the table") for b in missing]
         )
     return row

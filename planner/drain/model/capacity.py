@@ -22,7 +22,7 @@ Figure = Literal["disk_bytes", "ingress_bytes_per_s", "egress_bytes_per_s"]
 FIGURES: tuple[Figure, ...] = get_args(Figure)
 
 
-class Origin(StrEnum):
+class FigureOrigin(StrEnum):
     """Who says so. In this order they are believed, unless the caller orders its sources otherwise."""
 
     GIVEN = "given"
@@ -54,14 +54,14 @@ UNKNOWN = Capacity()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class FigureSource:
     """Figures of one origin: by broker, and for every broker that has none there.
 
     `by_broker_words`, `everyone_words` say how they came to be ("75 % of the catalogue's NIC"); a figure with such
     words is an assumption, one without is a fact.
     """
 
-    origin: Origin
+    origin: FigureOrigin
     by_broker: Mapping[int, Capacity] = field(default_factory=dict)
     everyone: Capacity = UNKNOWN
     by_broker_words: str = ""
@@ -85,7 +85,7 @@ class Resolved:
     assumptions: tuple[str, ...]
 
 
-def resolve(brokers: Iterable[int], sources: Sequence[Source]) -> Resolved:
+def resolve(brokers: Iterable[int], sources: Sequence[FigureSource]) -> Resolved:
     """Each figure of each broker from the first source that knows it."""
     ids = sorted(set(brokers))
     found: dict[int, dict[Figure, float]] = {broker: {} for broker in ids}
@@ -136,7 +136,7 @@ _FILE: TypeAdapter[CapacityFile] = TypeAdapter(CapacityFile)
 class GivenCapacity:
     """A capacity file read: the figures as a source, and the racks it names by broker."""
 
-    source: Source
+    source: FigureSource
     racks: Mapping[int, str]
 
 
@@ -147,8 +147,8 @@ def read_capacity(data: bytes | str) -> GivenCapacity:
     except ValidationError as error:
         raise DocumentRefused("capacity file", map(problem_of, error.errors(include_url=False))) from error
     brokers = {int(broker): entry for broker, entry in file.get("brokers", {}).items()}
-    source = Source(
-        origin=Origin.GIVEN,
+    source = FigureSource(
+        origin=FigureOrigin.GIVEN,
         by_broker={broker: _of_entry(entry) for broker, entry in brokers.items()},
         everyone=_of_entry(file.get("default", {})),
         everyone_words="the default of the capacity file",

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from planner.drain.model.files import BrokerEntry, PartitionEntry, StateFile, parse_state
 from planner.drain.model.log_dirs import as_document, log_dir_problems, log_dirs_of
-from planner.drain.model.problem import DocumentRefused, Problem, ProblemKind
+from planner.drain.model.problem import DocumentRefused, StateProblem, StateProblemKind
 from planner.drain.model.state import (
     NOBODY,
     Bools,
@@ -37,7 +37,7 @@ class ReadState:
     assumptions: tuple[str, ...]
 
 
-def read_state(data: bytes | str, *, tolerate: Collection[ProblemKind] = ()) -> ReadState:
+def read_state(data: bytes | str, *, tolerate: Collection[StateProblemKind] = ()) -> ReadState:
     """Arrays of a state file. Raises DocumentRefused with every problem, except of kinds in `tolerate`
     (REPAIR_FIRST alone makes sense: the planner then has to leave such partitions out).
     """
@@ -97,7 +97,7 @@ def _assumptions(file: StateFile, state: ClusterState) -> Iterator[str]:
     yield from unknown_rates(state)
 
 
-def _problems(file: StateFile) -> Iterator[Problem]:
+def _problems(file: StateFile) -> Iterator[StateProblem]:
     """What fields say about each other. Unknown brokers are looked for all at once: files are large."""
     ids = [b["id"] for b in file["brokers"]]
     known = set(ids)
@@ -112,23 +112,23 @@ def _problems(file: StateFile) -> Iterator[Problem]:
     yield from _destination_problems(file, known)
 
 
-def _twice(path: str, names: Sequence[Any], form: str) -> Iterator[Problem]:
+def _twice(path: str, names: Sequence[Any], form: str) -> Iterator[StateProblem]:
     if len(set(names)) == len(names):
         return
     first: dict[Any, int] = {}
     for index, name in enumerate(names):
         if first.setdefault(name, index) != index:
             message = f"{form.format(name)} is already {path}[{first[name]}]"
-            yield Problem(ProblemKind.TWICE, f"{path}[{index}]", message)
+            yield StateProblem(StateProblemKind.TWICE, f"{path}[{index}]", message)
 
 
-def _broker_problems(index: int, broker: BrokerEntry) -> Iterator[Problem]:
+def _broker_problems(index: int, broker: BrokerEntry) -> Iterator[StateProblem]:
     if broker.get("state") == "dead":
         return
     for name in _FIGURES:
         if name not in broker:
             message = f"is missing: broker {broker['id']} is not dead, so it is needed"
-            yield Problem(ProblemKind.SHAPE, f"brokers[{index}].{name}", message)
+            yield StateProblem(StateProblemKind.SHAPE, f"brokers[{index}].{name}", message)
 
 
 def _is_sound(entry: PartitionEntry, known: set[int]) -> bool:
@@ -145,47 +145,49 @@ def _is_sound(entry: PartitionEntry, known: set[int]) -> bool:
     )
 
 
-def _partition_problems(path: str, entry: PartitionEntry, known: set[int]) -> Iterator[Problem]:
+def _partition_problems(path: str, entry: PartitionEntry, known: set[int]) -> Iterator[StateProblem]:
     name = f"{entry['topic']}-{entry['partition']}"
     replicas, isr, leader = entry["replicas"], entry["isr"], entry["leader"]
     for field, ids in (("replicas", replicas), ("isr", isr)):
         for index, broker in enumerate(ids):
             if broker not in known:
                 message = f"{name}: no broker {broker} in this file"
-                yield Problem(ProblemKind.UNKNOWN, f"{path}.{field}[{index}]", message)
+                yield StateProblem(StateProblemKind.UNKNOWN, f"{path}.{field}[{index}]", message)
             elif broker in ids[:index]:
-                yield Problem(ProblemKind.TWICE, f"{path}.{field}[{index}]", f"{name}: broker {broker} named twice")
+                yield StateProblem(
+                    StateProblemKind.TWICE, f"{path}.{field}[{index}]", f"{name}: broker {broker} named twice"
+                )
     for index, broker in enumerate(isr):
         if broker in known and broker not in replicas:
             message = f"{name}: broker {broker} is in sync but holds no replica"
-            yield Problem(ProblemKind.CONTRADICTION, f"{path}.isr[{index}]", message)
+            yield StateProblem(StateProblemKind.CONTRADICTION, f"{path}.isr[{index}]", message)
     if leader is not None and leader not in {NOBODY, *isr}:
-        kind = ProblemKind.CONTRADICTION if leader in known else ProblemKind.UNKNOWN
+        kind = StateProblemKind.CONTRADICTION if leader in known else StateProblemKind.UNKNOWN
         why = "is not in the ISR" if leader in known else "is not in this file"
-        yield Problem(kind, f"{path}.leader", f"{name}: leader {leader} {why}")
+        yield StateProblem(kind, f"{path}.leader", f"{name}: leader {leader} {why}")
     if entry.get("min_isr", 1) > len(replicas):
         message = f"{name}: {entry['min_isr']} of {len(replicas)} replicas can never be in sync"
-        yield Problem(ProblemKind.CONTRADICTION, f"{path}.min_isr", message)
+        yield StateProblem(StateProblemKind.CONTRADICTION, f"{path}.min_isr", message)
 
 
-def _destination_problems(file: StateFile, known: set[int]) -> Iterator[Problem]:
+def _destination_problems(file: StateFile, known: set[int]) -> Iterator[StateProblem]:
     states = {b["id"]: b.get("state", "active") for b in file["brokers"]}
     for source, targets in file.get("destinations", {}).items():
         path = f"destinations.{source}"
         if int(source) not in known:
-            yield Problem(ProblemKind.UNKNOWN, path, f"no broker {source} in this file")
+            yield StateProblem(StateProblemKind.UNKNOWN, path, f"no broker {source} in this file")
         elif states[int(source)] not in ("outgoing", "dead"):
             message = f"broker {source} is {states[int(source)]}: nothing leaves it"
-            yield Problem(ProblemKind.CONTRADICTION, path, message)
+            yield StateProblem(StateProblemKind.CONTRADICTION, path, message)
         for index, target in enumerate(targets):
             if target not in known:
-                yield Problem(ProblemKind.UNKNOWN, f"{path}[{index}]", f"no broker {target} in this file")
+                yield StateProblem(StateProblemKind.UNKNOWN, f"{path}[{index}]", f"no broker {target} in this file")
             elif states[target] not in ("active", "new"):
                 message = f"broker {target} is {states[target]} and may not receive"
-                yield Problem(ProblemKind.CONTRADICTION, f"{path}[{index}]", message)
+                yield StateProblem(StateProblemKind.CONTRADICTION, f"{path}[{index}]", message)
 
 
-def _repairs(state: ClusterState) -> Iterator[Problem]:
+def _repairs(state: ClusterState) -> Iterator[StateProblem]:
     """H3: a partition that has to move while a replica on a living broker is out of sync is to be repaired first."""
     parts, brokers = state.partitions, state.brokers
     held = parts.replicas != NOBODY
@@ -195,7 +197,7 @@ def _repairs(state: ClusterState) -> Iterator[Problem]:
         late = brokers.id[parts.replicas[row][lags[row]]].tolist()
         name = f"{parts.topics[parts.topic[row]]}-{parts.partition[row]}"
         message = f"{name} has to move but broker {', '.join(map(str, late))} is out of sync: repair it first"
-        yield Problem(ProblemKind.REPAIR_FIRST, f"partitions[{row}].isr", message)
+        yield StateProblem(StateProblemKind.REPAIR_FIRST, f"partitions[{row}].isr", message)
 
 
 def _state_of(file: StateFile) -> ClusterState:

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_confi
 from pydantic_core import ErrorDetails
 from typing_extensions import TypedDict
 
-from planner.drain.model.problem import DocumentRefused, Problem, ProblemKind
+from planner.drain.model.problem import DocumentRefused, StateProblem, StateProblemKind
 
 _FIGURES = ConfigDict(allow_inf_nan=False, title=None)
 
@@ -175,15 +175,15 @@ def plan_schema() -> dict[str, Any]:
 _FIGURE_ERRORS = ("greater", "less", "finite", "too_short", "int_parsing_size", "int_from_float")
 
 
-def problem_of(error: ErrorDetails) -> Problem:
+def problem_of(error: ErrorDetails) -> StateProblem:
     """What pydantic found, as a problem with its place in the file."""
-    kind = ProblemKind.SHAPE
+    kind = StateProblemKind.SHAPE
     if error["type"] == "json_invalid":
-        kind = ProblemKind.SYNTAX
+        kind = StateProblemKind.SYNTAX
     elif any(word in error["type"] for word in _FIGURE_ERRORS):
-        kind = ProblemKind.FIGURE
+        kind = StateProblemKind.FIGURE
     message = "is missing" if error["type"] == "missing" else f"{error['msg']}{_shown(error)}"
-    return Problem(kind, _path(error["loc"]), message)
+    return StateProblem(kind, _path(error["loc"]), message)
 
 
 def _shown(error: ErrorDetails) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from planner.drain.model.files import BrokerEntry, LogDirEntry, MoveEntry, PartitionEntry, StateFile
-from planner.drain.model.problem import Problem, ProblemKind
+from planner.drain.model.problem import StateProblem, StateProblemKind
 from planner.drain.model.state import NOBODY, NOWHERE, ClusterState, Int32s, Int64s, LogDirs
 
 ANY = "any"
@@ -18,7 +18,7 @@ Paths = Mapping[int, frozenset[str]]
 """Broker id -> its paths; a broker whose directories are not known is missing."""
 
 
-def log_dir_problems(file: StateFile) -> Iterator[Problem]:
+def log_dir_problems(file: StateFile) -> Iterator[StateProblem]:
     """What the file says about log directories that cannot be."""
     paths: dict[int, frozenset[str]] = {}
     for index, broker in enumerate(file["brokers"]):
@@ -81,19 +81,19 @@ def planned_paths(state: ClusterState, log_dirs: Int32s | None, replicas: Int32s
     return [[paths[d] for d, broker in zip(dirs, brokers, strict=True) if broker != NOBODY] for dirs, brokers in lists]
 
 
-def move_problems(path: str, move: MoveEntry, known: Paths) -> Iterator[Problem]:
+def move_problems(path: str, move: MoveEntry, known: Paths) -> Iterator[StateProblem]:
     """What an entry of a plan says about directories that the state contradicts."""
     dirs, name = move.get("log_dirs", []), f"{move['topic']}-{move['partition']}"
     if all(d == ANY for d in dirs):
         return
     if len(dirs) != len(move["replicas"]):
         message = f"{name}: {len(dirs)} log dirs for {len(move['replicas'])} replicas"
-        yield Problem(ProblemKind.CONTRADICTION, f"{path}.log_dirs", message)
+        yield StateProblem(StateProblemKind.CONTRADICTION, f"{path}.log_dirs", message)
         return
     for place, (broker, directory) in enumerate(zip(move["replicas"], dirs, strict=True)):
         if directory != ANY and broker in known and directory not in known[broker]:
             message = f"{name}: broker {broker} has no log dir {directory}"
-            yield Problem(ProblemKind.UNKNOWN, f"{path}.log_dirs[{place}]", message)
+            yield StateProblem(StateProblemKind.UNKNOWN, f"{path}.log_dirs[{place}]", message)
 
 
 def known_paths(state: ClusterState) -> Paths:
@@ -117,31 +117,33 @@ def planned_log_dirs(state: ClusterState, moves: Sequence[MoveEntry], after: Int
     return planned
 
 
-def _broker_problems(index: int, broker: BrokerEntry, entries: list[LogDirEntry]) -> Iterator[Problem]:
+def _broker_problems(index: int, broker: BrokerEntry, entries: list[LogDirEntry]) -> Iterator[StateProblem]:
     first: dict[str, int] = {}
     for n, entry in enumerate(entries):
         if first.setdefault(entry["path"], n) != n:
             message = f"{entry['path']} is already log_dirs[{first[entry['path']]}] of broker {broker['id']}"
-            yield Problem(ProblemKind.TWICE, f"brokers[{index}].log_dirs[{n}]", message)
+            yield StateProblem(StateProblemKind.TWICE, f"brokers[{index}].log_dirs[{n}]", message)
     together = sum(e["disk_bytes"] for e in entries)
     if broker.get("disk_bytes", 0) > together:
         message = f"have {together} bytes together, but disk_bytes of broker {broker['id']} is {broker['disk_bytes']}"
-        yield Problem(ProblemKind.CONTRADICTION, f"brokers[{index}].log_dirs", message)
+        yield StateProblem(StateProblemKind.CONTRADICTION, f"brokers[{index}].log_dirs", message)
 
 
-def _place_problems(path: str, entry: PartitionEntry, dirs: Sequence[str | None], known: Paths) -> Iterator[Problem]:
+def _place_problems(
+    path: str, entry: PartitionEntry, dirs: Sequence[str | None], known: Paths
+) -> Iterator[StateProblem]:
     name = f"{entry['topic']}-{entry['partition']}"
     if len(dirs) != len(entry["replicas"]):
         message = f"{name}: {len(dirs)} log dirs for {len(entry['replicas'])} replicas"
-        yield Problem(ProblemKind.CONTRADICTION, f"{path}.log_dirs", message)
+        yield StateProblem(StateProblemKind.CONTRADICTION, f"{path}.log_dirs", message)
         return
     for place, (broker, directory) in enumerate(zip(entry["replicas"], dirs, strict=True)):
         if directory is not None and directory not in known.get(broker, ()):
             message = f"{name}: broker {broker} has no log dir {directory} in this file"
-            yield Problem(ProblemKind.UNKNOWN, f"{path}.log_dirs[{place}]", message)
+            yield StateProblem(StateProblemKind.UNKNOWN, f"{path}.log_dirs[{place}]", message)
 
 
-def _unaccounted(file: StateFile) -> Iterator[Problem]:
+def _unaccounted(file: StateFile) -> Iterator[StateProblem]:
     """A directory without `used_bytes` is empty but for what is located; a replica that nobody locates may be in it."""
     open_: dict[int, tuple[int, int]] = {}
     for index, broker in enumerate(file["brokers"]):
@@ -160,7 +162,7 @@ def _unaccounted(file: StateFile) -> Iterator[Problem]:
         index, n = open_[replica]
         if count:
             message = f"is missing, and nobody says where {count} replicas of broker {replica} are"
-            yield Problem(ProblemKind.SHAPE, f"brokers[{index}].log_dirs[{n}].used_bytes", message)
+            yield StateProblem(StateProblemKind.SHAPE, f"brokers[{index}].log_dirs[{n}].used_bytes", message)
 
 
 def _located(entries: Sequence[PartitionEntry], replicas: Int32s, index: Mapping[tuple[int, str], int]) -> Int32s:

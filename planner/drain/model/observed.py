@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from planner.drain.model.capacity import Capacity, Origin, Resolved, Source
+from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource, Resolved
 from planner.drain.model.observed_dirs import (
     Shelves,
     left_out,
@@ -28,7 +28,7 @@ UNKNOWN_RACK = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class ObservationPolicy:
     """What the metadata does not say. `racks` adds to what brokers report. `destinations` as in the state file.
 
     `write_bytes_per_s`: what is known of write rates, which come `write_rates_from` there (in words, with their age).
@@ -61,7 +61,7 @@ def dead_brokers(snapshot: KafkaSnapshot) -> frozenset[int]:
     return brokers_of(snapshot) - snapshot.live_brokers()
 
 
-def measured_disks(snapshot: KafkaSnapshot) -> Source:
+def measured_disks(snapshot: KafkaSnapshot) -> FigureSource:
     """What Kafka may use of the disks: its logs and what is free. Others' files on the same disk are not its own.
 
     A broker that did not answer, or is older than 3.3 and tells no totals (KIP-827), is not in it. One whose disk is
@@ -72,10 +72,12 @@ def measured_disks(snapshot: KafkaSnapshot) -> Source:
         for broker, seen in snapshot.log_dirs.items()
         if seen.total_bytes > 0 and seen.used_bytes + seen.usable_bytes > 0
     }
-    return Source(origin=Origin.MEASURED, by_broker={b: Capacity(disk_bytes=size) for b, size in told.items()})
+    return FigureSource(
+        origin=FigureOrigin.MEASURED, by_broker={b: Capacity(disk_bytes=size) for b, size in told.items()}
+    )
 
 
-def observed_document(snapshot: KafkaSnapshot, capacity: Resolved, policy: Policy) -> dict[str, Any]:
+def observed_document(snapshot: KafkaSnapshot, capacity: Resolved, policy: ObservationPolicy) -> dict[str, Any]:
     """The state file. Figures that `capacity` misses are left out, which readers refuse for brokers that live.
 
     Raises RacksMissing.
@@ -106,7 +108,7 @@ def observed_document(snapshot: KafkaSnapshot, capacity: Resolved, policy: Polic
     return document
 
 
-def _racks(snapshot: KafkaSnapshot, policy: Policy) -> tuple[dict[int, str], list[str]]:
+def _racks(snapshot: KafkaSnapshot, policy: ObservationPolicy) -> tuple[dict[int, str], list[str]]:
     """The rack of every broker there is, and what had to be taken for granted."""
     ids = brokers_of(snapshot)
     said = {b: snapshot.brokers[b].rack for b in ids if b in snapshot.brokers and snapshot.brokers[b].rack}
@@ -122,7 +124,7 @@ def _racks(snapshot: KafkaSnapshot, policy: Policy) -> tuple[dict[int, str], lis
 
 
 def _broker(
-    snapshot: KafkaSnapshot, broker: int, rack: str, capacity: Capacity | None, policy: Policy
+    snapshot: KafkaSnapshot, broker: int, rack: str, capacity: Capacity | None, policy: ObservationPolicy
 ) -> dict[str, Any]:
     state = "active"
     if broker not in snapshot.live_brokers():
@@ -138,7 +140,7 @@ def _broker(
     return {"id": broker, "rack": rack, "state": state, **known}
 
 
-def _partition(seen: PartitionSeen, policy: Policy, shelves: Shelves) -> dict[str, Any]:
+def _partition(seen: PartitionSeen, policy: ObservationPolicy, shelves: Shelves) -> dict[str, Any]:
     """A partition that is being moved is taken as it will be."""
     replicas = list(seen.target)
     isr = [b for b in seen.isr if b in replicas]
@@ -158,7 +160,7 @@ def _partition(seen: PartitionSeen, policy: Policy, shelves: Shelves) -> dict[st
     }
 
 
-def _assumptions(snapshot: KafkaSnapshot, policy: Policy) -> Iterator[str]:
+def _assumptions(snapshot: KafkaSnapshot, policy: ObservationPolicy) -> Iterator[str]:
     if policy.flow_bytes_per_s is None:
         yield f"one partition's copy runs at {FLOW_BYTES_PER_S:g} bytes/s (1 MiB per round trip of 15 ms)"
     rated = sum(p.name in policy.write_bytes_per_s for p in snapshot.partitions)

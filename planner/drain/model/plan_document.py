@@ -15,7 +15,7 @@ from planner.drain.model.files import CertificateEntry, MeasureEntry, PlanFile, 
 from planner.drain.model.log_dirs import known_paths, move_problems, planned_log_dirs, planned_paths
 from planner.drain.model.measures import Measure, Measures
 from planner.drain.model.plan import UNLIMITED_SLOTS, Schedule
-from planner.drain.model.problem import DocumentRefused, Problem, ProblemKind
+from planner.drain.model.problem import DocumentRefused, StateProblem, StateProblemKind
 from planner.drain.model.state import NOBODY, ClusterState, Floats, Int32s
 
 _CERTIFIED = ("bytes", "makespan_s", "disk", "leaders", "leader_changes", "release_s")
@@ -144,25 +144,25 @@ def _partition_rows(state: ClusterState) -> dict[tuple[str, int], int]:
     return {name: row for row, name in enumerate(names)}
 
 
-def _problems(file: PlanFile, state: ClusterState, row_of: Mapping[tuple[str, int], int]) -> Iterator[Problem]:
+def _problems(file: PlanFile, state: ClusterState, row_of: Mapping[tuple[str, int], int]) -> Iterator[StateProblem]:
     known = set(state.brokers.id.tolist())
     paths = known_paths(state)
     named = [*(("slots", b) for b in file.get("slots", {})), *(("throttles", b) for b in file.get("throttles", {}))]
     for index, move in enumerate(file["partitions"]):
         path, name = f"partitions[{index}]", f"{move['topic']}-{move['partition']}"
         if (move["topic"], move["partition"]) not in row_of:
-            yield Problem(ProblemKind.UNKNOWN, path, f"the state has no partition {name}")
+            yield StateProblem(StateProblemKind.UNKNOWN, path, f"the state has no partition {name}")
         for place, broker in enumerate(move["replicas"]):
             if broker not in known:
                 message = f"{name}: the state has no broker {broker}"
-                yield Problem(ProblemKind.UNKNOWN, f"{path}.replicas[{place}]", message)
+                yield StateProblem(StateProblemKind.UNKNOWN, f"{path}.replicas[{place}]", message)
         source = move.get("source")
         if source is not None and source not in known:
-            yield Problem(ProblemKind.UNKNOWN, f"{path}.source", f"{name}: the state has no broker {source}")
+            yield StateProblem(StateProblemKind.UNKNOWN, f"{path}.source", f"{name}: the state has no broker {source}")
         yield from move_problems(path, move, paths)
     for field, broker_id in named:
         if int(broker_id) not in known:
-            yield Problem(ProblemKind.UNKNOWN, f"{field}.{broker_id}", f"the state has no broker {broker_id}")
+            yield StateProblem(StateProblemKind.UNKNOWN, f"{field}.{broker_id}", f"the state has no broker {broker_id}")
 
 
 def _slots(file: PlanFile, state: ClusterState, side: str) -> Int32s:

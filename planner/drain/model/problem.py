@@ -7,7 +7,7 @@ from enum import StrEnum
 _MOST_LINES = 20
 
 
-class ProblemKind(StrEnum):
+class StateProblemKind(StrEnum):
     """SYNTAX: no JSON. SHAPE: a field is missing or of another type. FIGURE: NaN, negative, zero where that cannot
     be, too large. TWICE: named a second time. UNKNOWN: names something the file (or the state) does not have.
     CONTRADICTION: two fields exclude each other. REPAIR_FIRST: a partition that has to move is not fully in sync.
@@ -23,10 +23,10 @@ class ProblemKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class StateProblem:
     """`path`: where, as in `partitions[17].replicas[2]`; `message`: what is wrong and what is expected."""
 
-    kind: ProblemKind
+    kind: StateProblemKind
     path: str
     message: str
 
@@ -37,7 +37,7 @@ class Problem:
 class DocumentRefused(ValueError):
     """A file that cannot be read as what it should be. `problems` has all of them, in file order."""
 
-    def __init__(self, what: str, problems: Iterable[Problem]) -> None:
+    def __init__(self, what: str, problems: Iterable[StateProblem]) -> None:
         self.problems = tuple(problems)
         lines = [f"{what} refused, {len(self.problems)} problem{'s' * (len(self.problems) != 1)}:"]
         lines += [f"  {problem}" for problem in self.problems[:_MOST_LINES]]

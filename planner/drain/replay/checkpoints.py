@@ -15,11 +15,11 @@ from planner.drain.replay.entries import Entries
 from planner.drain.replay.event_log import NEVER
 from planner.drain.replay.holdings import broker_name, leader_counts
 from planner.drain.replay.simulate import Run
-from planner.drain.replay.violation import Rule, Violation
+from planner.drain.replay.violation import PlanRule, Violation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ReplayLimits:
     """Policy the state file does not carry.
 
     `leader_peak`: at no checkpoint may a broker lead more than this many times what the fullest leads now or must
@@ -32,30 +32,32 @@ class Limits:
 
 
 def checkpoint_violations(
-    state: ClusterState, schedule: Schedule, entries: Entries, run: Run, limits: Limits
+    state: ClusterState, schedule: Schedule, entries: Entries, run: Run, limits: ReplayLimits
 ) -> Iterator[Violation]:
     yield from _list(schedule, limits)
     yield from _leaders(state, schedule, entries, run, limits)
 
 
-def _list(schedule: Schedule, limits: Limits) -> Iterator[Violation]:
+def _list(schedule: Schedule, limits: ReplayLimits) -> Iterator[Violation]:
     """H8, H6: ascending, the last one closes the list, at most one request's worth of entries between two."""
     before = 0
     for number in schedule.checkpoints:
         subject = f"checkpoint {number}"
         if number <= before or number > len(schedule):
-            yield Violation(Rule.CHECKPOINTS, subject, f"stands after {before} in a list of {len(schedule)} entries")
+            yield Violation(
+                PlanRule.CHECKPOINTS, subject, f"stands after {before} in a list of {len(schedule)} entries"
+            )
             continue
         if number - before > limits.entries_per_request:
             detail = f"{number - before} entries since the last, Kafka applies {limits.entries_per_request} per request"
-            yield Violation(Rule.OPEN_MOVES, subject, detail)
+            yield Violation(PlanRule.OPEN_MOVES, subject, detail)
         before = number
     if before != len(schedule):
-        yield Violation(Rule.CHECKPOINTS, "checkpoints", f"end at {before}, the list has {len(schedule)} entries")
+        yield Violation(PlanRule.CHECKPOINTS, "checkpoints", f"end at {before}, the list has {len(schedule)} entries")
 
 
 def _leaders(
-    state: ClusterState, schedule: Schedule, entries: Entries, run: Run, limits: Limits
+    state: ClusterState, schedule: Schedule, entries: Entries, run: Run, limits: ReplayLimits
 ) -> Iterator[Violation]:
     """H7: who leads what when each checkpoint is reached, by number and by bytes written. Only listed partitions
     change hands, so each checkpoint is the present plus their difference.
@@ -87,7 +89,7 @@ def _leaders(
                 f"{broker_name(state, row)} leads {led_now[row]} partitions ({most:.0f} allowed), "
                 f"{written_now[row]:.0f} bytes/s written ({most_written:.0f} allowed)"
             )
-            yield Violation(Rule.LEADERS, f"checkpoint {number}", detail, at_s)
+            yield Violation(PlanRule.LEADERS, f"checkpoint {number}", detail, at_s)
 
 
 def _leaders_at(state: ClusterState, entries: Entries, run: Run, tick: int) -> Int32s:

@@ -12,7 +12,7 @@ from planner.drain.replay.entries import Entries
 from planner.drain.replay.event_log import EventLog, event_log, worst_per_broker
 from planner.drain.replay.holdings import broker_name, partition_name
 from planner.drain.replay.simulate import Run
-from planner.drain.replay.violation import Rule, Violation
+from planner.drain.replay.violation import PlanRule, Violation
 
 
 def log_dir_violations(state: ClusterState, entries: Entries, run: Run) -> Iterator[Violation]:
@@ -26,7 +26,7 @@ def log_dir_violations(state: ClusterState, entries: Entries, run: Run) -> Itera
         row = int(log.broker[event])
         detail = f"{int(log.level[event])} bytes in use or arriving, {int(allowed[row])} allowed"
         at_s = float(run.entry_start_s[log.entry[event]])
-        yield Violation(Rule.DISK, log_dir_name(state, state.log_dirs, row), detail, at_s)
+        yield Violation(PlanRule.DISK, log_dir_name(state, state.log_dirs, row), detail, at_s)
 
 
 def log_dirs_after(state: ClusterState, entries: Entries, run: Run) -> Floats:
@@ -50,7 +50,7 @@ def _strange(state: ClusterState, log_dirs: LogDirs, entries: Entries) -> Iterat
         name = log_dir_name(state, log_dirs, int(entries.copy_dir[copy]))
         detail = f"{broker_name(state, int(entries.copy_target[copy]))} is to use {name}"
         row = int(entries.row[entries.copy_entry[copy]])
-        yield Violation(Rule.TARGETS, partition_name(state, row), detail)
+        yield Violation(PlanRule.TARGETS, partition_name(state, row), detail)
 
 
 def _log(log_dirs: LogDirs, entries: Entries, run: Run) -> EventLog:

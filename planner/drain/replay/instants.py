@@ -10,7 +10,7 @@ from planner.drain.replay.entries import Entries
 from planner.drain.replay.event_log import EventLog, disk_log, event_log, giving_log, taking_log, worst_per_broker
 from planner.drain.replay.holdings import broker_name, partition_name, used_bytes
 from planner.drain.replay.simulate import Run
-from planner.drain.replay.violation import Rule, Violation
+from planner.drain.replay.violation import PlanRule, Violation
 
 LOAD_TOLERANCE = 1e-6
 
@@ -34,7 +34,7 @@ def _unfinished(state: ClusterState, entries: Entries, run: Run) -> Iterator[Vio
         else:
             why = "never starts: its source or a target never has a free slot"
         subject = partition_name(state, int(entries.row[entry]))
-        yield Violation(Rule.UNFINISHED, subject, why, start_s if np.isfinite(start_s) else 0.0)
+        yield Violation(PlanRule.UNFINISHED, subject, why, start_s if np.isfinite(start_s) else 0.0)
 
 
 def _disk(state: ClusterState, entries: Entries, run: Run) -> Iterator[Violation]:
@@ -45,7 +45,7 @@ def _disk(state: ClusterState, entries: Entries, run: Run) -> Iterator[Violation
     for event in worst_per_broker(log, excess):
         row = int(log.broker[event])
         detail = f"{int(log.level[event])} bytes held or arriving, {int(allowed[row])} allowed"
-        yield _at(state, Rule.DISK, log, event, run, detail)
+        yield _at(state, PlanRule.DISK, log, event, run, detail)
 
 
 def _bandwidth(state: ClusterState, run: Run) -> Iterator[Violation]:
@@ -54,7 +54,7 @@ def _bandwidth(state: ClusterState, run: Run) -> Iterator[Violation]:
     for node in np.flatnonzero(run.overload > 1 + LOAD_TOLERANCE).tolist():
         verb = "takes" if node < count else "gives"
         detail = f"{verb} {run.overload[node]:.4f} times what migration may use"
-        yield Violation(Rule.BANDWIDTH, broker_name(state, node % count), detail)
+        yield Violation(PlanRule.BANDWIDTH, broker_name(state, node % count), detail)
 
 
 def _open_moves(state: ClusterState, schedule: Schedule, entries: Entries, run: Run) -> Iterator[Violation]:
@@ -63,12 +63,12 @@ def _open_moves(state: ClusterState, schedule: Schedule, entries: Entries, run: 
     excess = log.level - schedule.slots_in[log.broker]
     for event in worst_per_broker(log, excess):
         slots = int(schedule.slots_in[log.broker[event]])
-        yield _at(state, Rule.OPEN_MOVES, log, event, run, f"takes {int(log.level[event])} copies, {slots} slots")
+        yield _at(state, PlanRule.OPEN_MOVES, log, event, run, f"takes {int(log.level[event])} copies, {slots} slots")
     log = giving_log(entries, run, len(state.brokers))
     excess = (log.level - log.change + 1 - schedule.slots_out[log.broker]) * (log.change > 0)
     for event in worst_per_broker(log, excess):
         slots = int(schedule.slots_out[log.broker[event]])
-        yield _at(state, Rule.OPEN_MOVES, log, event, run, f"gives {int(log.level[event])} copies, {slots} slots")
+        yield _at(state, PlanRule.OPEN_MOVES, log, event, run, f"gives {int(log.level[event])} copies, {slots} slots")
 
 
 def _livelock(state: ClusterState, schedule: Schedule, entries: Entries, run: Run) -> Iterator[Violation]:
@@ -93,9 +93,9 @@ def _livelock(state: ClusterState, schedule: Schedule, entries: Entries, run: Ru
     for event in worst_per_broker(log, (log.level - allowed[log.broker]) * (log.change > 0)):
         most = quota[log.broker[event]]
         detail = f"in-sync followers are charged {int(log.level[event])} bytes/s of a quota of {most:.0f}: no copy ends"
-        yield _at(state, Rule.LIVELOCK, log, event, run, detail)
+        yield _at(state, PlanRule.LIVELOCK, log, event, run, detail)
 
 
-def _at(state: ClusterState, rule: Rule, log: EventLog, event: int, run: Run, detail: str) -> Violation:
+def _at(state: ClusterState, rule: PlanRule, log: EventLog, event: int, run: Run, detail: str) -> Violation:
     start_s = float(run.entry_start_s[log.entry[event]])
     return Violation(rule, broker_name(state, int(log.broker[event])), detail, start_s)

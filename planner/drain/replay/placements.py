@@ -8,7 +8,7 @@ from planner.drain.model.plan import Schedule
 from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Int32s, Int64s
 from planner.drain.replay.entries import Entries, first_mention
 from planner.drain.replay.holdings import broker_name, partition_name
-from planner.drain.replay.violation import Rule, Violation
+from planner.drain.replay.violation import PlanRule, Violation
 
 
 def placement_violations(state: ClusterState, schedule: Schedule, entries: Entries) -> Iterator[Violation]:
@@ -24,7 +24,9 @@ def placement_violations(state: ClusterState, schedule: Schedule, entries: Entri
 def _listed_twice(state: ClusterState, schedule: Schedule) -> Iterator[Violation]:
     again = np.setdiff1d(np.arange(len(schedule)), first_mention(schedule.row))
     for entry in again.tolist():
-        yield Violation(Rule.ENTRY, partition_name(state, int(schedule.row[entry])), f"entry {entry} lists it again")
+        yield Violation(
+            PlanRule.ENTRY, partition_name(state, int(schedule.row[entry])), f"entry {entry} lists it again"
+        )
 
 
 def _targets(state: ClusterState, entries: Entries) -> Iterator[Violation]:
@@ -32,17 +34,17 @@ def _targets(state: ClusterState, entries: Entries) -> Iterator[Violation]:
     count = (entries.after != NOBODY).sum(axis=1)
     wanted = (entries.before != NOBODY).sum(axis=1)
     for entry in np.flatnonzero(count != wanted).tolist():
-        yield _entry(state, entries, entry, Rule.TARGETS, f"{count[entry]} replicas, {wanted[entry]} before")
+        yield _entry(state, entries, entry, PlanRule.TARGETS, f"{count[entry]} replicas, {wanted[entry]} before")
     ordered = np.sort(entries.after, axis=1)
     twice = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOBODY)).any(axis=1)
     for entry in np.flatnonzero(twice).tolist():
-        yield _entry(state, entries, entry, Rule.TARGETS, "names one broker twice")
+        yield _entry(state, entries, entry, PlanRule.TARGETS, "names one broker twice")
     stays = state.brokers.must_empty[entries.after] & (entries.after != NOBODY)
     for entry, column in np.argwhere(stays).tolist():
         row = int(entries.after[entry, column])
         word = BrokerState(int(state.brokers.state[row])).name.lower()
         detail = f"{broker_name(state, row)} is {word} and may not hold a replica after"
-        yield _entry(state, entries, entry, Rule.TARGETS, detail)
+        yield _entry(state, entries, entry, PlanRule.TARGETS, detail)
 
 
 def _destinations(state: ClusterState, entries: Entries) -> Iterator[Violation]:
@@ -55,7 +57,7 @@ def _destinations(state: ClusterState, entries: Entries) -> Iterator[Violation]:
         if not _matched([added & set(state.destinations[b]) for b in gone]):
             names = ", ".join(str(int(state.brokers.id[b])) for b in gone)
             detail = f"what leaves broker {names} does not go to its destinations"
-            yield _entry(state, entries, entry, Rule.TARGETS, detail)
+            yield _entry(state, entries, entry, PlanRule.TARGETS, detail)
 
 
 def _drops(entries: Entries, entry: int) -> list[int]:
@@ -80,7 +82,7 @@ def _racks(state: ClusterState, entries: Entries) -> Iterator[Violation]:
     before, after = distinct_racks(entries.before, rack), distinct_racks(entries.after, rack)
     for entry in np.flatnonzero(after < np.minimum(before, left)).tolist():
         detail = f"spans {after[entry]} racks after, {before[entry]} before, {left} racks have a broker"
-        yield _entry(state, entries, entry, Rule.RACKS, detail)
+        yield _entry(state, entries, entry, PlanRule.RACKS, detail)
 
 
 def distinct_racks(replicas: Int32s, rack: Int32s) -> Int64s:
@@ -101,11 +103,13 @@ def _in_sync(state: ClusterState, entries: Entries) -> Iterator[Violation]:
     good = (stays & parts.in_sync[entries.row]).sum(axis=1) + entries.copies
     least = parts.min_isr[entries.row]
     for entry in np.flatnonzero(good < least).tolist():
-        yield _entry(state, entries, entry, Rule.IN_SYNC, f"{good[entry]} in sync when done, min ISR {least[entry]}")
+        yield _entry(
+            state, entries, entry, PlanRule.IN_SYNC, f"{good[entry]} in sync when done, min ISR {least[entry]}"
+        )
     lagging = (entries.before != NOBODY) & ~parts.in_sync[entries.row] & ~dead[entries.before]
     for entry in np.flatnonzero(lagging.any(axis=1) & (entries.copies > 0)).tolist():
         row = int(entries.before[entry, int(lagging[entry].argmax())])
-        yield _entry(state, entries, entry, Rule.IN_SYNC, f"{broker_name(state, row)} is out of sync: repair first")
+        yield _entry(state, entries, entry, PlanRule.IN_SYNC, f"{broker_name(state, row)} is out of sync: repair first")
 
 
 def _kept(entries: Entries) -> Bools:
@@ -124,10 +128,10 @@ def _sources(state: ClusterState, entries: Entries) -> Iterator[Violation]:
     for entry in np.flatnonzero(moving & entries.able & (~in_sync | dead)).tolist():
         why = "dead" if dead[entry] else "not in sync"
         detail = f"reads from {broker_name(state, int(source[entry]))}, which is {why}"
-        yield _entry(state, entries, entry, Rule.SOURCE, detail)
+        yield _entry(state, entries, entry, PlanRule.SOURCE, detail)
     for entry in np.flatnonzero(moving & ~entries.able).tolist():
-        yield _entry(state, entries, entry, Rule.SOURCE, "has no leader and names no source")
+        yield _entry(state, entries, entry, PlanRule.SOURCE, "has no leader and names no source")
 
 
-def _entry(state: ClusterState, entries: Entries, entry: int, rule: Rule, detail: str) -> Violation:
+def _entry(state: ClusterState, entries: Entries, entry: int, rule: PlanRule, detail: str) -> Violation:
     return Violation(rule, partition_name(state, int(entries.row[entry])), detail)

@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import NOBODY, ClusterState, Floats, Int32s, Int64s
-from planner.drain.replay.checkpoints import Limits, checkpoint_violations
+from planner.drain.replay.checkpoints import ReplayLimits, checkpoint_violations
 from planner.drain.replay.dirs import log_dir_violations, log_dirs_after
 from planner.drain.replay.entries import Entries, entries_of
 from planner.drain.replay.event_log import disk_log
@@ -48,7 +48,7 @@ class Replay:
     log_dirs_after: Floats
 
 
-def replay(state: ClusterState, schedule: Schedule, *, limits: Limits | None = None) -> Replay:
+def replay(state: ClusterState, schedule: Schedule, *, limits: ReplayLimits | None = None) -> Replay:
     """Runs the plan from t = 0 and checks H1-H9. Raises IndexError for a partition row the state does not have."""
     entries = entries_of(state, schedule)
     run = run_of(state, schedule, entries)
@@ -69,7 +69,7 @@ def replay(state: ClusterState, schedule: Schedule, *, limits: Limits | None = N
             *placement_violations(state, schedule, entries),
             *instant_violations(state, schedule, entries, run),
             *log_dir_violations(state, entries, run),
-            *checkpoint_violations(state, schedule, entries, run, limits or Limits()),
+            *checkpoint_violations(state, schedule, entries, run, limits or ReplayLimits()),
         ),
         start_s=run.entry_start_s,
         end_s=run.entry_end_s,

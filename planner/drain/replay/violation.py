@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Rule(StrEnum):
+class PlanRule(StrEnum):
     """The hard rules of a plan. ENTRY, SOURCE and UNFINISHED are what the plan file's definition itself demands."""
 
     TARGETS = "H1"
@@ -25,7 +25,7 @@ class Rule(StrEnum):
 class Violation:
     """`subject`: a partition (topic-partition), `broker <id>` or `checkpoint <n>`. `at_s`: seconds into the plan."""
 
-    rule: Rule
+    rule: PlanRule
     subject: str
     detail: str
     at_s: float = 0.0

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.drain.model.state import ClusterState, Floats, Int32s, Int64s
-from planner.drain.solver.compose import Cargo, Course, compose
+from planner.drain.solver.compose import Cargo, EntryCourse, compose
 from planner.drain.solver.demand import Demand
 from planner.drain.solver.intake import Intake, Least, filled, room_at
-from planner.drain.solver.rates import NONE, Ports
+from planner.drain.solver.rates import NONE, PortRates
 from planner.drain.solver.readers import spread_readers
 from planner.drain.solver.sequence import MARGIN, Phases, keys_by_reader, keys_of, phases_of
 from planner.drain.solver.slots import (
@@ -35,7 +35,7 @@ URGENT_KEY = -1e9
 class Attempt:
     """What one pass made of the demand. `makespan_s` covers the entries that found targets."""
 
-    course: Course
+    course: EntryCourse
     slots: Slots
     phases: Phases
 
@@ -94,7 +94,7 @@ def attempt(
     key[urgent] += URGENT_KEY
     slots = Slots(into, out, slots.slowest_bytes_per_s)
     cargo = _cargo(demand, intake, key, reader, pinned, critical)
-    ports = Ports(egress, ingress, out, into, brokers.rack)
+    ports = PortRates(egress, ingress, out, into, brokers.rack)
     return Attempt(
         compose(cargo, ports, flow, TOLL * float(demand.size.mean()), room.copy(), busy_s.copy()), slots, phases
     )

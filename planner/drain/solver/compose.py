@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.drain.model.compiled import compiled, inner
 from planner.drain.model.state import Bools, Floats, Int32s
-from planner.drain.solver.rates import NONE, Flight, Ports, arrive, depart, fair_rates, no_flight
+from planner.drain.solver.rates import NONE, InFlight, PortRates, arrive, depart, fair_rates, no_flight
 
 LOOK_AHEAD = 16
 """Entries of one list that are passed over because a port of theirs is taken just now."""
@@ -54,7 +54,7 @@ class Cargo(NamedTuple):
     leader: Int32s
 
 
-class Course(NamedTuple):
+class EntryCourse(NamedTuple):
     """What became of each entry: targets, source, turn (order of starting, NONE = never), seconds."""
 
     target: Int32s
@@ -85,7 +85,9 @@ class Desk(NamedTuple):
     open_lists: Int32s
 
 
-def compose(cargo: Cargo, ports: Ports, flow_limit: float, toll: float, room: Floats, rest_s: Floats) -> Course:
+def compose(
+    cargo: Cargo, ports: PortRates, flow_limit: float, toll: float, room: Floats, rest_s: Floats
+) -> EntryCourse:
     """Play the drain. Entries that found no target keep `turn` NONE. `room` and `rest_s` are consumed.
 
     `toll`: bytes that every log counts on top of its own when targets are compared, so that small logs do not all
@@ -94,7 +96,7 @@ def compose(cargo: Cargo, ports: Ports, flow_limit: float, toll: float, room: Fl
     entries, width = cargo.pinned.shape
     most = 1 + int(np.minimum(ports.slots_in[room > 0].astype(np.int64), entries).sum())
     flight = no_flight(min(most, entries * width + 1), ports.rack.size)
-    course = Course(
+    course = EntryCourse(
         np.full((entries, width), NONE, np.int32),
         np.full(entries, NONE, np.int32),
         np.full(entries, NONE, np.int32),
@@ -106,7 +108,7 @@ def compose(cargo: Cargo, ports: Ports, flow_limit: float, toll: float, room: Fl
     return course
 
 
-def _desk(cargo: Cargo, ports: Ports, flow_limit: float, room: Floats, rest_s: Floats, width: int) -> Desk:
+def _desk(cargo: Cargo, ports: PortRates, flow_limit: float, room: Floats, rest_s: Floats, width: int) -> Desk:
     brokers, lists = ports.rack.size, cargo.reader.size
     list_left = np.diff(cargo.begin).astype(np.int32)
     read = cargo.reader != NONE
@@ -130,10 +132,10 @@ def _desk(cargo: Cargo, ports: Ports, flow_limit: float, room: Floats, rest_s: F
 @compiled
 def _play(
     cargo: Cargo,
-    ports: Ports,
+    ports: PortRates,
     desk: Desk,
-    flight: Flight,
-    course: Course,
+    flight: InFlight,
+    course: EntryCourse,
     open_copies: Int32s,
     flow_limit: float,
     toll: float,
@@ -157,7 +159,7 @@ def _play(
 
 @inner
 def _arrivals(
-    desk: Desk, flight: Flight, course: Course, open_copies: Int32s, flying: int, now: float, step: float
+    desk: Desk, flight: InFlight, course: EntryCourse, open_copies: Int32s, flying: int, now: float, step: float
 ) -> int:
     """Every copy goes on for `step` seconds; how many are in the air then."""
     place = 0
@@ -180,10 +182,10 @@ def _arrivals(
 @inner
 def _dispatch(
     cargo: Cargo,
-    ports: Ports,
+    ports: PortRates,
     desk: Desk,
-    flight: Flight,
-    course: Course,
+    flight: InFlight,
+    course: EntryCourse,
     turn: int,
     flying: int,
     now: float,
@@ -232,7 +234,9 @@ def _dispatch(
 
 
 @inner
-def _open_lists(cargo: Cargo, ports: Ports, desk: Desk, flight: Flight, course: Course) -> tuple[int, bool, float]:
+def _open_lists(
+    cargo: Cargo, ports: PortRates, desk: Desk, flight: InFlight, course: EntryCourse
+) -> tuple[int, bool, float]:
     """How many lists can be read from now, whether others wait for their reader, the least key that may start."""
     n, some_busy, least = 0, False, np.inf
     for which in range(cargo.reader.shape[0]):
@@ -252,7 +256,14 @@ def _open_lists(cargo: Cargo, ports: Ports, desk: Desk, flight: Flight, course: 
 
 @inner
 def _first_for(
-    t: int, which: int, best_key: float, cargo: Cargo, ports: Ports, desk: Desk, flight: Flight, course: Course
+    t: int,
+    which: int,
+    best_key: float,
+    cargo: Cargo,
+    ports: PortRates,
+    desk: Desk,
+    flight: InFlight,
+    course: EntryCourse,
 ) -> tuple[int, bool]:
     """The first entry of the list that can start with target `t`, if better than `best_key`.
 
@@ -289,7 +300,7 @@ def _first_for(
 
 
 @inner
-def _never(entry: int, t: int, cargo: Cargo, ports: Ports, desk: Desk) -> bool:
+def _never(entry: int, t: int, cargo: Cargo, ports: PortRates, desk: Desk) -> bool:
     """Whether target `t` can take no copy of the entry, now or later (its room only shrinks)."""
     if desk.room[t] < cargo.size[entry]:
         return True
@@ -314,7 +325,7 @@ def _bound_to(entry: int, copy: int, t: int, cargo: Cargo) -> bool:
 
 
 @inner
-def _rack_met(entry: int, chosen: int, t: int, cargo: Cargo, ports: Ports, desk: Desk) -> int:
+def _rack_met(entry: int, chosen: int, t: int, cargo: Cargo, ports: PortRates, desk: Desk) -> int:
     """1 when t's rack holds a replica that stays or one of the first `chosen` targets, 2 when the very broker does."""
     met = 0
     for i in range(cargo.kept.shape[1]):
@@ -334,7 +345,7 @@ def _rack_met(entry: int, chosen: int, t: int, cargo: Cargo, ports: Ports, desk:
 
 
 @inner
-def _targets_for(entry: int, cargo: Cargo, ports: Ports, desk: Desk, flight: Flight) -> bool:
+def _targets_for(entry: int, cargo: Cargo, ports: PortRates, desk: Desk, flight: InFlight) -> bool:
     """Fill `desk.chosen` with an open target per copy: legal, with room, the one with most of its time left."""
     spent = 0
     for copy in range(cargo.copies[entry]):
@@ -359,7 +370,7 @@ def _targets_for(entry: int, cargo: Cargo, ports: Ports, desk: Desk, flight: Fli
 
 
 @inner
-def _source_for(entry: int, cargo: Cargo, ports: Ports, desk: Desk, flight: Flight) -> int:
+def _source_for(entry: int, cargo: Cargo, ports: PortRates, desk: Desk, flight: InFlight) -> int:
     """The reader of the list; where it has none the least crowded member with a free slot, the leader on a tie."""
     s = cargo.reader[cargo.member[entry]]
     if s != NONE:
@@ -378,7 +389,7 @@ def _source_for(entry: int, cargo: Cargo, ports: Ports, desk: Desk, flight: Flig
 
 
 @inner
-def _stolen(cargo: Cargo, ports: Ports, desk: Desk, flight: Flight, course: Course) -> tuple[int, int]:
+def _stolen(cargo: Cargo, ports: PortRates, desk: Desk, flight: InFlight, course: EntryCourse) -> tuple[int, int]:
     """An entry whose reader is busy, and a member in sync that has nothing of its own left to serve."""
     for s in range(ports.rack.shape[0]):
         end, place = cargo.also_begin[s + 1], desk.also_passed[s]

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from planner.drain.model.state import ClusterState, Floats
-from planner.drain.solver.infeasible import Reason, partitions_named
+from planner.drain.solver.infeasible import Obstacle, partitions_named
 from planner.drain.solver.unplaced import Unplaced, places, rows_of
 from planner.quantities import named
 
 _MOST_NAMED = 3
 
 
-def wrong_destinations(state: ClusterState, entries: Sequence[Unplaced], left: Floats) -> tuple[Reason, ...]:
+def wrong_destinations(state: ClusterState, entries: Sequence[Unplaced], left: Floats) -> tuple[Obstacle, ...]:
     """One reason for each drained broker. `left`: float64[B], bytes each broker may still take."""
     sent: dict[int, list[Unplaced]] = {}
     for entry in entries:
@@ -33,7 +33,7 @@ def _to_blame(entry: Unplaced, left: Floats) -> list[int]:
     return closed or [home for home, _ in bound]
 
 
-def _reason(state: ClusterState, home: int, entries: Sequence[Unplaced], left: Floats) -> Reason:
+def _reason(state: ClusterState, home: int, entries: Sequence[Unplaced], left: Floats) -> Obstacle:
     ids, rows = state.brokers.id, rows_of(entries)
     source = int(ids[home])
     movable = [entry for entry in entries if others_have_room(state, entry, left)]
@@ -47,7 +47,7 @@ def _reason(state: ClusterState, home: int, entries: Sequence[Unplaced], left: F
         message += f"; nor have others room for {which} below the limit of {state.disk_limit:.0%}"
     widen = ((source, tuple(int(ids[b]) for b in others)),) if others else ()
     add = f"broker {named([int(ids[b]) for b in others])}" if others else "another broker"
-    return Reason("destination", message, rows, f"add {add} to the destinations of broker {source}", widen)
+    return Obstacle("destination", message, rows, f"add {add} to the destinations of broker {source}", widen)
 
 
 def _cause(state: ClusterState, to: int, entries: Sequence[Unplaced], left: Floats) -> str:

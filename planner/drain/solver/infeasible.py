@@ -16,7 +16,7 @@ Kind = Literal["repair", "broker", "destination", "disk", "log-dir"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reason:
+class Obstacle:
     """One thing in the way. `stuck`: int32[S], rows of the partitions it holds back.
 
     `kind`: partitions need repair first, a broker is missing, the destinations that were named may not take them, disk
@@ -33,13 +33,13 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Infeasible:
+class Unsolvable:
     """No plan empties the drained brokers. `reasons`: one at least, and every partition that cannot move is in one.
 
     `movable`: how many partitions could move all the same. `part`: a schedule for those, when it was asked for.
     """
 
-    reasons: tuple[Reason, ...]
+    reasons: tuple[Obstacle, ...]
     movable: int = 0
     part: Schedule | None = None
 
@@ -59,7 +59,7 @@ class Infeasible:
         return np.unique(np.concatenate([reason.stuck for reason in self.reasons])).astype(np.int32)
 
 
-def refusal_document(refusal: Infeasible) -> dict[str, Any]:
+def refusal_document(refusal: Unsolvable) -> dict[str, Any]:
     """As JSON, without the part. Rows are the state's."""
     reasons = [
         {
@@ -74,10 +74,10 @@ def refusal_document(refusal: Infeasible) -> dict[str, Any]:
     return {"reasons": reasons, "movable": refusal.movable}
 
 
-def refusal_from(document: Mapping[str, Any], part: Schedule | None = None) -> Infeasible:
+def refusal_from(document: Mapping[str, Any], part: Schedule | None = None) -> Unsolvable:
     """The inverse of `refusal_document`; raises KeyError or TypeError."""
     reasons = tuple(
-        Reason(
+        Obstacle(
             kind=told["kind"],
             message=told["message"],
             stuck=np.array(told["stuck"], dtype=np.int32),
@@ -86,10 +86,10 @@ def refusal_from(document: Mapping[str, Any], part: Schedule | None = None) -> I
         )
         for told in document["reasons"]
     )
-    return Infeasible(reasons, int(document["movable"]), part)
+    return Unsolvable(reasons, int(document["movable"]), part)
 
 
-def no_log_dir(state: ClusterState, rows: Int32s, directory: int, room_bytes: int) -> Reason:
+def no_log_dir(state: ClusterState, rows: Int32s, directory: int, room_bytes: int) -> Obstacle:
     """Partitions whose logs fit no single directory of their target, though the broker has room. `directory`: the one
     that has the most, `room_bytes`.
     """
@@ -104,7 +104,7 @@ def no_log_dir(state: ClusterState, rows: Int32s, directory: int, room_bytes: in
         f"room, {human_bytes(room)} below the limit of {state.disk_limit:.0%}, and the largest log has "
         f"{human_bytes(size)}: make room for {human_bytes(size - room)} more there"
     )
-    return Reason("log-dir", message, rows, f"make room for {human_bytes(size - room)} more on broker {broker}")
+    return Obstacle("log-dir", message, rows, f"make room for {human_bytes(size - room)} more on broker {broker}")
 
 
 def partitions_named(state: ClusterState, rows: Int32s) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from planner.drain.model.state import ClusterState, Floats
 from planner.drain.solver.attempt import Attempt
-from planner.drain.solver.compose import Course
+from planner.drain.solver.compose import EntryCourse
 from planner.drain.solver.demand import Demand
 from planner.drain.solver.rates import NONE
 from planner.drain.solver.unplaced import each_unplaced, places
@@ -19,7 +19,7 @@ def placed_late(state: ClusterState, demand: Demand, played: Attempt, left: Floa
     still take below its disk limit; consumed.
     """
     known = played.course
-    course = Course(
+    course = EntryCourse(
         known.target.copy(), known.source.copy(), known.turn.copy(), known.started.copy(), known.ended.copy()
     )
     turn, now = int(course.turn.max(initial=NONE)) + 1, played.makespan_s

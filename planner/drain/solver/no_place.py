@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from planner.drain.model.state import NO_RACK, ClusterState, Floats, Int64s
 from planner.drain.solver.demand import Demand
 from planner.drain.solver.destinations import others_have_room, wrong_destinations
-from planner.drain.solver.infeasible import Reason, partitions_named
+from planner.drain.solver.infeasible import Obstacle, partitions_named
 from planner.drain.solver.unplaced import Unplaced, each_unplaced, places, rows_of
 from planner.quantities import human_bytes
 
 
-def no_place(state: ClusterState, demand: Demand, unplaced: Int64s, left: Floats) -> tuple[Reason, ...]:
+def no_place(state: ClusterState, demand: Demand, unplaced: Int64s, left: Floats) -> tuple[Obstacle, ...]:
     """`unplaced`: entries for which the search found no targets. `left`: float64[B], bytes each broker may still take
     below the disk limit beside all that was placed; below 0 where it may take nothing.
     """
@@ -40,7 +40,7 @@ def _others_would_do(state: ClusterState, entry: Unplaced, left: Floats) -> bool
     return places(state, entry, entry.allowed) is None or others_have_room(state, entry, left)
 
 
-def _few_brokers(state: ClusterState, entries: Sequence[Unplaced]) -> Reason:
+def _few_brokers(state: ClusterState, entries: Sequence[Unplaced]) -> Obstacle:
     """In each rack the most that any one of them lacks there."""
     missing: dict[str, int] = {}
     for entry in entries:
@@ -50,10 +50,10 @@ def _few_brokers(state: ClusterState, entries: Sequence[Unplaced]) -> Reason:
             missing[rack] = max(missing.get(rack, 0), racks.count(rack))
     rows = rows_of(entries)
     add = _joined([f"{_brokers(count)}{_in_rack(state, rack)}" for rack, count in sorted(missing.items())])
-    return Reason("broker", f"{partitions_named(state, rows)} cannot move: add {add}", rows, f"add {add}")
+    return Obstacle("broker", f"{partitions_named(state, rows)} cannot move: add {add}", rows, f"add {add}")
 
 
-def _no_disk(state: ClusterState, entries: Sequence[Unplaced]) -> Reason:
+def _no_disk(state: ClusterState, entries: Sequence[Unplaced]) -> Obstacle:
     """Bytes by rack, or by the broker that is the only one they are sent to."""
     needed: dict[str, float] = {}
     for entry in entries:
@@ -65,7 +65,7 @@ def _no_disk(state: ClusterState, entries: Sequence[Unplaced]) -> Reason:
     rows = rows_of(entries)
     add = ", ".join(f"{human_bytes(size)}{where}" for where, size in sorted(needed.items()))
     found = f"{partitions_named(state, rows)} found no disk below the limit of {state.disk_limit:.0%}"
-    return Reason("disk", f"{found}: add {add}", rows, f"add {add}")
+    return Obstacle("disk", f"{found}: add {add}", rows, f"add {add}")
 
 
 def _rack(state: ClusterState, broker: int) -> str:

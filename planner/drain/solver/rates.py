@@ -14,7 +14,7 @@ from planner.drain.model.state import Floats, Int32s
 NONE = -1
 
 
-class Ports(NamedTuple):
+class PortRates(NamedTuple):
     """Both directions of B brokers: bytes/s and slots."""
 
     egress: Floats
@@ -24,7 +24,7 @@ class Ports(NamedTuple):
     rack: Int32s
 
 
-class Flight(NamedTuple):
+class InFlight(NamedTuple):
     """Copies in the air, each at a place of its own; every port chains the flows that use it."""
 
     source: Int32s
@@ -48,9 +48,9 @@ class Flight(NamedTuple):
     heap_port: Int32s
 
 
-def no_flight(most: int, brokers: int) -> Flight:
+def no_flight(most: int, brokers: int) -> InFlight:
     """Room for `most` copies at once."""
-    return Flight(
+    return InFlight(
         np.empty(most, np.int32),
         np.empty(most, np.int32),
         np.empty(most, np.int32),
@@ -74,7 +74,7 @@ def no_flight(most: int, brokers: int) -> Flight:
 
 
 @inner
-def depart(flight: Flight, flying: int, entry: int, source: int, target: int, size: float) -> None:
+def depart(flight: InFlight, flying: int, entry: int, source: int, target: int, size: float) -> None:
     """One more copy in the air; `flying` before it."""
     f = flight.free[flight.free.shape[0] - 1 - flying]
     flight.source[f], flight.target[f], flight.entry[f], flight.rest[f] = source, target, entry, size
@@ -86,7 +86,7 @@ def depart(flight: Flight, flying: int, entry: int, source: int, target: int, si
 
 
 @inner
-def arrive(flight: Flight, flying: int, place: int) -> None:
+def arrive(flight: InFlight, flying: int, place: int) -> None:
     """The copy at `active[place]` is done; `flying` counts it still."""
     f = flight.active[place]
     source, target = flight.source[f], flight.target[f]
@@ -120,7 +120,7 @@ def _unlink(flow: int, port: int, first: Int32s, after: Int32s, before: Int32s) 
 
 
 @inner
-def fair_rates(flight: Flight, flying: int, ports: Ports, flow_limit: float) -> None:
+def fair_rates(flight: InFlight, flying: int, ports: PortRates, flow_limit: float) -> None:
     """Fill `flight.rate`. Ports 0 .. B-1 of the scratch arrays are sources, B .. 2B-1 targets.
 
     A port that could give all its flows the limit can never be the bottleneck of any: it is left out at once. The
@@ -157,7 +157,7 @@ def fair_rates(flight: Flight, flying: int, ports: Ports, flow_limit: float) -> 
 
 
 @inner
-def _settle(flight: Flight, port: int, brokers: int, share: float) -> None:
+def _settle(flight: InFlight, port: int, brokers: int, share: float) -> None:
     """Every flow of the port that has no rate yet gets `share`."""
     left, waiting = flight.ports_left, flight.ports_open
     outward = port < brokers
@@ -173,7 +173,7 @@ def _settle(flight: Flight, port: int, brokers: int, share: float) -> None:
 
 
 @inner
-def _push(flight: Flight, count: int, share: float, port: int) -> None:
+def _push(flight: InFlight, count: int, share: float, port: int) -> None:
     """One more port in the heap; `count` before it."""
     shares, ports = flight.heap_share, flight.heap_port
     at = count
@@ -184,7 +184,7 @@ def _push(flight: Flight, count: int, share: float, port: int) -> None:
 
 
 @inner
-def _drop_first(flight: Flight, count: int) -> None:
+def _drop_first(flight: InFlight, count: int) -> None:
     """Take the least out of the heap; `count` ports stay."""
     shares, ports = flight.heap_share, flight.heap_port
     share, port = shares[count], ports[count]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Int32s, Int64s
-from planner.drain.solver.infeasible import Reason, partitions_named
+from planner.drain.solver.infeasible import Obstacle, partitions_named
 from planner.quantities import named
 
 
@@ -13,7 +13,7 @@ def healthy(state: ClusterState, rows: Int64s) -> Bools:
     return np.asarray((in_sync | ~living).all(axis=1) & (in_sync & living).any(axis=1))
 
 
-def needs_repair(state: ClusterState, rows: Int64s) -> tuple[Reason, ...]:
+def needs_repair(state: ClusterState, rows: Int64s) -> tuple[Obstacle, ...]:
     """Why these rows, none of them healthy, have to be repaired first: one reason for each of the three ways."""
     living, in_sync = _living(state, rows), state.partitions.in_sync[rows]
     readable, has_copy = (living & in_sync).any(axis=1), living.any(axis=1)
@@ -21,7 +21,7 @@ def needs_repair(state: ClusterState, rows: Int64s) -> tuple[Reason, ...]:
     return tuple(told(state, rows[which].astype(np.int32)) for which, told in kinds if which.any())
 
 
-def _lost(state: ClusterState, rows: Int32s) -> Reason:
+def _lost(state: ClusterState, rows: Int32s) -> Obstacle:
     dead = _holders(state, rows, ~_living(state, rows))
     message = (
         f"{_first(state, rows)}: no replica is left to read from, {_its(rows)} records are on broker {named(dead)} only"
@@ -29,10 +29,10 @@ def _lost(state: ClusterState, rows: Int32s) -> Reason:
     next_step = (
         f"bring broker {named(dead)} back with its disk, or give up the records of {partitions_named(state, rows)}"
     )
-    return Reason("repair", message, rows, next_step)
+    return Obstacle("repair", message, rows, next_step)
 
 
-def _headless(state: ClusterState, rows: Int32s) -> Reason:
+def _headless(state: ClusterState, rows: Int32s) -> Obstacle:
     """Copies on living brokers, none in sync: what they lack, nobody who lives has."""
     living = _living(state, rows)
     late, dead = _holders(state, rows, living), _holders(state, rows, ~living)
@@ -40,13 +40,13 @@ def _headless(state: ClusterState, rows: Int32s) -> Reason:
     if dead:
         message += f", and what that lacks is on broker {named(dead)} only"
     next_step = f"bring broker {named(dead)} back" if dead else f"find out why broker {named(late)} does not lead"
-    return Reason("repair", message, rows, f"{next_step}; an unclean election gives up what its copy lacks")
+    return Obstacle("repair", message, rows, f"{next_step}; an unclean election gives up what its copy lacks")
 
 
-def _late(state: ClusterState, rows: Int32s) -> Reason:
+def _late(state: ClusterState, rows: Int32s) -> Obstacle:
     late = _holders(state, rows, _living(state, rows) & ~state.partitions.in_sync[rows])
     message = f"{_first(state, rows)}: a replica is out of sync on broker {named(late)}"
-    return Reason("repair", message, rows, f"wait until broker {named(late)} has caught up")
+    return Obstacle("repair", message, rows, f"wait until broker {named(late)} has caught up")
 
 
 def _first(state: ClusterState, rows: Int32s) -> str:

@@ -11,7 +11,7 @@ from planner.drain.solver.assemble import assembled, nothing_to_do
 from planner.drain.solver.attempt import SCARCE, Attempt, attempt
 from planner.drain.solver.demand import Demand, affected, demand_of
 from planner.drain.solver.dirs import in_log_dirs, no_wider_than_dirs, without
-from planner.drain.solver.infeasible import Infeasible, Reason, no_log_dir
+from planner.drain.solver.infeasible import Obstacle, Unsolvable, no_log_dir
 from planner.drain.solver.intake import Intake, Least, intake_of, least_of, used_bytes
 from planner.drain.solver.late import placed_late
 from planner.drain.solver.no_place import no_place
@@ -41,7 +41,7 @@ def solve(
     pinned: Collection[int] = (),
     allow_partial: bool = False,
     leaders_stay: bool = False,
-) -> Schedule | Infeasible:
+) -> Schedule | Unsolvable:
     """Empty all OUTGOING and DEAD brokers, or say why not. The same state gives the same plan on every machine.
 
     `excluded_topics` and `pinned` (partition rows) stay where they are. `allow_partial`: an Infeasible carries the
@@ -57,13 +57,13 @@ def solve(
         part = without(part, placed.missed)
     if not reasons:
         return part
-    refusal = Infeasible(reasons)
+    refusal = Unsolvable(reasons)
     return replace(refusal, movable=wanted - refusal.stuck.size, part=part if allow_partial else None)
 
 
 def _solved(
     state: ClusterState, excluded_topics: Collection[str], pinned: Collection[int], leaders_stay: bool
-) -> tuple[Schedule, tuple[Reason, ...], int]:
+) -> tuple[Schedule, tuple[Obstacle, ...], int]:
     """A schedule of all that can move, why the others cannot, and how many are to."""
     rows = affected(state)
     chosen = rows[~_left_alone(state, rows, excluded_topics, pinned)]

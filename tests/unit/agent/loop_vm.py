@@ -11,13 +11,13 @@ from agent.disks.volumes import GivenVolumes
 from agent.exit_reason import ExitReason
 from agent.health.vitals import Vitals
 from agent.inbox import Inbox
-from agent.layout import Layout
-from agent.loop import Converger
-from agent.probes import Health
+from agent.layout import AgentLayout
+from agent.loop import AgentConverger
+from agent.probes import ProbeResult
 from agent.records import Records, RecordUnreadable, ServiceRecord
 from agent.settings import AgentSettings
 from agent.steps import StorageFacts
-from agent.surroundings import Surroundings
+from agent.surroundings import AgentEnvironment
 from agent.wire import (
     Document,
     LogDirReport,
@@ -60,7 +60,7 @@ class FakeKafka:
         self.process: FakeProcess | None = None
         self.launches: list[FakeProcess] = []
         self.state = StorageFacts("blank")
-        self.health = Health("up")
+        self.health = ProbeResult("up")
         self.format_error: Exception | None = None
         self.start_error: OSError | None = None
         self.seen_formatting: list[str] = []
@@ -84,7 +84,7 @@ class FakeKafka:
         self.process = FakeProcess(100 + len(self.launches), service.start_id)
         self.launches.append(self.process)
 
-    def probe(self, service: ServiceDocument) -> Health:
+    def probe(self, service: ServiceDocument) -> ProbeResult:
         return self.health
 
     def usage(self, service: ServiceDocument) -> tuple[LogDirReport, ...]:
@@ -126,7 +126,7 @@ class Vm:
 
     def __init__(self, root: Path, packet_filter: KeepsFilter = lambda rules, now_s: None) -> None:
         self.packet_filter = packet_filter
-        self.layout = Layout(root)
+        self.layout = AgentLayout(root)
         self.layout.prepare()
         (root / "volumes" / "data").mkdir(parents=True)
         (root / "volumes" / "data.key").write_text("brokers-a-0.data.v1\n")
@@ -139,8 +139,8 @@ class Vm:
         self.start_agent()
 
     def start_agent(self, boot_id: str = "boot-1") -> None:
-        self.converger = Converger(
-            Surroundings(
+        self.converger = AgentConverger(
+            AgentEnvironment(
                 boot=boot_data(),
                 boot_id=boot_id,
                 layout=self.layout,

@@ -15,10 +15,10 @@ from agent.certification import Certification, NoSigningRequest, SigningRequest,
 from agent.client import CertificateLost, RetryLater, ServerClient
 from agent.connections import Connections
 from agent.identity import identity_of
-from agent.layout import Layout
+from agent.layout import AgentLayout
 from agent.main import _certification
 from agent.trust import PinnedCa
-from agent.upgrades.choice import Bundle, Choice, Outcome, Trial, keep_choice
+from agent.upgrades.choice import AgentChoice, InstalledBundle, UpgradeOutcome, UpgradeTrial, keep_choice
 from agent.upgrades.follower import Follower
 from agent.wire import AgentBuild
 from tests.agent.upgraded import Signer
@@ -101,7 +101,10 @@ def test_a_vm_on_which_no_key_can_be_made_says_so_and_goes_on(tmp_path: Path, ca
 def test_an_agent_is_settled_once_it_is_on_no_trial_of_its_own(tmp_path: Path) -> None:
     assert Follower(tmp_path / "fresh", "1.0.0", Still()).is_settled
     bundles = tmp_path / "bundles"
-    keep_choice(bundles, Choice(None, Trial(Bundle("ab" * 32, "1.0.0"), "order", 120.0, 1, 0.0), Outcome()))
+    keep_choice(
+        bundles,
+        AgentChoice(None, UpgradeTrial(InstalledBundle("ab" * 32, "1.0.0"), "order", 120.0, 1, 0.0), UpgradeOutcome()),
+    )
     on_trial = Follower(bundles, "1.0.0", Still(), turned_off=lambda: None)
     assert not on_trial.is_settled
     assert Follower(bundles, "0.9.0", Still()).is_settled, "the trial it has prepared is of another one"
@@ -114,9 +117,12 @@ def test_an_agent_is_settled_once_it_is_on_no_trial_of_its_own(tmp_path: Path) -
 def test_an_agents_process_asks_for_its_first_certificate_once_it_is_settled_and_tells_its_follower(
     tmp_path: Path,
 ) -> None:
-    layout, boot = Layout(tmp_path), boot_data().model_copy(update={"server_url": "https://127.0.43.1:1"})
+    layout, boot = AgentLayout(tmp_path), boot_data().model_copy(update={"server_url": "https://127.0.43.1:1"})
     layout.prepare()
-    keep_choice(layout.bundles, Choice(None, Trial(Bundle("ab" * 32, "1.0.0"), "order", 120.0, 1, 0.0), Outcome()))
+    keep_choice(
+        layout.bundles,
+        AgentChoice(None, UpgradeTrial(InstalledBundle("ab" * 32, "1.0.0"), "order", 120.0, 1, 0.0), UpgradeOutcome()),
+    )
     follower = Follower(layout.bundles, "1.0.0", Still(), turned_off=lambda: None)
     trust = PinnedCa(boot.server_url, "ab" * 32, kept=layout.state / "ca.pem")
     client = ServerClient(boot.server_url, identity_of(boot, "s"), trust=trust)

@@ -7,8 +7,8 @@ import pytest
 from agent.steps import (
     AwaitExit,
     Fail,
-    Format,
-    Hold,
+    FormatDisk,
+    HoldOff,
     Keep,
     LocalState,
     NoteExit,
@@ -18,14 +18,14 @@ from agent.steps import (
     Step,
     StorageFacts,
     Terminate,
-    Wait,
+    WaitForOthers,
     plan_steps,
 )
 from agent.wire import ServiceDocument
 from tests.unit.agent.test_agent_steps import launched
 from tests.unit.agent.wanted import document, old_broker, server
 
-AFTER = Wait("broker", "starts after the ZooKeeper server of this VM")
+AFTER = WaitForOthers("broker", "starts after the ZooKeeper server of this VM")
 KEPT = Keep("zookeeper", "stops after the broker")
 UP = ServiceFacts(running="z-1")
 
@@ -50,7 +50,7 @@ def vm(broker: ServiceFacts, zookeeper: ServiceFacts, **changes: object) -> Loca
 @pytest.mark.parametrize(
     ("zookeeper", "expected"),
     [
-        (ServiceFacts(storage=StorageFacts("blank")), (AFTER, Format("zookeeper"))),
+        (ServiceFacts(storage=StorageFacts("blank")), (AFTER, FormatDisk("zookeeper"))),
         (ServiceFacts(), (AFTER, Start("zookeeper"))),
         (ServiceFacts(record=launched("z-1")), (AFTER, NoteExit("zookeeper"))),
         (ServiceFacts(record=launched("z-0")), (AFTER, RecordEnd("zookeeper", ("z-0",)))),
@@ -68,7 +68,7 @@ def test_a_broker_starts_after_the_server_beside_it(zookeeper: ServiceFacts, exp
     [
         UP,
         ServiceFacts(running="z-1", unready_since_s=70.0),
-        ServiceFacts(hold=Hold(200.0, "died")),
+        ServiceFacts(hold=HoldOff(200.0, "died")),
         ServiceFacts(storage=StorageFacts("refused", "foreign")),
     ],
     ids=["serves", "without a majority for 30 s", "in its back-off", "cannot start"],
@@ -87,7 +87,7 @@ def test_a_broker_starts_where_the_server_beside_it_has_left_the_ensemble() -> N
 def test_a_broker_is_formatted_while_its_server_boots() -> None:
     blank = ServiceFacts(storage=StorageFacts("blank"))
     steps = plan_steps(document(old_broker(), member()), vm(blank, ServiceFacts()))
-    assert steps == (Format("broker"), Start("zookeeper"))
+    assert steps == (FormatDisk("broker"), Start("zookeeper"))
 
 
 def test_both_stop_in_the_order_broker_then_server() -> None:

@@ -11,9 +11,9 @@ from agent.addresses import bound_addresses
 from agent.disks.choice import CannotTell, MakeFilesystem, MountDisk, NotThere, choose, filesystem_uuid
 from agent.disks.devices import BlockDevice, block_devices
 from agent.disks.volumes import DiskVolumes, GivenVolumes, VolumesSeen
-from agent.layout import Layout
-from agent.settings import AgentSettings, SettingsRefused
-from agent.tools import Answer, ToolFailed, run_tool, told
+from agent.layout import AgentLayout
+from agent.settings import AgentSettings, AgentSettingsRefused
+from agent.tools import ToolFailed, ToolResult, run_tool, told
 from agent.wire import Document, LogDir
 from tests.unit.agent.wanted import broker, document
 
@@ -35,14 +35,14 @@ class FakeMachine:
     commands: list[tuple[str, ...]] = field(default_factory=list)
     broken: frozenset[str] = frozenset()
 
-    def run(self, command: Sequence[str]) -> Answer:
+    def run(self, command: Sequence[str]) -> ToolResult:
         tool, *arguments = command
         if tool in self.broken:
             raise ToolFailed(f"{tool} is not on this VM: its image needs it")
         if tool not in ("lsblk", "blkid"):
             self.commands.append(tuple(command))
         if tool == "lsblk":
-            return Answer(0, json.dumps({"blockdevices": [self._row(p) for p in self.disks]}))
+            return ToolResult(0, json.dumps({"blockdevices": [self._row(p) for p in self.disks]}))
         if tool == "blkid":
             return self._blkid(arguments[-1])
         if tool.startswith("mkfs"):
@@ -52,7 +52,7 @@ class FakeMachine:
             self.mounted[arguments[-1]] = arguments[-2]
         elif tool == "umount":
             del self.mounted[arguments[-1]]
-        return Answer(0)
+        return ToolResult(0)
 
     def _row(self, path: str) -> dict[str, object]:
         mounts = [m for m, device in self.mounted.items() if device == path] or [None]
@@ -64,17 +64,17 @@ class FakeMachine:
             "mountpoints": mounts,
         }
 
-    def _blkid(self, path: str) -> Answer:
+    def _blkid(self, path: str) -> ToolResult:
         found = self.disks[path]
         if "error" in found:
-            return Answer(2, "", found["error"])
+            return ToolResult(2, "", found["error"])
         if not found:
-            return Answer(2)
-        return Answer(0, "".join(f"{k}={v}\n" for k, v in {"DEVNAME": path, **found}.items()))
+            return ToolResult(2)
+        return ToolResult(0, "".join(f"{k}={v}\n" for k, v in {"DEVNAME": path, **found}.items()))
 
     def volumes(self, root: Path, **more: bool) -> DiskVolumes:
         return DiskVolumes(
-            Layout(root),
+            AgentLayout(root),
             run=self.run,
             is_mounted=lambda p: str(p) in self.mounted,
             devices=lambda run: block_devices(run, is_there=lambda _: True),
@@ -202,13 +202,15 @@ def test_a_disk_with_partitions_or_without_a_device_file_is_nobodys_new_volume()
         {"path": "/dev/r", "type": "rom", "size": GIB, "ro": True, "mountpoints": [None]},
         {"path": "/dev/z", "type": "loop", "size": 0, "ro": False, "mountpoints": [None]},
     ]
-    found = block_devices(lambda _c: Answer(0, json.dumps({"blockdevices": rows})), is_there=lambda p: p != "/dev/b")
+    found = block_devices(
+        lambda _c: ToolResult(0, json.dumps({"blockdevices": rows})), is_there=lambda p: p != "/dev/b"
+    )
     assert [(d.path, d.content, d.mounts) for d in found] == [("/dev/a", "other", ("/",))]
 
 
 def test_an_answer_of_lsblk_that_makes_no_sense_is_said_and_not_taken_for_no_disks() -> None:
     with pytest.raises(ToolFailed, match="lsblk answered something else"):
-        block_devices(lambda _c: Answer(0, "[]"))
+        block_devices(lambda _c: ToolResult(0, "[]"))
 
 
 # --- mounted, and given back --------------------------------------------------------------------------------------
@@ -302,7 +304,7 @@ def test_a_volume_that_a_broker_and_the_server_beside_it_share_stays_while_eithe
 def test_where_others_write_the_keys_a_volume_that_is_given_back_is_told_no_more(tmp_path: Path) -> None:
     (tmp_path / "volumes" / "data").mkdir(parents=True)
     (tmp_path / "volumes" / "data.key").write_text(NEW.volume)
-    given = GivenVolumes(Layout(tmp_path))
+    given = GivenVolumes(AgentLayout(tmp_path))
     there, leaving = VolumesSeen({"data": NEW.volume}), wanting(KNOWN, gives=True)
     assert given.look(None, []) == there
     assert given.look(wanting(KNOWN), []) == there
@@ -344,18 +346,18 @@ def test_a_tool_that_is_missing_or_fails_is_told_in_words() -> None:
     with pytest.raises(ToolFailed, match="is not on this VM"):
         run_tool(("no-such-tool-on-any-machine",))
     with pytest.raises(ToolFailed, match="exit code 1: no such disk"):
-        told(lambda _c: Answer(1, "", "no such\n disk"), ("mount", "x"))
+        told(lambda _c: ToolResult(1, "", "no such\n disk"), ("mount", "x"))
 
 
 def test_bound_addresses_are_those_of_interfaces_but_link_local_ones() -> None:
     links = [{"addr_info": [{"local": "10.0.0.9", "scope": "global"}, {"local": "fe80::1", "scope": "link"}]}, {}]
-    assert bound_addresses(lambda _c: Answer(0, json.dumps(links))) == {"10.0.0.9"}
-    assert bound_addresses(lambda _c: Answer(1, "", "no")) == frozenset()
+    assert bound_addresses(lambda _c: ToolResult(0, json.dumps(links))) == {"10.0.0.9"}
+    assert bound_addresses(lambda _c: ToolResult(1, "", "no")) == frozenset()
 
 
 def test_how_disks_come_is_a_setting_and_a_wrong_word_is_refused() -> None:
     given = {"KEDGE_KAFKA_DIR": "/opt/kafka", "KEDGE_AGENT_DISKS": "devices", "KEDGE_AGENT_OWN_DISKS": "root"}
     settings = AgentSettings.from_env(root=Path("/r"), environ=given)
     assert (settings.disks, settings.filesystem, settings.own_disks) == ("devices", "xfs", "root")
-    with pytest.raises(SettingsRefused, match="expected one of xfs, ext4"):
+    with pytest.raises(AgentSettingsRefused, match="expected one of xfs, ext4"):
         AgentSettings.from_env(root=Path("/r"), environ={**given, "KEDGE_AGENT_FILESYSTEM": "btrfs"})

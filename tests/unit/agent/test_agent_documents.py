@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from agent.documents import Accepted, Refused, judge_document
+from agent.documents import Accepted, DocumentRejected, judge_document
 from agent.wire import Document, LogDir
 from tests.unit.agent.wanted import boot_data, broker, document
 
 
-def judge(new: Document, current: Document | None = None) -> Accepted | Refused:
+def judge(new: Document, current: Document | None = None) -> Accepted | DocumentRejected:
     return judge_document(new.model_dump_json().encode(), boot=boot_data(), current=current)
 
 
@@ -30,7 +30,7 @@ def test_the_same_epoch_may_change_the_document() -> None:
 
 def test_an_older_epoch_is_refused() -> None:
     verdict = judge(document(broker("s-2"), epoch=6), document(broker(), epoch=7))
-    assert isinstance(verdict, Refused)
+    assert isinstance(verdict, DocumentRejected)
     assert "epoch 6" in verdict.reason
     assert "epoch 7" in verdict.reason
 
@@ -38,20 +38,20 @@ def test_an_older_epoch_is_refused() -> None:
 @pytest.mark.parametrize("change", [{"node": "brokers-a-1"}, {"generation": 3}, {"cluster_uid": "c2"}])
 def test_the_document_of_another_instance_is_refused(change: dict[str, object]) -> None:
     verdict = judge(document(broker()).model_copy(update=change))
-    assert isinstance(verdict, Refused)
+    assert isinstance(verdict, DocumentRejected)
     assert "this VM is ('c1', 'brokers-a-0', 2)" in verdict.reason
 
 
 def test_a_newer_wire_version_is_refused_even_if_it_has_another_shape() -> None:
     verdict = judge_document(json.dumps({"wire": 2, "units": []}).encode(), boot=boot_data(), current=None)
-    assert isinstance(verdict, Refused)
+    assert isinstance(verdict, DocumentRejected)
     assert "wire version 2, this agent speaks 1" in verdict.reason
     assert "update the agent" in verdict.reason
 
 
 @pytest.mark.parametrize("raw", [b"", b"<html>", b"[]", b"{}", b'{"wire": 1}'])
 def test_what_is_no_document_is_refused(raw: bytes) -> None:
-    assert isinstance(judge_document(raw, boot=boot_data(), current=None), Refused)
+    assert isinstance(judge_document(raw, boot=boot_data(), current=None), DocumentRejected)
 
 
 def test_unknown_fields_of_a_newer_server_are_ignored() -> None:
@@ -70,8 +70,8 @@ def test_unknown_fields_of_a_newer_server_are_ignored() -> None:
     ],
 )
 def test_names_that_leave_their_directory_are_refused(service: object) -> None:
-    assert isinstance(judge(document(service)), Refused)  # type: ignore[arg-type]
+    assert isinstance(judge(document(service)), DocumentRejected)  # type: ignore[arg-type]
 
 
 def test_a_service_listed_twice_is_refused() -> None:
-    assert isinstance(judge(document(broker("s-1"), broker("s-2"))), Refused)
+    assert isinstance(judge(document(broker("s-1"), broker("s-2"))), DocumentRejected)

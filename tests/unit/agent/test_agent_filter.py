@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.documents import Accepted, Refused, judge_document
+from agent.documents import Accepted, DocumentRejected, judge_document
 from agent.packet_filter import LOOK_EVERY_S, TRY_EVERY_S, PacketFilter
-from agent.tools import Answer, ToolFailed
+from agent.tools import ToolFailed, ToolResult
 from agent.wire import PacketFilterReport
 from providers.packet_filter import rules
 from tests.unit.agent.loop_vm import Vm
@@ -34,17 +34,17 @@ class Kernel:
     is_missing: bool = False
     loaded_when_started: list[bool] = field(default_factory=list)
 
-    def run(self, command: Sequence[str]) -> Answer:
+    def run(self, command: Sequence[str]) -> ToolResult:
         if self.is_missing:
             raise ToolFailed("nft is not on this VM: its image needs it")
         if command[:2] == ("nft", "-f"):
             if self.refuses:
-                return Answer(1, "", self.refuses)
+                return ToolResult(1, "", self.refuses)
             self.loads += 1
             self.table = Path(command[2]).read_text()
-            return Answer(0)
+            return ToolResult(0)
         self.looks += 1
-        return Answer(0, self.table) if self.table else Answer(1, "", "No such file or directory")
+        return ToolResult(0, self.table) if self.table else ToolResult(1, "", "No such file or directory")
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_after_a_reboot_what_was_told_last_is_loaded_though_no_server_answers(tm
 def test_rules_that_are_not_of_our_shape_are_refused(wrong: str) -> None:
     wanted = document(broker()).model_copy(update={"packet_filter": wrong})
     verdict = judge_document(wanted.model_dump_json().encode(), boot=boot_data(), current=None)
-    assert isinstance(verdict, Refused)
+    assert isinstance(verdict, DocumentRejected)
     assert "the packet filter is no ruleset" in verdict.reason
 
 

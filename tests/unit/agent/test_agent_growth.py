@@ -8,8 +8,8 @@ import pytest
 
 from agent.disks.growing import Mounted, mounted_at
 from agent.disks.volumes import DiskVolumes
-from agent.layout import Layout
-from agent.tools import Answer
+from agent.layout import AgentLayout
+from agent.tools import ToolResult
 from agent.wire import LogDir
 from tests.unit.agent.wanted import broker, document
 
@@ -26,16 +26,16 @@ class Disk:
     commands: list[tuple[str, ...]] = field(default_factory=list)
     code: int = 0
 
-    def run(self, command: Sequence[str]) -> Answer:
+    def run(self, command: Sequence[str]) -> ToolResult:
         self.commands.append(tuple(command))
-        return Answer(self.code, "", "no space for the log" if self.code else "")
+        return ToolResult(self.code, "", "no space for the log" if self.code else "")
 
     def volumes(self, root: Path) -> DiskVolumes:
         mount = root / "volumes" / DATA.name
         mount.mkdir(parents=True)
         (root / "volumes" / f"{DATA.name}.key").write_text(DATA.volume)
         return DiskVolumes(
-            Layout(root),
+            AgentLayout(root),
             run=self.run,
             is_mounted=lambda path: path == mount,
             mounted=lambda path: Mounted("/dev/vdb", self.filesystem, self.size) if path == mount else None,

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from agent.heartbeats.beating import NO_PARTITION, NO_TOPIC, Beating, LineDown
-from agent.heartbeats.latest import Board
+from agent.heartbeats.beating import NO_PARTITION, NO_TOPIC, HeartbeatLoop, LineDown
+from agent.heartbeats.latest import LatestPulses
 from agent.heartbeats.pulse import quantile
 from agent.wire import HeartbeatReport, Heartbeats, HeartbeatTarget
 
@@ -64,8 +64,8 @@ class FakeLine:
 
 class House:
     def __init__(self) -> None:
-        self.line, self.board = FakeLine(), Board()
-        self.beating = Beating(WANTED, self.line, lambda: self.line.now_s, self.board)
+        self.line, self.board = FakeLine(), LatestPulses()
+        self.beating = HeartbeatLoop(WANTED, self.line, lambda: self.line.now_s, self.board)
 
     def run(self, seconds: float) -> dict[int, HeartbeatReport]:
         until_s = self.line.now_s + seconds
@@ -163,7 +163,7 @@ def test_records_of_others_are_passed_over() -> None:
 
 
 def test_what_was_said_long_ago_is_not_told() -> None:
-    board = Board()
+    board = LatestPulses()
     assert board.read(0.0) == ()
     board.put((HeartbeatReport(broker=1, beats=1, silent_s=0),), 10.0)
     assert [r.broker for r in board.read(25.0)] == [1]

@@ -10,13 +10,13 @@ import pytest
 from agent.client import (
     CredentialLost,
     NewDocument,
-    Refused,
     Retired,
     RetryLater,
     ServerClient,
+    ServerRefused,
     Unchanged,
 )
-from agent.credential import Credential
+from agent.credential import CredentialFiles
 from agent.identity import PlainHttpRefused, enrol_request, identity_of
 from tests.unit.agent.wanted import boot_data, broker, document
 
@@ -34,24 +34,24 @@ def client(answer: httpx.Response | Exception, seen: list[httpx.Request] | None 
 
 
 def test_the_secret_is_made_once_and_only_its_owner_may_read_it(tmp_path: Path) -> None:
-    made = Credential(tmp_path).load_or_make()
+    made = CredentialFiles(tmp_path).load_or_make()
     assert len(bytes.fromhex(made)) == 32
-    assert Credential(tmp_path).load_or_make() == made
+    assert CredentialFiles(tmp_path).load_or_make() == made
     assert (tmp_path / "credential").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_secret_that_others_could_read_is_closed_again(tmp_path: Path) -> None:
-    Credential(tmp_path).load_or_make()
+    CredentialFiles(tmp_path).load_or_make()
     (tmp_path / "credential").chmod(0o644)
-    Credential(tmp_path).load_or_make()
+    CredentialFiles(tmp_path).load_or_make()
     assert (tmp_path / "credential").stat().st_mode & 0o777 == 0o600
 
 
 def test_enrolment_is_remembered(tmp_path: Path) -> None:
-    credential = Credential(tmp_path)
+    credential = CredentialFiles(tmp_path)
     assert not credential.is_enrolled
     credential.keep_enrolled()
-    assert Credential(tmp_path).is_enrolled
+    assert CredentialFiles(tmp_path).is_enrolled
 
 
 def test_enrolment_tells_the_hash_and_never_the_secret() -> None:
@@ -106,7 +106,7 @@ def test_enrolling_sends_no_bearer() -> None:
         (httpx.Response(401), CredentialLost),
         (httpx.Response(403), CredentialLost),
         (httpx.Response(410), Retired),
-        (httpx.Response(422), Refused),
+        (httpx.Response(422), ServerRefused),
     ],
 )
 def test_each_failure_says_what_to_do(answer: httpx.Response | Exception, error: type[Exception]) -> None:

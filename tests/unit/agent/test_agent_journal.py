@@ -12,15 +12,15 @@ from hypothesis import given, settings, strategies as st
 
 from agent.disk_spool import DiskSpool
 from agent.journal.entries import MOST_TEXT_BYTES, split
-from agent.journal.places import FIRST_BYTES, Place
-from agent.journal.shipping import JournalShipping, Origin
-from agent.journal.source import Source
+from agent.journal.places import FIRST_BYTES, FilePlace
+from agent.journal.shipping import JournalShipping, LogOrigin
+from agent.journal.source import LogSource
 from agent.journal.start import keep_places, places_in, sources_of
 from agent.masking import HIDDEN, masked
 from agent.metrics_spool import Parcel
 from agent.sending import Undelivered
 
-ORIGIN = Origin("c1", "brokers-a-0", 2)
+ORIGIN = LogOrigin("c1", "brokers-a-0", 2)
 
 
 def kafka_line(number: int, *, level: str = "INFO", minute: int = 0) -> str:
@@ -68,13 +68,13 @@ class Vm:
     def __init__(self, directory: Path, *, lines_per_min: int = 6000) -> None:
         self.log = directory / "broker.log"
         self.kafka, self.now_s = Kafka(), 100.0
-        self.kept: dict[str, Place] = {}
+        self.kept: dict[str, FilePlace] = {}
         self._lines_per_min = lines_per_min
         self._rolls = 0
         self.agent = self.new_agent()
 
     def new_agent(self) -> JournalShipping:
-        source = Source("broker", self.log, lines_per_min=self._lines_per_min, zone=UTC)
+        source = LogSource("broker", self.log, lines_per_min=self._lines_per_min, zone=UTC)
         return JournalShipping(
             ORIGIN,
             [source],
@@ -174,7 +174,7 @@ def test_the_agents_own_log_is_followed_though_its_handler_counts_the_other_way(
     log = tmp_path / "agent.log"
     handler = logging.handlers.RotatingFileHandler(log, maxBytes=200, backupCount=9)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    kafka, source = Kafka(), Source("agent", log, lines_per_min=100)
+    kafka, source = Kafka(), LogSource("agent", log, lines_per_min=100)
     now = [0.0]
     agent = JournalShipping(ORIGIN, [source], kafka, lambda: now[0], places={}, keep=lambda _: None)
     for number in range(20):
@@ -424,7 +424,7 @@ def test_what_is_no_secret_can_be_read(text: str) -> None:
 def test_places_outlive_the_agent_and_damaged_ones_are_none(tmp_path: Path) -> None:
     path = tmp_path / "logs.json"
     assert places_in(path) == {}
-    places: Mapping[str, Place] = {"broker.log": Place(5, 10, "ab")}
+    places: Mapping[str, FilePlace] = {"broker.log": FilePlace(5, 10, "ab")}
     keep_places(path, places)
     assert places_in(path) == places
     path.write_bytes(b"{")

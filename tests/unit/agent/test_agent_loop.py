@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from agent.inbox import Inbox
-from agent.metrics_duty import Measured
-from agent.probes import Health
+from agent.metrics_duty import MeasuredBroker
+from agent.probes import ProbeResult
 from agent.services.storage import FormatFailed
 from agent.wire import MetricsTopic
 from tests.unit.agent.loop_vm import Vm
@@ -40,7 +40,7 @@ def test_formatting_is_said_before_it_is_done(vm: Vm) -> None:
 
 
 def test_a_broker_that_does_not_answer_yet_is_starting(vm: Vm) -> None:
-    vm.kafka.health = Health("down", "no listener yet")
+    vm.kafka.health = ProbeResult("down", "no listener yet")
     vm.serve(document(broker()))
     said = vm.settle()
     assert (said.state, said.message) == ("starting", "no listener yet")
@@ -48,25 +48,25 @@ def test_a_broker_that_does_not_answer_yet_is_starting(vm: Vm) -> None:
 
 def test_a_process_that_was_up_and_takes_no_connection_any_more_hangs_and_one_that_starts_does_not(vm: Vm) -> None:
     """A process that stands still (SIGSTOP) takes connections until its backlog is full: some 100 s of probes."""
-    vm.kafka.health = Health("down", "no listener yet")
+    vm.kafka.health = ProbeResult("down", "no listener yet")
     vm.serve(document(broker()))
     starting = vm.settle()
     assert (starting.state, starting.hangs) == ("starting", False)
-    vm.kafka.health = Health("up")
+    vm.kafka.health = ProbeResult("up")
     assert (vm.settle().state, vm.said.hangs) == ("running", False)
-    vm.kafka.health = Health("down", "does not accept connections yet")
+    vm.kafka.health = ProbeResult("down", "does not accept connections yet")
     assert (vm.settle().state, vm.said.hangs) == ("starting", True)
-    vm.kafka.health = Health("up")
+    vm.kafka.health = ProbeResult("up")
     assert (vm.settle().state, vm.said.hangs) == ("running", False)
 
 
 def test_a_silent_metrics_port_does_not_unmake_a_running_broker(vm: Vm) -> None:
-    vm.kafka.health = Health("unknown", "silent")
+    vm.kafka.health = ProbeResult("unknown", "silent")
     vm.serve(document(broker()))
     assert vm.settle().state == "starting", "it was never seen up"
-    vm.kafka.health = Health("up")
+    vm.kafka.health = ProbeResult("up")
     assert vm.settle().state == "running"
-    vm.kafka.health = Health("unknown", "silent")
+    vm.kafka.health = ProbeResult("unknown", "silent")
     said = vm.settle()
     assert (said.state, said.message) == ("running", "silent")
 
@@ -75,17 +75,17 @@ def test_a_broker_is_measured_while_it_is_up_and_the_document_says_where_to(vm: 
     topic = MetricsTopic(name="m", replication=1)
     told = document(broker()).model_copy(update={"metrics": topic})
     measured = []
-    vm.kafka.health = Health("down", "no listener yet")
+    vm.kafka.health = ProbeResult("down", "no listener yet")
     vm.serve(told)
     vm.settle()
     measured.append(vm.converger.measured)
-    vm.kafka.health = Health("up")
+    vm.kafka.health = ProbeResult("up")
     vm.settle()
     measured.append(vm.converger.measured)
     vm.serve(document(broker()), etag="e-2")
     vm.settle()
     measured.append(vm.converger.measured)
-    assert measured == [None, Measured(broker(), told.cluster_uid, told.node, topic), None]
+    assert measured == [None, MeasuredBroker(broker(), told.cluster_uid, told.node, topic), None]
     assert vm.kafka.process is not None, "a change of where metrics go restarts nothing"
     assert vm.said.pid == 100
 

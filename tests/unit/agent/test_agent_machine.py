@@ -10,10 +10,10 @@ import pytest
 
 from agent.boots import Sequence, boot_id_of, next_boot_id
 from agent.durable import write_durably
-from agent.layout import BootDataUnreadable, Layout
+from agent.layout import AgentLayout, BootDataUnreadable
 from agent.metrics import BROKER_STATE, DIGEST, Jolokia, JolokiaSilent
-from agent.probes import Health, is_partition, log_dir_reports, probe
-from agent.settings import AgentSettings, SettingsRefused
+from agent.probes import ProbeResult, is_partition, log_dir_reports, probe
+from agent.settings import AgentSettings, AgentSettingsRefused
 from tests.unit.agent.wanted import boot_data, broker
 
 
@@ -31,7 +31,7 @@ def test_settings_come_from_the_environment(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("environ", [{}, {"KEDGE_KAFKA_DIR": "/k", "KEDGE_AGENT_TICK_S": "soon"}])
 def test_settings_without_sense_are_refused_by_name(tmp_path: Path, environ: dict[str, str]) -> None:
-    with pytest.raises(SettingsRefused, match="KEDGE_"):
+    with pytest.raises(AgentSettingsRefused, match="KEDGE_"):
         AgentSettings.from_env(root=tmp_path, environ=environ)
 
 
@@ -42,22 +42,22 @@ def test_a_volume_is_attached_when_its_mount_and_its_key_are_there(tmp_path: Pat
     (volumes / "data.key").write_text("n.data.v1\n")
     (volumes / "data.bytes").write_text("1\n")
     (volumes / "gone.key").write_text("n.gone.v1\n")
-    assert Layout(tmp_path).attached() == {"data": "n.data.v1"}
+    assert AgentLayout(tmp_path).attached() == {"data": "n.data.v1"}
 
 
 def test_a_vm_without_anything_attached_is_empty(tmp_path: Path) -> None:
-    assert Layout(tmp_path).attached() == {}
-    assert Layout(tmp_path).addresses() == frozenset()
+    assert AgentLayout(tmp_path).attached() == {}
+    assert AgentLayout(tmp_path).addresses() == frozenset()
 
 
 def test_boot_data_is_read_or_refused(tmp_path: Path) -> None:
     with pytest.raises(BootDataUnreadable):
-        Layout(tmp_path).boot_data()
+        AgentLayout(tmp_path).boot_data()
     (tmp_path / "boot.json").write_text(boot_data().model_dump_json())
-    assert Layout(tmp_path).boot_data() == boot_data()
+    assert AgentLayout(tmp_path).boot_data() == boot_data()
     (tmp_path / "boot.json").write_text(json.dumps({"wire": 1}))
     with pytest.raises(BootDataUnreadable, match=r"boot\.json"):
-        Layout(tmp_path).boot_data()
+        AgentLayout(tmp_path).boot_data()
 
 
 def test_boot_ids_sort_by_boot(tmp_path: Path) -> None:
@@ -107,19 +107,19 @@ def test_an_accounted_volume_reports_its_own_size(tmp_path: Path) -> None:
     (data / "orders-0" / "0.log").write_bytes(b"x" * 8192)
     (data / "meta.properties").touch()
     (tmp_path / "volumes" / "data.bytes").write_text("1048576\n")
-    (report,) = log_dir_reports(broker(), Layout(tmp_path))
+    (report,) = log_dir_reports(broker(), AgentLayout(tmp_path))
     assert (report.total_bytes, report.partitions) == (1_048_576, 1)
     assert report.free_bytes == 1_048_576 - 8192
 
 
 def test_a_volume_of_its_own_reports_the_filesystem(tmp_path: Path) -> None:
     (tmp_path / "volumes" / "data" / "kafka").mkdir(parents=True)
-    (report,) = log_dir_reports(broker(), Layout(tmp_path))
+    (report,) = log_dir_reports(broker(), AgentLayout(tmp_path))
     assert report.total_bytes >= report.free_bytes > 0
 
 
 def test_a_log_directory_that_cannot_be_read_is_not_reported_as_empty(tmp_path: Path) -> None:
-    assert log_dir_reports(broker(), Layout(tmp_path)) == ()
+    assert log_dir_reports(broker(), AgentLayout(tmp_path)) == ()
 
 
 def test_a_digest_keeps_numbers_and_leaves_out_what_kafka_lacks() -> None:
@@ -153,7 +153,7 @@ def test_a_port_that_refuses_is_down() -> None:
 def test_a_listening_broker_is_up_when_it_says_so_itself(answer: object, state: str) -> None:
     with socket.create_server(("127.0.40.2", 0)) as listener:
         found = probe(broker(address="127.0.40.2", port=listener.getsockname()[1]), jolokia(answer))
-    assert isinstance(found, Health)
+    assert isinstance(found, ProbeResult)
     assert found.state == state
 
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from agent.metrics import Jolokia, JolokiaSilent
-from agent.metrics_interval import Subject, message_of, shares
+from agent.metrics_interval import MetricsSubject, message_of, shares
 from agent.metrics_reading import Reading, read_counters
 from agent.metrics_shipping import Shipping, ShippingSettings
 from agent.metrics_spool import Parcel, Spool
 from agent.sending import Undelivered
 
-SUBJECT = Subject("c1", 1001, "broker-a-1")
+SUBJECT = MetricsSubject("c1", 1001, "broker-a-1")
 MINUTE_MS = 60_000
 
 

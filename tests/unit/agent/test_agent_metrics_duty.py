@@ -3,11 +3,11 @@
 import threading
 from dataclasses import replace
 
-from agent.metrics_duty import Measured, MetricsDuty
+from agent.metrics_duty import MeasuredBroker, MetricsDuty
 from agent.wire import MetricsTopic
 from tests.unit.agent.wanted import broker
 
-MEASURED = Measured(broker(), "c1", "b-1", MetricsTopic(name="m", replication=1))
+MEASURED = MeasuredBroker(broker(), "c1", "b-1", MetricsTopic(name="m", replication=1))
 
 
 class Threads:
@@ -16,13 +16,13 @@ class Threads:
     def __init__(self) -> None:
         self.now_s = 0.0
         self.die = False
-        self.started: list[tuple[Measured, threading.Event]] = []
+        self.started: list[tuple[MeasuredBroker, threading.Event]] = []
         self.last = threading.Thread()
 
     def monotonic_s(self) -> float:
         return self.now_s
 
-    def start(self, measured: Measured, /, *, leaving: threading.Event) -> threading.Thread:
+    def start(self, measured: MeasuredBroker, /, *, leaving: threading.Event) -> threading.Thread:
         self.started.append((measured, leaving))
         self.last = threading.Thread(target=(lambda: None) if self.die else leaving.wait, daemon=True)
         self.last.start()

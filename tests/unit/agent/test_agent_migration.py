@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.documents import judge_document
-from agent.layout import Layout
+from agent.layout import AgentLayout
 from agent.services.properties import ignored_settings, server_properties
 from agent.services.storage import format_storage, storage_facts, storage_tool_arguments
 from agent.wire import Document, ServiceDocument
@@ -24,10 +24,10 @@ def properties(service: ServiceDocument) -> dict[str, str]:
 
 
 @pytest.fixture
-def layout(tmp_path: Path) -> Layout:
+def layout(tmp_path: Path) -> AgentLayout:
     for name in ("data", "metadata"):
         (tmp_path / "volumes" / name).mkdir(parents=True)
-    return Layout(tmp_path)
+    return AgentLayout(tmp_path)
 
 
 def test_server_properties_of_a_broker_that_is_told_of_both() -> None:
@@ -68,7 +68,7 @@ def test_only_who_is_told_of_both_migrates() -> None:
     assert not MIGRATING.is_zookeeper_mode, "a controller has its metadata in its own log"
 
 
-def test_a_broker_keeps_its_disk_from_zookeeper_to_kraft_and_back(layout: Layout) -> None:
+def test_a_broker_keeps_its_disk_from_zookeeper_to_kraft_and_back(layout: AgentLayout) -> None:
     format_storage(old_broker(), layout, used=(), run_tool=_no_tool)
     for service in (BRIDGED, MIGRATED, BRIDGED, old_broker(), MIGRATED):
         assert storage_facts(service, layout, used=()).state == "ready"
@@ -77,7 +77,7 @@ def test_a_broker_keeps_its_disk_from_zookeeper_to_kraft_and_back(layout: Layout
     assert (facts.state, "broker.id is '1000', should be '1001'" in facts.reason) == ("refused", True)
 
 
-def test_a_disk_that_was_born_in_kraft_is_no_disk_of_zookeepers(layout: Layout) -> None:
+def test_a_disk_that_was_born_in_kraft_is_no_disk_of_zookeepers(layout: AgentLayout) -> None:
     format_storage(MIGRATED, layout, used=(), run_tool=_no_tool)
     for service in (old_broker(), BRIDGED):
         assert "version is '1', should be '0'" in storage_facts(service, layout, used=()).reason

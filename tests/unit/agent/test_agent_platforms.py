@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agent.platforms import own_platform, wrong_platform
-from agent.upgrades.archive import BundleRefused, unpack
-from agent.upgrades.choice import Bundle
+from agent.upgrades.archive import ArchiveRefused, unpack
+from agent.upgrades.choice import InstalledBundle
 from tests.agent.agent_vm import REPOSITORY
 from tests.agent.upgraded import agent_archive
 
@@ -54,7 +54,7 @@ def test_an_upgrade_whose_archive_is_of_another_machine_is_refused_before_it_is_
     bundles = tmp_path / "bundles"
     bundles.mkdir()
     archive = agent_archive(tmp_path / "agent.tar.gz", "9.9.9", built_for="cp311-riscv64")
-    with pytest.raises(BundleRefused, match="for cp311-x86_64 was built for cp311-riscv64; nothing of it is run"):
-        unpack(archive, Bundle("ab" * 32, "9.9.9"), bundles, platform="cp311-x86_64")
-    assert not Bundle("ab" * 32, "9.9.9").home(bundles).exists()
-    unpack(archive, Bundle("ab" * 32, "9.9.9"), bundles, platform="cp311-riscv64")
+    with pytest.raises(ArchiveRefused, match="for cp311-x86_64 was built for cp311-riscv64; nothing of it is run"):
+        unpack(archive, InstalledBundle("ab" * 32, "9.9.9"), bundles, platform="cp311-x86_64")
+    assert not InstalledBundle("ab" * 32, "9.9.9").home(bundles).exists()
+    unpack(archive, InstalledBundle("ab" * 32, "9.9.9"), bundles, platform="cp311-riscv64")

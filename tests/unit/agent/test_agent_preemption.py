@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.preemption.clouds import MetadataSilent, Notice
+from agent.preemption.clouds import MetadataSilent, PreemptionNotice
 from agent.preemption.watch import PreemptionWatch, cloud_at
 from agent.preemption.where import cloud_of
-from agent.surroundings import Surroundings
+from agent.surroundings import AgentEnvironment
 from agent.wire import PreemptionReport
 from tests.fakes.metadata import FakeMetadata, metadata_server
 from tests.unit.agent.loop_vm import Vm
@@ -28,9 +28,9 @@ def test_aws_tells_a_spot_vm_two_minutes_ahead(metadata: FakeMetadata) -> None:
     aws = cloud_at("aws", metadata.url)
     assert aws.look(NOW) is None
     metadata.rebalance = {"noticeTime": "2026-03-01T09:59:00Z"}
-    assert aws.look(NOW) == Notice("rebalance", None, "rebalance recommendation of 09:59:00 UTC")
+    assert aws.look(NOW) == PreemptionNotice("rebalance", None, "rebalance recommendation of 09:59:00 UTC")
     metadata.spot = {"action": "terminate", "time": "2026-03-01T10:02:00Z"}
-    assert aws.look(NOW) == Notice("preempt", NOW + timedelta(minutes=2), "spot terminate at 10:02:00 UTC")
+    assert aws.look(NOW) == PreemptionNotice("preempt", NOW + timedelta(minutes=2), "spot terminate at 10:02:00 UTC")
     assert metadata.asked.count("PUT /latest/api/token") == 1
 
 
@@ -46,7 +46,7 @@ def test_google_gives_half_a_minute(metadata: FakeMetadata) -> None:
     google = cloud_at("google", metadata.url)
     assert google.look(NOW) is None
     metadata.preempted = "TRUE"
-    assert google.look(NOW) == Notice("preempt", NOW + timedelta(seconds=30), "preempted")
+    assert google.look(NOW) == PreemptionNotice("preempt", NOW + timedelta(seconds=30), "preempted")
 
 
 def test_azure_tells_of_other_vms_too_and_only_ones_own_counts(metadata: FakeMetadata) -> None:
@@ -55,9 +55,9 @@ def test_azure_tells_of_other_vms_too_and_only_ones_own_counts(metadata: FakeMet
     metadata.events = [event, {"EventType": "Reboot", "Resources": ["vm-1"], "NotBefore": ""}]
     assert azure.look(NOW) is None
     metadata.events.append({**event, "Resources": ["vm-3", "vm-1"]})
-    assert azure.look(NOW) == Notice("preempt", NOW + timedelta(seconds=30), "scheduled event Preempt")
+    assert azure.look(NOW) == PreemptionNotice("preempt", NOW + timedelta(seconds=30), "scheduled event Preempt")
     metadata.events = [{**event, "Resources": ["vm-1"], "NotBefore": ""}]  # it has begun
-    assert azure.look(NOW) == Notice("preempt", NOW, "scheduled event Preempt")
+    assert azure.look(NOW) == PreemptionNotice("preempt", NOW, "scheduled event Preempt")
 
 
 @pytest.mark.parametrize("cloud", ["aws", "google", "azure"])
@@ -131,7 +131,7 @@ class ToldVm(Vm):
 
     def start_agent(self, boot_id: str = "boot-1") -> None:
         super().start_agent(boot_id)
-        around: Surroundings = self.converger._a
+        around: AgentEnvironment = self.converger._a
         object.__setattr__(around, "preemption", lambda: self.told)
 
     def tell(self, *, kind: str = "preempt", in_s: float) -> None:

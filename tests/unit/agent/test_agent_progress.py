@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from agent.health.checkup import FORGET_S, PROGRESS_FORGET_S, Checkup
-from agent.health.progress import MEASURED_OVER_S, Progress, measure
+from agent.health.progress import MEASURED_OVER_S, HealthProgress, measure
 from agent.health.vitals import Vitals
 from agent.wire import ProgressReport, ServiceReport
 
@@ -18,7 +18,7 @@ def samples(n: int, told: Callable[[int], dict[str, object]]) -> list[Vitals]:
     return [Vitals(at_s=k * EVERY_S, pid=7, **told(k)) for k in range(n)]  # type: ignore[arg-type]
 
 
-def named(recent: Sequence[Vitals]) -> dict[str, Progress]:
+def named(recent: Sequence[Vitals]) -> dict[str, HealthProgress]:
     return {p.name: p for p in measure(recent)}
 
 
@@ -30,7 +30,7 @@ def test_of_a_service_that_tells_nothing_no_progress_is_known() -> None:
 
 def test_metadata_that_is_applied_slowly_advances_with_what_is_left_and_how_much_closer_that_is() -> None:
     found = named(samples(5, lambda k: {"metadata_applied": 1000 + 300 * k, "metadata_log_end": 9000 + 30 * k}))
-    assert found["metadata"] == Progress("metadata", 60.0, 1200.0, left=6920.0, closer=1080.0, position=2200.0)
+    assert found["metadata"] == HealthProgress("metadata", 60.0, 1200.0, left=6920.0, closer=1080.0, position=2200.0)
 
 
 def test_metadata_of_which_nothing_is_applied_stands_still_only_after_long() -> None:
@@ -53,7 +53,7 @@ def test_an_offset_that_stands_still_while_one_large_change_is_applied_is_seen_t
 
 def test_a_broker_that_starts_opens_its_logs_and_a_large_one_by_its_segments() -> None:
     found = named(samples(3, lambda k: {"logs_to_recover": 400 - 90 * k, "segments_to_recover": 2}))
-    assert found["recovery"] == Progress("recovery", 30.0, 180.0, left=220.0, closer=180.0)
+    assert found["recovery"] == HealthProgress("recovery", 30.0, 180.0, left=220.0, closer=180.0)
     large = named(samples(3, lambda k: {"logs_to_recover": 1, "segments_to_recover": 900 - k}))
     assert large["recovery"].advanced > 0
     assert "recovery" not in named(samples(3, lambda k: {"logs_to_recover": 5 if k < 2 else None}))

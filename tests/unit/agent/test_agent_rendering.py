@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.services.launch import Installation
+from agent.services.launch import KafkaInstallation
 from agent.services.properties import ignored_settings, log4j2_properties, server_properties
 from agent.services.storage import storage_tool_arguments
 from agent.wire import ServiceDocument
@@ -57,13 +57,13 @@ def test_the_command_line(service: ServiceDocument, tmp_path: Path) -> None:
     (libs / "jolokia-agent-jvm-2.2.9-javaagent.jar").touch()
     (tmp_path / "4.1.1" / "cds").mkdir()
     (tmp_path / "4.1.1" / "cds" / "broker.jsa").touch()
-    installation = Installation(tmp_path, "java")
+    installation = KafkaInstallation(tmp_path, "java")
     command = installation.kafka_command(service, directory=Path("/vm/agent/services/x"), marks=("-Dmark=1",))
     check(f"command-{service.name}.txt", "\n".join(command).replace(str(tmp_path), "/kafka") + "\n")
 
 
 def test_the_storage_tool_starts_with_the_classes_of_its_role(tmp_path: Path) -> None:
-    installation = Installation(tmp_path, "java")
+    installation = KafkaInstallation(tmp_path, "java")
     arguments = ("format", "-t", "cluster")
     without = installation.storage_tool_command(controller(), Path("/vm/server.properties"), arguments)
     assert not any("SharedArchiveFile" in word for word in without)

@@ -12,8 +12,8 @@ from pydantic import SecretStr
 
 from agent import secret_log
 from agent.certification import Certification, signing_request
-from agent.credential import Credential
-from agent.layout import Layout
+from agent.credential import CredentialFiles
+from agent.layout import AgentLayout
 from agent.masking import HIDDEN
 from agent.secret_log import MaskedLines, known_secrets, mask_tracebacks, remember
 from agent.wire import BootData
@@ -39,7 +39,7 @@ def test_a_credential_is_in_no_line_from_its_first_moment_on_and_after_a_rotatio
     tmp_path: Path, log: tuple[logging.Logger, io.StringIO]
 ) -> None:
     logger, written = log
-    credential = Credential(tmp_path)
+    credential = CredentialFiles(tmp_path)
     first = credential.load_or_make()
     second = credential.next()
     for word in (first, second):
@@ -83,7 +83,7 @@ def test_an_agent_that_starts_again_knows_the_credential_it_has(
 ) -> None:
     (tmp_path / "credential").write_text("0f" * 32)
     logger, written = log
-    logger.info("shown %s", Credential(tmp_path).load_or_make())
+    logger.info("shown %s", CredentialFiles(tmp_path).load_or_make())
     assert "0f0f" not in written.getvalue()
 
 
@@ -103,7 +103,7 @@ def test_nor_is_the_one_time_token_in_a_line_or_in_what_boot_data_print(
     assert "abab" in boot.model_dump_json()
     (tmp_path / "boot.json").write_text(boot.model_dump_json())
     logger, written = log
-    logger.info("%s", Layout(tmp_path).boot_data().token.get_secret_value())
+    logger.info("%s", AgentLayout(tmp_path).boot_data().token.get_secret_value())
     assert "abab" not in written.getvalue()
 
 

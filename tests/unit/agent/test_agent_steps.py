@@ -9,8 +9,8 @@ from agent.records import End, Launch, ServiceRecord
 from agent.steps import (
     AwaitExit,
     Fail,
-    Format,
-    Hold,
+    FormatDisk,
+    HoldOff,
     Keep,
     Kill,
     LocalState,
@@ -22,7 +22,7 @@ from agent.steps import (
     Step,
     StorageFacts,
     Terminate,
-    Wait,
+    WaitForOthers,
     plan_steps,
 )
 from agent.wire import ServiceDocument
@@ -60,13 +60,13 @@ STOPPED = broker(state="stopped")
 
 TABLE: dict[str, tuple[ServiceDocument | None, ServiceFacts, type[Step] | Step]] = {
     # a start
-    "fresh volume": (broker(), ServiceFacts(storage=BLANK), Format("broker")),
+    "fresh volume": (broker(), ServiceFacts(storage=BLANK), FormatDisk("broker")),
     "formatted volume": (broker(), ServiceFacts(), Start("broker")),
     "a foreign volume": (broker(), ServiceFacts(storage=StorageFacts("refused", "foreign")), Fail("broker", "foreign")),
     "the version is not there": (broker(), ServiceFacts(is_installed=False), Fail),
     "after a reboot": (broker(), ServiceFacts(record=launched(boot_id="boot-0")), Start("broker")),
-    "in its back-off": (broker(), ServiceFacts(hold=Hold(101.0, "died")), Fail("broker", "died")),
-    "back-off over": (broker(), ServiceFacts(hold=Hold(100.0, "died")), Start("broker")),
+    "in its back-off": (broker(), ServiceFacts(hold=HoldOff(101.0, "died")), Fail("broker", "died")),
+    "back-off over": (broker(), ServiceFacts(hold=HoldOff(100.0, "died")), Start("broker")),
     "exit not noted": (broker(), ServiceFacts(record=launched()), NoteExit("broker")),
     "exit noted": (broker(), ServiceFacts(record=replace(launched(), noted_exit=1)), Start("broker")),
     "second exit": (broker(), ServiceFacts(record=replace(launched(number=2), noted_exit=1)), NoteExit("broker")),
@@ -131,7 +131,7 @@ def test_a_service_that_the_document_forgets_is_not_stopped() -> None:
 )
 def test_a_start_waits_for_what_others_bring(changes: dict[str, object], what: str) -> None:
     found = step(broker(), ServiceFacts(storage=StorageFacts("refused", "not attached")), **changes)
-    assert isinstance(found, Wait)
+    assert isinstance(found, WaitForOthers)
     assert what in found.reason
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from agent.backoff import Backoff, doubled_s
 from agent.client import NewDocument, ServerClient
-from agent.credential import Credential
+from agent.credential import CredentialFiles
 from agent.identity import enrol_request, identity_of
-from agent.inbox import Inbox, Outbox
+from agent.inbox import Inbox, ReportOutbox
 from agent.rotation import Rotation
 from agent.talk import DocumentTalk, ReportTalk
 from agent.wire import Report
@@ -38,8 +38,8 @@ class Server:
 
 class Party:
     def __init__(self, state: Path) -> None:
-        self.server, self.inbox, self.outbox = Server(), Inbox(), Outbox()
-        self.credential = Credential(state)
+        self.server, self.inbox, self.outbox = Server(), Inbox(), ReportOutbox()
+        self.credential = CredentialFiles(state)
         client = ServerClient(
             "http://127.0.0.1:1", identity_of(boot_data(), "s"), transport=httpx.MockTransport(self.server.handle)
         )

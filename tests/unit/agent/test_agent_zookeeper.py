@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.documents import Refused, judge_document
-from agent.four_letters import Standing, digest, probe, standing
-from agent.layout import Layout
-from agent.services.launch import Installation
+from agent.documents import DocumentRejected, judge_document
+from agent.four_letters import ServerMode, digest, probe, standing
+from agent.layout import AgentLayout
+from agent.services.launch import KafkaInstallation
 from agent.services.properties import ignored_settings, server_properties
 from agent.services.storage import format_storage, storage_facts
 from agent.services.zoo_cfg import ignored_zookeeper_settings, newest_membership, static_config, write_configuration
@@ -35,13 +35,13 @@ NOT_SERVING = "This ZooKeeper instance is not currently serving requests\n"
 
 
 @pytest.fixture
-def layout(tmp_path: Path) -> Layout:
+def layout(tmp_path: Path) -> AgentLayout:
     for name in ("data", "zookeeper"):
         (tmp_path / "volumes" / name).mkdir(parents=True)
-    return Layout(tmp_path)
+    return AgentLayout(tmp_path)
 
 
-def formatted(service: ServiceDocument, layout: Layout) -> Path:
+def formatted(service: ServiceDocument, layout: AgentLayout) -> Path:
     format_storage(service, layout, used=(), run_tool=_no_tool)
     assert storage_facts(service, layout, used=()).state == "ready"
     return layout.zookeeper(service.log_dirs[0])
@@ -62,13 +62,13 @@ def test_server_properties_of_a_broker_in_zookeeper_mode() -> None:
 
 def test_the_command_line_of_a_server_names_the_digest_and_no_password(tmp_path: Path) -> None:
     (tmp_path / "3.9.1" / "libs").mkdir(parents=True)
-    command = Installation(tmp_path, "java").zookeeper_command(
+    command = KafkaInstallation(tmp_path, "java").zookeeper_command(
         server(), directory=Path("/vm/agent/services/zookeeper"), config=Path("/vm/zoo.cfg"), marks=("-Dmark=1",)
     )
     check("command-zookeeper.txt", "\n".join(command).replace(str(tmp_path), "/kafka") + "\n")
 
 
-def test_founders_take_part_at_once_and_others_wait_as_observers(layout: Layout) -> None:
+def test_founders_take_part_at_once_and_others_wait_as_observers(layout: AgentLayout) -> None:
     directory = formatted(server(), layout)
     assert (directory / "data" / "myid").read_text() == "1\n"
     assert newest_membership(directory).read_text().splitlines() == [
@@ -84,7 +84,7 @@ def test_founders_take_part_at_once_and_others_wait_as_observers(layout: Layout)
     assert len(lines) == 4
 
 
-def test_a_start_begins_with_the_newest_membership_and_not_with_the_last_by_name(layout: Layout) -> None:
+def test_a_start_begins_with_the_newest_membership_and_not_with_the_last_by_name(layout: AgentLayout) -> None:
     directory = formatted(server(), layout)
     for version in ("f0000001", "100000002", "100000001"):
         (directory / f"zoo.cfg.dynamic.{version}").write_text(f"server.1=10.0.1.1:2888:3888:participant # {version}\n")
@@ -94,7 +94,7 @@ def test_a_start_begins_with_the_newest_membership_and_not_with_the_last_by_name
 
 
 def test_a_server_that_was_shown_an_ensemble_without_itself_starts_as_an_observer_of_the_members(
-    layout: Layout,
+    layout: AgentLayout,
 ) -> None:
     directory = formatted(server(), layout)
     (directory / "zoo.cfg.dynamic.100000005").write_text("server.2=10.0.1.2:2888:3888:participant;10.0.1.2:2181\n")
@@ -103,13 +103,13 @@ def test_a_server_that_was_shown_an_ensemble_without_itself_starts_as_an_observe
     assert "server.1=10.0.1.1:2888:3888:observer;" in (directory / "zoo.cfg.dynamic").read_text()
 
 
-def test_a_server_is_not_formatted_over_another_ones_data(layout: Layout) -> None:
+def test_a_server_is_not_formatted_over_another_ones_data(layout: AgentLayout) -> None:
     formatted(server(), layout)
     facts = storage_facts(server(node_id=2), layout, used=())
     assert (facts.state, "node.id is '1', should be '2'" in facts.reason) == ("refused", True)
 
 
-def test_a_broker_in_zookeeper_mode_gets_the_meta_properties_that_kafka_3_writes(layout: Layout) -> None:
+def test_a_broker_in_zookeeper_mode_gets_the_meta_properties_that_kafka_3_writes(layout: AgentLayout) -> None:
     format_storage(old_broker(), layout, used=(), run_tool=_no_tool)
     assert (layout.data(old_broker().log_dirs[0]) / "meta.properties").read_text() == (
         "version=0\ncluster.id=kedgeUnitTestClusterAA\nbroker.id=1000\ndirectory.id=YnJva2VyLWRpci1vbmUtMQ\n"
@@ -117,7 +117,7 @@ def test_a_broker_in_zookeeper_mode_gets_the_meta_properties_that_kafka_3_writes
 
 
 def test_each_directory_of_a_broker_in_zookeeper_mode_is_marked_and_the_first_is_no_other_than_the_rest(
-    layout: Layout,
+    layout: AgentLayout,
 ) -> None:
     """Kafka 3 names no directory of its own for the cluster's metadata there: it has none (KAFKA-16195)."""
     first = old_broker().log_dirs[0]
@@ -173,12 +173,12 @@ def test_a_document_written_before_zookeeper_is_still_read() -> None:
 )
 def test_a_document_that_would_write_other_lines_is_refused(service: ServiceDocument, words: str) -> None:
     verdict = judge_document(document(service).model_dump_json().encode(), boot=boot_data(), current=None)
-    assert isinstance(verdict, Refused)
+    assert isinstance(verdict, DocumentRejected)
     assert words in verdict.reason
 
 
 def test_a_leader_tells_its_standing_and_its_numbers() -> None:
-    assert standing(SRVR) == Standing("leader", 0x10000001D)
+    assert standing(SRVR) == ServerMode("leader", 0x10000001D)
     told = digest(SRVR, MNTR)
     assert (told["serves"], told["leads"], told["observes"]) == (1, 1, 0)
     assert (told["latency_avg_ms"], told["outstanding_requests"], told["sessions"]) == (0.5, 3, 2)
@@ -187,7 +187,7 @@ def test_a_leader_tells_its_standing_and_its_numbers() -> None:
 
 
 def test_a_server_without_a_majority_serves_nobody() -> None:
-    assert standing(NOT_SERVING) == Standing("", 0)
+    assert standing(NOT_SERVING) == ServerMode("", 0)
     assert digest(NOT_SERVING, NOT_SERVING)["serves"] == 0
 
 

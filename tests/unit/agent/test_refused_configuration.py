@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.exit_reason import ExitReason
-from agent.probes import Health
+from agent.probes import ProbeResult
 from agent.services.last_run import LastRun
 from agent.services.storage import FormatFailed, run_storage_tool
 from tests.unit.agent.loop_vm import Vm
@@ -51,7 +51,7 @@ def test_a_format_that_kafka_refuses_is_reported_with_its_words_and_as_never_sta
 
 
 def test_a_start_that_kafka_refuses_is_reported_while_the_next_try_comes_up_too(vm: Vm) -> None:
-    vm.kafka.health, vm.kafka.reason = Health("down", "no listener yet"), _RULE
+    vm.kafka.health, vm.kafka.reason = ProbeResult("down", "no listener yet"), _RULE
     vm.serve(document(broker()))
     vm.settle()
     told = []

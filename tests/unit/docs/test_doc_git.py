@@ -4,7 +4,7 @@ import ast
 
 from controlplane.background.git_sync import problems
 from controlplane.background.git_sync.binding import GitBinding
-from controlplane.background.git_sync.child import Limits
+from controlplane.background.git_sync.child import GitLimits
 from tests.unit.docs.doc_pages import ROOT, bare, table_headed, text
 
 PAGE = text("docs/git.md")
@@ -51,7 +51,7 @@ def _reasons() -> set[str]:
 
 
 def test_the_limits_are_those_of_the_code() -> None:
-    limits = Limits()
+    limits = GitLimits()
     assert f"longer than {limits.seconds:g} s" in PAGE
     assert f"more than {limits.clone_bytes // 2**20} MiB, or more than {limits.files} files" in PAGE
     assert f"{limits.commits:,} commits back" in PAGE

@@ -4,56 +4,60 @@ from datetime import timedelta
 
 import pytest
 
-from planner.breakdown import EXITS_FOR, LEAST, Absence, Broken, Manner, Surroundings, why_left
+from planner.breakdown import EXITS_FOR, LEAST, Absence, BreakdownContext, BreakdownKind, Broken, why_left
 from tests.builders import NOW
 
 MINUTE = timedelta(minutes=1)
 LOST_AFTER = timedelta(minutes=5)
 
 
-def a_broken(broker: int = 1001, manner: Manner = Manner.UNREACHABLE) -> Broken:
+def a_broken(broker: int = 1001, manner: BreakdownKind = BreakdownKind.UNREACHABLE) -> Broken:
     node = f"brokers-{'abc'[broker % 10]}-0"
     return Broken(node, f"{node}.g1", broker, manner, NOW, "it is away")
 
 
 def left(one: Broken, *others: Broken, **around: object) -> str:
-    seen = Surroundings(**{"brokers": 3, "not_serving": (one.broker,), **around})  # type: ignore[arg-type]
+    seen = BreakdownContext(**{"brokers": 3, "not_serving": (one.broker,), **around})  # type: ignore[arg-type]
     return why_left(one, (one, *others), seen)
 
 
-@pytest.mark.parametrize("manner", Manner)
-def test_one_alone_is_replaced_while_all_others_serve_and_are_heard(manner: Manner) -> None:
+@pytest.mark.parametrize("manner", BreakdownKind)
+def test_one_alone_is_replaced_while_all_others_serve_and_are_heard(manner: BreakdownKind) -> None:
     assert left(a_broken(manner=manner)) == ""
 
 
 @pytest.mark.parametrize(
     ("manner", "around", "words"),
     [
-        (Manner.UNREACHABLE, {"not_serving": (1001, 1002)}, "broker 1002 does not serve either"),
-        (Manner.CRASH_LOOP, {"not_serving": (1001, 1002)}, "broker 1002 does not serve either"),
-        (Manner.UNREACHABLE, {"unheard": ("brokers-a-0.g1",)}, "the agent of brokers-a-0.g1 is not heard either"),
-        (Manner.UNREACHABLE, {"cloud": "its VM is stopped"}, "its VM is stopped"),
-        (Manner.UNREACHABLE, {"brokers": 1}, "no other broker has what it holds"),
-        (Manner.CRASH_LOOP, {"brokers": 1}, "no other broker has what it holds"),
+        (BreakdownKind.UNREACHABLE, {"not_serving": (1001, 1002)}, "broker 1002 does not serve either"),
+        (BreakdownKind.CRASH_LOOP, {"not_serving": (1001, 1002)}, "broker 1002 does not serve either"),
+        (
+            BreakdownKind.UNREACHABLE,
+            {"unheard": ("brokers-a-0.g1",)},
+            "the agent of brokers-a-0.g1 is not heard either",
+        ),
+        (BreakdownKind.UNREACHABLE, {"cloud": "its VM is stopped"}, "its VM is stopped"),
+        (BreakdownKind.UNREACHABLE, {"brokers": 1}, "no other broker has what it holds"),
+        (BreakdownKind.CRASH_LOOP, {"brokers": 1}, "no other broker has what it holds"),
     ],
 )
-def test_what_speaks_against_it(manner: Manner, around: dict[str, object], words: str) -> None:
+def test_what_speaks_against_it(manner: BreakdownKind, around: dict[str, object], words: str) -> None:
     assert words in left(a_broken(manner=manner), **around)
 
 
 def test_its_own_silence_and_the_cloud_are_nothing_to_one_whose_agent_speaks() -> None:
-    one = a_broken(manner=Manner.CRASH_LOOP)
+    one = a_broken(manner=BreakdownKind.CRASH_LOOP)
     assert left(one, unheard=("brokers-a-0.g1",), cloud="the cloud does not tell") == ""
     assert left(a_broken(), unheard=(a_broken().key,)) == ""
 
 
 def test_one_that_serves_just_now_is_left_though_it_ended_again_and_again() -> None:
-    one = a_broken(manner=Manner.CRASH_LOOP)
+    one = a_broken(manner=BreakdownKind.CRASH_LOOP)
     assert "it serves just now" in left(one, not_serving=())
 
 
 def test_half_of_the_cluster_away_in_the_same_way_has_a_cause_that_new_vms_would_have() -> None:
-    one, other = a_broken(1001, Manner.CRASH_LOOP), a_broken(1002, Manner.CRASH_LOOP)
+    one, other = a_broken(1001, BreakdownKind.CRASH_LOOP), a_broken(1002, BreakdownKind.CRASH_LOOP)
     assert "2 of 3 brokers are away in the same way" in left(one, other, not_serving=(1001, 1002))
     assert "2 of 4 brokers" in left(one, other, brokers=4)
     assert "does not serve either" in left(one, other, brokers=6, not_serving=(1001, 1002))

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent.wire import DIRECTORY_LOST
-from planner.breakdown import ASTRAY, Manner
-from planner.cure_checks import LONG_S, START_S, START_S_PER_PARTITION, Evidence, Progress, Question, why_no_act
-from planner.cure_table import CONTROLLER_STUCK, RESTART_FAILED, ROWS, TARGET_DEAD, Harm, Sharing
-from planner.healing import Ailment, Cure, HealingPolicy, PastCure, Prescription, Refusal, may_replace, prescribe
+from planner.breakdown import ASTRAY, BreakdownKind
+from planner.cure_checks import LONG_S, START_S, START_S_PER_PARTITION, Evidence, Question, ServiceProgress, why_no_act
+from planner.cure_table import CONTROLLER_STUCK, RESTART_FAILED, ROWS, TARGET_DEAD, ClientHarm, Sharing
+from planner.healing import Ailment, Cure, HealingPolicy, HealingRefusal, PastCure, Prescription, may_replace, prescribe
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 NODE, OTHER, THIRD = "brokers-a-0", "brokers-b-0", "brokers-c-0"
@@ -18,22 +18,22 @@ PEERS = frozenset({NODE, OTHER, THIRD})
 LAGS = Ailment(NODE, f"{NODE}.g1", "metadata_lag", NOW - timedelta(minutes=5), "its metadata is 80 s old")
 STUCK = Evidence(
     progress={
-        "metadata": Progress(120, 0, left=4000, closer=-60, position=500),
-        "partitions": Progress(120, 0),
+        "metadata": ServiceProgress(120, 0, left=4000, closer=-60, position=500),
+        "partitions": ServiceProgress(120, 0),
     },
     log_end=4500,
 )
 """Its applied offset has not advanced for two minutes while the log grew."""
 COMES_ON = {
-    "metadata": Progress(120, 2400, left=4800, closer=2400, position=500),
-    "partitions": Progress(120, 800),
-    "recovery": Progress(60, 40, left=160, closer=40),
-    "replicas": Progress(60, 5000, left=20_000, closer=5000),
-    "heap": Progress(60, 5e7, left=1e8, closer=5e7),
-    "collecting": Progress(60, 0.2, left=0.1, closer=0.2),
-    "threads": Progress(60, 100, left=200, closer=100),
-    "descriptors": Progress(60, 100, left=200, closer=100),
-    "uncleanable": Progress(60, 2, left=1, closer=2),
+    "metadata": ServiceProgress(120, 2400, left=4800, closer=2400, position=500),
+    "partitions": ServiceProgress(120, 800),
+    "recovery": ServiceProgress(60, 40, left=160, closer=40),
+    "replicas": ServiceProgress(60, 5000, left=20_000, closer=5000),
+    "heap": ServiceProgress(60, 5e7, left=1e8, closer=5e7),
+    "collecting": ServiceProgress(60, 0.2, left=0.1, closer=0.2),
+    "threads": ServiceProgress(60, 100, left=200, closer=100),
+    "descriptors": ServiceProgress(60, 100, left=200, closer=100),
+    "uncleanable": ServiceProgress(60, 2, left=1, closer=2),
 }
 """By progress, a service that comes on."""
 
@@ -42,7 +42,7 @@ RECOVER = sorted((finding, name) for finding, row in ROWS.items() for name in ro
 
 def behind(evidence: Evidence) -> Evidence:
     """With metadata still to be applied, as far as nothing else is said of it."""
-    lags = Progress(120, 0, left=4000, closer=-60, position=500)
+    lags = ServiceProgress(120, 0, left=4000, closer=-60, position=500)
     return replace(evidence, progress={"metadata": lags, **evidence.progress})
 
 
@@ -72,7 +72,7 @@ def test_every_finding_that_leads_to_a_cure_has_a_row() -> None:
         CONTROLLER_STUCK,
         DIRECTORY_LOST,
     }
-    assert ROWS.keys() == by_agents | {ASTRAY, TARGET_DEAD, RESTART_FAILED, *(m.value for m in Manner)}
+    assert ROWS.keys() == by_agents | {ASTRAY, TARGET_DEAD, RESTART_FAILED, *(m.value for m in BreakdownKind)}
     for finding, row in ROWS.items():
         assert row.by_itself, finding
         assert row.peers, finding
@@ -97,7 +97,7 @@ def test_what_gets_better_by_itself_is_left_alone(finding: str, name: str) -> No
 
 @pytest.mark.parametrize(("finding", "name"), RECOVER)
 def test_what_stands_still_is_not_left_alone(finding: str, name: str) -> None:
-    still = Progress(120, 0, left=COMES_ON[name].left, closer=0)
+    still = ServiceProgress(120, 0, left=COMES_ON[name].left, closer=0)
     assert asked(finding, replace(STUCK, progress={**STUCK.progress, name: replace(still, position=500)})) is None
 
 
@@ -132,7 +132,7 @@ def test_a_restart_that_costs_more_than_it_cures_is_left_where_the_broker_serves
     many = round((LONG_S - START_S) / START_S_PER_PARTITION) + 1
     costly = replace(STUCK, hosted=many, thinned=many)
     found = why_no_act(finding, True, NODE, {NODE}, PEERS, costly)
-    assert (found is not None) == (ROWS[finding].harm is Harm.DEGRADED)
+    assert (found is not None) == (ROWS[finding].harm is ClientHarm.DEGRADED)
     if found is not None:
         assert found.question is Question.COSTLY
         assert "would be at their min ISR: that costs more than it cures" in found.words
@@ -144,7 +144,10 @@ def test_a_restart_that_costs_more_than_it_cures_is_left_where_the_broker_serves
 def test_a_broker_that_applies_4000_partitions_on_a_busy_machine_is_not_restarted() -> None:
     """As it was seen: the lag of two brokers was minutes, one was restarted, and every partition lacked a replica."""
     at_once = Evidence(
-        progress={"metadata": Progress(45, 0, left=8000, closer=0, position=500), "partitions": Progress(45, 900)}
+        progress={
+            "metadata": ServiceProgress(45, 0, left=8000, closer=0, position=500),
+            "partitions": ServiceProgress(45, 900),
+        }
     )
     (refused,) = prescribe([LAGS], [], HealingPolicy(), NOW, {LAGS.whose: PEERS}, {LAGS.whose: at_once})[1]
     assert refused.question is Question.RECOVERING
@@ -171,21 +174,21 @@ def test_a_broker_that_applies_nothing_while_the_log_grows_is_restarted() -> Non
 
 def test_one_whose_own_log_stands_still_is_held_against_that_of_others() -> None:
     """Its fetcher died: by its own log it has applied everything."""
-    still = Progress(120, 0, left=0, closer=0, position=500)
-    own = Evidence(progress={"metadata": still, "partitions": Progress(120, 0)})
+    still = ServiceProgress(120, 0, left=0, closer=0, position=500)
+    own = Evidence(progress={"metadata": still, "partitions": ServiceProgress(120, 0)})
     assert asked("metadata_lag", own) is Question.SHARED, "the controllers write nothing, as far as anybody knows"
     assert asked("metadata_lag", replace(own, log_end=500)) is Question.SHARED
     assert asked("metadata_lag", replace(own, log_end=900)) is None
 
 
 def test_a_number_that_falls_by_chance_is_no_recovery() -> None:
-    slowly = Evidence(progress={"threads": Progress(120, 1, left=400, closer=1)})
+    slowly = Evidence(progress={"threads": ServiceProgress(120, 1, left=400, closer=1)})
     assert asked("threads_exhausted", slowly) is None
 
 
 def test_a_broker_that_is_let_in_by_nobody_is_started_anew_though_it_follows_all_metadata() -> None:
     """One that follows advances by what the controllers write, for ever."""
-    follows = Evidence(progress={"metadata": Progress(120, 240, left=0, closer=0, position=500)}, log_end=501)
+    follows = Evidence(progress={"metadata": ServiceProgress(120, 240, left=0, closer=0, position=500)}, log_end=501)
     assert asked(ASTRAY, follows) is None
     assert asked(RESTART_FAILED, follows, is_restart=False) is None
 
@@ -194,10 +197,10 @@ def test_a_new_vm_for_who_does_not_serve_is_asked_the_same() -> None:
     opens = Evidence(progress={"recovery": COMES_ON["recovery"]})
     dead = replace(LAGS, finding=RESTART_FAILED)
     left = may_replace(dead, [], HealingPolicy(), NOW, evidence=opens, peers=PEERS)
-    assert isinstance(left, Refusal)
+    assert isinstance(left, HealingRefusal)
     assert left.reason == "it opens 40 logs a minute, about 4 min left: it gets better by itself"
     shared = may_replace(dead, [], HealingPolicy(), NOW, have=frozenset({NODE, OTHER}), peers=PEERS)
-    assert isinstance(shared, Refusal)
+    assert isinstance(shared, HealingRefusal)
     assert shared.question is Question.SHARED
     assert isinstance(may_replace(dead, [], HealingPolicy(), NOW, have=frozenset({NODE}), peers=PEERS), Prescription)
 

@@ -13,9 +13,9 @@ from planner.healing import (
     Ailment,
     Cure,
     HealingPolicy,
+    HealingRefusal,
     PastCure,
     Prescription,
-    Refusal,
     prescribe,
 )
 
@@ -28,7 +28,7 @@ def past(minutes_ago: float, cure: Cure = Cure.RESTART, node: str = STUCK.node, 
     return PastCure(node, finding, cure, NOW - timedelta(minutes=minutes_ago))
 
 
-def cure_of(*done: PastCure, ailment: Ailment = STUCK, policy: HealingPolicy = POLICY) -> Cure | Refusal | None:
+def cure_of(*done: PastCure, ailment: Ailment = STUCK, policy: HealingPolicy = POLICY) -> Cure | HealingRefusal | None:
     chosen, refused = prescribe([ailment], done, policy, NOW)
     return chosen[0].cure if chosen else refused[0] if refused else None
 
@@ -68,7 +68,7 @@ def test_what_no_start_helps_gets_a_new_vm_at_once_and_one_alone_a_day(finding: 
     assert cure_of(ailment=ill) is Cure.REPLACE
     assert cure_of(ailment=ill, policy=replace(POLICY, replace=False)).gave_up  # type: ignore[union-attr]
     again = cure_of(past(60, Cure.REPLACE, finding=finding), ailment=ill)
-    assert isinstance(again, Refusal)
+    assert isinstance(again, HealingRefusal)
     assert again.gave_up
 
 
@@ -84,24 +84,24 @@ def test_a_finding_that_has_just_begun_is_watched_first() -> None:
 
 def test_what_came_back_on_a_new_vm_is_given_up_and_told() -> None:
     told = cure_of(past(600), past(300, Cure.REPLACE))
-    assert isinstance(told, Refusal)
+    assert isinstance(told, HealingRefusal)
     assert told.gave_up
     assert told.reason == "it came back on a new VM: its cause is not the machine"
 
 
 def test_a_cure_that_the_spec_does_not_allow_is_told() -> None:
     told = cure_of(policy=replace(POLICY, restart=False))
-    assert isinstance(told, Refusal)
+    assert isinstance(told, HealingRefusal)
     assert told.reason == "a fresh process is the gentlest cure, and the spec allows no restart without asking"
     told = cure_of(past(60), policy=replace(POLICY, replace=False))
-    assert isinstance(told, Refusal)
+    assert isinstance(told, HealingRefusal)
     assert told.gave_up
 
 
 def test_a_cluster_gets_so_many_cures_a_day() -> None:
     done = [past(1400 - n, node=f"brokers-b-{n}") for n in range(4)]
     told = cure_of(*done)
-    assert isinstance(told, Refusal)
+    assert isinstance(told, HealingRefusal)
     assert not told.gave_up
     assert told.reason == "4 cures in a day are the most this cluster gets, the next at 12:40 UTC"
     assert told.until == NOW + timedelta(minutes=40)
@@ -110,12 +110,12 @@ def test_a_cluster_gets_so_many_cures_a_day() -> None:
 
 def test_a_node_rests_after_a_cure_and_ever_longer() -> None:
     told = cure_of(past(4, finding="memory_leak"))
-    assert isinstance(told, Refusal)
+    assert isinstance(told, HealingRefusal)
     assert told.reason == "brokers-a-0 had its restart at 11:56 UTC: the next cure at 12:06 UTC at the earliest"
     assert told.until == NOW + timedelta(minutes=6)
     assert cure_of(past(11, finding="memory_leak")) is Cure.RESTART
     twice = (past(200, finding="heap_full"), past(11, finding="memory_leak"))
-    assert isinstance(cure_of(*twice), Refusal)
+    assert isinstance(cure_of(*twice), HealingRefusal)
 
 
 def test_what_is_ill_longest_is_tried_first() -> None:

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from planner.observed import KafkaSnapshot, PartitionSeen, ThrottlesSeen, TopicPartition
-from planner.pulse import Pulse, felt
+from planner.pulse import MovePulse, felt
 from planner.stuck_moves import (
     Diagnosis,
     HungMove,
+    MoveContext,
     MoveCure,
     MovePolicy,
     MovePrescription,
     PastMoveCure,
-    Surroundings,
     hung_moves,
     prescribe_moves,
 )
@@ -43,20 +43,20 @@ def moving(name: str = "orders-0", **about: Any) -> PartitionSeen:
     return a_partition(name, **{**values, **about})
 
 
-def pulse(partition: PartitionSeen, grew_at: Any = LONG_AGO, closer_at: Any = LONG_AGO) -> Pulse:
+def pulse(partition: PartitionSeen, grew_at: Any = LONG_AGO, closer_at: Any = LONG_AGO) -> MovePulse:
     began = replace(felt(None, partition, LONG_AGO), grew_at=grew_at, closer_at=closer_at)
     return began
 
 
 def hung(
     *partitions: PartitionSeen,
-    pulses: Mapping[TopicPartition, Pulse] | None = None,
-    around: Surroundings | None = None,
+    pulses: Mapping[TopicPartition, MovePulse] | None = None,
+    around: MoveContext | None = None,
     **about: Any,
 ) -> tuple[HungMove, ...]:
     kafka = a_snapshot(*partitions, **{"brokers": ALL, **about})
     known = pulses or {p.name: pulse(p) for p in partitions}
-    return hung_moves(kafka, known, around or Surroundings(), AFTER)
+    return hung_moves(kafka, known, around or MoveContext(), AFTER)
 
 
 def test_a_pulse_beats_when_bytes_come_and_when_a_replica_is_in_sync() -> None:
@@ -119,7 +119,7 @@ def test_a_controller_that_does_not_end_what_is_in_sync_is_named() -> None:
 
 
 def test_a_full_disk_of_the_target_is_told_in_its_own_words() -> None:
-    (found,) = hung(moving(), around=Surroundings(disk_trouble={1010: "its disk is full"}))
+    (found,) = hung(moving(), around=MoveContext(disk_trouble={1010: "its disk is full"}))
     assert found.sentence.endswith("broker 1010: its disk is full")
     assert found.diagnosis is Diagnosis.TARGET_DISK
 
@@ -147,7 +147,7 @@ def test_a_throttle_of_another_topic_is_not() -> None:
 def test_a_follower_under_the_write_rate_never_arrives_though_it_grows() -> None:
     partitions = [moving("orders-0"), moving("orders-1")]
     pulses = {p.name: pulse(p, grew_at=JUST_NOW) for p in partitions}
-    around = Surroundings({p.name: 1.5 * MIB for p in partitions})
+    around = MoveContext({p.name: 1.5 * MIB for p in partitions})
     found = hung(*partitions, pulses=pulses, around=around, throttles=throttled(3 * MIB))
     assert [h.diagnosis for h in found] == [Diagnosis.THROTTLE, Diagnosis.THROTTLE]
     assert found[0].sentence == (

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from azure.identity import ClientSecretCredential, ManagedIdentityCredential
 
-from providers.azure.access import Access, credential_of
+from providers.azure.access import AzureAccess, credential_of
 from providers.azure.settings import AzureSettings
 from providers.azure.tags import joined, tags_of
 from providers.azure.variables import module_variables
@@ -193,11 +193,11 @@ def test_fault_domains_are_zones_where_a_region_has_none() -> None:
 
 def test_terraform_signs_in_as_the_sdk_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_CLIENT_SECRET", "hush")
-    with_secret = Access(SETTINGS, attempts=1).environment(PLACE)
+    with_secret = AzureAccess(SETTINGS, attempts=1).environment(PLACE)
     assert (with_secret["ARM_CLIENT_SECRET"], with_secret["ARM_SUBSCRIPTION_ID"]) == ("hush", ACCOUNT)
     assert with_secret["ARM_USE_CLI"] == "false"
     file = changed(FILE, *OWNER, "sign_in", value="managed-identity")
-    identity = Access(AzureSettings.model_validate(file), attempts=1).environment(PLACE)
+    identity = AzureAccess(AzureSettings.model_validate(file), attempts=1).environment(PLACE)
     assert identity["ARM_USE_MSI"] == "true"
     assert "ARM_CLIENT_SECRET" not in identity
 
@@ -215,9 +215,9 @@ def test_each_account_has_a_secret_of_its_own(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("AZURE_CLIENT_SECRET", raising=False)
     settings = AzureSettings.model_validate(changed(FILE, *OWNER, "secret_variable", value="AZURE_PRODUCTION_SECRET"))
     with pytest.raises(AuthFailed, match="the environment has no AZURE_PRODUCTION_SECRET"):
-        Access(settings, attempts=1).environment(PLACE)
+        AzureAccess(settings, attempts=1).environment(PLACE)
     monkeypatch.setenv("AZURE_PRODUCTION_SECRET", "hush")
-    assert Access(settings, attempts=1).environment(PLACE)["ARM_CLIENT_SECRET"] == "hush"
+    assert AzureAccess(settings, attempts=1).environment(PLACE)["ARM_CLIENT_SECRET"] == "hush"
 
 
 def test_an_unknown_account_or_region_of_azures_names_those_there_are() -> None:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from providers.networks import Ports
+from providers.networks import FirewallPorts
 from providers.packet_filter import rules
 
 
@@ -21,7 +21,7 @@ def test_members_reach_brokers_and_controllers_and_clients_brokers() -> None:
 
 
 def test_other_ports_are_let_in_as_told_and_those_of_members_from_no_client() -> None:
-    text = rules(["10.20.0.0/20"], ["10.8.0.0/16"], Ports((9092, 9192), (2181, 2888, 3888, 9093)))
+    text = rules(["10.20.0.0/20"], ["10.8.0.0/16"], FirewallPorts((9092, 9192), (2181, 2888, 3888, 9093)))
     assert accepted(text)[1:] == [
         "tcp dport { 2181, 2888, 3888, 9092, 9093, 9192 } ip saddr { 10.20.0.0/20 } accept",
         "tcp dport { 9092, 9192 } ip saddr { 10.8.0.0/16 } accept",
@@ -29,18 +29,18 @@ def test_other_ports_are_let_in_as_told_and_those_of_members_from_no_client() ->
 
 
 def test_the_server_reaches_brokers_and_of_an_ensemble_what_it_dials() -> None:
-    text = rules(["10.20.0.0/20"], [], Ports(), ["10.0.0.5/32"])
+    text = rules(["10.20.0.0/20"], [], FirewallPorts(), ["10.0.0.5/32"])
     assert accepted(text)[1:] == [
         "tcp dport { 9092, 9093 } ip saddr { 10.20.0.0/20 } accept",
         "tcp dport 9092 ip saddr { 10.0.0.5/32 } accept",
     ]
-    text = rules(["10.20.0.0/20"], [], Ports((9192,), (2181, 2888, 3888, 9093)), ["10.0.0.6/32", "10.0.0.5/32"])
+    text = rules(["10.20.0.0/20"], [], FirewallPorts((9192,), (2181, 2888, 3888, 9093)), ["10.0.0.6/32", "10.0.0.5/32"])
     assert accepted(text)[2:] == ["tcp dport { 2181, 9093, 9192 } ip saddr { 10.0.0.5/32, 10.0.0.6/32 } accept"]
 
 
 def test_without_a_server_the_rules_are_those_vms_were_born_with() -> None:
     """The text is frozen in boot data: another byte would be another VM."""
-    assert rules(["10.20.0.0/20"], ["10.8.0.0/16"], Ports(), []) == rules(["10.20.0.0/20"], ["10.8.0.0/16"])
+    assert rules(["10.20.0.0/20"], ["10.8.0.0/16"], FirewallPorts(), []) == rules(["10.20.0.0/20"], ["10.8.0.0/16"])
 
 
 def test_nobody_else_gets_in_and_nobody_logs_in() -> None:

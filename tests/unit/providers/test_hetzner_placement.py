@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from providers.base import Place, Resources
 from providers.errors import QuotaExceeded
-from providers.hetzner.inventory import Standing
+from providers.hetzner.inventory import PlaceLimits
 from providers.hetzner.placement import GROUP_HOLDS, addresses_for, groups_for
 from tests.fakes.resources import UID, address, instance, resources
 
@@ -23,12 +23,12 @@ def cluster(size: int, *, uid: str = UID) -> Resources:
 
 
 def test_a_cluster_stands_on_different_hosts_as_long_as_one_group_holds_it() -> None:
-    assert set(groups_for(cluster(9), GROUPS, Standing()).values()) == {11}
+    assert set(groups_for(cluster(9), GROUPS, PlaceLimits()).values()) == {11}
 
 
 def test_each_group_of_a_large_cluster_mixes_all_racks() -> None:
     wanted = cluster(24)
-    chosen = groups_for(wanted, GROUPS, Standing())
+    chosen = groups_for(wanted, GROUPS, PlaceLimits())
     assert Counter(chosen.values()) == {11: 10, 12: 10, 13: 4}
     racks = defaultdict(set)
     for one in wanted.instances:
@@ -37,13 +37,13 @@ def test_each_group_of_a_large_cluster_mixes_all_racks() -> None:
 
 
 def test_what_stands_keeps_its_group_and_the_next_joins_its_own() -> None:
-    standing = Standing(groups={(UID, "n-0.g1"): 13, **{("other", f"x-{n}.g1"): 11 for n in range(5)}})
+    standing = PlaceLimits(groups={(UID, "n-0.g1"): 13, **{("other", f"x-{n}.g1"): 11 for n in range(5)}})
     chosen = groups_for(cluster(3), GROUPS, standing)
     assert chosen == {"n-0.g1": 13, "n-1.g1": 13, "n-2.g1": 13}
 
 
 def test_clusters_do_not_share_a_group_while_there_is_an_emptier_one() -> None:
-    standing = Standing(groups={("other", f"x-{n}.g1"): 11 for n in range(3)})
+    standing = PlaceLimits(groups={("other", f"x-{n}.g1"): 11 for n in range(3)})
     assert set(groups_for(cluster(3), GROUPS, standing).values()) == {12}
 
 
@@ -53,7 +53,7 @@ def test_no_group_ever_holds_more_than_it_may(filled: list[int], size: int) -> N
         (f"o{group}", f"x-{n}.g1"): group for group, many in zip(GROUPS, filled, strict=True) for n in range(many)
     }
     room = sum(max(GROUP_HOLDS - many, 0) for many in filled)
-    chosen = groups_for(cluster(size), GROUPS, Standing(groups=others))
+    chosen = groups_for(cluster(size), GROUPS, PlaceLimits(groups=others))
     after = Counter([*others.values(), *chosen.values()])
     over = sum(max(after[group] - max(GROUP_HOLDS, many), 0) for group, many in zip(GROUPS, filled, strict=True))
     assert over == max(size - room, 0), "only what no group has room for is put into a full one"
@@ -61,7 +61,7 @@ def test_no_group_ever_holds_more_than_it_may(filled: list[int], size: int) -> N
 
 
 def test_without_groups_none_is_chosen() -> None:
-    assert groups_for(cluster(3), (), Standing()) == {}
+    assert groups_for(cluster(3), (), PlaceLimits()) == {}
 
 
 def owners(*names: str, uid: str = UID) -> Resources:
@@ -69,26 +69,26 @@ def owners(*names: str, uid: str = UID) -> Resources:
 
 
 def test_an_address_is_one_of_the_range_and_the_same_each_time() -> None:
-    chosen = addresses_for(owners("c-0", "c-1", "c-2"), RANGE, Standing())
+    chosen = addresses_for(owners("c-0", "c-1", "c-2"), RANGE, PlaceLimits())
     assert len(set(chosen.values())) == 3
     assert all(IPv4Address(one) in IPv4Network(RANGE) for one in chosen.values())
-    assert addresses_for(owners("c-0", "c-1", "c-2"), RANGE, Standing()) == chosen
+    assert addresses_for(owners("c-0", "c-1", "c-2"), RANGE, PlaceLimits()) == chosen
 
 
 def test_a_node_keeps_what_it_has() -> None:
-    standing = Standing(addresses={(UID, "c-0"): "10.1.1.77"}, taken=frozenset({"10.1.1.77"}))
+    standing = PlaceLimits(addresses={(UID, "c-0"): "10.1.1.77"}, taken=frozenset({"10.1.1.77"}))
     assert addresses_for(owners("c-0"), RANGE, standing) == {"c-0": "10.1.1.77"}
 
 
 def test_what_another_has_is_passed_over() -> None:
-    mine = addresses_for(owners("c-0"), RANGE, Standing())["c-0"]
-    assert addresses_for(owners("c-0"), RANGE, Standing(taken=frozenset({mine})))["c-0"] != mine
+    mine = addresses_for(owners("c-0"), RANGE, PlaceLimits())["c-0"]
+    assert addresses_for(owners("c-0"), RANGE, PlaceLimits(taken=frozenset({mine})))["c-0"] != mine
 
 
 def test_addresses_are_used_up_to_the_last_and_none_is_made_up() -> None:
     small = IPv4Network("10.1.1.0/28")
     usable = [str(one) for one in small][2:-1]
-    chosen = addresses_for(owners(*(f"c-{n}" for n in range(len(usable)))), str(small), Standing())
+    chosen = addresses_for(owners(*(f"c-{n}" for n in range(len(usable)))), str(small), PlaceLimits())
     assert sorted(chosen.values(), key=IPv4Address) == usable
     with pytest.raises(QuotaExceeded, match=r"no address of 10\.1\.1\.0/28 is left for d-0"):
-        addresses_for(owners("d-0"), str(small), Standing(taken=frozenset(usable)))
+        addresses_for(owners("d-0"), str(small), PlaceLimits(taken=frozenset(usable)))

@@ -13,7 +13,7 @@ from providers.base import Listing, Resources
 from providers.cloud_init import BOOT_FILE
 from providers.errors import PlaceUnknown
 from providers.hetzner.imports import imports_of
-from providers.hetzner.inventory import Standing
+from providers.hetzner.inventory import PlaceLimits
 from providers.hetzner.settings import HetznerSettings
 from providers.hetzner.tags import tags_of
 from providers.hetzner.variables import module_variables
@@ -38,7 +38,7 @@ SETTINGS = HetznerSettings.model_validate(FILE)
 
 
 def variables(wanted: Resources, **more: Any) -> dict[str, Any]:
-    made = module_variables(in_place(wanted), SETTINGS.region(PLACE), Standing(), **more)
+    made = module_variables(in_place(wanted), SETTINGS.region(PLACE), PlaceLimits(), **more)
     assert json.loads(json.dumps(made)) == made
     return made
 
@@ -124,7 +124,7 @@ def test_a_volume_smaller_than_hetzners_smallest_is_refused_and_not_enlarged() -
     wanted = resources(volume("b-0"))
     small = replace(in_place(wanted), volumes=(replace(volume("b-0", zone="fsn1"), size_gib=9),))
     with pytest.raises(PlaceUnknown, match=r"b-0\.data\.v1 is to have 9 GiB; the smallest volume"):
-        module_variables(small, SETTINGS.region(PLACE), Standing())
+        module_variables(small, SETTINGS.region(PLACE), PlaceLimits())
 
 
 REGION = ("accounts", "production", "regions", "eu-central")

@@ -6,27 +6,27 @@ from pathlib import Path
 import pytest
 
 from providers.errors import ResourceConflict
-from providers.local.disk import Disk, Disks, attached_keys, unmount_all
+from providers.local.disk import DiskRecord, DiskRecords, attached_keys, unmount_all
 from providers.local.layout import Layout
 
 KEY = "n-0.data.v1"
 
 
-def disk(kind: str = "persistent", key: str = KEY) -> Disk:
-    return Disk(installation_id="i", cluster_uid="u", key=key, zone="a", kind=kind, size_gib=1)
+def disk(kind: str = "persistent", key: str = KEY) -> DiskRecord:
+    return DiskRecord(installation_id="i", cluster_uid="u", key=key, zone="a", kind=kind, size_gib=1)
 
 
 @pytest.fixture
-def disks(tmp_path: Path) -> Disks:
-    return Disks(Layout(tmp_path, "local-1"))
+def disks(tmp_path: Path) -> DiskRecords:
+    return DiskRecords(Layout(tmp_path, "local-1"))
 
 
-def attach(disks: Disks, instance: str = "n-0.g1", *, alive: bool = False) -> Path:
+def attach(disks: DiskRecords, instance: str = "n-0.g1", *, alive: bool = False) -> Path:
     disks.attach("u", KEY, instance, zone="a", alive=lambda _: alive)
     return disks.layout.vm("u", instance) / "volumes"
 
 
-def test_a_vm_sees_the_disk_its_size_and_its_name(disks: Disks) -> None:
+def test_a_vm_sees_the_disk_its_size_and_its_name(disks: DiskRecords) -> None:
     disks.create(disk())
     mounts = attach(disks)
     assert sorted(os.listdir(mounts)) == ["data", "data.bytes", "data.key"]
@@ -36,7 +36,7 @@ def test_a_vm_sees_the_disk_its_size_and_its_name(disks: Disks) -> None:
     assert (disks.layout.volume("u", KEY) / "x").read_text() == "kept"
 
 
-def test_attaching_and_detaching_may_be_repeated(disks: Disks) -> None:
+def test_attaching_and_detaching_may_be_repeated(disks: DiskRecords) -> None:
     disks.create(disk())
     attach(disks)
     mounts = attach(disks)
@@ -48,7 +48,7 @@ def test_attaching_and_detaching_may_be_repeated(disks: Disks) -> None:
     assert (attach(disks, "n-0.g2") / "data" / "x").read_text() == "kept"
 
 
-def test_a_late_detach_of_the_old_vm_does_not_take_the_disk_from_the_new_one(disks: Disks) -> None:
+def test_a_late_detach_of_the_old_vm_does_not_take_the_disk_from_the_new_one(disks: DiskRecords) -> None:
     disks.create(disk())
     attach(disks, "n-0.g1")
     mounts = attach(disks, "n-0.g2", alive=False)
@@ -59,7 +59,7 @@ def test_a_late_detach_of_the_old_vm_does_not_take_the_disk_from_the_new_one(dis
     assert kept.attached_to == "n-0.g2"
 
 
-def test_a_dead_vm_loses_sight_of_a_disk_that_moved_on(disks: Disks) -> None:
+def test_a_dead_vm_loses_sight_of_a_disk_that_moved_on(disks: DiskRecords) -> None:
     disks.create(disk())
     old = attach(disks, "n-0.g1")
     attach(disks, "n-0.g2", alive=False)
@@ -67,7 +67,7 @@ def test_a_dead_vm_loses_sight_of_a_disk_that_moved_on(disks: Disks) -> None:
     assert not (old / "data").exists()
 
 
-def test_an_attached_disk_is_not_destroyed(disks: Disks) -> None:
+def test_an_attached_disk_is_not_destroyed(disks: DiskRecords) -> None:
     disks.create(disk())
     attach(disks)
     with pytest.raises(ResourceConflict, match=r"n-0\.g1"):
@@ -79,7 +79,7 @@ def test_an_attached_disk_is_not_destroyed(disks: Disks) -> None:
     assert disks.read("u", KEY) is None
 
 
-def test_the_disk_of_a_dead_vm_can_be_destroyed(disks: Disks) -> None:
+def test_the_disk_of_a_dead_vm_can_be_destroyed(disks: DiskRecords) -> None:
     """A VM that lost power holds nothing, though nobody detached its disk."""
     disks.create(disk())
     mounts = attach(disks)
@@ -89,18 +89,18 @@ def test_the_disk_of_a_dead_vm_can_be_destroyed(disks: Disks) -> None:
     assert not (mounts / "data").exists()
 
 
-def test_a_disk_that_exists_otherwise_is_not_taken_over(disks: Disks) -> None:
+def test_a_disk_that_exists_otherwise_is_not_taken_over(disks: DiskRecords) -> None:
     disks.create(disk())
     with pytest.raises(ResourceConflict, match="persistent"):
         disks.create(disk(kind="ephemeral"))
 
 
-def test_a_disk_nobody_made_cannot_be_attached(disks: Disks) -> None:
+def test_a_disk_nobody_made_cannot_be_attached(disks: DiskRecords) -> None:
     with pytest.raises(ResourceConflict, match="does not exist"):
         attach(disks)
 
 
-def test_an_ephemeral_disk_lies_in_the_vm_and_is_forgotten_with_it(disks: Disks) -> None:
+def test_an_ephemeral_disk_lies_in_the_vm_and_is_forgotten_with_it(disks: DiskRecords) -> None:
     disks.create(disk(kind="ephemeral"))
     mounts = attach(disks)
     assert (mounts / "data").is_dir()
@@ -112,7 +112,7 @@ def test_an_ephemeral_disk_lies_in_the_vm_and_is_forgotten_with_it(disks: Disks)
     assert disks.read("u", KEY) is None
 
 
-def test_an_ephemeral_disk_that_was_detached_is_destroyed_before_its_vm(disks: Disks) -> None:
+def test_an_ephemeral_disk_that_was_detached_is_destroyed_before_its_vm(disks: DiskRecords) -> None:
     """A retire run deletes the attachment, then disk and VM side by side: the disk's turn may come first."""
     disks.create(disk(kind="ephemeral"))
     mounts = attach(disks)
@@ -129,7 +129,7 @@ def test_an_ephemeral_disk_that_was_detached_is_destroyed_before_its_vm(disks: D
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 @pytest.mark.parametrize("kind", ["persistent", "ephemeral"])
 def test_an_enforced_size_is_what_the_filesystem_says(tmp_path: Path, kind: str) -> None:
-    disks = Disks(Layout(tmp_path, "local-1"), enforce=True)
+    disks = DiskRecords(Layout(tmp_path, "local-1"), enforce=True)
     try:
         disks.create(disk(kind=kind))
         mounts = attach(disks)

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from providers.errors import ResourceConflict
-from providers.local.claimed_addresses import CLAIMS, Ledger, claims_dir
+from providers.local.claimed_addresses import CLAIMS, ClaimedAddresses, claims_dir
 from providers.local.ranges import RANGES
 
 
-def ledger(tmp_path: Path, name: str = "one", installation_id: str = "i") -> Ledger:
+def ledger(tmp_path: Path, name: str = "one", installation_id: str = "i") -> ClaimedAddresses:
     root = tmp_path / name
     root.mkdir(exist_ok=True)
-    return Ledger(root, installation_id, tmp_path / "claims")
+    return ClaimedAddresses(root, installation_id, tmp_path / "claims")
 
 
 def test_an_owner_gets_the_same_address_again(tmp_path: Path) -> None:

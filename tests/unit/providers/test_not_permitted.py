@@ -134,7 +134,7 @@ IN_THE_SDK: dict[str, tuple[Translated, Exception, str]] = {
         APIException("token_readonly", READ_ONLY, None),
         "",
     ),
-    "upcloud": (upcloud.translated, upcloud.ApiError(403, "SERVER_FORBIDDEN", SERVER), ""),
+    "upcloud": (upcloud.translated, upcloud.UpcloudAnswerError(403, "SERVER_FORBIDDEN", SERVER), ""),
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from providers.catalog_file import sold_by
-from providers.figures import Figure
+from providers.figures import CatalogFigure
 from providers.offers import Offers, offers
 from providers.overrides import RegionIn
 from providers.price_book import PriceBook
@@ -49,7 +49,7 @@ def test_a_figure_laid_over_hides_the_shipped_one_and_no_other() -> None:
     )
     assert shipped is not None
     assert laid is not None
-    assert laid.nic_burst_gbps == Figure(Decimal(10), "a page", date(2026, 1, 1))
+    assert laid.nic_burst_gbps == CatalogFigure(Decimal(10), "a page", date(2026, 1, 1))
     assert laid.nic_baseline_gbps == shipped.nic_baseline_gbps
 
 

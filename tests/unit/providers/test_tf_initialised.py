@@ -14,7 +14,7 @@ from providers.errors import TerraformFailed
 from providers.tf.initialised import Initialised
 from providers.tf.lock_files import ChosenInFiles
 from providers.tf.runner import TerraformRunner
-from providers.tf.states import Access
+from providers.tf.states import StateAccess
 from providers.tf.workspace import Workspace, open_workspace
 
 CHECKS = """
@@ -74,7 +74,7 @@ class House:
         return open_workspace(
             self.root / "runs",
             module=self.module,
-            access=Access({"local": {"path": "state"}}),
+            access=StateAccess({"local": {"path": "state"}}),
             variables={"instances": {}, **variables},
             intent_id="i",
         )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.server.settings import SettingsRefused, load_settings
+from controlplane.server.settings import ServerSettingsRefused, load_settings
 from providers.errors import ProviderNotMirrored, TerraformFailed
 from providers.tf.mirror import MirrorRefused, ProviderMirror, own_platform
 from providers.tf.modules import module_root, pinned_providers
@@ -70,7 +70,7 @@ def test_signs_of_a_path_stay_signs(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_mirror_is_refused_with_the_settings(tmp_path: Path, told: str, why: str) -> None:
-    with pytest.raises(SettingsRefused, match=rf"KEDGE_TERRAFORM_MIRROR: .*{why}") as refused:
+    with pytest.raises(ServerSettingsRefused, match=rf"KEDGE_TERRAFORM_MIRROR: .*{why}") as refused:
         load_settings(home=tmp_path, terraform_mirror=told)
     assert "secret" not in str(refused.value)
 

@@ -8,7 +8,7 @@ import pytest
 
 from providers import process
 from providers.errors import RunInterrupted, TerraformFailed
-from providers.tf.progress import Progress, ProgressKind
+from providers.tf.progress import ProgressKind, RunProgress
 from providers.tf.runner import TerraformRunner
 from providers.tf.workspace import Workspace
 
@@ -20,7 +20,7 @@ def runner(
     stop: threading.Event | None = None,
     timeout_s: float = 20.0,
     kill_after_s: float = 0.3,
-    seen: list[Progress] | None = None,
+    seen: list[RunProgress] | None = None,
 ) -> TerraformRunner:
     program = tmp_path / "terraform"
     program.write_text(f"#!/bin/sh\n{script}\n")
@@ -57,7 +57,7 @@ def test_a_bad_exit_carries_terraforms_own_words(tmp_path: Path) -> None:
 
 
 def test_errors_of_the_stream_are_the_diagnostics(tmp_path: Path) -> None:
-    seen: list[Progress] = []
+    seen: list[RunProgress] = []
     line = '{"type":"diagnostic","diagnostic":{"severity":"error","summary":"No","detail":"because"}}'
     with pytest.raises(TerraformFailed) as caught:
         runner(tmp_path, f"echo '{line}'; echo noise >&2; exit 1", seen=seen).apply()

@@ -7,7 +7,7 @@ import pytest
 
 from providers.base import RunKind
 from providers.tf.modules import module_root
-from providers.tf.states import IN_A_FILE, STATE_PATH, Access
+from providers.tf.states import IN_A_FILE, STATE_PATH, StateAccess
 from providers.tf.workspace import open_workspace, rendered
 from tests.fakes.resources import attachment, instance, resources, run, volume
 
@@ -24,7 +24,7 @@ def test_a_value_that_looks_like_a_template_stays_data(tmp_path: Path, module: P
     workspace = open_workspace(
         tmp_path / "runs",
         module=module,
-        access=Access({"local": {"path": "${x}/state"}}),
+        access=StateAccess({"local": {"path": "${x}/state"}}),
         variables={"cluster_name": "${file('/etc/passwd')}"},
         intent_id="i",
     )
@@ -41,7 +41,7 @@ def test_two_runs_of_different_states_are_the_same_to_an_init(tmp_path: Path, mo
         open_workspace(
             tmp_path / name / "deeper" / "runs",
             module=module,
-            access=Access(IN_A_FILE, folder=tmp_path / name),
+            access=StateAccess(IN_A_FILE, folder=tmp_path / name),
             variables={"cluster_name": name},
             intent_id="i",
         )
@@ -60,7 +60,7 @@ def test_two_runs_of_different_states_are_the_same_to_an_init(tmp_path: Path, mo
 
 def test_a_module_that_grows_volumes_needs_no_init_of_its_own(tmp_path: Path, module: Path) -> None:
     (module / "volumes.tf").write_text("    ignore_changes = all # grows: [type]\n")
-    access = Access({"local": {}})
+    access = StateAccess({"local": {}})
     plain, grows = (
         open_workspace(tmp_path / "runs", module=module, access=access, variables={}, intent_id="i", grows=grows)
         for grows in (False, True)
@@ -71,14 +71,14 @@ def test_a_module_that_grows_volumes_needs_no_init_of_its_own(tmp_path: Path, mo
 
 def test_everything_rendered_is_for_its_owner_only(tmp_path: Path, module: Path) -> None:
     workspace = open_workspace(
-        tmp_path / "runs", module=module, access=Access({"local": {}}), variables={}, intent_id="i"
+        tmp_path / "runs", module=module, access=StateAccess({"local": {}}), variables={}, intent_id="i"
     )
     assert workspace.directory.stat().st_mode & 0o077 == 0
 
 
 def test_a_workspace_with_the_only_copy_of_a_state_is_kept(tmp_path: Path, module: Path) -> None:
     workspace = open_workspace(
-        tmp_path / "runs", module=module, access=Access({"local": {}}), variables={}, intent_id="i"
+        tmp_path / "runs", module=module, access=StateAccess({"local": {}}), variables={}, intent_id="i"
     )
     workspace.errored_state.write_text("{}")
     workspace.remove()

@@ -5,7 +5,7 @@ import requests
 from upcloud_api.errors import UpCloudClientError
 
 from providers import errors
-from providers.upcloud.errors import ApiError, api_error, code_of, from_code, is_gone, recognise, translated
+from providers.upcloud.errors import UpcloudAnswerError, api_error, code_of, from_code, is_gone, recognise, translated
 
 
 @pytest.mark.parametrize(
@@ -75,15 +75,15 @@ def test_an_error_without_words_keeps_its_status(body: object) -> None:
 
 
 def test_only_no_such_server_means_gone() -> None:
-    assert is_gone(ApiError(404, "SERVER_NOT_FOUND", ""))
-    assert not is_gone(ApiError(404, "NOT_FOUND", ""))
-    assert not is_gone(ApiError(403, "SERVER_NOT_FOUND", ""))
+    assert is_gone(UpcloudAnswerError(404, "SERVER_NOT_FOUND", ""))
+    assert not is_gone(UpcloudAnswerError(404, "NOT_FOUND", ""))
+    assert not is_gone(UpcloudAnswerError(403, "SERVER_NOT_FOUND", ""))
 
 
 @pytest.mark.parametrize(
     ("raised", "kind"),
     [
-        (ApiError(409, "SERVER_STATE_ILLEGAL", "It stops."), errors.NotYetGone),
+        (UpcloudAnswerError(409, "SERVER_STATE_ILLEGAL", "It stops."), errors.NotYetGone),
         (UpCloudClientError("Credentials not found."), errors.AuthFailed),
         (requests.ConnectionError("refused"), errors.CloudUnavailable),
         (requests.Timeout("slow"), errors.CloudUnavailable),

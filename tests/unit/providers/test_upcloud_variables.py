@@ -12,7 +12,7 @@ import yaml
 from providers.base import CloudInstance, CloudVolume, InstanceState, Listing, Place, Resources
 from providers.cloud_init import LIMIT_BYTES
 from providers.errors import PlaceUnknown, QuotaExceeded
-from providers.networks import Ports
+from providers.networks import FirewallPorts
 from providers.packet_filter import rules
 from providers.software import Software
 from providers.tf.abilities import Import
@@ -98,7 +98,7 @@ FILTERED = REGION.model_copy(
 
 
 def test_a_vm_is_born_closed_to_all_but_its_network_and_the_clients_that_are_named() -> None:
-    text = rules(["10.20.0.0/16"], ["10.8.0.0/16"], Ports((9092, 9192), (9093,)))
+    text = rules(["10.20.0.0/16"], ["10.8.0.0/16"], FirewallPorts((9092, 9192), (9093,)))
     assert bootcmd(FILTERED)["bootcmd"] == [["nft", text]]
     assert FILTERED.packet_filter() == text
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from planner.drain.certified import CertifiedPlan, certified
 from planner.drain.model.plan_document import plan_json, read_plan
-from spark.fleet.answers import Outcome, Role, certificate
+from spark.fleet.answers import AnswerRole, PlanOutcome, certificate
 from spark.fleet.files import files_of, throttles_of
 from spark.fleet.kernel import answer_of
 from spark.fleet.packing import packs_of, unpacked
@@ -29,8 +29,8 @@ TABLES = tables_of(STATE)
 
 
 def test_the_answer_is_the_planners_own_plan_with_its_measures() -> None:
-    answer = answer_of("orders", Role.WHOLE, EPOCH, packs_for("orders", STATE, TABLES))
-    assert (answer.outcome, answer.reason) == (Outcome.PLANNED, "")
+    answer = answer_of("orders", AnswerRole.WHOLE, EPOCH, packs_for("orders", STATE, TABLES))
+    assert (answer.outcome, answer.reason) == (PlanOutcome.PLANNED, "")
     plan = certified(STATE)
     assert isinstance(plan, CertifiedPlan)
     assert answer.plan == plan_json(STATE, plan.schedule).decode()
@@ -44,32 +44,32 @@ def test_the_answer_is_the_planners_own_plan_with_its_measures() -> None:
 
 def test_two_tasks_say_together_what_one_says() -> None:
     packs = packs_for("orders", STATE, TABLES)
-    whole, schedule, bounds = (answer_of("orders", role, EPOCH, packs) for role in Role)
+    whole, schedule, bounds = (answer_of("orders", role, EPOCH, packs) for role in AnswerRole)
     assert (schedule.plan, schedule.values) == (whole.plan, whole.values)
     assert (schedule.bounds, bounds.bounds) == (None, whole.bounds)
-    assert (bounds.plan, bounds.outcome) == (None, Outcome.PLANNED)
+    assert (bounds.plan, bounds.outcome) == (None, PlanOutcome.PLANNED)
 
 
 def test_wrong_input_is_refused_by_kind() -> None:
     nan = {**TABLES, "brokers": with_cell(TABLES["brokers"], "ingress_bytes_per_s", 2, math.nan)}
-    answer = answer_of("orders", Role.WHOLE, EPOCH, packs_for("orders", STATE, nan))
-    assert answer.outcome is Outcome.REFUSED
+    answer = answer_of("orders", AnswerRole.WHOLE, EPOCH, packs_for("orders", STATE, nan))
+    assert answer.outcome is PlanOutcome.REFUSED
     assert answer.problems == ("figure brokers.ingress_bytes_per_s: broker 1003 has nan: a positive number is needed",)
     assert answer.plan is None
 
 
 def test_a_torn_snapshot_is_refused() -> None:
     torn = {**TABLES, "partitions": TABLES["partitions"].slice(0, 80)}
-    answer = answer_of("orders", Role.WHOLE, EPOCH, packs_for("orders", STATE, torn))
-    assert answer.outcome is Outcome.REFUSED
+    answer = answer_of("orders", AnswerRole.WHOLE, EPOCH, packs_for("orders", STATE, torn))
+    assert answer.outcome is PlanOutcome.REFUSED
     assert "80 rows were read, the snapshot says 90" in answer.reason
     gone = {"brokers": TABLES["brokers"]}
-    assert answer_of("orders", Role.WHOLE, EPOCH, packs_for("orders", STATE, gone)).outcome is Outcome.REFUSED
+    assert answer_of("orders", AnswerRole.WHOLE, EPOCH, packs_for("orders", STATE, gone)).outcome is PlanOutcome.REFUSED
 
 
 def test_a_snapshot_that_changed_under_the_job_is_refused() -> None:
-    answer = answer_of("orders", Role.WHOLE, EPOCH, packs_for("orders", STATE, TABLES, epoch=EPOCH + 1))
-    assert answer.outcome is Outcome.REFUSED
+    answer = answer_of("orders", AnswerRole.WHOLE, EPOCH, packs_for("orders", STATE, TABLES, epoch=EPOCH + 1))
+    assert answer.outcome is PlanOutcome.REFUSED
     assert "changed while the snapshot was read" in answer.reason
 
 
@@ -77,21 +77,21 @@ def test_what_cannot_be_placed_is_infeasible_and_says_what_to_add() -> None:
     tight = with_cell(TABLES["brokers"], "disk_bytes", 3, 1)
     for row in range(1, 9):
         tight = with_cell(tight, "disk_bytes", row, 1)
-    answer = answer_of("orders", Role.WHOLE, EPOCH, packs_for("orders", STATE, {**TABLES, "brokers": tight}))
-    assert answer.outcome is Outcome.INFEASIBLE
+    answer = answer_of("orders", AnswerRole.WHOLE, EPOCH, packs_for("orders", STATE, {**TABLES, "brokers": tight}))
+    assert answer.outcome is PlanOutcome.INFEASIBLE
     assert "add" in answer.reason
 
 
 def test_a_defect_shows_in_the_row_of_its_cluster() -> None:
     broken = {**TABLES, "partitions": TABLES["partitions"].drop_columns(["isr"])}
-    answer = answer_of("orders", Role.WHOLE, EPOCH, packs_for("orders", STATE, broken))
-    assert answer.outcome is Outcome.FAILED
+    answer = answer_of("orders", AnswerRole.WHOLE, EPOCH, packs_for("orders", STATE, broken))
+    assert answer.outcome is PlanOutcome.FAILED
     assert "isr" in answer.reason
 
 
 def test_unknown_rates_are_an_assumption_of_the_plan() -> None:
     state = without_rates(STATE)
-    answer = answer_of("orders", Role.WHOLE, EPOCH, packs_for("orders", state, tables_of(state)))
+    answer = answer_of("orders", AnswerRole.WHOLE, EPOCH, packs_for("orders", state, tables_of(state)))
     assert answer.plan is not None
     assert any(
         "write rates of 90 of 90 partitions are unknown" in line for line in json.loads(answer.plan)["assumptions"]
@@ -127,7 +127,7 @@ def test_windows_replace_rates_weighed_by_samples_and_leave_the_others() -> None
 
 
 def test_the_files_hold_the_plan_and_come_with_the_manifest_last() -> None:
-    answer = answer_of("orders", Role.WHOLE, EPOCH, packs_for("orders", STATE, TABLES))
+    answer = answer_of("orders", AnswerRole.WHOLE, EPOCH, packs_for("orders", STATE, TABLES))
     assert answer.plan is not None
     assert answer.values is not None
     assert answer.bounds is not None

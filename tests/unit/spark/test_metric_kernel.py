@@ -8,12 +8,12 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from spark.metrics.kernel import hour_of_broker, summary, windows_of_broker
-from spark.metrics.partitions import Partitions, union
-from spark.metrics.wire import Message, decode
+from spark.metrics.partitions import BrokerPartitions, union
+from spark.metrics.wire import MetricsMessage, decode
 from tests.metric_messages import START_MS, a_message, a_partition
 
 
-def message(minute: float, **changes: object) -> Message:
+def message(minute: float, **changes: object) -> MetricsMessage:
     return decode(a_message(minute, **changes).encode())  # type: ignore[arg-type]
 
 
@@ -72,8 +72,8 @@ def test_partitions_that_come_and_go_have_their_own_number_of_samples() -> None:
 
 
 def test_the_same_partitions_in_another_order_of_topics_are_the_same() -> None:
-    one = Partitions(("a", "b"), np.array([0, 1], np.int32), np.array([3, 4], np.int32))
-    other = Partitions(("b", "a"), np.array([0, 1], np.int32), np.array([4, 3], np.int32))
+    one = BrokerPartitions(("a", "b"), np.array([0, 1], np.int32), np.array([3, 4], np.int32))
+    other = BrokerPartitions(("b", "a"), np.array([0, 1], np.int32), np.array([4, 3], np.int32))
     together, places = union([one, other])
     assert (together.topics, together.topic.tolist(), together.partition.tolist()) == (("a", "b"), [0, 1], [3, 4])
     assert [np.asarray(place).tolist() for place in places] == [[0, 1], [1, 0]]

@@ -7,7 +7,7 @@ from deltalake import write_deltalake
 
 from agent.metrics_message import PartitionFigures
 from spark.metrics.columns import to_table
-from spark.metrics.kernel import BrokerWindow, windows_of_broker
+from spark.metrics.kernel import WindowFigures, windows_of_broker
 from spark.metrics.placement import Held, read_placement
 from spark.metrics.wire import decode
 from tests.metric_messages import START_MS, a_message, a_partition
@@ -17,13 +17,13 @@ START = datetime.fromtimestamp(START_MS / 1000, UTC)
 
 def told(
     *minutes: int, broker: int = 1001, width_s: int = 300, partitions: list[PartitionFigures]
-) -> list[BrokerWindow]:
+) -> list[WindowFigures]:
     """The window of one broker."""
     messages = [decode(a_message(m, broker=broker, partitions=partitions).encode()) for m in minutes]
     return [w for w in windows_of_broker(messages, width_ms=width_s * 1000) if w.width_ms == width_s * 1000]
 
 
-def lake_with(root: Path, *windows: list[BrokerWindow]) -> str:
+def lake_with(root: Path, *windows: list[WindowFigures]) -> str:
     rows = to_table([window for some in windows for window in some])
     write_deltalake(root / "windows", rows, partition_by=["width_s", "day"])
     return str(root)

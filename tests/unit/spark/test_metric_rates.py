@@ -9,7 +9,7 @@ from deltalake import write_deltalake
 
 from agent.metrics_message import PartitionFigures
 from spark.metrics.columns import to_table
-from spark.metrics.kernel import BrokerWindow, windows_of_broker
+from spark.metrics.kernel import WindowFigures, windows_of_broker
 from spark.metrics.rates import Rate, read_rates
 from spark.metrics.wire import decode
 from tests.metric_messages import START_MS, a_message, a_partition
@@ -17,13 +17,13 @@ from tests.metric_messages import START_MS, a_message, a_partition
 START = datetime.fromtimestamp(START_MS / 1000, UTC)
 
 
-def told(minutes: Iterable[int], *, broker: int = 1001, partitions: list[PartitionFigures]) -> list[BrokerWindow]:
+def told(minutes: Iterable[int], *, broker: int = 1001, partitions: list[PartitionFigures]) -> list[WindowFigures]:
     """The minutes and the window of one broker."""
     messages = [decode(a_message(m, broker=broker, partitions=partitions).encode()) for m in minutes]
     return windows_of_broker(messages, width_ms=300_000)
 
 
-def lake_with(root: Path, *windows: list[BrokerWindow]) -> str:
+def lake_with(root: Path, *windows: list[WindowFigures]) -> str:
     rows = to_table([window for some in windows for window in some])
     write_deltalake(root / "windows", rows, partition_by=["width_s", "day"])
     return str(root)

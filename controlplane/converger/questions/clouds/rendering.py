@@ -14,9 +14,9 @@ from controlplane.cluster.views.intents import IntentView
 from events.facts import PlannedImage
 from events.instance_facts import PlannedDisk, PlannedVolume
 from providers.base import (
+    AddressBinding,
     AddressResource,
     Attachment,
-    Binding,
     InstanceResource,
     Place,
     Resources,
@@ -72,7 +72,9 @@ def terraform_run(
                 a for i in standing if _is_bound(i, intent) for a in _attachments(i) if a.volume not in lost
             ),
             addresses=_addresses(view, intent, kind),
-            bindings=tuple(Binding(i.node, i.key) for i in standing if _owns_address(i) and _is_bound(i, intent)),
+            bindings=tuple(
+                AddressBinding(i.node, i.key) for i in standing if _owns_address(i) and _is_bound(i, intent)
+            ),
         ),
         creates=_creates(view, intent, kind),
         # A dead VM has let go of its volumes and address already: a release only has to forget that it held them.
@@ -127,7 +129,7 @@ def _made(
         volumes=tuple(volumes[k] for k in sorted(volumes)),
         attachments=tuple(a for i in there if has_ties(i) for a in _attachments(i)),
         addresses=tuple(_address(i) for _, i in sorted(owners.items())),
-        bindings=tuple(Binding(i.node, i.key) for i in there if has_ties(i) and _owns_address(i)),
+        bindings=tuple(AddressBinding(i.node, i.key) for i in there if has_ties(i) and _owns_address(i)),
     )
 
 

@@ -24,14 +24,17 @@ from controlplane.converger.questions.services.service_reports import service_re
 from controlplane.converger.situation.decision import Situation
 from events import facts
 from planner.anomalies.kinds import Kind
-from planner.breakdown import ASTRAY, LEAST, Broken, Manner, Surroundings, why_left
+from planner.breakdown import ASTRAY, LEAST, BreakdownContext, BreakdownKind, Broken, why_left
 from planner.healing import Ailment
 from planner.observed import KafkaSnapshot
 from providers.base import InstanceState
 
 BROKER_AWAY = "BrokerAway"
 
-_REASONS: Mapping[Manner, str] = {Manner.CRASH_LOOP: "CrashLoop", Manner.UNREACHABLE: "Unreachable"}
+_REASONS: Mapping[BreakdownKind, str] = {
+    BreakdownKind.CRASH_LOOP: "CrashLoop",
+    BreakdownKind.UNREACHABLE: "Unreachable",
+}
 _SERVES = (Phase.JOINED, Phase.DRAINING)
 _NO_ROOM_BYTES = 1 << 20
 _NAMED = 3
@@ -131,12 +134,12 @@ def _broken(situation: Situation, instance: InstanceView) -> Broken | None:
             return None
         since = absence.since if seen is None else max(absence.since, seen.received_at)
         words = f"{who} is not served by Kafka, and its agent is not heard, since {_clock(since)}"
-        return Broken(instance.node, instance.key, instance.service_id, Manner.UNREACHABLE, since, words)
+        return Broken(instance.node, instance.key, instance.service_id, BreakdownKind.UNREACHABLE, since, words)
     service = service_report(situation, instance)
     if service is None or not absence.ends_again_and_again(situation.now) or _needs_a_person(service):
         return None
     words = f"the process of {who} ends again and again since {_clock(absence.since)}"
-    return Broken(instance.node, instance.key, instance.service_id, Manner.CRASH_LOOP, absence.since, words)
+    return Broken(instance.node, instance.key, instance.service_id, BreakdownKind.CRASH_LOOP, absence.since, words)
 
 
 def _needs_a_person(service: ServiceReport) -> bool:
@@ -165,12 +168,12 @@ def _what_is_done(situation: Situation, kafka: KafkaSnapshot, one: Broken, broke
     return f"it gets a new VM at {_clock(one.due(_lost_after(situation)))}, unless it serves until then"
 
 
-def _around(situation: Situation, kafka: KafkaSnapshot, one: Broken) -> Surroundings:
+def _around(situation: Situation, kafka: KafkaSnapshot, one: Broken) -> BreakdownContext:
     view, expected = situation.view, expected_brokers(situation.view)
     instance = view.instances[one.key]
     others = [i for i in view.in_phase(Phase.JOINED) if i.is_broker and not i.lost]
     unheard = tuple(i.key for i in others if not _is_heard(situation, i))
-    return Surroundings(
+    return BreakdownContext(
         brokers=len(expected),
         not_serving=tuple(b for b in expected if b not in kafka.live_brokers()),
         unheard=unheard,

@@ -9,7 +9,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import services_on
 from controlplane.converger.situation.decision import Situation
-from planner.cure_checks import Evidence, Progress, recovery_words
+from planner.cure_checks import Evidence, ServiceProgress, recovery_words
 from planner.cure_table import RESTART_FAILED
 
 
@@ -43,9 +43,9 @@ def _report(situation: Situation, service: InstanceView) -> ServiceReport | None
     return seen.service(service.planned.service)
 
 
-def _progress(told: ServiceReport | None) -> Mapping[str, Progress]:
+def _progress(told: ServiceReport | None) -> Mapping[str, ServiceProgress]:
     return {
-        one.name: Progress(one.over_s, one.advanced, one.left, one.closer, one.position)
+        one.name: ServiceProgress(one.over_s, one.advanced, one.left, one.closer, one.position)
         for one in (told.progress if told is not None else ())
     }
 

@@ -7,7 +7,7 @@ from controlplane.converger.questions.services.agent_evidence import lost_direct
 from controlplane.converger.questions.services.service_reports import service_report
 from controlplane.converger.situation.decision import Situation
 from events import facts
-from planner.breakdown import Manner
+from planner.breakdown import BreakdownKind
 from planner.healing import Ailment
 
 DISK_FAILED = ("log_dir_failed", DIRECTORY_LOST)
@@ -15,7 +15,7 @@ DISK_FAILED = ("log_dir_failed", DIRECTORY_LOST)
 
 def replacing_ailing(situation: Situation, ailment: Ailment) -> facts.NodeReplaceRequested:
     instance, reason = situation.view.instances[ailment.key], healing_of(ailment)
-    if ailment.finding == Manner.UNREACHABLE:
+    if ailment.finding == BreakdownKind.UNREACHABLE:
         # Nobody can take its disk from it: its successor is filled by the others.
         return facts.NodeReplaceRequested(ailment.key, reason, new_disk=True)
     if not ailment.finding.startswith(DISK_FAILED) or not instance.is_broker or ailment.service:

@@ -18,7 +18,7 @@ from controlplane.converger.situation.decision import Situation
 from controlplane.runtime.once import once
 from events.spec.model import KafkaClusterDocument
 from planner.anomalies.kinds import Kind
-from planner.healing import Ailment, Cure, HealingPolicy, Prescription, Refusal, prescribe
+from planner.healing import Ailment, Cure, HealingPolicy, HealingRefusal, Prescription, prescribe
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Health:
     """What is to be done now, in the order in which it is tried, and what is left alone, with the reason."""
 
     prescriptions: tuple[Prescription, ...]
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[HealingRefusal, ...]
 
 
 @once
@@ -43,17 +43,17 @@ def health_of(situation: Situation) -> Health:
     refusals = (*leaving, *refusals)
     braked = situation.allowance.cures.why_none(situation.now) if prescriptions else ""
     if braked:
-        return Health((), (Refusal(prescriptions[0].ailment, braked, gave_up=False), *refusals))
+        return Health((), (HealingRefusal(prescriptions[0].ailment, braked, gave_up=False), *refusals))
     return Health(prescriptions, refusals)
 
 
 def _of_those_that_stay(
     view: ClusterView, wanted: Sequence[Prescription]
-) -> tuple[tuple[Prescription, ...], tuple[Refusal, ...]]:
+) -> tuple[tuple[Prescription, ...], tuple[HealingRefusal, ...]]:
     """Without new VMs for brokers that are emptied: no second one would have what they have."""
     new = [p for p in wanted if p.cure is Cure.REPLACE and view.instances[p.ailment.key].phase is Phase.DRAINING]
     words = "and it is being emptied: no new VM would have what it has"
-    left = tuple(Refusal(p.ailment, f"{p.reason}, {words}", gave_up=True) for p in new)
+    left = tuple(HealingRefusal(p.ailment, f"{p.reason}, {words}", gave_up=True) for p in new)
     return tuple(p for p in wanted if p not in new), left
 
 

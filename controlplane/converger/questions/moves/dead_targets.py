@@ -20,7 +20,7 @@ from controlplane.converger.situation.decision import Situation
 from events import facts
 from planner.anomalies.kinds import Kind
 from planner.cure_table import TARGET_DEAD
-from planner.healing import Ailment, Cure, Refusal, may_replace
+from planner.healing import Ailment, Cure, HealingRefusal, may_replace
 from planner.observed import KafkaSnapshot
 
 _SPLIT_AT = 2
@@ -42,18 +42,18 @@ def new_vm_for(
     why: str,
     *,
     finding: str = TARGET_DEAD,
-) -> tuple[object, ...] | Refusal:
+) -> tuple[object, ...] | HealingRefusal:
     """What is recorded for its new VM; or why it gets none, and until when, where that is known."""
     document, ailment = situation.view.document, Ailment(dead.node, dead.key, finding, since, why)
     if document is None:
-        return Refusal(ailment, "nothing is declared", gave_up=False)
+        return HealingRefusal(ailment, "nothing is declared", gave_up=False)
     refused = (
         why_not(situation.view, Kind.BROKER_FAILURE, situation.now)
         or situation.allowance.cures.why_none(situation.now)
         or _split(situation, kafka)
     )
     if refused:
-        return Refusal(ailment, refused, gave_up=False)
+        return HealingRefusal(ailment, refused, gave_up=False)
     there = [i for i in situation.view.in_phase(Phase.JOINED) if i.is_broker and not i.lost]
     judged = may_replace(
         ailment,
@@ -64,7 +64,7 @@ def new_vm_for(
         peers=frozenset(i.node for i in there),
         evidence=replace(evidence_of(situation, dead), unheard=frozenset()),  # who serves is Kafka's word, not theirs
     )
-    if isinstance(judged, Refusal):
+    if isinstance(judged, HealingRefusal):
         return judged
     words = f"broker {dead.service_id} does not serve: {why}"
     healing = facts.HealingRequested(dead.key, dead.node, finding, str(Cure.REPLACE), words)

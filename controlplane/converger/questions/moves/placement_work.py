@@ -17,7 +17,7 @@ from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.placement.corrections import corrections
 from planner.placement.deviations import Rule, misplaced
 from planner.placement.leaders import even_orders
-from planner.placement.policy import Ground, TopicPolicy
+from planner.placement.policy import ClusterBrokers, TopicPolicy
 from planner.rebalancing.imbalance import deviations
 
 DEFAULTS = Placement()
@@ -48,7 +48,7 @@ def placement_of(view: ClusterView, kafka: KafkaSnapshot) -> PlacementSeen:
     )
 
 
-def _uneven_leaders(view: ClusterView, kafka: KafkaSnapshot, ground: Ground) -> tuple[Orders, float]:
+def _uneven_leaders(view: ClusterView, kafka: KafkaSnapshot, ground: ClusterBrokers) -> tuple[Orders, float]:
     """The lists to be put into another order, and how uneven leaders are: none below the spec's threshold."""
     if not evens_leaders(view) or view.document is None:
         return {}, 0.0
@@ -63,7 +63,7 @@ def names_strangers(kafka: KafkaSnapshot) -> bool:
     return any(r not in kafka.brokers for p in kafka.under_replicated() for r in p.replicas)
 
 
-def ground_of(view: ClusterView, kafka: KafkaSnapshot) -> Ground:
+def ground_of(view: ClusterView, kafka: KafkaSnapshot) -> ClusterBrokers:
     """The brokers there are: those Kafka knows, and those that are Kedge's or others', serving or not. Slow ones that
     lead nothing get no copies either."""
     known = {b: seen.rack for b, seen in kafka.brokers.items()}
@@ -72,7 +72,7 @@ def ground_of(view: ClusterView, kafka: KafkaSnapshot) -> Ground:
     racks = {**known, **ours}
     slow = {d.broker for d in view.demotions.values()}
     receivers = {i.service_id for i in view.receivers()} & kafka.live_brokers() - slow
-    return Ground(racks, frozenset(receivers), len(set(ours.values()) or set(known.values())))
+    return ClusterBrokers(racks, frozenset(receivers), len(set(ours.values()) or set(known.values())))
 
 
 def topic_policy(view: ClusterView, topic: str) -> TopicPolicy:

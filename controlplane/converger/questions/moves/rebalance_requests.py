@@ -14,7 +14,7 @@ from controlplane.converger.questions.disk_room import DISK_LIMIT_FRACTION
 from controlplane.converger.situation.decision import Situation
 from events import facts
 from events.ids import derived_id
-from planner.drain.model.capacity import Capacity, Origin, Source
+from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource
 from planner.drain.model.observed import measured_disks
 from planner.observed import KafkaSnapshot
 from planner.quantities import brokers_named, human_bytes
@@ -135,10 +135,10 @@ def _next_id(view: ClusterView) -> str:
     return derived_id("rebalance", view.uid, str(view.rebalances + 1))
 
 
-def _assumed() -> Source:
+def _assumed() -> FigureSource:
     rate = ASSUMED_BYTES_PER_S * (1 - CLIENTS_KEEP)
-    return Source(
-        origin=Origin.CATALOGUE,
+    return FigureSource(
+        origin=FigureOrigin.CATALOGUE,
         everyone=Capacity(ingress_bytes_per_s=rate, egress_bytes_per_s=rate),
         everyone_words=f"assumed {human_bytes(rate)}/s, as no figure is known of the machine",
     )

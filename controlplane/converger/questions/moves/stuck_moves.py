@@ -17,10 +17,10 @@ from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from planner.stuck_moves import (
     Hung,
     HungMove,
+    MoveContext,
     MoveCure,
     MovePolicy,
     MovePrescription,
-    Surroundings,
     hung_moves,
     prescribe_moves,
 )
@@ -68,7 +68,7 @@ def hung_of(situation: Situation) -> Hung:
 def hanging(situation: Situation, kafka: KafkaSnapshot) -> tuple[HungMove, ...]:
     if situation.view.document is None or not situation.seen.pulses:  # most ticks: nothing moves
         return ()
-    around = Surroundings(situation.seen.traffic.write_bytes_per_s, _disk_trouble(situation, kafka))
+    around = MoveContext(situation.seen.traffic.write_bytes_per_s, _disk_trouble(situation, kafka))
     return hung_moves(kafka, situation.seen.pulses, around, move_policy(situation).after)
 
 

@@ -11,7 +11,7 @@ from controlplane.converger.questions.rolls.drain_progress import left_bytes
 from controlplane.converger.situation.decision import Effect, ElectPreferred, PreferLogDirs, Reassign, SetThrottle
 from controlplane.kafka.throttle import ThrottlePlan
 from planner.drain.plan import DrainPlan, Move
-from planner.drain.release import Entry, released
+from planner.drain.release import ReleaseEntry, released
 from planner.drain.request import MAX_MOVES_PER_CALL
 from planner.drain.residual import Residual
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
@@ -100,10 +100,10 @@ def stretch_of(plan: DrainPlan, position: int) -> int:
     return bisect_right(plan.checkpoints, position)
 
 
-def _entry(move: Move, now: PartitionSeen, live: frozenset[int]) -> Entry:
+def _entry(move: Move, now: PartitionSeen, live: frozenset[int]) -> ReleaseEntry:
     size = max(now.size_bytes, move.bytes // max(1, len(move.added)))
-    return Entry(move, source_of(move, now, live), move.added, size)
+    return ReleaseEntry(move, source_of(move, now, live), move.added, size)
 
 
-def _running(move: Move, seen: Seen) -> Entry:
-    return Entry(move, seen[move.name].leader, move.added, left_bytes(move, seen) // max(1, len(move.added)))
+def _running(move: Move, seen: Seen) -> ReleaseEntry:
+    return ReleaseEntry(move, seen[move.name].leader, move.added, left_bytes(move, seen) // max(1, len(move.added)))

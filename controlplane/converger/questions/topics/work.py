@@ -19,7 +19,7 @@ from events.spec.topic_tiers import MIN_ISR, cluster_default
 from events.topic_facts import ReplicaMove, TopicTrouble
 from planner.drain.plan import Move
 from planner.observed import KafkaSnapshot, PartitionSeen
-from planner.topics.placement import NoPlace, Shelf, shelf_of, shrunk, verified
+from planner.topics.placement import NoPlace, ReplicaHosts, shelf_of, shrunk, verified
 from planner.topics.step import Growth, NewTopic, TopicStep
 
 BATCH = 50
@@ -95,7 +95,7 @@ class _Look:
                 self._parts.setdefault(p.name.topic, []).append(p)
         self._receivers = frozenset(i.service_id for i in view.receivers()) & kafka.live_brokers()
         self._racks = {b: kafka.brokers[b].rack for b in self._receivers}
-        self._shelf: Shelf | None = None
+        self._shelf: ReplicaHosts | None = None
         self._create: dict[str, NewTopic] = {}
         self._grow: dict[str, Growth] = {}
         self._configure: dict[str, Mapping[str, str | None]] = {}
@@ -308,7 +308,7 @@ class _Look:
         self._made += partitions
         return True
 
-    def _shelves(self) -> Shelf:
+    def _shelves(self) -> ReplicaHosts:
         if self._shelf is None:
             self._shelf = shelf_of(self._kafka, self._receivers)
         return self._shelf

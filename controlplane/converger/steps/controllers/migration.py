@@ -37,7 +37,15 @@ from controlplane.converger.steps.rolls.departures import request_retire
 from controlplane.converger.steps.rolls.replacements import replacement_step
 from controlplane.converger.steps.running.restart_lock import lock_first
 from controlplane.kafka.zookeeper import migration as steps
-from controlplane.kafka.zookeeper.migration import Blocked, Done, Knows, MigrationSeen, Start, Step, Stop
+from controlplane.kafka.zookeeper.migration import (
+    Knows,
+    MigrationBlocked,
+    MigrationDone,
+    MigrationSeen,
+    StartServices,
+    Step,
+    Stop,
+)
 from events import facts
 from events.spec.releases import MIGRATES, metadata_level_of
 from planner.rollout.desired import desired_nodes
@@ -159,13 +167,13 @@ def _go_on(situation: Situation, migration: MigrationView) -> Verdict:
 
 def _taken(situation: Situation, migration: MigrationView, seen: MigrationSeen, step: Step) -> Verdict:
     match step:
-        case Start():
+        case StartServices():
             return _start(situation, migration, seen, step)
         case Stop():
             return _stop(situation, migration, seen, step)
-        case steps.ForgetMigration(reason=reason):
+        case steps.ForgetClaim(reason=reason):
             return act(progress(situation, migration, seen, f"clearing ZooKeeper: {reason}"), ForgetMigration())
-        case Blocked(reason=reason):
+        case MigrationBlocked(reason=reason):
             sentence = progress(situation, migration, seen, reason)
             return wait(
                 WaitReason.MIGRATION_BLOCKED,
@@ -173,13 +181,13 @@ def _taken(situation: Situation, migration: MigrationView, seen: MigrationSeen, 
                 next_command=f"kedge describe {situation.view.name}",
                 patience_s=0,
             )
-        case Done(reason=reason):
+        case MigrationDone(reason=reason):
             return record(f"the migration has ended: {reason}", facts.MigrationEnded(migration.goal, reason))
         case _:
             return _wait(situation, migration, seen, step.reason)
 
 
-def _start(situation: Situation, migration: MigrationView, seen: MigrationSeen, step: Start) -> Verdict:
+def _start(situation: Situation, migration: MigrationView, seen: MigrationSeen, step: StartServices) -> Verdict:
     if step.service == "broker":
         held = _held(situation, migration, seen, step)
         if held is not None:
@@ -199,7 +207,9 @@ def _stop(situation: Situation, migration: MigrationView, seen: MigrationSeen, s
     return record(progress(situation, migration, seen, step.reason), stopped)
 
 
-def _held(situation: Situation, migration: MigrationView, seen: MigrationSeen, step: Start | Stop) -> Verdict | None:
+def _held(
+    situation: Situation, migration: MigrationView, seen: MigrationSeen, step: StartServices | Stop
+) -> Verdict | None:
     """What a step that takes a serving broker away waits for: its gate, and the lock while a broker leads."""
     view, number = situation.view, step.ids[0]
     kafka = situation.seen.fresh_kafka(situation.now)

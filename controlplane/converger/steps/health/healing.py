@@ -16,7 +16,7 @@ from controlplane.converger.questions.health.prescriptions import health_of
 from controlplane.converger.questions.moves.other_controller import is_unsettled
 from controlplane.converger.situation.decision import Situation, Verdict, record, wait
 from events import facts
-from planner.breakdown import Manner
+from planner.breakdown import BreakdownKind
 from planner.cure_table import CONTROLLER_STUCK
 from planner.healing import Cure, Prescription
 
@@ -67,7 +67,7 @@ def lost_disk_first(situation: Situation) -> Verdict | None:
     """Asks for what stands in for a disk that failed, so that nodes that are handed over need not wait for ever for a
     broker that cannot start, or cannot be in sync. None where none did, or a person holds the cluster."""
     replacing = (p for p in health_of(situation).prescriptions if p.cure is Cure.REPLACE)
-    due = next((p for p in replacing if p.ailment.finding.startswith((*DISK_FAILED, *Manner))), None)
+    due = next((p for p in replacing if p.ailment.finding.startswith((*DISK_FAILED, *BreakdownKind))), None)
     return None if due is None or hold_on(situation.view, situation.now) is not None else _begin(situation, due)
 
 

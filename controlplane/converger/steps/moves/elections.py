@@ -8,7 +8,7 @@ from controlplane.converger.questions.moves.elections import IN_VAIN, elections_
 from controlplane.converger.questions.moves.other_controller import other_controller
 from controlplane.converger.situation.decision import Situation, Verdict, record
 from events import facts
-from planner.elections import Trouble
+from planner.elections import ElectionTrouble
 
 
 def election_step(situation: Situation) -> Verdict | None:
@@ -17,7 +17,7 @@ def election_step(situation: Situation) -> Verdict | None:
     if kafka is None or situation.seen.elections.asked < IN_VAIN or has_work(situation.view):
         return None
     found = elections_in_vain(situation, kafka)
-    if found is None or found.trouble is Trouble.REFUSED:
+    if found is None or found.trouble is ElectionTrouble.REFUSED:
         return None
     cure, words = prescribed_election(situation, kafka)
     if cure is None:

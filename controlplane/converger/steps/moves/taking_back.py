@@ -16,7 +16,7 @@ from controlplane.converger.situation.decision import CancelMoves, Reassign, Sit
 from controlplane.runtime.backoff import delay_s
 from events import facts, topic_facts
 from planner.drain.residual import residual
-from planner.healing import Refusal
+from planner.healing import HealingRefusal
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from planner.quantities import named
 from planner.stuck_moves import Diagnosis
@@ -82,7 +82,7 @@ def _over(situation: Situation, batch: MoveBatch, kafka: KafkaSnapshot) -> Verdi
         dead = dead_target(situation, kafka, moves.brokers)
     if dead is not None:
         new_vm = new_vm_for(situation, kafka, dead, moves.cured_at or situation.now, moves.why)
-        if isinstance(new_vm, Refusal):
+        if isinstance(new_vm, HealingRefusal):
             left = f"; {dead.key} gets no new VM: {new_vm.reason}"
         else:
             replacing = new_vm

@@ -38,7 +38,7 @@ from controlplane.runtime.once import once
 from events import facts
 from events.spec.problems import counted
 from planner.cure_table import RESTART_FAILED
-from planner.healing import Refusal
+from planner.healing import HealingRefusal
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, NodeChange
 from planner.rollout.order import restart_order, who_leads
@@ -81,7 +81,7 @@ def _deadline_s(situation: Situation, instance: InstanceView, restart: RestartVi
 
 def _new_vm(
     situation: Situation, instance: InstanceView, restart: RestartView, why: str
-) -> tuple[object, ...] | Refusal | None:
+) -> tuple[object, ...] | HealingRefusal | None:
     """What is recorded for the new VM of a broker that Kafka is without after a second start, which had nothing new to
     come up with; or why it gets none. None where that is no question: what a spec has brought about is a person's."""
     kafka = situation.seen.fresh_kafka(situation.now)
@@ -92,7 +92,7 @@ def _new_vm(
     if restart.new_settings:
         return None
     cure = new_vm_for(situation, kafka, instance, restart.since, why, finding=RESTART_FAILED)
-    return cure if isinstance(cure, Refusal) else (facts.RestartReverted(restart.key, given_up=True), *cure)
+    return cure if isinstance(cure, HealingRefusal) else (facts.RestartReverted(restart.key, given_up=True), *cure)
 
 
 def _of_all(verdicts: Sequence[Verdict]) -> Verdict:
@@ -133,7 +133,7 @@ def _not_back(situation: Situation, instance: InstanceView, restart: RestartView
     return _revert(situation, instance, f"not back in sync after {deadline_s:.0f} s: {trouble(situation, instance)}")
 
 
-def _failed(situation: Situation, sentence: str, refusal: Refusal | None) -> Verdict:
+def _failed(situation: Situation, sentence: str, refusal: HealingRefusal | None) -> Verdict:
     """A person's, unless a new VM is only put off."""
     until = refusal.until if refusal is not None else None
     said = f"{sentence}; no new VM: {refusal.reason}" if refusal is not None else sentence

@@ -11,12 +11,12 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent.client import ServerClient
-from agent.credential import Credential
+from agent.credential import CredentialFiles
 from agent.identity import enrol_request, identity_of
 from agent.trust import PinnedCa, fetch_ca
 from agent.wire import BootData, Report
 from controlplane.api.connections import ConnectionTable, GuardedProtocol
-from controlplane.runtime.listen_addresses import Address, listening
+from controlplane.runtime.listen_addresses import ListenAddress, listening
 from controlplane.server.boot_data import boot_data
 from controlplane.server.settings import Settings, load_settings
 from controlplane.server.tls_agents import AgentTls
@@ -76,7 +76,7 @@ def served(
     house.apply()
     vm = vm_of(house.launch(broker()), broker())
     people, agents = listening("127.0.0.1", 0), listening(HOST, 0)
-    address = Address(HOST, agents.getsockname()[1], "https")
+    address = ListenAddress(HOST, agents.getsockname()[1], "https")
     home.keep_agent_url(address.url, ca_sha256=authority.sha256)
     heard = Heard(house.app)
     table = ConnectionTable(house.services.operations.load)
@@ -118,7 +118,7 @@ def calling(boot: BootData, state: Path, *, fetch: Callable[[str], bytes] = fetc
     """The client as `python -m agent` makes it."""
     state.mkdir(exist_ok=True)
     trust = PinnedCa(boot.server_url, boot.ca_sha256, kept=state / "ca.pem", fetch=fetch)
-    client = ServerClient(boot.server_url, identity_of(boot, Credential(state).load_or_make()), trust=trust)
+    client = ServerClient(boot.server_url, identity_of(boot, CredentialFiles(state).load_or_make()), trust=trust)
     try:
         yield client
     finally:

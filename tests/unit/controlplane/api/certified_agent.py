@@ -12,9 +12,9 @@ from cryptography import x509
 from agent.backoff import Backoff
 from agent.certification import Certification, signing_request
 from agent.client import ServerClient
-from agent.credential import Credential
+from agent.credential import CredentialFiles
 from agent.identity import enrol_request, identity_of
-from agent.inbox import Inbox, Outbox
+from agent.inbox import Inbox, ReportOutbox
 from agent.rotation import Rotation
 from agent.talk import DocumentTalk, ReportTalk
 from agent.trust import PinnedCa
@@ -34,8 +34,8 @@ class Agent:
     def __init__(self, door: Door, state: Path, *, boot: BootData | None = None, is_settled: bool = True) -> None:
         state.mkdir(exist_ok=True)
         self.boot, self.vm, self.state = boot or door.boot, door.vm, state
-        self.inbox, self.outbox = Inbox(), Outbox()
-        self.credential = Credential(state)
+        self.inbox, self.outbox = Inbox(), ReportOutbox()
+        self.credential = CredentialFiles(state)
         trust = PinnedCa(self.boot.server_url, self.boot.ca_sha256, kept=state / "ca.pem")
         identity = identity_of(self.boot, self.credential.load_or_make())
         self.client = ServerClient(self.boot.server_url, identity, trust=trust)

@@ -14,12 +14,12 @@ from controlplane.background.forges.link import ForgeLink
 from controlplane.background.forges.statuses import ForgeTold, StatusKeeper
 from controlplane.background.git_sync.service import SourceDesk
 from controlplane.background.git_sync.signing import Signature
-from controlplane.background.git_sync.status import OUT_OF_SYNC, Board, Standing as SourceStanding
-from controlplane.background.log_reader.lines import LogLine, Wanted
+from controlplane.background.git_sync.status import OUT_OF_SYNC, SourceStatus as SourceStanding, SourceStatuses
+from controlplane.background.log_reader.lines import LogLine, LogQuery
 from controlplane.background.log_reader.reading import Cursor, LogPage
 from controlplane.background.notifications.binding import NotifierBinding
 from controlplane.background.notifications.notifier import NotTold
-from controlplane.background.notifications.outbox import Standing
+from controlplane.background.notifications.outbox import NotifierStatus
 from controlplane.background.notifications.service import NotifierTold
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.view import ClusterView
@@ -77,7 +77,9 @@ class ToldNotifiers:
 
     def all(self) -> tuple[NotifierTold, ...]:
         """See Notifiers."""
-        return (NotifierTold(NotifierBinding(name="pager", kind="log"), Standing(1, waiting=1, error=self._word)),)
+        return (
+            NotifierTold(NotifierBinding(name="pager", kind="log"), NotifierStatus(1, waiting=1, error=self._word)),
+        )
 
     def test(self, name: str) -> None:
         """See Notifiers."""
@@ -90,7 +92,7 @@ class ToldJournals:
     def __init__(self, house: House, word: str) -> None:
         self._house, self._word = house, word
 
-    def read(self, view: ClusterView, wanted: Wanted, *, after: Cursor, limit: int) -> LogPage:
+    def read(self, view: ClusterView, wanted: LogQuery, *, after: Cursor, limit: int) -> LogPage:
         """See Journals."""
         line = LogLine(self._word, 1, self._word, self._house.now, "WARN", self._word, f"{self._word}\n{self._word}")
         return LogPage((line,), {0: 1}, is_end=True)
@@ -114,7 +116,7 @@ def hostile_house(word: str = HOSTILE) -> House:
 
 def _with_desks(house: House, word: str) -> None:
     """Git sources with their forge, images, freezes."""
-    board = Board((binding("infra"), binding("teams")))
+    board = SourceStatuses((binding("infra"), binding("teams")))
     problem = Problem(word, 7, 3, "KEDGE-SPEC-001", word, word)
     standing = SourceStanding(
         binding("teams"),

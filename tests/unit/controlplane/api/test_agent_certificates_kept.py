@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from agent.certification import signing_request
-from agent.client import CertificateLost, CredentialLost, NewDocument, Refused, RetryLater
+from agent.client import CertificateLost, CredentialLost, NewDocument, RetryLater, ServerRefused
 from agent.identity import INSTANCE_HEADER, enrol_request
 from controlplane.api.peers import certificate_of
 from controlplane.storage.certificates.agents import AgentCertificate
@@ -116,7 +116,7 @@ def test_a_certificate_of_another_key_is_not_kept(tmp_path: Path, door: Door, au
         assert agent.hears()
         before = agent.certificate
         others = authority.certify(signing_request().csr_pem, "kedge:c/n.g1", now=START)
-        with pytest.raises(Refused, match="cannot be used"):
+        with pytest.raises(ServerRefused, match="cannot be used"):
             agent.certification.take(signing_request(), others)
         assert agent.certificate == before
         assert agent.hears()

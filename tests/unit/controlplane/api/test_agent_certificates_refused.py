@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from agent.certification import signing_request
-from agent.client import CertificateLost, CredentialLost, NewDocument, Refused, Retired, RetryLater, ServerClient
-from agent.credential import Credential
+from agent.client import CertificateLost, CredentialLost, NewDocument, Retired, RetryLater, ServerClient, ServerRefused
+from agent.credential import CredentialFiles
 from agent.identity import enrol_request, identity_of
 from agent.rotation import Rotation
 from agent.trust import PinnedCa
@@ -44,7 +44,7 @@ def test_a_stolen_credential_without_the_key_opens_nothing_and_changes_nothing(t
                 lambda: thief.document(etag="", wait_s=0),
                 lambda: thief.report(report(door.vm, 99)),
                 lambda: thief.certify(asked(agent)),
-                lambda: Rotation(agent.boot, client=thief, credential=Credential(tmp_path)).run(),
+                lambda: Rotation(agent.boot, client=thief, credential=CredentialFiles(tmp_path)).run(),
             ):
                 with pytest.raises(CertificateLost, match="certificate-needed"):
                     call()
@@ -209,7 +209,7 @@ def test_a_request_for_a_weak_or_strange_key_is_refused(tmp_path: Path, door: Do
             "",
             signing_request().csr_pem + "x" * 4096,
         ):
-            with pytest.raises(Refused, match="csr-refused"):
+            with pytest.raises(ServerRefused, match="csr-refused"):
                 agent.client.certify(asked(agent).model_copy(update={"csr": csr}))
 
 

@@ -11,9 +11,9 @@ from pydantic import SecretStr
 
 from agent.backoff import Backoff
 from agent.client import ServerClient
-from agent.credential import Credential
+from agent.credential import CredentialFiles
 from agent.identity import enrol_request, identity_of
-from agent.inbox import Inbox, Outbox
+from agent.inbox import Inbox, ReportOutbox
 from agent.rotation import Rotation
 from agent.talk import DocumentTalk, ReportTalk
 from agent.wire import BootData, Report
@@ -30,12 +30,12 @@ class Agent:
 
     def __init__(self, house: House, vm: Vm, state: Path) -> None:
         state.mkdir(exist_ok=True)
-        self.house, self.vm, self.inbox, self.outbox = house, vm, Inbox(), Outbox()
+        self.house, self.vm, self.inbox, self.outbox = house, vm, Inbox(), ReportOutbox()
         self.calls: list[tuple[str, int]] = []
         self.loses_answer_to = ""
         self.meanwhile: Callable[[], None] | None = None
         """Happens once, while the next request is on its way."""
-        self.credential = Credential(state)
+        self.credential = CredentialFiles(state)
         boot = BootData(
             server_url="http://127.0.0.1:8428",
             installation_id="inst",

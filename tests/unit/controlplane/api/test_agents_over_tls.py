@@ -8,10 +8,10 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from agent.client import NewDocument, Refused, RetryLater
-from agent.credential import Credential
+from agent.client import NewDocument, RetryLater, ServerRefused
+from agent.credential import CredentialFiles
 from agent.identity import PlainHttpRefused
-from agent.layout import BootDataUnreadable, Layout
+from agent.layout import AgentLayout, BootDataUnreadable
 from agent.rotation import Rotation
 from agent.trust import CaRefused, PinnedCa
 from agent.wire import BootData
@@ -31,7 +31,7 @@ def test_an_agent_finds_the_ca_enrols_hears_reports_and_rotates_over_tls(tmp_pat
             assert not client.report(report(door.vm, 1)).rotate
             door.house.pass_time(days=7)
             assert client.report(report(door.vm, 2)).rotate
-            Rotation(door.boot, client=client, credential=Credential(state)).run()
+            Rotation(door.boot, client=client, credential=CredentialFiles(state)).run()
             assert not client.report(report(door.vm, 3)).rotate
         assert door.heard.asked[:2] == [("/agent/v1/ca", False), ("/agent/v1/enrol", False)]
         assert [path for path, _ in door.heard.asked].count("/agent/v1/ca") == 1
@@ -45,9 +45,9 @@ def test_a_server_whose_ca_has_another_hash_is_told_nothing(tmp_path: Path, auth
     with served(tmp_path, authority) as door:
         boot = door.boot.model_copy(update={"ca_sha256": other.sha256})
         with calling(boot, tmp_path / "agent") as client:
-            with pytest.raises(Refused, match=rf"SHA-256 {authority.sha256}.*{other.sha256}.*Nothing was sent"):
+            with pytest.raises(ServerRefused, match=rf"SHA-256 {authority.sha256}.*{other.sha256}.*Nothing was sent"):
                 enrol(client, boot)
-            with pytest.raises(Refused):
+            with pytest.raises(ServerRefused):
                 client.document(etag="", wait_s=0)
         assert {path for path, _ in door.heard.asked} == {"/agent/v1/ca"}
         assert not any(has_credential for _, has_credential in door.heard.asked)
@@ -183,7 +183,7 @@ def test_a_ca_larger_than_any_certificate_is_not_read_to_its_end(tmp_path: Path,
     with (
         served(tmp_path, authority, ca_pem="x" * (65 * 1024)) as door,
         calling(door.boot, tmp_path / "agent") as client,
-        pytest.raises(Refused, match="larger than 65536"),
+        pytest.raises(ServerRefused, match="larger than 65536"),
     ):
         enrol(client, door.boot)
 
@@ -220,4 +220,4 @@ def test_boot_data_with_a_hash_that_is_none_is_refused(tmp_path: Path, sha256: s
     text = '{"server_url":"https://k","installation_id":"i","cluster_uid":"c","node":"n","generation":1,'
     (tmp_path / "boot.json").write_text(text + f'"intent_id":"x","token":"t","ca_sha256":"{sha256}"}}')
     with pytest.raises(BootDataUnreadable, match="ca_sha256"):
-        Layout(tmp_path).boot_data()
+        AgentLayout(tmp_path).boot_data()

@@ -13,7 +13,7 @@ from controlplane.api.access.roles import ALLOWS, Role, Verb
 from controlplane.api.access.scoped import scoped
 from controlplane.cluster.commands import ClusterNotFound, CommandRefused
 from controlplane.converger.tick.loop import Converger
-from controlplane.fleet.freezes.commands import Answer, FreezeDesk, Freezes, Wanted
+from controlplane.fleet.freezes.commands import FreezeAnswer, FreezeDesk, Freezes, WantedFreeze
 from controlplane.fleet.freezes.state import FreezeKeeper
 from controlplane.portal.app import create_app
 from controlplane.storage.streams import FREEZES
@@ -123,11 +123,11 @@ def test_a_thaw_of_what_is_not_there_or_without_a_reason_is_refused(house: House
     assert house.client.post("/v1/freezes/freeze-1/thaw", json={"reason": ""}).status_code == 422
 
 
-ORDERS_ONLY = Wanted(UNTIL, "x", clusters=("orders",))
-BOTH = Wanted(UNTIL, "x", clusters=("orders", "search"))
-TEAM = Wanted(UNTIL, "x", teams=("payments",))
-LABEL = Wanted(UNTIL, "x", labels=(("env", "prod"),))
-FLEET = Wanted(UNTIL, "x", everything=True)
+ORDERS_ONLY = WantedFreeze(UNTIL, "x", clusters=("orders",))
+BOTH = WantedFreeze(UNTIL, "x", clusters=("orders", "search"))
+TEAM = WantedFreeze(UNTIL, "x", teams=("payments",))
+LABEL = WantedFreeze(UNTIL, "x", labels=(("env", "prod"),))
+FLEET = WantedFreeze(UNTIL, "x", everything=True)
 SCOPES = {
     "*": (ORDERS_ONLY, BOTH, TEAM, LABEL, FLEET),
     "team:payments": (ORDERS_ONLY, TEAM),
@@ -146,7 +146,7 @@ def test_who_may_steer_all_of_what_is_named_may_freeze_and_thaw_it(house: House,
         ours = everybody.declare(wanted, actor="person:zoe", command_id=f"z{n}")
         if wanted in may:
             assert mine.declare(wanted, actor="user:ada", command_id=f"d{n}").id != ours.id
-            assert mine.thaw(ours.id, reason="y", actor="user:ada", command_id=f"t{n}") == Answer(
+            assert mine.thaw(ours.id, reason="y", actor="user:ada", command_id=f"t{n}") == FreezeAnswer(
                 ours.id, f"{ours.id} is thawed; what it held goes on, where no other freeze holds it (kedge freezes)"
             )
             continue
@@ -161,7 +161,7 @@ def test_who_may_steer_all_of_what_is_named_may_freeze_and_thaw_it(house: House,
 def test_of_clusters_that_are_others_nothing_is_told(house: House) -> None:
     everybody = of(house, Role.ADMIN, "*")
     everybody.declare(replace(BOTH, reason="search moves"), actor="person:zoe", command_id="a")
-    everybody.declare(Wanted(UNTIL, "x", clusters=("search",)), actor="person:zoe", command_id="b")
+    everybody.declare(WantedFreeze(UNTIL, "x", clusters=("search",)), actor="person:zoe", command_id="b")
     everybody.declare(FLEET, actor="person:zoe", command_id="c")
     standing = of(house, Role.OPERATOR, "team:payments").standing()
     assert [d.id for d in standing.declared] == ["freeze-3", "freeze-1"]

@@ -18,7 +18,7 @@ from controlplane.api.access.accounts import People
 from controlplane.api.auth import public_hosts
 from controlplane.api.connections import ConnectionTable, GuardedProtocol
 from controlplane.runtime.listen_addresses import listening
-from controlplane.server.settings import Settings, SettingsRefused, load_settings
+from controlplane.server.settings import ServerSettingsRefused, Settings, load_settings
 from controlplane.server.tls_people import PeopleDoorRefused, PeopleTls, people_tls
 from controlplane.server.web_server import WebServer
 from controlplane.storage.certificates.authority import Authority, load_or_make
@@ -182,5 +182,5 @@ def test_a_server_nobody_could_sign_in_at_is_not_opened_to_the_network(tmp_path:
 def test_settings_that_would_serve_people_unprotected_are_refused_with_what_to_do(
     tmp_path: Path, authority: Authority, given: dict[str, object], why: str
 ) -> None:
-    with pytest.raises(SettingsRefused, match=why):
+    with pytest.raises(ServerSettingsRefused, match=why):
         settings(tmp_path, authority, **given)

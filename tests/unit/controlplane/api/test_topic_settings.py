@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from controlplane.background.broker_queries import NoKafkaLooks
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.runtime.short_cache import FRESH
-from planner.broker_answers import Origin, ValueSeen
+from planner.broker_answers import ValueOrigin, ValueSeen
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.api.test_proposals import OURS, OWNER, TOPIC
@@ -121,8 +121,8 @@ def test_a_program_reads_where_each_value_comes_from_and_what_is_behind_it(house
     assert told["compression.type"]["origin"] == "kafka"
     seen = house.services.brokers.kafka_looks.topic_values(house.view(), "clicks")
     assert seen is not None
-    default = ("delete", Origin.KAFKA_DEFAULT, "cleanup.policy")
-    assert seen["cleanup.policy"] == ValueSeen("compact", Origin.TOPIC, *default)
+    default = ("delete", ValueOrigin.KAFKA_DEFAULT, "cleanup.policy")
+    assert seen["cleanup.policy"] == ValueSeen("compact", ValueOrigin.TOPIC, *default)
 
 
 def test_topics_of_kafka_itself_are_apart(house: House, ada: TestClient) -> None:

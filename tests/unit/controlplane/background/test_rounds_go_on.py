@@ -37,7 +37,7 @@ from events.topic_facts import TopicDeclaration
 from planner.broker_answers import LogBounds, TopicLogs
 from planner.observed import KafkaSnapshot
 from providers.base import Resources
-from providers.dns.zone import Held
+from providers.dns.zone import HeldName
 from tests.builders import BEFORE, NOW, a_document, a_partition, a_snapshot, a_view
 from tests.fakes.dns import FakeZone
 from tests.fakes.event_store import MemoryEventStore
@@ -168,7 +168,7 @@ def test_placements_of_topics_are_recorded_past_a_cluster_whose_rows_cannot_be_k
 
 def test_names_in_dns_are_kept_past_a_cluster_whose_records_make_no_sense() -> None:
     class OddZone(FakeZone):
-        def read(self, name: str) -> Held:
+        def read(self, name: str) -> HeldName:
             if name.endswith("odd.kafka.example.com"):
                 raise KeyError("ttl")
             return super().read(name)

@@ -7,13 +7,13 @@ import pytest
 from pydantic import SecretStr
 
 from controlplane.api.schemas import clusters as api
-from controlplane.cli.address import Address
+from controlplane.cli.address import ServerAddress
 from controlplane.cli.client import Client
 from controlplane.cli.clients.exchange import ATTEMPTS
 from controlplane.cli.errors import CliError, Refused, UnknownCluster, Unreachable
 from tests.unit.controlplane.cli.cli_world import TOKEN, URL, FakeServer, detail, no_change, plans_of, problem
 
-ADDRESS = Address(URL, SecretStr(TOKEN), "server.json")
+ADDRESS = ServerAddress(URL, SecretStr(TOKEN), "server.json")
 SPEC = api.SpecIn(text="x", file="orders.yaml")
 
 

@@ -11,17 +11,17 @@ from controlplane.api.schemas import clusters as api
 from controlplane.cli import exits
 from controlplane.cli.amounts import rate_in, size_in
 from controlplane.cli.errors import CliError
-from controlplane.cli.state_export import Wanted, observed
-from planner.drain.model.capacity import Capacity, GivenCapacity, Origin, Source
+from controlplane.cli.state_export import ExportOptions, observed
+from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource, GivenCapacity
 from planner.drain.model.document import read_state
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.cli.cli_world import START, World, detail
 from tests.unit.controlplane.cli.state_files import GIB, state, written
 
 BANDWIDTH = GivenCapacity(
-    Source(origin=Origin.GIVEN, everyone=Capacity(ingress_bytes_per_s=1e8, egress_bytes_per_s=1e8)), {}
+    FigureSource(origin=FigureOrigin.GIVEN, everyone=Capacity(ingress_bytes_per_s=1e8, egress_bytes_per_s=1e8)), {}
 )
-NOTHING = GivenCapacity(Source(origin=Origin.GIVEN), {})
+NOTHING = GivenCapacity(FigureSource(origin=FigureOrigin.GIVEN), {})
 
 
 def served(world: World, content: dict[str, Any]) -> None:
@@ -130,21 +130,21 @@ def test_sizes_as_people_write_them() -> None:
 
 def test_figures_of_the_file_beat_what_brokers_tell() -> None:
     given = GivenCapacity(
-        Source(
-            origin=Origin.GIVEN,
+        FigureSource(
+            origin=FigureOrigin.GIVEN,
             by_broker={1000: Capacity(disk_bytes=7 * GIB)},
             everyone=Capacity(ingress_bytes_per_s=1e8, egress_bytes_per_s=1e8),
         ),
         {},
     )
     seen = a_snapshot(a_partition(size_bytes=1000))
-    brokers = observed(seen, given, Wanted(bootstrap="h:1"))["brokers"]
+    brokers = observed(seen, given, ExportOptions(bootstrap="h:1"))["brokers"]
     assert [b["disk_bytes"] for b in brokers] == [7 * GIB, 10**9 + 1000, 10**9 + 1000]
 
 
 def test_a_cluster_whose_bandwidth_nobody_gave_is_incomplete() -> None:
     with pytest.raises(CliError) as refused:
-        observed(a_snapshot(brokers=[1000]), NOTHING, Wanted(bootstrap="h:1"))
+        observed(a_snapshot(brokers=[1000]), NOTHING, ExportOptions(bootstrap="h:1"))
     assert refused.value.why == "nobody knows ingress_bytes_per_s of broker 1000; egress_bytes_per_s of broker 1000"
 
 
@@ -152,10 +152,11 @@ def test_a_broker_without_a_rack_among_others_with_one_is_told_with_the_way_out(
     seen = a_snapshot(brokers=[1000, 1001])
     lacking = replace(seen, brokers={**seen.brokers, 1001: replace(seen.brokers[1001], rack="")})
     with pytest.raises(CliError, match="cannot be complete") as refused:
-        observed(lacking, BANDWIDTH, Wanted(bootstrap="h:1"))
+        observed(lacking, BANDWIDTH, ExportOptions(bootstrap="h:1"))
     assert "brokers 1001 have no rack" in refused.value.why
     assert (
-        observed(lacking, replace(BANDWIDTH, racks={1001: "b"}), Wanted(bootstrap="h:1"))["brokers"][1]["rack"] == "b"
+        observed(lacking, replace(BANDWIDTH, racks={1001: "b"}), ExportOptions(bootstrap="h:1"))["brokers"][1]["rack"]
+        == "b"
     )
 
 

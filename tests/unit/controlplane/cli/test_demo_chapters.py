@@ -10,8 +10,8 @@ from rich.console import Console
 from controlplane.api.schemas import clusters as api
 from controlplane.cli.demo.chapters import LOSS_GRACE_S, TALES, Tale, shorter
 from controlplane.cli.demo.house import DemoFailed, House
-from controlplane.cli.demo.story import Story, read_spec
-from controlplane.cli.demo.traffic import Traffic
+from controlplane.cli.demo.story import DemoStory, read_spec
+from controlplane.cli.demo.traffic import DemoTraffic
 from controlplane.converger.situation.decision import LOSS_GRACE_S as DEFAULT_GRACE_S
 from events.spec.document import load_documents
 from events.spec.model import MetadataMode
@@ -19,7 +19,7 @@ from events.spec.model import MetadataMode
 ROOT = Path(__file__).parents[4]
 
 
-class QuietTraffic(Traffic):
+class QuietTraffic(DemoTraffic):
     """Clients that write nothing, and tell that they were asked to."""
 
     def __init__(self, did: list[str]) -> None:
@@ -38,7 +38,7 @@ class QuietTraffic(Traffic):
         return fill_mib
 
 
-class WrittenDown(Story):
+class WrittenDown(DemoStory):
     """Does nothing, and has a list of what it would have done; what it declares has to be a valid spec."""
 
     def __init__(self, mode: MetadataMode, home: Path) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from controlplane.cluster.observed.traffic import OLDEST, UNKNOWN, Sent, Traffic, TrafficWatch, sent_by
+from controlplane.cluster.observed.traffic import OLDEST, UNKNOWN, FetchedBytes, Traffic, TrafficWatch, sent_by
 from planner.observed import KafkaSnapshot, TopicPartition
 from tests.builders import NOW, a_partition, a_report, a_snapshot, a_view, an_instance
 
@@ -19,7 +19,7 @@ def _at(seconds: float, *, leader: int = 1000, **sizes: int) -> KafkaSnapshot:
     return a_snapshot(*partitions, at=NOW + timedelta(seconds=seconds))
 
 
-def _watched(*looks: KafkaSnapshot, sent: Mapping[float, Mapping[int, Sent]] | None = None) -> Traffic:
+def _watched(*looks: KafkaSnapshot, sent: Mapping[float, Mapping[int, FetchedBytes]] | None = None) -> Traffic:
     watch = TrafficWatch()
     for look in looks:
         watch.see(look, (sent or {}).get((look.at - NOW).total_seconds(), {}))
@@ -92,9 +92,12 @@ def test_what_is_too_old_is_forgotten() -> None:
 
 def test_what_consumers_read_comes_from_two_reports_by_the_agents_own_clock() -> None:
     agent = NOW + timedelta(hours=3)
-    sent: dict[float, Mapping[int, Sent]] = {
-        0: {1000: Sent(agent, 5 * MB), 1001: Sent(agent, 900 * MB)},
-        10: {1000: Sent(agent + timedelta(seconds=8), 13 * MB), 1001: Sent(agent + timedelta(seconds=8), MB)},
+    sent: dict[float, Mapping[int, FetchedBytes]] = {
+        0: {1000: FetchedBytes(agent, 5 * MB), 1001: FetchedBytes(agent, 900 * MB)},
+        10: {
+            1000: FetchedBytes(agent + timedelta(seconds=8), 13 * MB),
+            1001: FetchedBytes(agent + timedelta(seconds=8), MB),
+        },
     }
     read = _watched(_at(0, one=0), _at(10, one=0), sent=sent).read_bytes_per_s
     assert read == {1000: MB}, "1001 began to count anew: unknown"
@@ -106,7 +109,7 @@ def test_a_broker_whose_agent_says_nothing_is_left_out() -> None:
         told.key: a_report(told, metrics={"bytes_out_total": 7.0}).report,
         silent.key: a_report(silent).report,
     }
-    assert sent_by(a_view(told, silent), reports) == {1000: Sent(NOW, 7.0)}
+    assert sent_by(a_view(told, silent), reports) == {1000: FetchedBytes(NOW, 7.0)}
 
 
 def test_rates_older_than_asked_for_are_none() -> None:

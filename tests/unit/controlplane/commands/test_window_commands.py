@@ -11,7 +11,7 @@ from controlplane.cluster.fold import evolve
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.decision import CommandDecision
 from controlplane.commands.deciders.windows import window_waived
-from controlplane.server.settings import SettingsRefused, load_settings
+from controlplane.server.settings import ServerSettingsRefused, load_settings
 from events import facts
 from events.codec import encode
 from events.envelope import Recorded
@@ -116,6 +116,6 @@ def test_a_freeze_of_the_settings_is_read_with_its_times_and_names(tmp_path: Pat
     ],
 )
 def test_a_freeze_that_makes_no_sense_is_refused_with_its_place(tmp_path: Path, toml: str, problem: str) -> None:
-    with pytest.raises(SettingsRefused, match="FREEZES") as refused:
+    with pytest.raises(ServerSettingsRefused, match="FREEZES") as refused:
         _settings(tmp_path, f"[[freezes]]\n{toml}\n")
     assert problem in str(refused.value)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from agent.wire import ServiceDocument
-from controlplane.kafka.zookeeper.migration import Goal, Knows, Start, State, Step
+from controlplane.kafka.zookeeper.migration import Goal, Knows, MigrationState, StartServices, Step
 from tests.agent.migrating_documents import BROKERS, CONTROLLERS
 from tests.contract.migrating_worlds import FakeMigratingWorld
 from tests.fakes.migration import BrokenMigration
@@ -18,7 +18,7 @@ def world() -> FakeMigratingWorld:
     return made
 
 
-def _until(world: FakeMigratingWorld, state: State, goal: Goal = "kraft") -> Iterator[Step]:
+def _until(world: FakeMigratingWorld, state: MigrationState, goal: Goal = "kraft") -> Iterator[Step]:
     for step in world.steps(goal):
         if world.kafka.migration.state is state:
             return
@@ -33,12 +33,12 @@ def _told(world: FakeMigratingWorld, service: int, knows: Knows) -> ServiceDocum
 
 def test_it_migrates_without_a_partition_below_its_min_isr(world: FakeMigratingWorld) -> None:
     steps = list(world.steps("kraft"))
-    assert [s.service for s in steps if isinstance(s, Start) and s.ends_way_back] == ["controller"]
+    assert [s.service for s in steps if isinstance(s, StartServices) and s.ends_way_back] == ["controller"]
     assert (world.kafka.migration.mode, world.kafka.under_min_isr_s) == ("kraft", 0.0)
 
 
 def test_a_broker_in_kraft_mode_is_refused_while_a_broker_leads(world: FakeMigratingWorld) -> None:
-    list(_until(world, State.WAITING))
+    list(_until(world, MigrationState.WAITING))
     with pytest.raises(BrokenMigration, match="no quorum leads"):
         world.kafka.migration.starts(_told(world, 1000, Knows.QUORUM))
 
@@ -49,7 +49,7 @@ def test_a_broker_told_of_a_quorum_that_is_not_there_is_refused(world: FakeMigra
 
 
 def test_a_controller_forgets_zookeeper_only_after_the_last_broker_did(world: FakeMigratingWorld) -> None:
-    list(_until(world, State.BOTH_WRITTEN))
+    list(_until(world, MigrationState.BOTH_WRITTEN))
     with pytest.raises(BrokenMigration, match=r"brokers \[1000, 1001, 1002\] are ZooKeeper's"):
         world.kafka.migration.starts(_told(world, 103, Knows.QUORUM))
 
@@ -67,7 +67,7 @@ def test_a_broker_told_of_both_ends_over_any_disk_and_comes_up_without_it(world:
 
 
 def test_zookeepers_notes_are_kept_while_a_controller_runs(world: FakeMigratingWorld) -> None:
-    list(_until(world, State.BOTH_WRITTEN))
+    list(_until(world, MigrationState.BOTH_WRITTEN))
     with pytest.raises(BrokenMigration, match="would write over"):
         world.kafka.migration.forget()
 
@@ -75,7 +75,7 @@ def test_zookeepers_notes_are_kept_while_a_controller_runs(world: FakeMigratingW
 def test_the_ensemble_is_not_stopped_and_its_volume_not_deleted_while_somebody_needs_it(
     world: FakeMigratingWorld,
 ) -> None:
-    list(_until(world, State.BOTH_WRITTEN))
+    list(_until(world, MigrationState.BOTH_WRITTEN))
     server = world.documents.zookeeper()
     with pytest.raises(BrokenMigration, match="need a majority"):
         world.kafka.migration.stops(server, graceful=True)
@@ -92,7 +92,7 @@ def test_nobody_needs_the_ensemble_once_it_is_over(world: FakeMigratingWorld) ->
 
 
 def test_a_broker_that_stops_while_nobody_leads_hangs(world: FakeMigratingWorld) -> None:
-    list(_until(world, State.BOTH_WRITTEN))
+    list(_until(world, MigrationState.BOTH_WRITTEN))
     for controller in CONTROLLERS:
         document = world.documents.of(controller)
         world.kafka.migration.stops(document, graceful=True)
@@ -102,14 +102,14 @@ def test_a_broker_that_stops_while_nobody_leads_hangs(world: FakeMigratingWorld)
 
 
 def test_controllers_of_a_later_migration_need_empty_disks(world: FakeMigratingWorld) -> None:
-    list(_until(world, State.BOTH_WRITTEN))
+    list(_until(world, MigrationState.BOTH_WRITTEN))
     list(world.steps("zookeeper"))
     with pytest.raises(BrokenMigration, match="turned back"):
         world.kafka.migration.starts(_told(world, 103, Knows.BOTH))
     for controller in CONTROLLERS:
         world.documents.renew_disk(controller)
     list(world.steps("kraft"))
-    assert world.kafka.migration.state is State.OVER
+    assert world.kafka.migration.state is MigrationState.OVER
 
 
 def test_a_broker_sent_back_in_the_moment_in_which_the_quorum_begins_to_lead_serves_nobody(

@@ -12,7 +12,7 @@ from controlplane.api.paging import by_name, following
 from controlplane.api.problems import ApiError
 from controlplane.background.agent_upgrades.service import AgentsStanding, ClusterAgents, NoAgents
 from controlplane.background.git_sync.service import SourceDesk
-from controlplane.background.git_sync.status import Board
+from controlplane.background.git_sync.status import SourceStatuses
 from controlplane.portal.app import create_app
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.api.portal_house import TOKEN, House
@@ -59,7 +59,9 @@ def house() -> House:
         propose(house, f"waiting{number}")
     for name in ("ledger", "billing"):
         house.apply(ORDERS.replace("name: orders", f"name: {name}"))
-    desk = SourceDesk(Board(tuple(binding(name) for name in ("teams", "infra", "ops"))), house.store, lambda name: True)
+    desk = SourceDesk(
+        SourceStatuses(tuple(binding(name) for name in ("teams", "infra", "ops"))), house.store, lambda name: True
+    )
     house.app = create_app(
         replace(house.services, fleet=replace(house.services.fleet, sources=desk, agents=ThreeClusters()))
     )

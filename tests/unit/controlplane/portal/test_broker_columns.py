@@ -10,7 +10,7 @@ from controlplane.cluster.observed.traffic import Traffic
 from controlplane.portal.broker_settings import wanted_by
 from controlplane.runtime.short_cache import FRESH
 from events import facts
-from planner.broker_answers import Origin
+from planner.broker_answers import ValueOrigin
 from planner.observed import TopicPartition
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.api.portal_house import START, House, broker
@@ -79,15 +79,15 @@ def test_each_setting_says_whose_word_it_is() -> None:
     view = house.join(broker(settings={"num.io.threads": "8", "log.dirs": "/d"}))
     (instance,) = view.brokers()
     told = replace(instance, start=replace(instance.start, config={"num.io.threads": "8"}))
-    assert wanted_by(view, told, "num.io.threads", Origin.FILE) == "the spec"
-    assert wanted_by(view, told, "log.dirs", Origin.FILE) == "Kedge"
-    assert wanted_by(view, told, "zookeeper.connect", Origin.FILE) == "its file"
-    assert wanted_by(view, told, "log.cleaner.threads", Origin.KAFKA_DEFAULT) == "Kafka"
-    assert wanted_by(view, told, "log.cleaner.threads", Origin.BROKER_LIVE) == "set by hand"
-    assert wanted_by(view, told, "min.insync.replicas", Origin.CLUSTER_LIVE) == "Kedge"
-    assert wanted_by(view, told, "leader.replication.throttled.rate", Origin.BROKER_LIVE) == "a throttle"
+    assert wanted_by(view, told, "num.io.threads", ValueOrigin.FILE) == "the spec"
+    assert wanted_by(view, told, "log.dirs", ValueOrigin.FILE) == "Kedge"
+    assert wanted_by(view, told, "zookeeper.connect", ValueOrigin.FILE) == "its file"
+    assert wanted_by(view, told, "log.cleaner.threads", ValueOrigin.KAFKA_DEFAULT) == "Kafka"
+    assert wanted_by(view, told, "log.cleaner.threads", ValueOrigin.BROKER_LIVE) == "set by hand"
+    assert wanted_by(view, told, "min.insync.replicas", ValueOrigin.CLUSTER_LIVE) == "Kedge"
+    assert wanted_by(view, told, "leader.replication.throttled.rate", ValueOrigin.BROKER_LIVE) == "a throttle"
     live = replace(view, live={"num.io.threads": "16"})
-    assert wanted_by(live, told, "num.io.threads", Origin.CLUSTER_LIVE) == "the spec"
+    assert wanted_by(live, told, "num.io.threads", ValueOrigin.CLUSTER_LIVE) == "the spec"
 
 
 def test_a_broker_tells_by_its_own_word_what_it_runs_with() -> None:

@@ -11,7 +11,7 @@ from controlplane.api.read_models.moves import moves_in_hand
 from events import facts
 from planner.balance.goals import DEFAULT_GOALS
 from planner.observed import TopicPartition
-from planner.pulse import Pulse
+from planner.pulse import MovePulse
 from tests.builders import a_partition, a_snapshot
 from tests.fakes.asking import Asker
 from tests.portal.living_portal import LivingPortal
@@ -239,7 +239,7 @@ def test_bytes_left_rate_and_time_are_those_of_the_moves_that_tell() -> None:
         a_partition("orders-2"),
     )
     began = kafka.at - timedelta(seconds=10)
-    pulse = Pulse((1001, 1002), 40, 0, 60, began, kafka.at - timedelta(seconds=2), began)
+    pulse = MovePulse((1001, 1002), 40, 0, 60, began, kafka.at - timedelta(seconds=2), began)
     hand = moves_in_hand(kafka, {TopicPartition("orders", 0): pulse})
     first, second = hand.rows
     assert (first.partition, first.left_bytes, first.rate_bytes_per_s, first.still_s) == (0, 60, 4.0, 2.0)

@@ -7,7 +7,7 @@ from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from controlplane.background.git_sync.service import SourceDesk
 from controlplane.background.git_sync.signing import Signature
-from controlplane.background.git_sync.status import OUT_OF_SYNC, Board, Standing
+from controlplane.background.git_sync.status import OUT_OF_SYNC, SourceStatus, SourceStatuses
 from controlplane.portal.app import create_app
 from events.spec.problems import Problem
 from tests.unit.controlplane.api.portal_house import House
@@ -22,8 +22,8 @@ def words(text: str) -> str:
 
 def test_a_source_is_told_with_what_next_its_author_and_its_problems_where_they_are() -> None:
     house = House()
-    board = Board((binding("infra"), binding("teams")))
-    standing = Standing(
+    board = SourceStatuses((binding("infra"), binding("teams")))
+    standing = SourceStatus(
         binding("teams"),
         OUT_OF_SYNC,
         "FilesRefused",

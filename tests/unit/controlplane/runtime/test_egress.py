@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from controlplane.runtime.egress import Allowed, Egress, EgressRefused
-from controlplane.server.settings import SettingsRefused, load_settings
+from controlplane.server.settings import ServerSettingsRefused, load_settings
 
 PUBLIC, PRIVATE = "93.184.215.14", "10.1.2.3"
 
@@ -90,7 +90,7 @@ def test_behind_a_proxy_what_stands_in_the_address_is_judged() -> None:
 
 @pytest.mark.parametrize("text", ["https://hooks.example.com", "10.0.0.1/8", "*", "a b", "", "hooks.example.com:443"])
 def test_an_entry_that_makes_no_sense_is_refused_at_the_start(text: str) -> None:
-    with pytest.raises(SettingsRefused, match="no place to call"):
+    with pytest.raises(ServerSettingsRefused, match="no place to call"):
         load_settings(egress_allow=[text])
 
 

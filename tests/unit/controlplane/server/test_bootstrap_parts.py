@@ -20,7 +20,7 @@ from controlplane.api.auth import enrolment_token
 from controlplane.api.connections import ConnectionTable
 from controlplane.cluster.gateways import Gateways, bootstrap_of
 from controlplane.cluster.view import ClusterView
-from controlplane.runtime.listen_addresses import Address, AddressRefused, CannotListen, address_of, listening
+from controlplane.runtime.listen_addresses import AddressRefused, CannotListen, ListenAddress, address_of, listening
 from controlplane.server.assembly.core import ground_of
 from controlplane.server.boot_data import boot_data
 from controlplane.server.bootstrap import build
@@ -221,7 +221,7 @@ def parts(tmp_path: Path, views: Callable[[], list[ClusterView]] = list) -> Part
     return Parts(home, candidate, views, load_settings(home=tmp_path))
 
 
-MINE, EARLIER = Address("127.0.0.1", 1111), Address("127.0.0.1", 2222)
+MINE, EARLIER = ListenAddress("127.0.0.1", 1111), ListenAddress("127.0.0.1", 2222)
 
 
 def test_the_first_server_fixes_what_vms_are_told(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_a_history_without_any_cluster_does_not_change_what_vms_are_told(tmp_pat
     assert services.home.agent_url() == EARLIER.url
 
 
-OVER_TLS = Address("kedge.example", 8443, "https")
+OVER_TLS = ListenAddress("kedge.example", 8443, "https")
 
 
 def test_vms_are_told_the_ca_with_an_address_over_tls(tmp_path: Path) -> None:
@@ -299,7 +299,7 @@ def test_a_home_that_says_plain_http_over_a_network_starts_no_server(tmp_path: P
 def test_a_leader_answers_over_tls_where_vms_were_told_so(tmp_path: Path) -> None:
     """Also when the settings say nothing of it any more."""
     services, (earlier, door) = parts(tmp_path), (listening("127.0.43.1", 0), listening("127.0.0.1", 0))
-    told = Address("127.0.43.1", earlier.getsockname()[1], "https")
+    told = ListenAddress("127.0.43.1", earlier.getsockname()[1], "https")
     earlier.close()
     authority = load_or_make(tmp_path, "inst", now=utc_now())
     services.candidate.step()
@@ -312,7 +312,7 @@ def test_a_leader_answers_over_tls_where_vms_were_told_so(tmp_path: Path) -> Non
 
 def test_a_leader_answers_where_vms_were_told_once_that_address_is_free(tmp_path: Path) -> None:
     services, (earlier, door) = parts(tmp_path), (listening("127.0.0.1", 0), listening("127.0.0.1", 0))
-    told = Address("127.0.0.1", earlier.getsockname()[1])
+    told = ListenAddress("127.0.0.1", earlier.getsockname()[1])
     with running(services, door, told) as server:
         assert server.rounds(15)
         services.candidate.step()
@@ -354,7 +354,7 @@ class Counted(WebServer):
 
 
 @contextmanager
-def running(services: Parts, door: Any, told: Address, tls: AgentTls | None = None) -> Iterator[Counted]:
+def running(services: Parts, door: Any, told: ListenAddress, tls: AgentTls | None = None) -> Iterator[Counted]:
     house = House()
     server = Counted(
         uvicorn.Config(house.app, log_config=None),
@@ -393,5 +393,5 @@ def test_an_address_this_machine_does_not_have_is_refused_by_the_setting_that_na
 
 
 def test_addresses_are_written_as_urls() -> None:
-    assert Address("127.0.0.1", 1).url == "http://127.0.0.1:1"
+    assert ListenAddress("127.0.0.1", 1).url == "http://127.0.0.1:1"
     assert replace(MINE, host="::1").url == "http://[::1]:1111"

@@ -7,7 +7,7 @@ import pytest
 from controlplane.background.dns.binding import ZoneBinding
 from controlplane.runtime.polling import Poller
 from controlplane.server.assembly.dns import names_of
-from controlplane.server.settings import Settings, SettingsRefused
+from controlplane.server.settings import ServerSettingsRefused, Settings
 from events.clock import utc_now
 from tests.fakes.latest_values import MemoryLatestStore
 
@@ -43,7 +43,7 @@ def _names(home: Path, server: str, *, allow: tuple[str, ...] = ()) -> Poller:
 
 @pytest.mark.parametrize("server", ["169.254.169.254", "fd00:ec2::254", "168.63.129.16"])
 def test_a_dns_server_at_a_clouds_own_address_is_refused_at_the_start(server: str, tmp_path: Path) -> None:
-    with pytest.raises(SettingsRefused, match=r"the server of kafka\.example\.com is not called: .*never called"):
+    with pytest.raises(ServerSettingsRefused, match=r"the server of kafka\.example\.com is not called: .*never called"):
         _names(tmp_path, server)
 
 
@@ -54,5 +54,5 @@ def test_a_dns_server_that_the_settings_name_is_called(server: str, tmp_path: Pa
 
 def test_with_an_allow_list_that_alone_counts_for_dns_servers_too(tmp_path: Path) -> None:
     _names(tmp_path, "10.0.0.53", allow=("10.0.0.0/24",))
-    with pytest.raises(SettingsRefused, match="not in `egress_allow`"):
+    with pytest.raises(ServerSettingsRefused, match="not in `egress_allow`"):
         _names(tmp_path, "10.0.1.53", allow=("10.0.0.0/24",))

@@ -12,7 +12,7 @@ from pydantic import SecretBytes
 from controlplane.api.oidc.signin import OidcSignIn
 from controlplane.background.agent_upgrades.signing import AgentSigner
 from controlplane.cluster.gateways import Gateways
-from controlplane.server.settings import Settings, SettingsRefused, load_settings
+from controlplane.server.settings import ServerSettingsRefused, Settings, load_settings
 from controlplane.storage.home import Home, ServerRecord
 
 
@@ -48,7 +48,7 @@ def test_the_file_of_a_home_named_as_an_argument_is_read(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.1", "example.org", "::"])
 def test_an_address_others_can_reach_is_refused_with_the_reason(host: str) -> None:
-    with pytest.raises(SettingsRefused, match=r"loopback.*set portal_host.*agent_host"):
+    with pytest.raises(ServerSettingsRefused, match=r"loopback.*set portal_host.*agent_host"):
         load_settings(host=host)
 
 
@@ -75,7 +75,7 @@ def test_loopback_is_allowed(host: str) -> None:
     ],
 )
 def test_agents_are_served_where_they_can_call(given: dict[str, object], why: str) -> None:
-    with pytest.raises(SettingsRefused, match=why):
+    with pytest.raises(ServerSettingsRefused, match=why):
         load_settings(**given)
 
 
@@ -96,7 +96,7 @@ def test_vms_are_told_the_name_agents_are_served_by(given: dict[str, object], to
 def test_every_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEDGE_PORT", "99999")
     monkeypatch.setenv("KEDGE_LEASE_TERM_S", "1")
-    with pytest.raises(SettingsRefused) as refused:
+    with pytest.raises(ServerSettingsRefused) as refused:
         load_settings(log_level="loud")
     assert [line.split(":")[0] for line in str(refused.value).splitlines()] == [
         "KEDGE_PORT",
@@ -107,17 +107,17 @@ def test_every_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_spark_that_is_off_cannot_be_required(tmp_path: Path) -> None:
     assert not load_settings(home=tmp_path, spark_master="off").uses_spark
-    with pytest.raises(SettingsRefused, match="nothing could ever be planned"):
+    with pytest.raises(ServerSettingsRefused, match="nothing could ever be planned"):
         load_settings(home=tmp_path, spark_master="off", require_spark=True)
 
 
 def test_an_unknown_setting_in_the_file_and_a_broken_file_are_refused(tmp_path: Path) -> None:
     (tmp_path / ".kedge").mkdir()
     (tmp_path / ".kedge" / "kedge.toml").write_text("prot = 1\n")
-    with pytest.raises(SettingsRefused, match="PROT"):
+    with pytest.raises(ServerSettingsRefused, match="PROT"):
         load_settings()
     (tmp_path / ".kedge" / "kedge.toml").write_text("port = \n")
-    with pytest.raises(SettingsRefused, match="cannot be read"):
+    with pytest.raises(ServerSettingsRefused, match="cannot be read"):
         load_settings()
 
 

@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from planner.anomalies.judge import Anomaly, Finding, Standing, changes, is_told
+from planner.anomalies.judge import Anomaly, AnomalyFinding, FindingStatus, changes, is_told
 from planner.anomalies.kinds import GRACE, WORDS, Kind, State
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-FOUND = Finding(Kind.SLOW_BROKER, "brokers-a-0", "produce 200 ms")
+FOUND = AnomalyFinding(Kind.SLOW_BROKER, "brokers-a-0", "produce 200 ms")
 
 
 def an_anomaly(state: State = State.HEALING, **changes_: object) -> Anomaly:
@@ -26,11 +26,13 @@ def an_anomaly(state: State = State.HEALING, **changes_: object) -> Anomaly:
     return Anomaly(**{**values, **changes_})  # type: ignore[arg-type]
 
 
-def looked(open_: list[Anomaly], found: list[Finding], state: State, *, kinds: set[Kind] | None = None) -> list[str]:
+def looked(
+    open_: list[Anomaly], found: list[AnomalyFinding], state: State, *, kinds: set[Kind] | None = None
+) -> list[str]:
     made = changes(
         open_,
         found,
-        lambda _finding, _since: Standing(state, "words"),
+        lambda _finding, _since: FindingStatus(state, "words"),
         looked_at=set(Kind) if kinds is None else kinds,
         now=NOW,
     )
@@ -42,7 +44,7 @@ def test_a_new_finding_is_recorded_with_where_it_stands() -> None:
 
 
 def test_the_same_state_is_no_change_whatever_the_numbers_are() -> None:
-    other = Finding(Kind.SLOW_BROKER, "brokers-a-0", "produce 300 ms")
+    other = AnomalyFinding(Kind.SLOW_BROKER, "brokers-a-0", "produce 300 ms")
     assert looked([an_anomaly()], [other], State.HEALING) == []
 
 
@@ -62,12 +64,12 @@ def test_one_that_is_over_and_comes_again_is_a_new_one() -> None:
 def test_its_grace_counts_from_when_it_was_found() -> None:
     since: list[datetime] = []
 
-    def stands(_finding: Finding, at: datetime) -> Standing:
+    def stands(_finding: AnomalyFinding, at: datetime) -> FindingStatus:
         since.append(at)
-        return Standing(State.FOUND, "")
+        return FindingStatus(State.FOUND, "")
 
     before = an_anomaly(State.FOUND)
-    changes([before], [FOUND, Finding(Kind.SLOW_BROKER, "b", "")], stands, looked_at=set(Kind), now=NOW)
+    changes([before], [FOUND, AnomalyFinding(Kind.SLOW_BROKER, "b", "")], stands, looked_at=set(Kind), now=NOW)
     assert set(since) == {before.found_at, NOW}
 
 

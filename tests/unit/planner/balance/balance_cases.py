@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from planner.balance.goals import Goals
 from planner.balance.limits import limits_of
-from planner.balance.loads import Figure, Measured, borne, led_now, loads_of
+from planner.balance.loads import Figure, MeasuredLoads, borne, led_now, loads_of
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import NOBODY, BrokerState, ClusterState
 from planner.drain.replay.run import replay
@@ -56,7 +56,7 @@ def least_bytes_exactly(state: ClusterState, goals: Goals) -> float | None:
     One binary per partition and broker; racks distinct where they are now; no leaders (they cost nothing here).
     """
     parts, count, brokers = state.partitions, len(state.partitions), len(state.brokers)
-    loads = loads_of(state, Measured())
+    loads = loads_of(state, MeasuredLoads())
     limits = limits_of(state, loads, goals, borne(loads, parts.replicas, parts.leader))
     cost = np.repeat(parts.size_bytes.astype(float), brokers)
     rows, low, high = [], [], []

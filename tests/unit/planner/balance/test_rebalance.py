@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from planner.balance import DEFAULT_GOALS, Aim, Balanced, Goal, Measured, Shortfall, rebalance
+from planner.balance import DEFAULT_GOALS, Aim, Balanced, Goal, MeasuredLoads, Shortfall, rebalance
 from planner.balance.bound import least_bytes
 from planner.balance.limits import limits_of
 from planner.balance.loads import borne, loads_of
@@ -60,7 +60,7 @@ def test_bytes_are_between_the_bound_and_what_an_exact_solver_allows(state: Clus
     if not all(goal.met for goal in answer.goals):
         return
     assert least is not None, "the search met bands that no placement can meet"
-    loads = loads_of(state, Measured())
+    loads = loads_of(state, MeasuredLoads())
     total = borne(loads, state.partitions.replicas, state.partitions.leader)
     bound = least_bytes(state, loads, limits_of(state, loads, PLACED, total), total)
     assert bound <= least + 1e-6

@@ -13,7 +13,7 @@ from planner.balance import (
     preferred,
 )
 from planner.drain.model.state import NOBODY
-from planner.drain.replay.violation import Rule
+from planner.drain.replay.violation import PlanRule
 from tests.unit.planner.balance.balance_cases import (
     ACTIVE,
     DEAD,
@@ -112,7 +112,7 @@ def test_a_dead_log_dir_is_left_by_its_replicas_alone() -> None:
     assert answer.schedule.row.tolist() == [0]
     assert answer.schedule.after.tolist() == [[1, 2]]
     # The state has no log dirs, so the judge sees a replica that merely lags; every other rule holds.
-    assert {v.rule for v in broken_rules(state, answer.schedule)} <= {Rule.IN_SYNC}
+    assert {v.rule for v in broken_rules(state, answer.schedule)} <= {PlanRule.IN_SYNC}
 
 
 def test_a_partition_that_lost_all_copies_is_named_not_planned() -> None:
@@ -149,7 +149,7 @@ def test_more_replicas_go_to_new_racks_and_nobody_leaves() -> None:
     assert after[:, 2].tolist() == [3, 3]
     assert answer.bytes_moved == 200
     # H1 asks for as many replicas as before: that is what was asked to change.
-    assert {v.rule for v in broken_rules(state, answer.schedule)} <= {Rule.TARGETS}
+    assert {v.rule for v in broken_rules(state, answer.schedule)} <= {PlanRule.TARGETS}
 
 
 def test_fewer_replicas_keep_the_leader_and_the_racks() -> None:

@@ -7,7 +7,7 @@ from benchmarks.grown import Grown, grown
 from planner.balance import Balanced, rebalance
 from planner.balance.goals import DEFAULT_GOALS, Goal
 from planner.balance.limits import limits_of
-from planner.balance.loads import Figure, Measured, borne, led_now, loads_of
+from planner.balance.loads import Figure, MeasuredLoads, borne, led_now, loads_of
 from planner.balance.shares import levels
 from planner.drain.model.state import ClusterState
 from tests.unit.planner.balance.balance_cases import applied, broken_rules, healthy
@@ -22,7 +22,7 @@ def crowded(count: int = 84) -> ClusterState:
 
 
 def shares(state: ClusterState, figure: Figure, *, racks: bool = True) -> list[float]:
-    loads = loads_of(state, Measured())
+    loads = loads_of(state, MeasuredLoads())
     goals = tuple(aim for aim in DEFAULT_GOALS if racks or aim.goal != Goal.RACKS)
     return (
         limits_of(state, loads, goals, borne(loads, state.partitions.replicas, led_now(state))).mean[:, figure].tolist()

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from planner.drain.model.document import read_state
-from planner.drain.model.problem import ProblemKind
+from planner.drain.model.problem import StateProblemKind
 from planner.drain.model.state import ClusterState
 
 REPORTS = Path(__file__).parent / "reports"
@@ -11,4 +11,4 @@ REPORTS = Path(__file__).parent / "reports"
 
 def reported(name: str) -> ClusterState:
     """As the planner gets it: partitions that need repair are read too."""
-    return read_state((REPORTS / f"{name}.json").read_bytes(), tolerate=(ProblemKind.REPAIR_FIRST,)).state
+    return read_state((REPORTS / f"{name}.json").read_bytes(), tolerate=(StateProblemKind.REPAIR_FIRST,)).state

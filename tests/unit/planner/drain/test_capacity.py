@@ -4,13 +4,15 @@ import json
 
 import pytest
 
-from planner.drain.model.capacity import Capacity, Origin, Source, missing_lines, read_capacity, resolve
-from planner.drain.model.problem import DocumentRefused, ProblemKind
+from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource, missing_lines, read_capacity, resolve
+from planner.drain.model.problem import DocumentRefused, StateProblemKind
 
-GIVEN = Source(origin=Origin.GIVEN, by_broker={1: Capacity(disk_bytes=500)})
-MEASURED = Source(origin=Origin.MEASURED, by_broker={1: Capacity(disk_bytes=900), 2: Capacity(disk_bytes=900)})
-CATALOGUE = Source(
-    origin=Origin.CATALOGUE,
+GIVEN = FigureSource(origin=FigureOrigin.GIVEN, by_broker={1: Capacity(disk_bytes=500)})
+MEASURED = FigureSource(
+    origin=FigureOrigin.MEASURED, by_broker={1: Capacity(disk_bytes=900), 2: Capacity(disk_bytes=900)}
+)
+CATALOGUE = FigureSource(
+    origin=FigureOrigin.CATALOGUE,
     by_broker={b: Capacity(disk_bytes=1000, ingress_bytes_per_s=75.0, egress_bytes_per_s=75.0) for b in (1, 2, 3)},
     by_broker_words="75 % of the NIC",
 )
@@ -36,8 +38,8 @@ def test_what_was_given_or_measured_by_broker_is_no_assumption() -> None:
 
 
 def test_a_figure_for_all_is_used_where_a_broker_has_none_and_says_so() -> None:
-    shared = Source(
-        origin=Origin.GIVEN,
+    shared = FigureSource(
+        origin=FigureOrigin.GIVEN,
         by_broker={1: Capacity(ingress_bytes_per_s=10.0)},
         everyone=Capacity(ingress_bytes_per_s=20.0),
         everyone_words="as given for all",
@@ -82,15 +84,15 @@ def test_a_capacity_file_has_figures_by_broker_a_default_and_racks() -> None:
 @pytest.mark.parametrize(
     ("text", "kind", "path"),
     [
-        ("{", ProblemKind.SYNTAX, "file"),
-        ('{"version": 2}', ProblemKind.SHAPE, "version"),
-        ('{"version": 1, "broker": {}}', ProblemKind.SHAPE, "broker"),
-        ('{"version": 1, "brokers": {"1": {"disk_bytes": 0}}}', ProblemKind.FIGURE, "brokers.1.disk_bytes"),
-        ('{"version": 1, "brokers": {"1": {"ingress_bytes_per_s": NaN}}}', ProblemKind.FIGURE, None),
-        ('{"version": 1, "brokers": {"one": {}}}', ProblemKind.SHAPE, None),
+        ("{", StateProblemKind.SYNTAX, "file"),
+        ('{"version": 2}', StateProblemKind.SHAPE, "version"),
+        ('{"version": 1, "broker": {}}', StateProblemKind.SHAPE, "broker"),
+        ('{"version": 1, "brokers": {"1": {"disk_bytes": 0}}}', StateProblemKind.FIGURE, "brokers.1.disk_bytes"),
+        ('{"version": 1, "brokers": {"1": {"ingress_bytes_per_s": NaN}}}', StateProblemKind.FIGURE, None),
+        ('{"version": 1, "brokers": {"one": {}}}', StateProblemKind.SHAPE, None),
     ],
 )
-def test_a_bad_capacity_file_is_refused_with_the_place(text: str, kind: ProblemKind, path: str | None) -> None:
+def test_a_bad_capacity_file_is_refused_with_the_place(text: str, kind: StateProblemKind, path: str | None) -> None:
     with pytest.raises(DocumentRefused) as refused:
         read_capacity(text)
     (problem, *_) = refused.value.problems

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from planner.drain.bounds import bounds_of
 from planner.drain.certified import CertifiedPlan, certified
 from planner.drain.model.state import BrokerState, ClusterState
-from planner.drain.solver import Infeasible
+from planner.drain.solver import Unsolvable
 from tests.unit.planner.drain.judge_cases import ACTIVE, DEAD, OUTGOING, cluster
 from tests.unit.planner.drain.reported_drains import reported
 
@@ -70,8 +70,8 @@ def test_whatever_a_dead_broker_has_the_plan_and_its_bounds_are_the_same(seed: i
     first = answers[0]
     for other in answers[1:]:
         assert type(other) is type(first)
-        if isinstance(first, Infeasible):
-            assert isinstance(other, Infeasible)
+        if isinstance(first, Unsolvable):
+            assert isinstance(other, Unsolvable)
             assert other.message == first.message
         else:
             assert isinstance(other, CertifiedPlan)

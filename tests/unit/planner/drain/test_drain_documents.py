@@ -16,7 +16,7 @@ from planner.drain.model.files import plan_schema, state_schema
 from planner.drain.model.kafka_json import reassignments, rollbacks
 from planner.drain.model.measures import Measure, Measures
 from planner.drain.model.plan_document import plan_document, plan_json, read_plan
-from planner.drain.model.problem import DocumentRefused, ProblemKind
+from planner.drain.model.problem import DocumentRefused, StateProblemKind
 from planner.drain.model.state import NOBODY, ClusterState
 from tests.unit.planner.drain.judge_cases import ACTIVE, DEAD, NEW, OUTGOING, cluster, plan
 
@@ -66,51 +66,53 @@ def test_the_figures_of_the_issue_are_a_state_file() -> None:
 
 
 Spoil = Callable[[dict[str, Any]], Any]
-BAD: list[tuple[str, Spoil, ProblemKind, str]] = [
-    ("version", lambda d: d.update(version=2), ProblemKind.SHAPE, "version"),
-    ("NaN", lambda d: d["brokers"][0].update(ingress_bytes_per_s=math.nan), ProblemKind.FIGURE,
+BAD: list[tuple[str, Spoil, StateProblemKind, str]] = [
+    ("version", lambda d: d.update(version=2), StateProblemKind.SHAPE, "version"),
+    ("NaN", lambda d: d["brokers"][0].update(ingress_bytes_per_s=math.nan), StateProblemKind.FIGURE,
      "brokers[0].ingress_bytes_per_s"),
-    ("infinite", lambda d: d.update(flow_bytes_per_s=math.inf), ProblemKind.FIGURE, "flow_bytes_per_s"),
-    ("zero bandwidth", lambda d: d["brokers"][0].update(egress_bytes_per_s=0), ProblemKind.FIGURE,
+    ("infinite", lambda d: d.update(flow_bytes_per_s=math.inf), StateProblemKind.FIGURE, "flow_bytes_per_s"),
+    ("zero bandwidth", lambda d: d["brokers"][0].update(egress_bytes_per_s=0), StateProblemKind.FIGURE,
      "brokers[0].egress_bytes_per_s"),
-    ("zero disk", lambda d: d["brokers"][1].update(disk_bytes=0), ProblemKind.FIGURE, "brokers[1].disk_bytes"),
-    ("negative size", lambda d: d["partitions"][0].update(size_bytes=-1), ProblemKind.FIGURE,
+    ("zero disk", lambda d: d["brokers"][1].update(disk_bytes=0), StateProblemKind.FIGURE, "brokers[1].disk_bytes"),
+    ("negative size", lambda d: d["partitions"][0].update(size_bytes=-1), StateProblemKind.FIGURE,
      "partitions[0].size_bytes"),
-    ("disk limit above 1", lambda d: d.update(disk_limit=85), ProblemKind.FIGURE, "disk_limit"),
-    ("missing size", lambda d: d["partitions"][0].pop("size_bytes"), ProblemKind.SHAPE, "partitions[0].size_bytes"),
-    ("missing disk", lambda d: d["brokers"][1].pop("disk_bytes"), ProblemKind.SHAPE, "brokers[1].disk_bytes"),
-    ("no rack", lambda d: d["brokers"][0].pop("rack"), ProblemKind.SHAPE, "brokers[0].rack"),
-    ("empty rack", lambda d: d["brokers"][0].update(rack=""), ProblemKind.FIGURE, "brokers[0].rack"),
-    ("state word", lambda d: d["brokers"][0].update(state="leaving"), ProblemKind.SHAPE, "brokers[0].state"),
-    ("no replicas", lambda d: d["partitions"][0].update(replicas=[]), ProblemKind.FIGURE, "partitions[0].replicas"),
-    ("unknown replica", lambda d: d["partitions"][0].update(replicas=[1001, 1002, 1003, 7]), ProblemKind.UNKNOWN,
+    ("disk limit above 1", lambda d: d.update(disk_limit=85), StateProblemKind.FIGURE, "disk_limit"),
+    ("missing size", lambda d: d["partitions"][0].pop("size_bytes"), StateProblemKind.SHAPE,
+     "partitions[0].size_bytes"),
+    ("missing disk", lambda d: d["brokers"][1].pop("disk_bytes"), StateProblemKind.SHAPE, "brokers[1].disk_bytes"),
+    ("no rack", lambda d: d["brokers"][0].pop("rack"), StateProblemKind.SHAPE, "brokers[0].rack"),
+    ("empty rack", lambda d: d["brokers"][0].update(rack=""), StateProblemKind.FIGURE, "brokers[0].rack"),
+    ("state word", lambda d: d["brokers"][0].update(state="leaving"), StateProblemKind.SHAPE, "brokers[0].state"),
+    ("no replicas", lambda d: d["partitions"][0].update(replicas=[]), StateProblemKind.FIGURE,
+     "partitions[0].replicas"),
+    ("unknown replica", lambda d: d["partitions"][0].update(replicas=[1001, 1002, 1003, 7]), StateProblemKind.UNKNOWN,
      "partitions[0].replicas[3]"),
-    ("duplicate replica", lambda d: d["partitions"][0]["replicas"].append(1001), ProblemKind.TWICE,
+    ("duplicate replica", lambda d: d["partitions"][0]["replicas"].append(1001), StateProblemKind.TWICE,
      "partitions[0].replicas[3]"),
-    ("unknown leader", lambda d: d["partitions"][0].update(leader=7), ProblemKind.UNKNOWN, "partitions[0].leader"),
-    ("leader out of sync", lambda d: d["partitions"][1].update(leader=1005), ProblemKind.CONTRADICTION,
+    ("unknown leader", lambda d: d["partitions"][0].update(leader=7), StateProblemKind.UNKNOWN, "partitions[0].leader"),
+    ("leader out of sync", lambda d: d["partitions"][1].update(leader=1005), StateProblemKind.CONTRADICTION,
      "partitions[1].leader"),
-    ("unknown in ISR", lambda d: d["partitions"][1]["isr"].append(7), ProblemKind.UNKNOWN, "partitions[1].isr[1]"),
-    ("in sync without a replica", lambda d: d["partitions"][1]["isr"].append(1001), ProblemKind.CONTRADICTION,
+    ("unknown in ISR", lambda d: d["partitions"][1]["isr"].append(7), StateProblemKind.UNKNOWN, "partitions[1].isr[1]"),
+    ("in sync without a replica", lambda d: d["partitions"][1]["isr"].append(1001), StateProblemKind.CONTRADICTION,
      "partitions[1].isr[1]"),
-    ("min ISR above RF", lambda d: d["partitions"][1].update(min_isr=3), ProblemKind.CONTRADICTION,
+    ("min ISR above RF", lambda d: d["partitions"][1].update(min_isr=3), StateProblemKind.CONTRADICTION,
      "partitions[1].min_isr"),
-    ("broker twice", lambda d: d["brokers"].append(dict(d["brokers"][0])), ProblemKind.TWICE, "brokers[5]"),
-    ("partition twice", lambda d: d["partitions"].append(dict(d["partitions"][0])), ProblemKind.TWICE,
+    ("broker twice", lambda d: d["brokers"].append(dict(d["brokers"][0])), StateProblemKind.TWICE, "brokers[5]"),
+    ("partition twice", lambda d: d["partitions"].append(dict(d["partitions"][0])), StateProblemKind.TWICE,
      "partitions[2]"),
-    ("unknown destination", lambda d: d.update(destinations={"1001": [7]}), ProblemKind.UNKNOWN,
+    ("unknown destination", lambda d: d.update(destinations={"1001": [7]}), StateProblemKind.UNKNOWN,
      "destinations.1001[0]"),
-    ("outgoing destination", lambda d: d.update(destinations={"1001": [1001]}), ProblemKind.CONTRADICTION,
+    ("outgoing destination", lambda d: d.update(destinations={"1001": [1001]}), StateProblemKind.CONTRADICTION,
      "destinations.1001[0]"),
     ("destinations of an active broker", lambda d: d.update(destinations={"1002": [1004]}),
-     ProblemKind.CONTRADICTION, "destinations.1002"),
+     StateProblemKind.CONTRADICTION, "destinations.1002"),
     ("ISR below RF where it has to move", lambda d: d["partitions"][0].update(isr=[1001, 1002]),
-     ProblemKind.REPAIR_FIRST, "partitions[0].isr"),
+     StateProblemKind.REPAIR_FIRST, "partitions[0].isr"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("spoil", "kind", "path"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
-def test_a_bad_state_file_is_refused_with_its_place(spoil: Spoil, kind: ProblemKind, path: str) -> None:
+def test_a_bad_state_file_is_refused_with_its_place(spoil: Spoil, kind: StateProblemKind, path: str) -> None:
     document = state_document(example())
     spoil(document)
     with pytest.raises(DocumentRefused) as refused:
@@ -129,13 +131,13 @@ def test_all_problems_are_told_at_once() -> None:
 def test_text_that_is_no_json_is_refused() -> None:
     with pytest.raises(DocumentRefused) as refused:
         read_state("{")
-    assert refused.value.problems[0].kind == ProblemKind.SYNTAX
+    assert refused.value.problems[0].kind == StateProblemKind.SYNTAX
 
 
 def test_what_is_to_be_repaired_first_can_be_tolerated() -> None:
     document = state_document(example())
     document["partitions"][0]["isr"] = [1001, 1002]
-    read = read_state(json.dumps(document), tolerate={ProblemKind.REPAIR_FIRST})
+    read = read_state(json.dumps(document), tolerate={StateProblemKind.REPAIR_FIRST})
     assert read.state.partitions.in_sync[0].tolist() == [True, True, False]
 
 

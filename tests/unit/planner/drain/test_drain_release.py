@@ -5,18 +5,18 @@ from collections import Counter
 from hypothesis import given, settings, strategies as st
 
 from planner.drain.plan import Move, Port
-from planner.drain.release import HORIZON_S, LEAST_BYTES, MOST_A_PAIR, Entry, released
+from planner.drain.release import HORIZON_S, LEAST_BYTES, MOST_A_PAIR, ReleaseEntry, released
 
 MIB = 2**20
 SLOTS = Port(2, 10 * MIB, 12 * MIB, 1)
 HORIZON = int(HORIZON_S * SLOTS.promised_bytes_per_s)
 
 
-def entry(number: int, size: int, *, source: int = 1, targets: tuple[int, ...] = (9,)) -> Entry:
-    return Entry(Move("t", number, (source,), targets, size), source, targets, size)
+def entry(number: int, size: int, *, source: int = 1, targets: tuple[int, ...] = (9,)) -> ReleaseEntry:
+    return ReleaseEntry(Move("t", number, (source,), targets, size), source, targets, size)
 
 
-def started(waiting: list[Entry], running: list[Entry] | None = None, *, most: int = 100) -> list[int]:
+def started(waiting: list[ReleaseEntry], running: list[ReleaseEntry] | None = None, *, most: int = 100) -> list[int]:
     into, out = dict.fromkeys((8, 9), SLOTS), dict.fromkeys((1, 2), Port(None, 10 * MIB, 12 * MIB, 1))
     return [m.partition for m in released(waiting, running or [], into=into, out=out, most=most)]
 
@@ -66,7 +66,7 @@ WIDE = Port(8, 10 * MIB, 12 * MIB, 1)
 LONG = int(HORIZON_S * WIDE.promised_bytes_per_s)
 
 
-def over(waiting: list[Entry], running: list[Entry], port: Port = WIDE) -> list[int]:
+def over(waiting: list[ReleaseEntry], running: list[ReleaseEntry], port: Port = WIDE) -> list[int]:
     ports = dict.fromkeys((1, 2, 3, 8, 9), port)
     return [m.partition for m in released(waiting, running, into=ports, out=ports, most=100)]
 
@@ -96,7 +96,7 @@ ENTRIES = st.lists(
 )
 
 
-def made(told: list[tuple[int, tuple[int, ...], int]], first: int) -> list[Entry]:
+def made(told: list[tuple[int, tuple[int, ...], int]], first: int) -> list[ReleaseEntry]:
     return [entry(first + n, size, source=source, targets=targets) for n, (source, targets, size) in enumerate(told)]
 
 
@@ -116,7 +116,7 @@ def test_ways_are_kept_as_long_as_others_could_run_and_slots_always(
     ways: Counter[tuple[int, int]] = Counter()
     way_bytes: Counter[tuple[int, int]] = Counter()
 
-    def take(e: Entry) -> None:
+    def take(e: ReleaseEntry) -> None:
         copies["out", e.source] += len(e.targets)
         size["out", e.source] += max(e.bytes_each, LEAST_BYTES) * len(e.targets)
         for target in e.targets:
@@ -125,11 +125,11 @@ def test_ways_are_kept_as_long_as_others_could_run_and_slots_always(
             ways[e.source, target] += 1
             way_bytes[e.source, target] += max(e.bytes_each, LEAST_BYTES)
 
-    def has_slots(e: Entry) -> bool:
+    def has_slots(e: ReleaseEntry) -> bool:
         at = [("out", e.source), *(("in", target) for target in e.targets)]
         return all(copies[b] < slots or size[b] < HORIZON_S * port.promised_bytes_per_s for b in at)
 
-    def is_full(e: Entry) -> bool:
+    def is_full(e: ReleaseEntry) -> bool:
         full = HORIZON_S * port.promised_bytes_per_s
         return any(ways[e.source, t] >= MOST_A_PAIR and way_bytes[e.source, t] >= full for t in e.targets)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from planner.drain.check import Violation, check
+from planner.drain.check import DrainViolation, check
 from planner.drain.plan import DrainPlan
 from planner.drain.solve import solve
 from planner.observed import BrokerSeen, KafkaSnapshot
@@ -271,4 +271,4 @@ def test_what_is_on_its_way_to_a_broker_without_directories_takes_room_in_none()
 def test_a_violation_says_its_kind_subject_and_message() -> None:
     plan, seen, asked = planned()
     (found,) = check(replace(plan, round=2), seen, asked)
-    assert found == Violation("identity", "plan", "round is 2, asked for 1")
+    assert found == DrainViolation("identity", "plan", "round is 2, asked for 1")

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from planner.drain.model import arrow
-from planner.drain.model.capacity import Capacity, Origin, Source, resolve
+from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource, resolve
 from planner.drain.model.document import read_state, state_document, state_json
 from planner.drain.model.kafka_json import reassignments, rollbacks
-from planner.drain.model.observed import Policy, measured_disks, observed_document
+from planner.drain.model.observed import ObservationPolicy, measured_disks, observed_document
 from planner.drain.model.plan_document import plan_json, read_plan
-from planner.drain.model.problem import DocumentRefused, ProblemKind
+from planner.drain.model.problem import DocumentRefused, StateProblemKind
 from planner.drain.model.state import NOBODY, NOWHERE, ClusterState
 from planner.observed import KafkaSnapshot, LogDirSeen, LogDirsSeen, TopicPartition
 from tests.unit.planner.drain.dir_cases import in_dirs, paths_of, with_dirs
@@ -74,27 +74,27 @@ def test_use_nobody_told_of_is_what_is_located_there() -> None:
 
 
 Spoil = Callable[[dict[str, Any]], Any]
-BAD: list[tuple[str, Spoil, ProblemKind, str]] = [
-    ("relative path", lambda d: d["brokers"][1]["log_dirs"][0].update(path="a"), ProblemKind.SHAPE,
+BAD: list[tuple[str, Spoil, StateProblemKind, str]] = [
+    ("relative path", lambda d: d["brokers"][1]["log_dirs"][0].update(path="a"), StateProblemKind.SHAPE,
      "brokers[1].log_dirs[0].path"),
-    ("no directory", lambda d: d["brokers"][1].update(log_dirs=[]), ProblemKind.FIGURE, "brokers[1].log_dirs"),
-    ("empty disk", lambda d: d["brokers"][1]["log_dirs"][0].update(disk_bytes=0), ProblemKind.FIGURE,
+    ("no directory", lambda d: d["brokers"][1].update(log_dirs=[]), StateProblemKind.FIGURE, "brokers[1].log_dirs"),
+    ("empty disk", lambda d: d["brokers"][1]["log_dirs"][0].update(disk_bytes=0), StateProblemKind.FIGURE,
      "brokers[1].log_dirs[0].disk_bytes"),
-    ("twice", lambda d: d["brokers"][1]["log_dirs"][1].update(path="/a"), ProblemKind.TWICE,
+    ("twice", lambda d: d["brokers"][1]["log_dirs"][1].update(path="/a"), StateProblemKind.TWICE,
      "brokers[1].log_dirs[1]"),
-    ("a disk larger than its parts", lambda d: d["brokers"][1].update(disk_bytes=1001), ProblemKind.CONTRADICTION,
+    ("a disk larger than its parts", lambda d: d["brokers"][1].update(disk_bytes=1001), StateProblemKind.CONTRADICTION,
      "brokers[1].log_dirs"),
-    ("too few places", lambda d: d["partitions"][0].update(log_dirs=["/a"]), ProblemKind.CONTRADICTION,
+    ("too few places", lambda d: d["partitions"][0].update(log_dirs=["/a"]), StateProblemKind.CONTRADICTION,
      "partitions[0].log_dirs"),
-    ("a path the broker has not", lambda d: d["partitions"][0].update(log_dirs=[None, "/c"]), ProblemKind.UNKNOWN,
+    ("a path the broker has not", lambda d: d["partitions"][0].update(log_dirs=[None, "/c"]), StateProblemKind.UNKNOWN,
      "partitions[0].log_dirs[1]"),
     ("a path of a broker that names none", lambda d: d["partitions"][0].update(log_dirs=["/a", None]),
-     ProblemKind.UNKNOWN, "partitions[0].log_dirs[0]"),
+     StateProblemKind.UNKNOWN, "partitions[0].log_dirs[0]"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("spoil", "kind", "path"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
-def test_a_bad_state_is_refused_with_its_place(spoil: Spoil, kind: ProblemKind, path: str) -> None:
+def test_a_bad_state_is_refused_with_its_place(spoil: Spoil, kind: StateProblemKind, path: str) -> None:
     document = state_document(example())
     spoil(document)
     with pytest.raises(DocumentRefused) as refused:
@@ -134,11 +134,13 @@ def test_kafkas_json_has_a_path_for_new_replicas_and_any_for_the_others() -> Non
 @pytest.mark.parametrize(
     ("dirs", "kind", "path"),
     [
-        (["/c"], ProblemKind.UNKNOWN, "partitions[0].log_dirs[0]"),
-        (["/a", "any"], ProblemKind.CONTRADICTION, "partitions[0].log_dirs"),
+        (["/c"], StateProblemKind.UNKNOWN, "partitions[0].log_dirs[0]"),
+        (["/a", "any"], StateProblemKind.CONTRADICTION, "partitions[0].log_dirs"),
     ],
 )
-def test_a_plan_that_names_what_the_state_has_not_is_refused(dirs: list[str], kind: ProblemKind, path: str) -> None:
+def test_a_plan_that_names_what_the_state_has_not_is_refused(
+    dirs: list[str], kind: StateProblemKind, path: str
+) -> None:
     text = json.dumps(
         {"version": 1, "partitions": [{"topic": "t", "partition": 2, "replicas": [1002], "log_dirs": dirs}]}
     )
@@ -169,8 +171,8 @@ def seen_cluster() -> KafkaSnapshot:
 
 def exported(seen: KafkaSnapshot, **capacity: int) -> dict[str, Any]:
     rates = {"ingress_bytes_per_s": 1.0, "egress_bytes_per_s": 1.0}
-    given = Source(origin=Origin.GIVEN, everyone=Capacity(**rates, **capacity), everyone_words="given")
-    return observed_document(seen, resolve(seen.brokers, [given, measured_disks(seen)]), Policy())
+    given = FigureSource(origin=FigureOrigin.GIVEN, everyone=Capacity(**rates, **capacity), everyone_words="given")
+    return observed_document(seen, resolve(seen.brokers, [given, measured_disks(seen)]), ObservationPolicy())
 
 
 def test_the_export_has_the_directories_of_brokers_with_several() -> None:

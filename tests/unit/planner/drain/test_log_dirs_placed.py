@@ -8,8 +8,8 @@ from hypothesis import given, settings, strategies as st
 from planner.drain.certified import CertifiedPlan, certified
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import NOBODY, ClusterState
-from planner.drain.replay import Rule, replay
-from planner.drain.solver import Infeasible, solve
+from planner.drain.replay import PlanRule, replay
+from planner.drain.solver import Unsolvable, solve
 from planner.drain.solver.dirs import in_log_dirs, without
 from tests.unit.planner.drain.dir_cases import Dirs, drawn, paths_of, with_dirs
 from tests.unit.planner.drain.judge_cases import ACTIVE, DEAD, OUTGOING, cluster, plan
@@ -79,7 +79,7 @@ def test_named_destinations_are_kept_when_another_broker_is_looked_for() -> None
     state = cluster("aaa", [OUTGOING, ACTIVE, ACTIVE], [[0]], size=80, disk_limit=1.0, destinations={0: (1,)})
     state = with_dirs(state, {1: [("/a", 70, 0), ("/b", 70, 0)]})
     answer = solve(state)
-    assert isinstance(answer, Infeasible)
+    assert isinstance(answer, Unsolvable)
     assert answer.kind == "log-dir"
     assert answer.stuck.tolist() == [0]
 
@@ -87,7 +87,7 @@ def test_named_destinations_are_kept_when_another_broker_is_looked_for() -> None
 def test_what_fits_nowhere_is_refused_with_broker_directory_and_bytes() -> None:
     state, _ = one_target([80, 10], {1: [("/a", 70, 5), ("/b", 60, 5)]})
     answer = solve(state)
-    assert isinstance(answer, Infeasible)
+    assert isinstance(answer, Unsolvable)
     assert answer.kind == "log-dir"
     assert "t-0 fit no log directory: of broker 1002 /a has the most room, 55 B" in answer.message
     assert answer.message.endswith("the largest log has 80 B: make room for 25 B more there")
@@ -96,7 +96,7 @@ def test_what_fits_nowhere_is_refused_with_broker_directory_and_bytes() -> None:
 def test_what_fits_is_planned_when_the_rest_may_stay() -> None:
     state, _ = one_target([80, 10], {1: [("/a", 70, 5), ("/b", 60, 5)]})
     answer = solve(state, allow_partial=True)
-    assert isinstance(answer, Infeasible)
+    assert isinstance(answer, Unsolvable)
     assert answer.part is not None
     assert answer.part.row.tolist() == [1]
     assert answer.part.checkpoints == (1,)
@@ -131,9 +131,9 @@ def test_every_copy_has_a_directory_and_none_is_filled_beyond_its_limit(seed: in
     """Counted anew in dictionaries, and by the replay (who leads how much is none of this)."""
     state = drawn(seed)
     schedule = solve(state)
-    if isinstance(schedule, Infeasible) or state.log_dirs is None:
+    if isinstance(schedule, Unsolvable) or state.log_dirs is None:
         return
-    assert {v.rule for v in replay(state, schedule).violations} <= {Rule.LEADERS}
+    assert {v.rule for v in replay(state, schedule).violations} <= {PlanRule.LEADERS}
     table = state.log_dirs
     known: dict[int, list[int]] = {}
     for n, broker in enumerate(table.broker.tolist()):
@@ -158,9 +158,9 @@ def test_every_copy_has_a_directory_and_none_is_filled_beyond_its_limit(seed: in
 @given(st.integers(0, 2**32))
 def test_the_same_state_gives_the_same_directories(seed: int) -> None:
     one, other = solve(drawn(seed)), solve(drawn(seed))
-    if isinstance(one, Infeasible) or isinstance(other, Infeasible):
-        assert isinstance(one, Infeasible)
-        assert isinstance(other, Infeasible)
+    if isinstance(one, Unsolvable) or isinstance(other, Unsolvable):
+        assert isinstance(one, Unsolvable)
+        assert isinstance(other, Unsolvable)
         assert one.message == other.message
         return
     assert one.after.tolist() == other.after.tolist()

@@ -7,7 +7,7 @@ import pytest
 
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import NOBODY, ClusterState
-from planner.drain.replay import Rule, Violation, replay
+from planner.drain.replay import PlanRule, Violation, replay
 from planner.drain.replay.judge import judge
 from tests.unit.planner.drain.dir_cases import in_dirs, with_dirs
 from tests.unit.planner.drain.judge_cases import ACTIVE, OUTGOING, cluster, plan
@@ -38,7 +38,7 @@ def test_directories_end_as_full_as_what_was_there_and_came() -> None:
 def test_a_directory_beyond_the_limit_is_a_broken_rule_though_its_broker_has_room() -> None:
     state = two_logs()
     (violation,) = broken(state, moved(state, "/a", "/a"))
-    assert (violation.rule, violation.subject) == (Rule.DISK, "broker 1002 log dir /a")
+    assert (violation.rule, violation.subject) == (PlanRule.DISK, "broker 1002 log dir /a")
     assert violation.detail == "210 bytes in use or arriving, 160 allowed"
 
 
@@ -62,7 +62,7 @@ def test_a_replica_that_leaves_makes_room_only_when_its_move_is_through() -> Non
     at_once = in_dirs(state, plan(state, [(0, [1], 0), (1, [2], 1)]), [["/a"], [None]])
     assert [v.detail for v in broken(state, at_once)] == ["160 bytes in use or arriving, 120 allowed"]
     after = in_dirs(state, plan(state, [(1, [2], 1), (0, [1], 1)], slots_out=1), [[None], ["/a"]])
-    assert not [v for v in broken(state, after) if v.rule == Rule.DISK]
+    assert not [v for v in broken(state, after) if v.rule == PlanRule.DISK]
     assert replay(state, after).log_dirs_after.tolist() == pytest.approx([60 / 150, 0.0])
 
 
@@ -87,7 +87,7 @@ def test_a_directory_of_another_broker_is_no_target() -> None:
     assert strange.log_dirs is not None
     strange = replace(strange, log_dirs=np.array([[0], [2]], dtype=np.int32))
     (violation,) = broken(state, strange)
-    assert (violation.rule, violation.subject) == (Rule.TARGETS, "t-0")
+    assert (violation.rule, violation.subject) == (PlanRule.TARGETS, "t-0")
     assert violation.detail == "broker 1002 is to use broker 1001 log dir /x"
 
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.drain.model.capacity import Capacity, Origin, Resolved, Source, resolve
+from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource, Resolved, resolve
 from planner.drain.model.document import ReadState, read_state
 from planner.drain.model.observed import (
-    Policy,
+    ObservationPolicy,
     RacksMissing,
     brokers_of,
     dead_brokers,
@@ -28,8 +28,10 @@ from planner.observed import (
 )
 
 GIB = 2**30
-RATES = Source(
-    origin=Origin.GIVEN, everyone=Capacity(ingress_bytes_per_s=1e8, egress_bytes_per_s=1e8), everyone_words="given"
+RATES = FigureSource(
+    origin=FigureOrigin.GIVEN,
+    everyone=Capacity(ingress_bytes_per_s=1e8, egress_bytes_per_s=1e8),
+    everyone_words="given",
 )
 
 
@@ -56,12 +58,12 @@ def capacity(cluster: KafkaSnapshot) -> Resolved:
     return resolve(brokers_of(cluster) - dead_brokers(cluster), [RATES, measured_disks(cluster)])
 
 
-def state_of(cluster: KafkaSnapshot, policy: Policy | None = None) -> ReadState:
-    return read_state(json.dumps(observed_document(cluster, capacity(cluster), policy or Policy())))
+def state_of(cluster: KafkaSnapshot, policy: ObservationPolicy | None = None) -> ReadState:
+    return read_state(json.dumps(observed_document(cluster, capacity(cluster), policy or ObservationPolicy())))
 
 
 def test_a_healthy_cluster_becomes_a_state_that_can_be_read() -> None:
-    read = state_of(snapshot(seen(0, (1, 2, 3)), seen(1, (2, 3, 1))), Policy(outgoing=(1,)))
+    read = state_of(snapshot(seen(0, (1, 2, 3)), seen(1, (2, 3, 1))), ObservationPolicy(outgoing=(1,)))
     state = read.state
     assert state.brokers.id.tolist() == [1, 2, 3]
     assert state.brokers.racks == ("a", "b", "c")
@@ -73,7 +75,7 @@ def test_a_healthy_cluster_becomes_a_state_that_can_be_read() -> None:
 def test_write_rates_that_are_known_are_in_the_state_and_it_is_said_from_where() -> None:
     cluster = snapshot(seen(0, (1, 2, 3)), seen(1, (2, 3, 1)))
     known = {cluster.partitions[1].name: 2e6}
-    read = state_of(cluster, Policy(write_bytes_per_s=known, write_rates_from="growth of logs, 4 s old"))
+    read = state_of(cluster, ObservationPolicy(write_bytes_per_s=known, write_rates_from="growth of logs, 4 s old"))
     assert [math.isnan(w) for w in read.state.partitions.write_bytes_per_s.tolist()] == [True, False]
     assert read.state.partitions.write_bytes_per_s[1] == 2e6
     assert "write rates of 1 of 2 partitions: growth of logs, 4 s old" in read.assumptions
@@ -101,7 +103,7 @@ def test_a_fenced_broker_and_one_that_only_a_replica_list_names_are_dead() -> No
 
 def test_a_figure_nobody_knows_is_left_out_and_the_reader_says_which() -> None:
     cluster = snapshot(seen(0, (1, 2, 3)))
-    document = observed_document(cluster, resolve(brokers_of(cluster), [measured_disks(cluster)]), Policy())
+    document = observed_document(cluster, resolve(brokers_of(cluster), [measured_disks(cluster)]), ObservationPolicy())
     assert "ingress_bytes_per_s" not in document["brokers"][0]
     with pytest.raises(ValueError, match=r"brokers\[0\].ingress_bytes_per_s: is missing: broker 1 is not dead"):
         read_state(json.dumps(document))
@@ -116,8 +118,8 @@ def test_without_any_rack_all_share_one_and_it_is_said() -> None:
 def test_some_racks_and_not_all_is_refused_with_the_brokers_that_lack_one() -> None:
     cluster = snapshot(seen(0, (1, 2, 3)), racks="a c")
     with pytest.raises(RacksMissing, match="brokers 2 have no rack while others have one"):
-        observed_document(cluster, capacity(cluster), Policy())
-    assert state_of(cluster, Policy(racks={2: "b"})).state.brokers.racks == ("a", "b", "c")
+        observed_document(cluster, capacity(cluster), ObservationPolicy())
+    assert state_of(cluster, ObservationPolicy(racks={2: "b"})).state.brokers.racks == ("a", "b", "c")
 
 
 def test_a_partition_that_is_being_moved_is_taken_as_it_will_be() -> None:
@@ -147,5 +149,7 @@ def test_min_isr_is_never_more_than_the_replicas() -> None:
 
 def test_destinations_are_of_those_that_leave_alone() -> None:
     cluster = snapshot(seen(0, (1, 2)), racks="abcd")
-    document = observed_document(cluster, capacity(cluster), Policy(outgoing=(1,), destinations={1: (4,), 2: (3,)}))
+    document = observed_document(
+        cluster, capacity(cluster), ObservationPolicy(outgoing=(1,), destinations={1: (4,), 2: (3,)})
+    )
     assert document["destinations"] == {"1": [4]}

@@ -8,7 +8,7 @@ import pytest
 
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import NOBODY, ClusterState
-from planner.drain.replay import Limits, Rule, replay
+from planner.drain.replay import PlanRule, ReplayLimits, replay
 from planner.drain.replay.judge import judge
 from tests.unit.planner.drain.judge_cases import ACTIVE, DEAD, NEW, OUTGOING, cluster, plan
 
@@ -59,29 +59,29 @@ def lagging(row: int, column: int) -> Callable[[Case], Case]:
     return spoil
 
 
-MUTATIONS: list[tuple[str, Callable[[Case], Case], Rule]] = [
-    ("a replica is dropped", after(0, [3, 1]), Rule.TARGETS),
-    ("a broker is named twice", after(0, [3, 3, 1]), Rule.TARGETS),
-    ("an outgoing broker receives", after(0, [3, 4, 2]), Rule.TARGETS),
-    ("a dead broker receives", after(0, [3, 1, 5]), Rule.TARGETS),
-    ("the outgoing broker keeps its replica", after(0, [0, 1, 2]), Rule.TARGETS),
-    ("another broker than the named one receives", state_with(destinations={0: (1,)}), Rule.TARGETS),
-    ("two replicas share a rack", after(1, [0, 3, 1]), Rule.RACKS),
-    ("a replica that stays is out of sync", lagging(0, 2), Rule.IN_SYNC),
-    ("the source is out of sync", lagging(0, 1), Rule.SOURCE),
-    ("the source holds no replica", schedule_with(source=np.array([3, 1], np.int32)), Rule.SOURCE),
-    ("the source is dead", schedule_with(source=np.array([5, 1], np.int32)), Rule.SOURCE),
+MUTATIONS: list[tuple[str, Callable[[Case], Case], PlanRule]] = [
+    ("a replica is dropped", after(0, [3, 1]), PlanRule.TARGETS),
+    ("a broker is named twice", after(0, [3, 3, 1]), PlanRule.TARGETS),
+    ("an outgoing broker receives", after(0, [3, 4, 2]), PlanRule.TARGETS),
+    ("a dead broker receives", after(0, [3, 1, 5]), PlanRule.TARGETS),
+    ("the outgoing broker keeps its replica", after(0, [0, 1, 2]), PlanRule.TARGETS),
+    ("another broker than the named one receives", state_with(destinations={0: (1,)}), PlanRule.TARGETS),
+    ("two replicas share a rack", after(1, [0, 3, 1]), PlanRule.RACKS),
+    ("a replica that stays is out of sync", lagging(0, 2), PlanRule.IN_SYNC),
+    ("the source is out of sync", lagging(0, 1), PlanRule.SOURCE),
+    ("the source holds no replica", schedule_with(source=np.array([3, 1], np.int32)), PlanRule.SOURCE),
+    ("the source is dead", schedule_with(source=np.array([5, 1], np.int32)), PlanRule.SOURCE),
     ("nobody leads and nobody is named", lambda c: partitions_with(leader=np.full(3, -1, np.int32))(
-        schedule_with(source=np.full(2, NOBODY, np.int32))(c)), Rule.SOURCE),
-    ("the target is too full", state_with(disk_limit=0.00025), Rule.DISK),
-    ("a target has no slot at all", schedule_with(slots_in=np.zeros(6, np.int32)), Rule.UNFINISHED),
-    ("a source has no slot at all", schedule_with(slots_out=np.zeros(6, np.int32)), Rule.UNFINISHED),
-    ("a throttle is zero", schedule_with(throttle_in_bytes_per_s=np.zeros(6)), Rule.UNFINISHED),
-    ("in-sync followers eat the throttle", schedule_with(throttle_out_bytes_per_s=np.full(6, 4.0)), Rule.LIVELOCK),
-    ("the list does not end with a checkpoint", schedule_with(checkpoints=(1,)), Rule.CHECKPOINTS),
-    ("a checkpoint lies behind the end", schedule_with(checkpoints=(1, 3)), Rule.CHECKPOINTS),
-    ("checkpoints do not ascend", schedule_with(checkpoints=(2, 1, 2)), Rule.CHECKPOINTS),
-    ("a partition is listed twice", schedule_with(row=np.array([0, 0], np.int32)), Rule.ENTRY),
+        schedule_with(source=np.full(2, NOBODY, np.int32))(c)), PlanRule.SOURCE),
+    ("the target is too full", state_with(disk_limit=0.00025), PlanRule.DISK),
+    ("a target has no slot at all", schedule_with(slots_in=np.zeros(6, np.int32)), PlanRule.UNFINISHED),
+    ("a source has no slot at all", schedule_with(slots_out=np.zeros(6, np.int32)), PlanRule.UNFINISHED),
+    ("a throttle is zero", schedule_with(throttle_in_bytes_per_s=np.zeros(6)), PlanRule.UNFINISHED),
+    ("in-sync followers eat the throttle", schedule_with(throttle_out_bytes_per_s=np.full(6, 4.0)), PlanRule.LIVELOCK),
+    ("the list does not end with a checkpoint", schedule_with(checkpoints=(1,)), PlanRule.CHECKPOINTS),
+    ("a checkpoint lies behind the end", schedule_with(checkpoints=(1, 3)), PlanRule.CHECKPOINTS),
+    ("checkpoints do not ascend", schedule_with(checkpoints=(2, 1, 2)), PlanRule.CHECKPOINTS),
+    ("a partition is listed twice", schedule_with(row=np.array([0, 0], np.int32)), PlanRule.ENTRY),
 ]  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def test_the_sound_plan_breaks_nothing() -> None:
 
 
 @pytest.mark.parametrize(("spoil", "rule"), [m[1:] for m in MUTATIONS], ids=[m[0] for m in MUTATIONS])
-def test_a_mutated_plan_is_refused(spoil: Callable[[Case], Case], rule: Rule) -> None:
+def test_a_mutated_plan_is_refused(spoil: Callable[[Case], Case], rule: PlanRule) -> None:
     state, schedule = spoil(sound())
     verdict = judge(state, schedule)
     assert rule in {v.rule for v in verdict.replay.violations}
@@ -109,23 +109,23 @@ def test_a_partition_missing_from_the_plan_is_left_behind() -> None:
 
 def test_more_entries_than_one_request_applies_between_two_checkpoints_are_refused() -> None:
     state, schedule = sound()
-    run = replay(state, schedule, limits=Limits(entries_per_request=1))
-    assert [v.rule for v in run.violations] == [Rule.OPEN_MOVES]
+    run = replay(state, schedule, limits=ReplayLimits(entries_per_request=1))
+    assert [v.rule for v in run.violations] == [PlanRule.OPEN_MOVES]
 
 
 def test_a_source_that_gathers_too_many_leaders_is_refused_at_the_checkpoint() -> None:
     state = cluster("abcd", [OUTGOING, ACTIVE, ACTIVE, NEW], [[0, 1, 2], [2, 1, 0], [0, 1, 2]], leader=[0, 2, 0])
     schedule = plan(state, [(0, [3, 1, 2], 1), (1, [2, 1, 3], 1), (2, [1, 3, 2], 1)])
     assert not replay(state, schedule).violations
-    run = replay(state, schedule, limits=Limits(leader_peak=1.0))
-    assert [(v.rule, v.subject) for v in run.violations] == [(Rule.LEADERS, "checkpoint 3")]
+    run = replay(state, schedule, limits=ReplayLimits(leader_peak=1.0))
+    assert [(v.rule, v.subject) for v in run.violations] == [(PlanRule.LEADERS, "checkpoint 3")]
 
 
 def test_in_sync_copies_below_min_isr_at_completion_are_refused() -> None:
     """Two of three replicas were lost with dead brokers; min ISR 3 cannot be met by one copy."""
     state = cluster("abcd", [DEAD, ACTIVE, ACTIVE, NEW], [[1, 0, 2]], out_of_sync=[(0, 0), (0, 2)], min_isr=3)
     run = replay(state, plan(state, [(0, [1, 3, 2], 1)]))
-    assert {v.rule for v in run.violations} == {Rule.IN_SYNC}
+    assert {v.rule for v in run.violations} == {PlanRule.IN_SYNC}
 
 
 def test_what_was_lost_with_a_dead_broker_is_repaired_without_complaint() -> None:

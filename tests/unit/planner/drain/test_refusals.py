@@ -12,7 +12,7 @@ from planner.drain.certificate import MEASURES
 from planner.drain.certified import CertifiedPlan, certified
 from planner.drain.model.state import NOBODY, ClusterState
 from planner.drain.replay.judge import DISK_AT, judge, left_alone
-from planner.drain.solver import Infeasible, solve
+from planner.drain.solver import Unsolvable, solve
 from planner.drain.solver.demand import affected, demand_of
 from planner.drain.solver.infeasible import refusal_document, refusal_from
 from planner.drain.solver.intake import used_bytes
@@ -21,13 +21,13 @@ from tests.unit.planner.drain.judge_cases import ACTIVE, DEAD, NEW, OUTGOING, cl
 from tests.unit.planner.drain.reported_drains import reported
 
 
-def refused(state: ClusterState, **options: Any) -> Infeasible:
+def refused(state: ClusterState, **options: Any) -> Unsolvable:
     answer = solve(state, **options)
-    assert isinstance(answer, Infeasible), answer
+    assert isinstance(answer, Unsolvable), answer
     return answer
 
 
-def reasons(answer: Infeasible) -> list[tuple[str, list[int]]]:
+def reasons(answer: Unsolvable) -> list[tuple[str, list[int]]]:
     return [(reason.kind, sorted(reason.stuck.tolist())) for reason in answer.reasons]
 
 
@@ -182,7 +182,7 @@ def drawn(seed: int) -> ClusterState:
 def test_what_cannot_move_is_in_a_reason_and_the_rest_is_a_part_that_keeps_every_rule(seed: int) -> None:
     state = drawn(seed)
     answer = solve(state, allow_partial=True)
-    if not isinstance(answer, Infeasible):
+    if not isinstance(answer, Unsolvable):
         return
     assert answer.part is not None
     rows = affected(state)
@@ -205,7 +205,7 @@ def test_what_cannot_move_is_in_a_reason_and_the_rest_is_a_part_that_keeps_every
 def test_a_destination_that_is_advised_lets_some_of_its_partitions_move(seed: int) -> None:
     state = drawn(seed)
     answer = solve(state, allow_partial=True)
-    if not isinstance(answer, Infeasible):
+    if not isinstance(answer, Unsolvable):
         return
     ids = state.brokers.id.tolist()
     for reason in answer.reasons:
@@ -213,7 +213,7 @@ def test_a_destination_that_is_advised_lets_some_of_its_partitions_move(seed: in
             to = {*state.destinations[ids.index(source)], *map(ids.index, others)}
             wider = replace(state, destinations={**state.destinations, ids.index(source): tuple(sorted(to))})
             again = solve(wider, allow_partial=True)
-            left = again.stuck if isinstance(again, Infeasible) else np.zeros(0, np.int32)
+            left = again.stuck if isinstance(again, Unsolvable) else np.zeros(0, np.int32)
             assert len(np.intersect1d(left, reason.stuck)) < reason.stuck.size
 
 
@@ -228,7 +228,7 @@ def test_what_fits_somewhere_is_not_passed_over() -> None:
 def test_nobody_asks_for_disk_for_what_has_places_with_room(seed: int) -> None:
     state = drawn(seed)
     answer = solve(state, allow_partial=True)
-    if not isinstance(answer, Infeasible):
+    if not isinstance(answer, Unsolvable):
         return
     assert answer.part is not None
     left = state.disk_limit * state.brokers.disk_bytes - used_bytes(state)

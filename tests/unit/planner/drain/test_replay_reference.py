@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import NOBODY, ClusterState
-from planner.drain.replay import Rule, replay
+from planner.drain.replay import PlanRule, replay
 from planner.drain.replay.simulate import simulate
 from tests.unit.planner.drain.judge_cases import ACTIVE, OUTGOING, cluster, plan
 from tests.unit.planner.drain.replay_reference import reference
@@ -55,7 +55,7 @@ def test_the_fast_replay_agrees_with_exact_fractions(case: tuple[ClusterState, S
     entries = range(len(schedule))
     assert run.start_s.tolist() == pytest.approx([float(slow.start[e]) for e in entries], rel=1e-6, abs=1e-9)
     assert run.end_s.tolist() == pytest.approx([float(slow.end[e]) for e in entries], rel=1e-6, abs=1e-9)
-    impossible = {Rule.BANDWIDTH, Rule.UNFINISHED, Rule.CHECKPOINTS, Rule.ENTRY}
+    impossible = {PlanRule.BANDWIDTH, PlanRule.UNFINISHED, PlanRule.CHECKPOINTS, PlanRule.ENTRY}
     assert not [v for v in run.violations if v.rule in impossible]
 
 

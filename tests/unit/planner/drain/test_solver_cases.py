@@ -8,8 +8,8 @@ import pytest
 from planner.drain.certified import CertifiedPlan, certified
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import NOBODY, BrokerState, ClusterState
-from planner.drain.replay import Rule, replay
-from planner.drain.solver import Infeasible, solve
+from planner.drain.replay import PlanRule, replay
+from planner.drain.solver import Unsolvable, solve
 from planner.drain.solver.assemble import ENTRIES_PER_REQUEST, checkpoints_of, peak_of
 from tests.unit.planner.drain.judge_cases import ACTIVE, DEAD, NEW, OUTGOING, cluster
 
@@ -53,7 +53,7 @@ def test_small_drains_whose_entries_copy_two_replicas_at_once_leave_no_target_wa
 def test_kafka_kit_178_no_room_is_a_typed_answer_and_never_a_dropped_replica() -> None:
     state = cluster("aab", [OUTGOING, ACTIVE, ACTIVE], [[0, 2]] * 4, size=300, disk=[2000, 1000, 2000])
     answer = solve(state, allow_partial=True)
-    assert isinstance(answer, Infeasible)
+    assert isinstance(answer, Unsolvable)
     assert answer.kind == "disk"
     assert "in rack a" in answer.message
     assert answer.part is not None
@@ -63,7 +63,7 @@ def test_kafka_kit_178_no_room_is_a_typed_answer_and_never_a_dropped_replica() -
 
 def test_no_second_broker_for_a_second_replica_names_the_broker_to_add() -> None:
     answer = solve(cluster("ab", [OUTGOING, ACTIVE], [[0, 1]]))
-    assert isinstance(answer, Infeasible)
+    assert isinstance(answer, Unsolvable)
     assert (answer.kind, answer.stuck.tolist()) == ("broker", [0])
     assert "add a broker in rack a" in answer.message
 
@@ -95,7 +95,7 @@ def test_a_roll_forward_keeps_to_the_named_successors() -> None:
 def test_a_partition_below_its_factor_waits_for_repair() -> None:
     state = cluster("aab", [OUTGOING, ACTIVE, ACTIVE], [[0, 2], [0, 2]], out_of_sync=[(1, 2)])
     answer = solve(state, allow_partial=True)
-    assert isinstance(answer, Infeasible)
+    assert isinstance(answer, Unsolvable)
     assert (answer.kind, answer.stuck.tolist()) == ("repair", [1])
     assert answer.part is not None
     assert answer.part.row.tolist() == [0]
@@ -103,7 +103,7 @@ def test_a_partition_below_its_factor_waits_for_repair() -> None:
 
 def test_a_partition_whose_only_replica_is_dead_is_named() -> None:
     answer = solve(cluster("aa", [DEAD, ACTIVE], [[0]], out_of_sync=[(0, 0)], leader=[NOBODY]))
-    assert isinstance(answer, Infeasible)
+    assert isinstance(answer, Unsolvable)
     assert answer.kind == "repair"
     assert "t-0" in answer.message
 
@@ -111,17 +111,17 @@ def test_a_partition_whose_only_replica_is_dead_is_named() -> None:
 def test_excluded_and_pinned_partitions_stay_and_are_named() -> None:
     state = cluster("aaa", [OUTGOING, ACTIVE, ACTIVE], [[0], [0]])
     kept = solve(state, excluded_topics={"t"})
-    assert not isinstance(kept, Infeasible)
+    assert not isinstance(kept, Unsolvable)
     assert _moves(kept, state) == 0
     assert "2 partitions stay" in kept.assumptions[0]
     one = solve(state, pinned={0})
-    assert not isinstance(one, Infeasible)
+    assert not isinstance(one, Unsolvable)
     assert one.row.tolist()[:1] == [1]
 
 
 def test_nothing_to_drain_is_an_empty_plan() -> None:
     plan = solve(cluster("ab", [ACTIVE, ACTIVE], [[0, 1]]))
-    assert not isinstance(plan, Infeasible)
+    assert not isinstance(plan, Unsolvable)
     assert (len(plan), plan.checkpoints) == (0, ())
 
 
@@ -132,7 +132,7 @@ def test_throttles_leave_the_copies_their_rate_above_the_in_sync_charge() -> Non
     schedule = _plan(state).schedule
     for source in {s for s in schedule.source.tolist() if s != NOBODY}:
         assert schedule.throttle_out_bytes_per_s[source] > 20.0
-    assert not [v for v in replay(state, schedule).violations if v.rule is Rule.LIVELOCK]
+    assert not [v for v in replay(state, schedule).violations if v.rule is PlanRule.LIVELOCK]
 
 
 def test_unknown_write_rates_are_an_assumption() -> None:

@@ -6,8 +6,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from planner.drain.certified import CertifiedPlan, certified
 from planner.drain.model.state import BrokerState, ClusterState
-from planner.drain.replay import Rule, replay
-from planner.drain.solver import Infeasible, solve
+from planner.drain.replay import PlanRule, replay
+from planner.drain.solver import Unsolvable, solve
 from tests.unit.planner.drain.judge_cases import ACTIVE, OUTGOING, cluster
 
 
@@ -72,7 +72,7 @@ def test_one_copy_at_a_time_stays_within_grahams_bound_of_the_exact_optimum(size
         disk=10**7,
     )
     answer = solve(state)
-    assert not isinstance(answer, Infeasible)
+    assert not isinstance(answer, Unsolvable)
     best_s = _least_longest_pile(np.array(sizes), targets) / 10.0
     reached_s = replay(state, answer).makespan_s
     assert best_s * (1 - 1e-6) <= reached_s <= best_s * (4 / 3 - 1 / (3 * targets)) * (1 + 1e-6)
@@ -104,8 +104,8 @@ def test_the_same_state_gives_the_same_plan() -> None:
     replicas = [list(rng.permutation(6)[:3]) for _ in range(200)]
     state = cluster("abcabc", [OUTGOING, *[ACTIVE] * 5], replicas, size=rng.integers(1, 999, 200).tolist(), flow=3.0)
     first, second = solve(state), solve(state)
-    assert not isinstance(first, Infeasible)
-    assert not isinstance(second, Infeasible)
+    assert not isinstance(first, Unsolvable)
+    assert not isinstance(second, Unsolvable)
     for name in ("row", "after", "source", "slots_in", "slots_out", "throttle_out_bytes_per_s"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
     assert first.checkpoints == second.checkpoints
@@ -125,8 +125,8 @@ def test_where_leadership_would_gather_on_one_source_it_is_left_where_it_is() ->
     egress = [1.0, 1000.0, *[1.0] * 7]
     state = cluster("abcabcabc", [OUTGOING, *[ACTIVE] * 8], replicas, egress=egress, ingress=100.0, flow=50.0)
     fastest = solve(state)
-    assert not isinstance(fastest, Infeasible)
-    assert {v.rule for v in replay(state, fastest).violations} == {Rule.LEADERS}
+    assert not isinstance(fastest, Unsolvable)
+    assert {v.rule for v in replay(state, fastest).violations} == {PlanRule.LEADERS}
     plan = certified(state)
     assert isinstance(plan, CertifiedPlan)
     assert set(plan.schedule.source[:24].tolist()) == {2, 5, 8}

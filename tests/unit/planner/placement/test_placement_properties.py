@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.placement.corrections import MOST_A_BROKER, MOST_A_PAIR, MOST_AT_A_TIME, corrections
 from planner.placement.deviations import Rule, misplaced
-from planner.placement.policy import AntiAffinity, Ground, TopicPolicy
+from planner.placement.policy import AntiAffinity, ClusterBrokers, TopicPolicy
 from tests.builders import a_partition, a_snapshot
 
 NOBODY = 99
@@ -16,7 +16,7 @@ NOBODY = 99
 
 
 @st.composite
-def clusters(draw: st.DrawFn) -> tuple[KafkaSnapshot, Ground, dict[int, int], AntiAffinity]:
+def clusters(draw: st.DrawFn) -> tuple[KafkaSnapshot, ClusterBrokers, dict[int, int], AntiAffinity]:
     """Up to 9 brokers in up to 4 zones, some of which take nothing; up to 25 partitions anyhow."""
     count = draw(st.integers(2, 9))
     racks = {b: draw(st.sampled_from("abcd")) for b in range(count)}
@@ -31,7 +31,7 @@ def clusters(draw: st.DrawFn) -> tuple[KafkaSnapshot, Ground, dict[int, int], An
     room = {b: draw(st.sampled_from((0, 250, 10**6))) for b in racks}
     policy: AntiAffinity = draw(st.sampled_from(("strict", "best-effort", "none")))
     kafka = a_snapshot(*parts, brokers=tuple(racks))
-    return kafka, Ground(racks, receivers, len(set(racks.values()))), room, policy
+    return kafka, ClusterBrokers(racks, receivers, len(set(racks.values()))), room, policy
 
 
 def arrived(kafka: KafkaSnapshot, p: PartitionSeen, after: tuple[int, ...]) -> PartitionSeen:
@@ -39,13 +39,13 @@ def arrived(kafka: KafkaSnapshot, p: PartitionSeen, after: tuple[int, ...]) -> P
     return replace(p, replicas=after, isr=tuple(b for b in after if b != NOBODY), leader=leader)
 
 
-def zones(replicas: tuple[int, ...], ground: Ground) -> int:
+def zones(replicas: tuple[int, ...], ground: ClusterBrokers) -> int:
     return len({ground.racks[b] for b in replicas if b in ground.racks})
 
 
 @settings(max_examples=150, deadline=None)
 @given(clusters())
-def test_no_correction_breaks_a_rule(drawn: tuple[KafkaSnapshot, Ground, dict[int, int], AntiAffinity]) -> None:
+def test_no_correction_breaks_a_rule(drawn: tuple[KafkaSnapshot, ClusterBrokers, dict[int, int], AntiAffinity]) -> None:
     kafka, ground, room, policy = drawn
     bad = misplaced(kafka, ground, lambda topic: TopicPolicy(policy))
     said = corrections(kafka, bad, ground, room)
@@ -75,7 +75,7 @@ def test_no_correction_breaks_a_rule(drawn: tuple[KafkaSnapshot, Ground, dict[in
 @settings(max_examples=150, deadline=None)
 @given(clusters())
 def test_batch_after_batch_all_is_in_place_but_for_what_is_told(
-    drawn: tuple[KafkaSnapshot, Ground, dict[int, int], AntiAffinity],
+    drawn: tuple[KafkaSnapshot, ClusterBrokers, dict[int, int], AntiAffinity],
 ) -> None:
     kafka, ground, room, policy = drawn
     for _ in range(60):
@@ -97,7 +97,9 @@ def test_batch_after_batch_all_is_in_place_but_for_what_is_told(
 
 @settings(max_examples=100, deadline=None)
 @given(clusters())
-def test_what_is_in_place_is_left_alone(drawn: tuple[KafkaSnapshot, Ground, dict[int, int], AntiAffinity]) -> None:
+def test_what_is_in_place_is_left_alone(
+    drawn: tuple[KafkaSnapshot, ClusterBrokers, dict[int, int], AntiAffinity],
+) -> None:
     kafka, ground, room, _ = drawn
     sound = tuple(
         p for p in kafka.partitions if NOBODY not in p.replicas and zones(p.replicas, ground) == len(p.replicas)

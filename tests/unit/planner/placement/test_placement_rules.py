@@ -11,11 +11,11 @@ from planner.heartbeats import HEARTBEAT_TOPIC
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from planner.placement.corrections import MOST_A_BROKER, MOST_A_PAIR, MOST_AT_A_TIME, corrections
 from planner.placement.deviations import Deviation, Rule, judged, misplaced
-from planner.placement.policy import AntiAffinity, Ground, TopicPolicy
+from planner.placement.policy import AntiAffinity, ClusterBrokers, TopicPolicy
 from tests.builders import a_partition, a_snapshot
 
 RACKS = {1000: "a", 1001: "b", 1002: "c", 1003: "a", 1004: "b", 1005: "c"}
-EVERYBODY = Ground(RACKS, frozenset(RACKS), 3)
+EVERYBODY = ClusterBrokers(RACKS, frozenset(RACKS), 3)
 ROOM = dict.fromkeys(RACKS, 10**9)
 TOGETHER = (1000, 1003, 1001)
 """Two of three replicas in zone a."""
@@ -25,11 +25,15 @@ def look(*parts: PartitionSeen) -> KafkaSnapshot:
     return a_snapshot(*parts, brokers=tuple(RACKS))
 
 
-def found(*parts: PartitionSeen, ground: Ground = EVERYBODY, policy: AntiAffinity = "best-effort") -> list[Deviation]:
+def found(
+    *parts: PartitionSeen, ground: ClusterBrokers = EVERYBODY, policy: AntiAffinity = "best-effort"
+) -> list[Deviation]:
     return list(misplaced(look(*parts), ground, lambda topic: TopicPolicy(policy)))
 
 
-def mended(*parts: PartitionSeen, ground: Ground = EVERYBODY, room: dict[int, int] | None = None) -> dict[str, object]:
+def mended(
+    *parts: PartitionSeen, ground: ClusterBrokers = EVERYBODY, room: dict[int, int] | None = None
+) -> dict[str, object]:
     kafka = look(*parts)
     said = corrections(kafka, found(*parts, ground=ground), ground, ROOM if room is None else room)
     return {str(m.name): m.after for m in said.moves} | {str(n): why for n, why in said.left.items()}
@@ -52,7 +56,7 @@ def test_it_is_not_the_leader_that_goes_though_it_stands_last() -> None:
 
 def test_all_replicas_in_one_zone_are_moved_apart_in_one_move_that_keeps_the_leader() -> None:
     racks = {n: "abc"[n // 3] for n in range(9)}
-    ground = Ground(racks, frozenset(racks), 3)
+    ground = ClusterBrokers(racks, frozenset(racks), 3)
     parts = [a_partition("orders-0", (0, 1, 2))]
     kafka = a_snapshot(*parts, brokers=tuple(racks))
     bad = misplaced(kafka, ground, lambda topic: TopicPolicy())

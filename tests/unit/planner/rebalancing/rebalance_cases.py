@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from planner.drain.model.capacity import Capacity, Origin, Source
+from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource
 from planner.observed import KafkaSnapshot, LogDirSeen, LogDirsSeen, PartitionSeen, TopicPartition
 from planner.rebalancing.question import RebalanceQuestion, question_of
 from planner.rebalancing.request import RebalanceRequest
@@ -39,8 +39,8 @@ def asked(**overrides: Any) -> RebalanceRequest:
         "round": 1,
         "receivers": ALL,
         "capacities": (
-            Source(
-                origin=Origin.GIVEN,
+            FigureSource(
+                origin=FigureOrigin.GIVEN,
                 everyone=Capacity(disk_bytes=100_000 * MIB, ingress_bytes_per_s=rate, egress_bytes_per_s=rate),
             ),
         ),
@@ -57,7 +57,7 @@ def question(**overrides: Any) -> RebalanceQuestion:
 def unplannable() -> RebalanceQuestion:
     """Nobody knows a disk."""
     rates = Capacity(ingress_bytes_per_s=1e6, egress_bytes_per_s=1e6)
-    return question(capacities=(Source(origin=Origin.GIVEN, everyone=rates),))
+    return question(capacities=(FigureSource(origin=FigureOrigin.GIVEN, everyone=rates),))
 
 
 def drawn(seed: int) -> RebalanceQuestion:
@@ -72,12 +72,12 @@ def drawn(seed: int) -> RebalanceQuestion:
     told = {b: _dirs(random, b, partitions) for b in live if random.random() > 0.02}
     rates = {p.name: random.randrange(10**6) for p in partitions if random.random() < 0.5}
     sources = (
-        Source(
-            origin=Origin.MEASURED,
+        FigureSource(
+            origin=FigureOrigin.MEASURED,
             by_broker={b: Capacity(disk_bytes=seen.used_bytes + seen.usable_bytes) for b, seen in told.items()},
         ),
-        Source(
-            origin=Origin.CATALOGUE,
+        FigureSource(
+            origin=FigureOrigin.CATALOGUE,
             everyone=Capacity(ingress_bytes_per_s=random.uniform(1e6, 1e8), egress_bytes_per_s=1e8 / 3),
             everyone_words="assumed",
         ),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.drain.model.capacity import Capacity, Origin, Source
+from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource
 from planner.drain.plan import PlanUnreadable
 from planner.heartbeats import HEARTBEAT_TOPIC
 from planner.observed import KafkaSnapshot, LogDirsSeen, PartitionSeen, ThrottlesSeen, TopicPartition
@@ -95,7 +95,7 @@ def test_other_bytes_are_no_plan(raw: bytes) -> None:
 
 def test_a_broker_whose_disk_nobody_knows_is_named() -> None:
     rates = Capacity(ingress_bytes_per_s=1e6, egress_bytes_per_s=1e6)
-    request = asked(capacities=(Source(origin=Origin.GIVEN, everyone=rates),))
+    request = asked(capacities=(FigureSource(origin=FigureOrigin.GIVEN, everyone=rates),))
     with pytest.raises(NothingToRead, match="broker 1000 has not told"):
         plan_rebalance(request, seen())
 

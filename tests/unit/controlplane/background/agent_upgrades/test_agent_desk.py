@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import SecretBytes
 
-from agent.upgrades.archive import BundleRefused, check_signature
-from controlplane.background.agent_upgrades.fold import Ledger, folded
+from agent.upgrades.archive import ArchiveRefused, check_signature
+from controlplane.background.agent_upgrades.fold import AgentReleases, folded
 from controlplane.background.agent_upgrades.signing import AgentSigner, SigningKeyRefused
 from controlplane.background.agent_upgrades.status import ANSWERS_WITHIN
 from controlplane.background.rounds import RoundIncomplete
@@ -53,7 +53,7 @@ def test_what_a_vm_is_told_is_signed_for_exactly_that(tmp_path) -> None:  # type
     assert document.agent is not None
     check_signature(document.agent, document.agent.builds[0], tmp_path)
     other = document.agent.model_copy(update={"version": "0.3.0"})
-    with pytest.raises(BundleRefused):
+    with pytest.raises(ArchiveRefused):
         check_signature(other, document.agent.builds[0], tmp_path)
 
 
@@ -156,7 +156,7 @@ def test_a_ledger_that_cannot_be_read_asks_nobody_for_anything() -> None:
     fleet = AgentFleet(shop="production")
     fleet.publish("0.2.0")
     recorded = fleet.store.read_stream(AGENTS)
-    ledger = folded(Ledger(), [*recorded, *recorded])
+    ledger = folded(AgentReleases(), [*recorded, *recorded])
     assert "was published before" in ledger.unreadable
     assert ledger.wanted is None
 

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from controlplane.background.agent_upgrades.order import Asked, Member, Progress, next_asks
+from controlplane.background.agent_upgrades.order import ReleaseProgress, UpgradeOrders, UpgradingCluster, next_asks
 from tests.builders import BEFORE, NOW
 
 SOAK = timedelta(seconds=60)
@@ -11,13 +11,13 @@ STAGING, PRODUCTION = 2, 4
 
 
 def asked(
-    *members: Member, done: dict[int, tuple] | None = None, failed: tuple[str, ...] = (), at_once: int = 2
-) -> Asked:  # type: ignore[type-arg]
-    return next_asks(members, Progress(done or {}, failed), NOW, soak=SOAK, at_once=at_once)
+    *members: UpgradingCluster, done: dict[int, tuple] | None = None, failed: tuple[str, ...] = (), at_once: int = 2
+) -> UpgradeOrders:  # type: ignore[type-arg]
+    return next_asks(members, ReleaseProgress(done or {}, failed), NOW, soak=SOAK, at_once=at_once)
 
 
-def behind(name: str, stage: int = PRODUCTION, **changes: object) -> Member:
-    return Member(name, name, stage, **{"behind": (f"{name}-a", f"{name}-b"), **changes})  # type: ignore[arg-type]
+def behind(name: str, stage: int = PRODUCTION, **changes: object) -> UpgradingCluster:
+    return UpgradingCluster(name, name, stage, **{"behind": (f"{name}-a", f"{name}-b"), **changes})  # type: ignore[arg-type]
 
 
 def test_the_very_first_is_one_vm_of_the_earliest_stage() -> None:
@@ -60,4 +60,4 @@ def test_a_failure_pauses_everybody() -> None:
 
 
 def test_with_nobody_behind_there_is_nothing_to_say() -> None:
-    assert asked() == Asked({})
+    assert asked() == UpgradeOrders({})

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.background.anomalies.evidence import DiskFailure, Seen, evidence
+from controlplane.background.anomalies.evidence import DiskFailure, SeenCluster, evidence
 from controlplane.background.anomalies.fold import AnomalyBook, folded, read_book
 from controlplane.background.anomalies.reconciler import HOLD, AnomalyKeeper, held_down
 from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
@@ -21,7 +21,7 @@ from controlplane.cluster.views.running_settings import RestartView
 from controlplane.storage.streams import anomalies_stream
 from events.topic_facts import TopicTrouble
 from planner.anomalies.cooling import Load
-from planner.anomalies.judge import Finding
+from planner.anomalies.judge import AnomalyFinding
 from planner.anomalies.kinds import Kind, State
 from planner.anomalies.slow import BrokerWindow
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
@@ -110,23 +110,23 @@ class Scene:
 def standing(
     view: ClusterView, kind: Kind, subject: str = NODE, *, minutes: float = 0, slow: int = 1
 ) -> tuple[State, str]:
-    stance = Stance(view, NOW, slow=slow).of(Finding(kind, subject, "found"), NOW - timedelta(minutes=minutes))
+    stance = Stance(view, NOW, slow=slow).of(AnomalyFinding(kind, subject, "found"), NOW - timedelta(minutes=minutes))
     return stance.state, stance.words
 
 
 def kinds(view: ClusterView, **seen: object) -> dict[Kind, str]:
     values: dict[str, object] = {"kafka": a_snapshot(a_partition()), "slow": (), "now": NOW, **seen}
-    return {f.kind: f.reason for f in evidence(view, Seen(**values)).findings}  # type: ignore[arg-type]
+    return {f.kind: f.reason for f in evidence(view, SeenCluster(**values)).findings}  # type: ignore[arg-type]
 
 
 def test_a_cluster_at_rest_has_none_and_what_cannot_be_seen_is_not_looked_at() -> None:
-    whole = evidence(a_view(), Seen(kafka=a_snapshot(a_partition()), slow=(), hot=(), now=NOW))
+    whole = evidence(a_view(), SeenCluster(kafka=a_snapshot(a_partition()), slow=(), hot=(), now=NOW))
     assert whole.findings == ()
     assert whole.looked_at == set(Kind)
-    blind = evidence(a_view(), Seen(kafka=None, slow=None, disks=None, now=NOW))
+    blind = evidence(a_view(), SeenCluster(kafka=None, slow=None, disks=None, now=NOW))
     assert blind.looked_at == {Kind.TOPIC_ANOMALY, Kind.MAINTENANCE_EVENT}
     old = a_snapshot(a_partition(), at=NOW - timedelta(minutes=4))
-    assert Kind.BROKER_FAILURE not in evidence(a_view(), Seen(kafka=old, now=NOW)).looked_at
+    assert Kind.BROKER_FAILURE not in evidence(a_view(), SeenCluster(kafka=old, now=NOW)).looked_at
 
 
 def test_a_cluster_that_serves_nobody_yet_or_any_more_has_none() -> None:
@@ -152,7 +152,7 @@ def test_a_topic_that_is_not_as_declared_is_an_anomaly_of_that_topic() -> None:
     view = a_view()
     trouble = TopicTrouble("orders", "Refused", "no broker takes 9 replicas")
     told = replace(view, topics=replace(view.topics, troubles={"orders": trouble}))
-    (found,) = evidence(told, Seen(kafka=a_snapshot(a_partition()), slow=(), now=NOW)).findings
+    (found,) = evidence(told, SeenCluster(kafka=a_snapshot(a_partition()), slow=(), now=NOW)).findings
     assert (found.kind, found.subject) == (Kind.TOPIC_ANOMALY, "orders")
     assert found.reason == "Refused: no broker takes 9 replicas"
 

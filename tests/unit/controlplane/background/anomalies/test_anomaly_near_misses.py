@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from controlplane.background.anomalies.evidence import Seen, evidence
+from controlplane.background.anomalies.evidence import SeenCluster, evidence
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import keep_report
 from controlplane.cluster.view import ClusterView, ConditionView
@@ -32,7 +32,7 @@ DAY = timedelta(days=1)
 
 
 def kinds(view: ClusterView, kafka: KafkaSnapshot | None = None) -> set[Kind]:
-    seen = Seen(kafka=kafka or a_snapshot(a_partition()), slow=(), hot=(), now=NOW)
+    seen = SeenCluster(kafka=kafka or a_snapshot(a_partition()), slow=(), hot=(), now=NOW)
     return {f.kind for f in evidence(view, seen).findings}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.background.anomalies.evidence import Seen, evidence
+from controlplane.background.anomalies.evidence import SeenCluster, evidence
 from controlplane.background.anomalies.fold import AnomalyBook
 from controlplane.background.anomalies.reconciler import AnomalyKeeper
 from controlplane.background.anomalies.status import Stance
@@ -18,7 +18,7 @@ from controlplane.cluster.views.rebalances import LastRebalance
 from controlplane.cluster.views.topics import TopicsView
 from planner.anomalies.cooling import Cooling, Load
 from planner.anomalies.hot import BYTES_IN, BYTES_OUT, CPU
-from planner.anomalies.judge import Finding
+from planner.anomalies.judge import AnomalyFinding
 from planner.anomalies.kinds import Kind, State
 from planner.anomalies.slow import BrokerWindow
 from planner.observed import TopicPartition
@@ -68,7 +68,7 @@ class HotScene(Scene):
 def standing(view: ClusterView, *, minutes: float = 60, cure: Cooling | None = None) -> tuple[State, str]:
     coolings = {NODE: cure} if cure else {}
     stance = Stance(view, NOW, coolings=coolings)
-    found = stance.of(Finding(Kind.HOT_BROKER, NODE, "found"), NOW - timedelta(minutes=minutes))
+    found = stance.of(AnomalyFinding(Kind.HOT_BROKER, NODE, "found"), NOW - timedelta(minutes=minutes))
     return found.state, found.words
 
 
@@ -168,5 +168,5 @@ def test_what_was_handed_over_just_now_is_given_time_to_show() -> None:
 
 
 def test_silence_is_no_end_of_it() -> None:
-    blind = evidence(a_view(), Seen(kafka=a_snapshot(*PARTS), slow=(), hot=None, now=NOW))
+    blind = evidence(a_view(), SeenCluster(kafka=a_snapshot(*PARTS), slow=(), hot=None, now=NOW))
     assert Kind.HOT_BROKER not in blind.looked_at

@@ -11,7 +11,7 @@ from controlplane.background.anomalies.status import Stance
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.topics import TopicsView, TopicView
 from events.topic_facts import TopicDeclaration
-from planner.anomalies.judge import Finding
+from planner.anomalies.judge import AnomalyFinding
 from planner.anomalies.kinds import Kind, State
 from planner.anomalies.topic_rates import rate_subject
 from tests.builders import BEFORE, NOW, a_drain, a_view
@@ -106,7 +106,7 @@ def test_a_band_that_is_taken_back_ends_its_anomaly() -> None:
 
 
 def test_during_our_own_work_it_is_kept_and_said_and_nobody_is_told() -> None:
-    finding = Finding(Kind.TOPIC_ANOMALY, rate_subject("steady"), "found")
+    finding = AnomalyFinding(Kind.TOPIC_ANOMALY, rate_subject("steady"), "found")
     ours = Stance(view_with(drain=a_drain()), NOW).of(finding, NOW - timedelta(hours=1))
     assert ours.state is State.SUPPRESSED
     assert "clients find their leaders anew" in ours.words

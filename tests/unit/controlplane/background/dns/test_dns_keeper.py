@@ -10,7 +10,7 @@ from controlplane.background.dns.reconciler import DNS_NAME, READ_AGAIN, KeptZon
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from events.ids import ClusterUid
-from providers.dns.zone import Held
+from providers.dns.zone import HeldName
 from providers.errors import CloudUnavailable
 from tests.builders import NOW, a_document, a_view, an_instance
 from tests.fakes.dns import FakeZone
@@ -57,7 +57,7 @@ def bench() -> Bench:
 def test_a_new_cluster_gets_its_names_with_their_owner_and_their_life(bench: Bench) -> None:
     bench.look()
     assert len(bench.zone.held) == 7
-    assert bench.zone.held[f"brokers-a-0.{NAME}"] == Held(frozenset({"address-of-brokers-a-0.g1"}), 30, OWNER, 30)
+    assert bench.zone.held[f"brokers-a-0.{NAME}"] == HeldName(frozenset({"address-of-brokers-a-0.g1"}), 30, OWNER, 30)
     assert bench.told(f"brokers-a-0.{NAME}") == {"addresses": ["address-of-brokers-a-0.g1"], "problem": ""}
 
 
@@ -90,13 +90,13 @@ def test_a_replaced_node_changes_its_own_record_and_the_bootstrap_name_alone(ben
 @pytest.mark.parametrize(
     ("held", "words"),
     [
-        (Held(frozenset({"10.9.9.9"}), 300, ""), "records that Kedge did not make"),
-        (Held(frozenset({"10.9.9.9"}), 30, "installation=other cluster=1"), "belongs to installation=other"),
-        (Held(frozenset(), 0, "installation=test cluster=beef"), "belongs to installation=test cluster=beef"),
+        (HeldName(frozenset({"10.9.9.9"}), 300, ""), "records that Kedge did not make"),
+        (HeldName(frozenset({"10.9.9.9"}), 30, "installation=other cluster=1"), "belongs to installation=other"),
+        (HeldName(frozenset(), 0, "installation=test cluster=beef"), "belongs to installation=test cluster=beef"),
     ],
     ids=["a person's", "another installation's", "another cluster's"],
 )
-def test_a_name_that_is_not_ours_is_left_alone_and_told(bench: Bench, held: Held, words: str) -> None:
+def test_a_name_that_is_not_ours_is_left_alone_and_told(bench: Bench, held: HeldName, words: str) -> None:
     bench.zone.held[NAME] = held
     bench.look()
     assert bench.zone.held[NAME] == held

@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.background.forges.commit_report import Verdict, verdict_of
+from controlplane.background.forges.commit_report import CommitReport, verdict_of
 from controlplane.background.forges.forge import ForgeFault
 from controlplane.background.forges.statuses import StatusKeeper
 from controlplane.background.git_sync.faults import SourceFault
 from controlplane.background.git_sync.signing import Signature
-from controlplane.background.git_sync.status import Standing
+from controlplane.background.git_sync.status import SourceStatus
 from events.spec.problems import Problem
 from tests.fakes.memory_forge import MemoryForge
 from tests.unit.controlplane.background.git_sync.git_house import BROKEN, LARGER, GitHouse, binding, named
@@ -33,7 +33,7 @@ def keeper(git: GitHouse, forge: MemoryForge) -> StatusKeeper:
     return StatusKeeper(forge, lambda: git.standing, portal=PORTAL, clock=lambda: git.house.now)
 
 
-def verdict(standing: Standing, *, longest: int = 140) -> Verdict:
+def verdict(standing: SourceStatus, *, longest: int = 140) -> CommitReport:
     found = verdict_of(standing, portal=PORTAL, longest=longest)
     assert found is not None
     return found
@@ -71,14 +71,14 @@ def test_what_does_not_fit_a_description_stands_in_the_comment(git: GitHouse) ->
 
 def test_nothing_a_file_says_is_markup_or_calls_somebody() -> None:
     hostile = Problem("x.yaml", 1, 1, "KEDGE-SPEC-040", "`@everyone` <img>\n# big", "mend\nit")
-    standing = Standing(binding(), state="Refused", reason="SpecRefused", tip="ab" * 20, problems=(hostile,))
+    standing = SourceStatus(binding(), state="Refused", reason="SpecRefused", tip="ab" * 20, problems=(hostile,))
     told = [line for line in verdict(standing).comment.splitlines() if "everyone" in line]
     assert told == ["    x.yaml:1:1: KEDGE-SPEC-040: `@everyone` <img>?# big. mend?it"]
 
 
 def test_a_file_that_waits_for_a_second_person_is_pending_and_no_error(git: GitHouse) -> None:
     waits = Problem("a.yaml", 1, 1, "KEDGE-GIT-010", "approval is needed: too dear", "kedge proposal show 1")
-    standing = Standing(binding(), state="Refused", reason="SpecRefused", tip="ab" * 20, problems=(waits,))
+    standing = SourceStatus(binding(), state="Refused", reason="SpecRefused", tip="ab" * 20, problems=(waits,))
     found = verdict(standing)
     assert (found.status.state, found.comment) == ("pending", "")
     rejected = replace(waits, message="proposal 1 was rejected by ben")

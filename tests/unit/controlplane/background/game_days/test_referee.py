@@ -10,7 +10,7 @@ import pytest
 
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
-from controlplane.background.game_days.referee import BEGINS_WITHIN, House, Referee, on_a_thread
+from controlplane.background.game_days.referee import BEGINS_WITHIN, GameWorld, Referee, on_a_thread
 from controlplane.cluster.commands import DeleteCluster, EndGame, StartGame
 from controlplane.cluster.view import ChaosView, ClusterView
 from controlplane.cluster.views.game_days import GameView
@@ -69,7 +69,7 @@ class Room:
         self.portal.converger.catch_up()
         people, commands = self.portal.services.access.people, self.portal.services.cluster.commands
         self.referee = Referee(
-            House(
+            GameWorld(
                 fleet=self.portal.converger,
                 commands=commands,
                 latest=self.portal.latest,

@@ -8,9 +8,9 @@ from hashlib import sha1
 from controlplane.api.approvals import approves_still
 from controlplane.background.git_sync.binding import GitBinding
 from controlplane.background.git_sync.faults import SourceFault
-from controlplane.background.git_sync.repository import Entry, Tip
+from controlplane.background.git_sync.repository import Tip, TreeEntry
 from controlplane.background.git_sync.service import SourceDesk
-from controlplane.background.git_sync.status import Board, Standing
+from controlplane.background.git_sync.status import SourceStatus, SourceStatuses
 from controlplane.background.git_sync.sync import SourceSync, SyncParts
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.proposals.from_git import GitProposals
@@ -38,18 +38,18 @@ class FakeRepository:
     """A branch as a list of commits. `rewrite` starts a history that knows nothing of the one before."""
 
     history: list[str] = field(default_factory=list)
-    trees: dict[str, dict[str, str | Entry]] = field(default_factory=dict)
+    trees: dict[str, dict[str, str | TreeEntry]] = field(default_factory=dict)
     fault: SourceFault | None = None
     asked_for_files: int = 0
 
-    def commit(self, files: Mapping[str, str | Entry]) -> str:
+    def commit(self, files: Mapping[str, str | TreeEntry]) -> str:
         """A commit with exactly these files; returns its id."""
         commit = sha1(f"{len(self.trees)}".encode()).hexdigest()
         self.history.append(commit)
         self.trees[commit] = dict(files)
         return commit
 
-    def rewrite(self, files: Mapping[str, str | Entry]) -> str:
+    def rewrite(self, files: Mapping[str, str | TreeEntry]) -> str:
         """A force-push."""
         self.history.clear()
         return self.commit(files)
@@ -59,7 +59,7 @@ class FakeRepository:
             raise self.fault
         return Tip(self.history[-1], AUTHOR, since is None or since in self.history)
 
-    def entries(self, commit: str) -> list[Entry]:
+    def entries(self, commit: str) -> list[TreeEntry]:
         self.asked_for_files += 1
         return [_entry(path, file) for path, file in sorted(self.trees[commit].items())]
 
@@ -69,8 +69,8 @@ class FakeRepository:
         return {_blob(text): text.encode() for text in texts if _blob(text) in wanted}
 
 
-def _entry(path: str, file: str | Entry) -> Entry:
-    return file if isinstance(file, Entry) else Entry(path, "100644", _blob(file), len(file.encode()))
+def _entry(path: str, file: str | TreeEntry) -> TreeEntry:
+    return file if isinstance(file, TreeEntry) else TreeEntry(path, "100644", _blob(file), len(file.encode()))
 
 
 def _blob(text: str) -> str:
@@ -87,7 +87,7 @@ class GitHouse:
     leads: bool = True
 
     def __post_init__(self) -> None:
-        self.board = Board((self.binding,))
+        self.board = SourceStatuses((self.binding,))
         self.rung: list[str] = []
         self.desk = SourceDesk(self.board, self.house.store, self._ring)
         self.sync = self.restarted()
@@ -117,22 +117,22 @@ class GitHouse:
         self.sync = SourceSync(self.binding, self.repository, parts)
         return self.sync
 
-    def push(self, files: Mapping[str, str | Entry]) -> str:
+    def push(self, files: Mapping[str, str | TreeEntry]) -> str:
         commit = self.repository.commit(files)
         self.sync.poll()
         return commit
 
-    def force_push(self, files: Mapping[str, str | Entry]) -> str:
+    def force_push(self, files: Mapping[str, str | TreeEntry]) -> str:
         commit = self.repository.rewrite(files)
         self.sync.poll()
         return commit
 
-    def poll(self) -> Standing:
+    def poll(self) -> SourceStatus:
         self.sync.poll()
         return self.standing
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> SourceStatus:
         found = self.board.of(self.binding.name)
         assert found is not None
         return found

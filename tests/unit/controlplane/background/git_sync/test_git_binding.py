@@ -9,7 +9,7 @@ import pytest
 from controlplane.background.git_sync.environment import CONFIG, fetch_environment
 from controlplane.background.git_sync.faults import SourceFault
 from controlplane.runtime.egress import Allowed, Egress
-from controlplane.server.settings import SettingsRefused, load_settings
+from controlplane.server.settings import ServerSettingsRefused, load_settings
 from tests.unit.controlplane.background.git_sync.git_house import binding
 
 
@@ -124,9 +124,9 @@ def test_bindings_come_from_the_settings_file(tmp_path: Path) -> None:
 
 def test_a_local_repository_outside_the_listed_folders_is_refused(tmp_path: Path) -> None:
     outside = {"name": "lab", "repository": f"{tmp_path}/lab.git"}
-    with pytest.raises(SettingsRefused, match="git_local_paths"):
+    with pytest.raises(ServerSettingsRefused, match="git_local_paths"):
         load_settings(git=[outside])
-    with pytest.raises(SettingsRefused, match="git_local_paths"):
+    with pytest.raises(ServerSettingsRefused, match="git_local_paths"):
         load_settings(
             git=[{**outside, "repository": f"{tmp_path}/in/../../out.git"}], git_local_paths=[tmp_path / "in"]
         )
@@ -134,7 +134,7 @@ def test_a_local_repository_outside_the_listed_folders_is_refused(tmp_path: Path
 
 def test_two_bindings_of_one_name_are_refused() -> None:
     one = {"name": "teams", "repository": "https://git.example.org/specs.git"}
-    with pytest.raises(SettingsRefused, match="two git bindings are called teams"):
+    with pytest.raises(ServerSettingsRefused, match="two git bindings are called teams"):
         load_settings(git=[one, one])
 
 

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from controlplane.api.pull_requests import _plain
 from controlplane.background.git_sync.binding import GitBinding, is_under
-from controlplane.background.git_sync.reading import Reader
-from controlplane.background.git_sync.repository import Entry
+from controlplane.background.git_sync.reading import CommitReader
+from controlplane.background.git_sync.repository import TreeEntry
 from tests.unit.controlplane.background.git_sync.git_house import binding
 
 ROOT = "/tree"
@@ -50,14 +50,14 @@ def test_a_folder_of_a_binding_lies_within_the_repository_or_is_refused(path: st
 @example([("a//b", ".yaml", "100644")])
 @example([("\0", "", "160000")])
 def test_a_file_of_a_tree_that_would_lie_elsewhere_is_never_read(found: list[tuple[str, str, str]]) -> None:
-    entries = [Entry(path + end, mode, f"blob-{n}", 3) for n, (path, end, mode) in enumerate(found)]
+    entries = [TreeEntry(path + end, mode, f"blob-{n}", 3) for n, (path, end, mode) in enumerate(found)]
     asked: set[str] = set()
 
     def contents(blobs: Iterable[str]) -> Mapping[str, bytes]:
         asked.update(blobs)
         return dict.fromkeys(asked, b"a: 1")
 
-    files = Reader().read(entries, contents)
+    files = CommitReader().read(entries, contents)
     path_of = {e.blob: e.path for e in entries}
     read = [path_of[blob] for blob in asked]
     assert not [path for path in (*read, *(f.path for f in files if f.ok)) if leads_out(path)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.background.git_sync.child import Answer
+from controlplane.background.git_sync.child import GitAnswer
 from controlplane.background.git_sync.openpgp import PgpKey, judged_pgp, keys_in
 from controlplane.background.git_sync.signing import BAD, UNKNOWN_KEY
 
@@ -28,8 +28,8 @@ fpr:::::::::DDDD:
 """
 
 
-def told(grade: str, key: str = ADA, address: str = "ada@example.org", code: int = 0) -> Answer:
-    return Answer(code, f"{grade}\0{key}\0{address}\n".encode(), "fatal: no such commit" if code else "")
+def told(grade: str, key: str = ADA, address: str = "ada@example.org", code: int = 0) -> GitAnswer:
+    return GitAnswer(code, f"{grade}\0{key}\0{address}\n".encode(), "fatal: no such commit" if code else "")
 
 
 def test_a_list_is_read_with_the_addresses_that_still_count() -> None:
@@ -62,6 +62,6 @@ def test_a_listed_key_of_the_author_signs_however_the_address_is_written() -> No
         (told("N"), "git cannot check its signature: git ended with code 0"),
     ],
 )
-def test_everything_else_leaves_the_author_claimed_with_the_reason(answer: Answer, says: str) -> None:
+def test_everything_else_leaves_the_author_claimed_with_the_reason(answer: GitAnswer, says: str) -> None:
     verdict = judged_pgp(answer, KEYS)
     assert (verdict.by, verdict.why_not) == ("", says)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.background.git_sync.repository import Entry
+from controlplane.background.git_sync.repository import TreeEntry
 from tests.unit.controlplane.background.git_sync.git_house import GitHouse
 from tests.unit.events.spec_texts import ORDERS
 
@@ -12,8 +12,8 @@ def git() -> GitHouse:
     return GitHouse()
 
 
-def _link(path: str, leads_to: str = "") -> Entry:
-    return Entry(path, "120000", "e" * 40, 14, leads_to)
+def _link(path: str, leads_to: str = "") -> TreeEntry:
+    return TreeEntry(path, "120000", "e" * 40, 14, leads_to)
 
 
 @pytest.mark.parametrize("name", ["README.md", "LICENSE"])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from controlplane.background.git_sync.faults import SourceFault
-from controlplane.background.git_sync.repository import Entry
+from controlplane.background.git_sync.repository import TreeEntry
 from controlplane.cluster.commands import (
     CommandRefused,
     DeclareCluster,
@@ -202,9 +202,9 @@ def test_links_submodules_and_huge_files_are_reported_and_never_read(git: GitHou
     git.push(
         {
             "orders.yaml": ORDERS,
-            "huge.yaml": Entry("huge.yaml", "100644", "f" * 40, 10**9),
-            "link.yaml": Entry("link.yaml", "120000", "e" * 40, 11),
-            "vendored": Entry("vendored", "160000", "d" * 40, 0),
+            "huge.yaml": TreeEntry("huge.yaml", "100644", "f" * 40, 10**9),
+            "link.yaml": TreeEntry("link.yaml", "120000", "e" * 40, 11),
+            "vendored": TreeEntry("vendored", "160000", "d" * 40, 0),
         }
     )
     assert git.problems() == [
@@ -218,7 +218,7 @@ def test_links_submodules_and_huge_files_are_reported_and_never_read(git: GitHou
 def test_a_look_that_fails_as_nobody_foresaw_is_told_of_the_source(git: GitHouse) -> None:
     git.push({"orders.yaml": ORDERS})
 
-    def broken(commit: str) -> list[Entry]:
+    def broken(commit: str) -> list[TreeEntry]:
         raise KeyError("\x1b[31mno such field")
 
     git.repository.entries = broken  # type: ignore[method-assign]

@@ -13,7 +13,7 @@ from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from controlplane.api.documents import offer
 from controlplane.api.schemas.logs import LogLineOut, LogsOut
-from controlplane.background.log_reader.lines import LogLine, Wanted, in_time, lines_in
+from controlplane.background.log_reader.lines import LogLine, LogQuery, in_time, lines_in
 from controlplane.background.log_reader.reading import Cursor, LogPage
 from controlplane.background.log_reader.topic import LOGS_CONFIG, LOGS_TOPIC
 from controlplane.cli import exits
@@ -61,23 +61,23 @@ def test_a_line_without_a_time_has_that_of_kafka() -> None:
 @pytest.mark.parametrize(
     ("wanted", "takes"),
     [
-        (Wanted(AT), True),
-        (Wanted(AT + timedelta(seconds=1)), False),
-        (Wanted(AT, node="brokers-a-0", service="broker", level="ERROR"), True),
-        (Wanted(AT, node="brokers-a"), False),
-        (Wanted(AT, service="agent"), False),
-        (Wanted(AT, level="WARN"), True),
-        (Wanted(AT, level="FATAL"), False),
+        (LogQuery(AT), True),
+        (LogQuery(AT + timedelta(seconds=1)), False),
+        (LogQuery(AT, node="brokers-a-0", service="broker", level="ERROR"), True),
+        (LogQuery(AT, node="brokers-a"), False),
+        (LogQuery(AT, service="agent"), False),
+        (LogQuery(AT, level="WARN"), True),
+        (LogQuery(AT, level="FATAL"), False),
     ],
 )
-def test_lines_are_chosen_by_node_service_level_and_time(wanted: Wanted, takes: bool) -> None:
+def test_lines_are_chosen_by_node_service_level_and_time(wanted: LogQuery, takes: bool) -> None:
     assert wanted.takes(LINE) is takes
 
 
 def test_a_line_without_a_level_is_as_urgent_as_info() -> None:
     line = replace(LINE, level="")
-    assert Wanted(AT, level="INFO").takes(line)
-    assert not Wanted(AT, level="WARN").takes(line)
+    assert LogQuery(AT, level="INFO").takes(line)
+    assert not LogQuery(AT, level="WARN").takes(line)
 
 
 def test_late_lines_stand_where_their_time_is() -> None:
@@ -102,9 +102,9 @@ class Journals:
 
     lines: Sequence[LogLine] = (LINE,)
     silent: bool = False
-    asked: list[tuple[Wanted, Cursor, int]] = field(default_factory=list)
+    asked: list[tuple[LogQuery, Cursor, int]] = field(default_factory=list)
 
-    def read(self, view: ClusterView, wanted: Wanted, *, after: Cursor, limit: int) -> LogPage:
+    def read(self, view: ClusterView, wanted: LogQuery, *, after: Cursor, limit: int) -> LogPage:
         self.asked.append((wanted, after, limit))
         if self.silent:
             raise KafkaUnavailable(what="reading logs", where=view.name, why="nobody answers")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.cluster.commands import ClusterNotFound, CommandRefused
-from controlplane.fleet.freezes.commands import MOST, FreezeDesk, Wanted
+from controlplane.fleet.freezes.commands import MOST, FreezeDesk, WantedFreeze
 from controlplane.fleet.freezes.fold import LONGEST
 from controlplane.fleet.freezes.state import FreezeKeeper
 from controlplane.storage.streams import FREEZES
@@ -33,7 +33,7 @@ class Office:
             self.keeper.take_in(recorded)
 
     def declare(self, key: str = "a", until: datetime = NOW + HOUR, **more: Any) -> str:
-        wanted = Wanted(until, "audit", **(more or {"clusters": ("orders",)}))
+        wanted = WantedFreeze(until, "audit", **(more or {"clusters": ("orders",)}))
         return self.desk.declare(wanted, actor="person:anna", command_id=key).sentence
 
     def thaw(self, name: str, key: str = "t") -> str:

@@ -5,15 +5,15 @@ from datetime import UTC, datetime
 
 from controlplane.cluster.gateways import roll_of
 from controlplane.kafka.quorum import SILENT_S
-from controlplane.kafka.zookeeper.members import EnsembleConfig, EnsembleSeen, Member, MemberHealth
-from controlplane.kafka.zookeeper.quorum import FAR_BEHIND, Roll, quorum_of
+from controlplane.kafka.zookeeper.members import EnsembleConfig, EnsembleSeen, MemberHealth, ZooKeeperMember
+from controlplane.kafka.zookeeper.quorum import FAR_BEHIND, EnsembleRecord, quorum_of
 from planner.observed import VoterSeen
 from tests.builders import a_view, a_zookeeper_document
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH = 3 << 32
-ROLL = Roll(
-    tuple(Member(i, f"10.0.0.{i}") for i in (100, 101, 102)),
+ROLL = EnsembleRecord(
+    tuple(ZooKeeperMember(i, f"10.0.0.{i}") for i in (100, 101, 102)),
     voting={100: "dir-100", 101: "dir-101", 102: "dir-102"},
     given={100: "dir-100", 101: "dir-101", 102: "dir-102"},
 )
@@ -22,7 +22,7 @@ ROLL = Roll(
 def _seen(*health: MemberHealth, voters: tuple[int, ...] = (100, 101, 102)) -> EnsembleSeen:
     return EnsembleSeen(
         AT,
-        EnsembleConfig(1, tuple(Member(i, f"10.0.0.{i}") for i in voters)),
+        EnsembleConfig(1, tuple(ZooKeeperMember(i, f"10.0.0.{i}") for i in voters)),
         {h.id: h for h in health},
     )
 

@@ -9,18 +9,18 @@ from typing import cast
 import pytest
 
 from controlplane.kafka.zookeeper.migration import (
-    Blocked,
-    Done,
-    ForgetMigration,
+    ForgetClaim,
     Goal,
     Knows,
+    MigrationBlocked,
+    MigrationDone,
+    MigrationPhase,
     MigrationSeen,
-    Phase,
-    Start,
-    State,
+    MigrationState,
+    MigrationWaits,
+    StartServices,
     Step,
     Stop,
-    Wait,
     may_go_back,
     next_step,
     phase_of,
@@ -68,12 +68,12 @@ class Kafka:
             soak_left_s=self.soak_left_s,
         )
 
-    def _state(self) -> State | None:
+    def _state(self) -> MigrationState | None:
         if self.leader < 0:
             return None
         if self.is_over:
-            return State.OVER
-        return State.BOTH_WRITTEN if self.kraft_leads else State.WAITING
+            return MigrationState.OVER
+        return MigrationState.BOTH_WRITTEN if self.kraft_leads else MigrationState.WAITING
 
     def passes(self) -> None:
         """Time does what comes by itself."""
@@ -87,17 +87,17 @@ class Kafka:
         self.has_migration = self.has_migration or (self.leader >= 0 and not self.is_over)
 
     def take(self, step: Step) -> None:
-        if isinstance(step, Start):
+        if isinstance(step, StartServices):
             self._start(step)
         elif isinstance(step, Stop):
             self._stop(step)
-        elif isinstance(step, ForgetMigration):
+        elif isinstance(step, ForgetClaim):
             assert not self._controllers_running(), "a controller that runs would write over who leads then"
             self.kraft_leads = self.has_migration = False
-        elif isinstance(step, Wait):
+        elif isinstance(step, MigrationWaits):
             self.passes()
 
-    def _start(self, step: Start) -> None:
+    def _start(self, step: StartServices) -> None:
         assert not self.starting, f"{step} while {self.starting} is not back"
         if step.service == "broker":
             (broker,) = step.ids
@@ -146,24 +146,30 @@ def walk(kafka: Kafka, goal: Goal) -> Iterator[Step]:
     for _ in range(MOST_STEPS):
         step = next_step(kafka.seen(), goal)
         yield step
-        if isinstance(step, Done | Blocked):
+        if isinstance(step, MigrationDone | MigrationBlocked):
             return
         kafka.take(step)
     raise AssertionError(f"{goal}: not there after {MOST_STEPS} steps: {kafka}")
 
 
 def acts(kafka: Kafka, goal: Goal) -> list[str]:
-    taken = [s for s in walk(kafka, goal) if not isinstance(s, Wait)]
-    told = {Start: "start", Stop: "stop", ForgetMigration: "forget", Done: "done", Blocked: "blocked"}
+    taken = [s for s in walk(kafka, goal) if not isinstance(s, MigrationWaits)]
+    told = {
+        StartServices: "start",
+        Stop: "stop",
+        ForgetClaim: "forget",
+        MigrationDone: "done",
+        MigrationBlocked: "blocked",
+    }
     return [
-        f"{told[type(s)]} {s.ids} {s.knows if isinstance(s, Start) else ''}".strip()
-        if isinstance(s, Start | Stop)
+        f"{told[type(s)]} {s.ids} {s.knows if isinstance(s, StartServices) else ''}".strip()
+        if isinstance(s, StartServices | Stop)
         else told[type(s)]
         for s in taken
     ]
 
 
-def migrated_to(phase: Phase) -> Kafka:
+def migrated_to(phase: MigrationPhase) -> Kafka:
     """As far forward as the beginning of that phase."""
     kafka = Kafka()
     for _ in walk(kafka, "kraft"):
@@ -185,7 +191,7 @@ def test_forward_controllers_come_first_and_brokers_are_told_of_both_before_any_
 
 
 def test_the_way_back_of_a_cluster_that_writes_both_stops_a_broker_before_the_controllers() -> None:
-    kafka = migrated_to(Phase.WRITTEN_TWICE)
+    kafka = migrated_to(MigrationPhase.WRITTEN_TWICE)
     assert acts(kafka, "zookeeper") == [
         "stop (1000,)",
         "stop (103, 104, 105)",
@@ -196,12 +202,12 @@ def test_the_way_back_of_a_cluster_that_writes_both_stops_a_broker_before_the_co
 
 
 def test_the_way_back_before_the_quorum_has_the_metadata_needs_no_broker_to_stand_still() -> None:
-    kafka = migrated_to(Phase.BRIDGED)
+    kafka = migrated_to(MigrationPhase.BRIDGED)
     assert acts(kafka, "zookeeper") == ["start (1000,) the ensemble", "stop (103, 104, 105)", "forget", "done"]
 
 
 def test_brokers_that_were_the_quorums_alone_go_back_by_way_of_both() -> None:
-    kafka = migrated_to(Phase.WRITTEN_TWICE)
+    kafka = migrated_to(MigrationPhase.WRITTEN_TWICE)
     while Knows.BOTH in kafka.brokers.values():
         kafka.take(next_step(kafka.seen(), "kraft"))
     back = acts(kafka, "zookeeper")
@@ -217,29 +223,31 @@ def test_wherever_a_person_changes_their_mind_the_cluster_comes_to_rest_in_one_m
         for _, step in zip(range(turn), walk(kafka, "kraft"), strict=False):
             assert step
         *_, last = walk(kafka, "zookeeper")
-        assert isinstance(last, Blocked) == bool(kafka.ended_way_back)
-        if isinstance(last, Done):
+        assert isinstance(last, MigrationBlocked) == bool(kafka.ended_way_back)
+        if isinstance(last, MigrationDone):
             assert set(kafka.brokers.values()) == {ENSEMBLE}
             assert set(kafka.controllers.values()) == {STOPPED}
             assert (kafka.has_migration, kafka.kraft_leads) == (False, False)
         ends.append(type(last))
         *_, again = walk(kafka, "kraft")
-        assert isinstance(again, Done), f"turned back at step {turn}, and never came to KRaft after that: {again}"
-    assert {Done, Blocked} == set(ends)
+        assert isinstance(again, MigrationDone), (
+            f"turned back at step {turn}, and never came to KRaft after that: {again}"
+        )
+    assert {MigrationDone, MigrationBlocked} == set(ends)
 
 
 def test_wherever_the_way_back_is_given_up_it_can_be_taken_again() -> None:
-    length = len(list(walk(migrated_to(Phase.WRITTEN_TWICE), "zookeeper")))
+    length = len(list(walk(migrated_to(MigrationPhase.WRITTEN_TWICE), "zookeeper")))
     sent_back = 0
     for turn in range(length):
-        kafka = migrated_to(Phase.WRITTEN_TWICE)
+        kafka = migrated_to(MigrationPhase.WRITTEN_TWICE)
         for _, step in zip(range(turn), walk(kafka, "zookeeper"), strict=False):
             assert step
         *_, forward = walk(kafka, "kraft")
-        if isinstance(forward, Blocked):
+        if isinstance(forward, MigrationBlocked):
             assert "go back to ZooKeeper first" in forward.reason
             *_, back = walk(kafka, "zookeeper")
-            assert isinstance(back, Done)
+            assert isinstance(back, MigrationDone)
             sent_back += 1
     assert sent_back, "after the controllers were stopped the only way is on to ZooKeeper"
 
@@ -255,7 +263,7 @@ def test_however_often_a_person_changes_their_mind_each_step_is_safe_and_one_mod
             kafka.take(next_step(kafka.seen(), goal))
         wanted: Goal = "kraft" if kafka.ended_way_back else "zookeeper"
         *_, last = walk(kafka, wanted)
-        assert isinstance(last, Done), f"seed {seed}: {last}"
+        assert isinstance(last, MigrationDone), f"seed {seed}: {last}"
         ends.add(wanted)
     assert ends == {"kraft", "zookeeper"}
 
@@ -272,88 +280,95 @@ def test_a_broker_sent_back_in_the_moment_in_which_the_quorum_began_to_lead_is_t
     kafka.take(back)
     kafka.kraft_leads = True
     kafka.starting.clear()
-    assert isinstance(back, Start)
+    assert isinstance(back, StartServices)
     assert kafka.seen().unsettled == {1000}
     again = next_step(kafka.seen(), goal)
-    assert isinstance(again, Start)
+    assert isinstance(again, StartServices)
     assert (again.ids, again.knows) == ((1000,), BOTH)
     *_, last = walk(kafka, goal)
-    assert isinstance(last, Done)
+    assert isinstance(last, MigrationDone)
 
 
 def test_the_first_controller_of_the_quorum_alone_is_the_point_of_no_return_and_says_so() -> None:
-    steps = [s for s in walk(Kafka(), "kraft") if isinstance(s, Start) and s.ends_way_back]
+    steps = [s for s in walk(Kafka(), "kraft") if isinstance(s, StartServices) and s.ends_way_back]
     assert [(s.service, s.ids) for s in steps] == [("controller", (103,))]
     assert "no way back" in steps[0].reason
-    seen = migrated_to(Phase.FINALISED).seen()
+    seen = migrated_to(MigrationPhase.FINALISED).seen()
     assert "103 were started without ZooKeeper" in may_go_back(seen)
     back = next_step(seen, "zookeeper")
-    assert isinstance(back, Blocked)
+    assert isinstance(back, MigrationBlocked)
     assert "there is no way back" in back.reason
 
 
 def test_before_that_there_is_a_way_back() -> None:
-    for phase in (Phase.ZOOKEEPER, Phase.PROVISIONED, Phase.BRIDGED, Phase.WRITTEN_TWICE):
+    for phase in (
+        MigrationPhase.ZOOKEEPER,
+        MigrationPhase.PROVISIONED,
+        MigrationPhase.BRIDGED,
+        MigrationPhase.WRITTEN_TWICE,
+    ):
         assert may_go_back(migrated_to(phase).seen()) == ""
 
 
 def test_the_soak_is_waited_for_while_there_is_a_way_back() -> None:
-    kafka = migrated_to(Phase.WRITTEN_TWICE)
+    kafka = migrated_to(MigrationPhase.WRITTEN_TWICE)
     seen = replace(kafka.seen(), brokers=dict.fromkeys(BROKERS, QUORUM), zookeeper_brokers=0, soak_left_s=90.0)
     step = next_step(seen, "kraft")
-    assert isinstance(step, Wait)
+    assert isinstance(step, MigrationWaits)
     assert "soaking 90 s more while there is a way back" in step.reason
 
 
 @pytest.mark.parametrize(
     ("phase", "changed", "said"),
     [
-        (Phase.PROVISIONED, {"state": None}, "elect a leader"),
-        (Phase.PROVISIONED, {"state": State.NONE, "leader": 103}, "does not wait for brokers"),
-        (Phase.BRIDGED, {"unsettled": frozenset({1000})}, "waiting for 1000 to be back"),
-        (Phase.WRITTEN_TWICE, {"leader": -1}, "elect a leader"),
+        (MigrationPhase.PROVISIONED, {"state": None}, "elect a leader"),
+        (MigrationPhase.PROVISIONED, {"state": MigrationState.NONE, "leader": 103}, "does not wait for brokers"),
+        (MigrationPhase.BRIDGED, {"unsettled": frozenset({1000})}, "waiting for 1000 to be back"),
+        (MigrationPhase.WRITTEN_TWICE, {"leader": -1}, "elect a leader"),
     ],
 )
-def test_nothing_begins_on_a_guess(phase: Phase, changed: dict[str, object], said: str) -> None:
+def test_nothing_begins_on_a_guess(phase: MigrationPhase, changed: dict[str, object], said: str) -> None:
     step = next_step(replace(migrated_to(phase).seen(), **changed), "kraft")  # type: ignore[arg-type]
-    assert isinstance(step, Wait)
+    assert isinstance(step, MigrationWaits)
     assert said in step.reason
 
 
 def test_brokers_are_not_the_quorums_before_zookeeper_names_its_leader() -> None:
-    seen = migrated_to(Phase.WRITTEN_TWICE).seen()
+    seen = migrated_to(MigrationPhase.WRITTEN_TWICE).seen()
     step = next_step(replace(seen, registry=replace(seen.registry, kraft_epoch=-1)), "kraft")
-    assert isinstance(step, Wait)
+    assert isinstance(step, MigrationWaits)
     assert "does not name the quorum's leader yet" in step.reason
 
 
 @pytest.mark.parametrize("knows", [ENSEMBLE, STOPPED])
 def test_a_broker_the_quorum_leads_without_knowing_of_it_is_told_before_any_other_goes_on(knows: Knows) -> None:
-    seen = migrated_to(Phase.WRITTEN_TWICE).seen()
+    seen = migrated_to(MigrationPhase.WRITTEN_TWICE).seen()
     step = next_step(replace(seen, brokers={**seen.brokers, 1002: knows}), "kraft")
-    assert isinstance(step, Start)
+    assert isinstance(step, StartServices)
     assert (step.ids, step.knows) == ((1002,), BOTH)
 
 
 def test_the_migration_is_over_by_the_quorums_own_word_and_not_by_ours() -> None:
-    kafka = migrated_to(Phase.FINALISED)
+    kafka = migrated_to(MigrationPhase.FINALISED)
     told = {"brokers": dict.fromkeys(BROKERS, QUORUM), "controllers": dict.fromkeys(CONTROLLERS, QUORUM)}
     settled = replace(kafka.seen(), **told, unsettled=frozenset(), leader=104)  # type: ignore[arg-type]
-    step = next_step(replace(settled, state=State.BOTH_WRITTEN), "kraft")
-    assert isinstance(step, Wait)
+    step = next_step(replace(settled, state=MigrationState.BOTH_WRITTEN), "kraft")
+    assert isinstance(step, MigrationWaits)
     assert "does not call the migration over yet" in step.reason
 
 
 def test_a_broker_that_the_quorum_still_counts_as_zookeepers_holds_the_end_back() -> None:
-    kafka = migrated_to(Phase.WRITTEN_TWICE)
+    kafka = migrated_to(MigrationPhase.WRITTEN_TWICE)
     seen = replace(kafka.seen(), brokers=dict.fromkeys(BROKERS, QUORUM), zookeeper_brokers=1, soak_left_s=0.0)
     step = next_step(seen, "kraft")
-    assert isinstance(step, Wait)
+    assert isinstance(step, MigrationWaits)
     assert "still counts 1 brokers" in step.reason
 
 
 def test_a_broker_that_knows_the_ensemble_alone_is_named_once_the_migration_is_over() -> None:
-    seen = replace(migrated_to(Phase.FINALISED).seen(), brokers={**dict.fromkeys(BROKERS, QUORUM), 1001: ENSEMBLE})
+    seen = replace(
+        migrated_to(MigrationPhase.FINALISED).seen(), brokers={**dict.fromkeys(BROKERS, QUORUM), 1001: ENSEMBLE}
+    )
     step = next_step(seen, "kraft")
-    assert isinstance(step, Blocked)
+    assert isinstance(step, MigrationBlocked)
     assert "brokers 1001 are not KRaft's" in step.reason

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from controlplane.kafka.zookeeper.four_letter_words import health_of
-from controlplane.kafka.zookeeper.members import Member, MemberHealth
+from controlplane.kafka.zookeeper.members import MemberHealth, ZooKeeperMember
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ PORT: list[int] = []
 
 
 def _asked() -> MemberHealth:
-    return health_of(Member(1, "127.0.0.1", PORT[0], 2888, 3888, "participant"), timeout_s=5)
+    return health_of(ZooKeeperMember(1, "127.0.0.1", PORT[0], 2888, 3888, "participant"), timeout_s=5)
 
 
 @pytest.mark.parametrize("answer", [b"Mode: leader\nZxid: many\n", b"Zxid: 0x1\n", b"who are you?", b""])

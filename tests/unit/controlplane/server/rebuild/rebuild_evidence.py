@@ -9,7 +9,7 @@ from controlplane.cluster.lifecycle import SERVING, Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.documents import document_for
-from controlplane.server.rebuild.evidence import DeclaredSpec, Evidence, FoundCluster, FoundVm
+from controlplane.server.rebuild.evidence import DeclaredSpec, FoundCluster, FoundVm, RebuildEvidence
 from events import facts
 from events.ids import ClusterUid, kafka_uuid
 from events.spec.model import KafkaClusterDocument
@@ -119,7 +119,7 @@ def a_spec_file(document: KafkaClusterDocument | None = None, file: str = "order
     return DeclaredSpec(document or a_document(), file)
 
 
-def evidence(*clusters: FoundCluster, **overrides: Any) -> Evidence:
+def evidence(*clusters: FoundCluster, **overrides: Any) -> RebuildEvidence:
     values: dict[str, Any] = {
         "installation_id": "ours",
         "places": (PLACE,),
@@ -127,7 +127,7 @@ def evidence(*clusters: FoundCluster, **overrides: Any) -> Evidence:
         "specs": (a_spec_file(),),
         "key_fits": True,
     }
-    return Evidence(**{**values, **overrides})
+    return RebuildEvidence(**{**values, **overrides})
 
 
 def _generations(view: ClusterView) -> Mapping[str, int]:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from controlplane.server.rebuild.conclude import Rebuild, conclude
-from controlplane.server.rebuild.evidence import Evidence, Weight
+from controlplane.server.rebuild.evidence import RebuildEvidence, Weight
 from events.ids import ClusterUid
 from tests.builders import NOW, a_document
 from tests.unit.controlplane.server.rebuild.rebuild_evidence import UID, a_spec_file, a_vm, evidence, found, what_ran
@@ -11,7 +11,7 @@ from tests.unit.controlplane.server.rebuild.rebuild_evidence import UID, a_spec_
 OTHER = ClusterUid("beef" * 8)
 
 
-def report(given: Evidence, *leave_out: str) -> Rebuild:
+def report(given: RebuildEvidence, *leave_out: str) -> Rebuild:
     return conclude(given, leave_out=leave_out, now=NOW)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from controlplane.api.cloud_readiness import CloudUnknown, Examination
 from controlplane.background.git_sync.binding import GitBinding
-from controlplane.background.git_sync.status import REFUSED, Board, Standing
+from controlplane.background.git_sync.status import REFUSED, SourceStatus, SourceStatuses
 from controlplane.converger.steps.clouds.intents import job_id
 from controlplane.converger.tick.beats import LoopWatch
 from controlplane.converger.tick.loop import TickReport
@@ -56,7 +56,7 @@ class Apart:
         self.progress: dict[str, str] = {}
         self.rung: list[str] = []
         self.examiner = Examiner()
-        self.board = Board((BINDING,))
+        self.board = SourceStatuses((BINDING,))
         self.files = {"policies/a.yaml": "1"}
         self.jobs = MemoryJobStore()
         self.teller = LoopTeller(
@@ -213,7 +213,7 @@ def test_a_word_of_another_release_is_left_alone(apart: Apart) -> None:
 def test_a_source_is_told_with_its_problems_and_looked_at_when_a_portal_asks(apart: Apart) -> None:
     broken = Problem("orders.yaml", 3, 1, "KEDGE-SPEC-001", "no such field", "take it out", "spec.x")
     apart.board.put(
-        Standing(BINDING, state=REFUSED, reason="SpecRefused", problems=(broken,), tip="ab12"), now=apart.now()
+        SourceStatus(BINDING, state=REFUSED, reason="SpecRefused", problems=(broken,), tip="ab12"), now=apart.now()
     )
     apart.beat()
     board = HeardBoard((BINDING,), apart.hearing)

@@ -10,7 +10,7 @@ from controlplane.api.services import PortalServices
 from controlplane.background.notifications.service import NotifierDesk
 from controlplane.cluster.commands import CommandRefused, PauseCluster
 from controlplane.portal.app import create_app
-from controlplane.server.settings import SettingsRefused, load_settings
+from controlplane.server.settings import ServerSettingsRefused, load_settings
 from controlplane.server.split.commands import PortalCommands, PortalNotifiers, no_backup
 from controlplane.server.split.message import LoopWord
 from controlplane.server.split.null_ports import IDLE, NOBODY_LEADS
@@ -179,11 +179,11 @@ def test_other_commands_pass_as_they_are(house: House) -> None:
 
 @pytest.mark.parametrize("only", ["loop", "portal"])
 def test_either_part_needs_postgresql(tmp_path: Path, only: str) -> None:
-    with pytest.raises(SettingsRefused, match=f"only = '{only}' needs PostgreSQL"):
+    with pytest.raises(ServerSettingsRefused, match=f"only = '{only}' needs PostgreSQL"):
         load_settings(home=tmp_path, only=only)
     assert load_settings(home=tmp_path, only=only, database_url="postgresql://db/kedge").only == only
 
 
 def test_another_word_is_no_part(tmp_path: Path) -> None:
-    with pytest.raises(SettingsRefused, match="KEDGE_ONLY"):
+    with pytest.raises(ServerSettingsRefused, match="KEDGE_ONLY"):
         load_settings(home=tmp_path, only="agents", database_url="postgresql://db/kedge")

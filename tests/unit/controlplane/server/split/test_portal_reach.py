@@ -9,13 +9,13 @@ import pytest
 from controlplane.server.split.forbidden_access import SECRETS, Access, PortalRefused, check_reach
 from controlplane.server.split.portal_home import installation_of
 from controlplane.storage.home import Home, HomeIdentity
-from controlplane.storage.home_binding import HTTP, Member
+from controlplane.storage.home_binding import HTTP, HomeRecord
 
 LOOPS = "/var/lib/kedge"
 
 
-def member(host: str = "alpha", path: str = LOOPS) -> Member:
-    return Member("home", HomeIdentity("home-1", "inst", host, path), HTTP, "", "")
+def member(host: str = "alpha", path: str = LOOPS) -> HomeRecord:
+    return HomeRecord("home", HomeIdentity("home-1", "inst", host, path), HTTP, "", "")
 
 
 def may(read: Collection[str] = (), write: Collection[str] = ()) -> Access:

@@ -12,7 +12,7 @@ from controlplane.api.audit.lock import AuditTurnTaken, NobodyElse
 from controlplane.api.audit.relay import PAGE, AuditRelay
 from controlplane.api.audit.store import MemoryAuditStore
 from controlplane.api.audit.topic import AuditNotSent, AuditTopicForeign, Sent
-from controlplane.server.settings import Settings, SettingsRefused, load_settings
+from controlplane.server.settings import ServerSettingsRefused, Settings, load_settings
 from controlplane.server.split.relay import GoesOn, RelayDuty
 from events.errors import EventsError, StoreUnavailable
 from tests.fakes.audit_topic import FakeAuditTopic
@@ -136,15 +136,15 @@ def relay_settings(home: Path, **given: object) -> Settings:
 def test_a_relay_needs_a_topic_and_postgresql(tmp_path: Path) -> None:
     settings = relay_settings(tmp_path, audit_topic=TOPIC)
     assert settings.audit_topic is not None
-    with pytest.raises(SettingsRefused, match=r"only = 'relay' needs \[audit_topic\]"):
+    with pytest.raises(ServerSettingsRefused, match=r"only = 'relay' needs \[audit_topic\]"):
         relay_settings(tmp_path)
-    with pytest.raises(SettingsRefused, match="only = 'relay' needs PostgreSQL"):
+    with pytest.raises(ServerSettingsRefused, match="only = 'relay' needs PostgreSQL"):
         relay_settings(tmp_path, audit_topic=TOPIC, database_url="")
 
 
 def test_a_server_on_sqlite_cannot_leave_the_topic_to_a_relay(tmp_path: Path) -> None:
     apart = {**TOPIC, "apart": True}
-    with pytest.raises(SettingsRefused, match=r"audit_topic.apart leaves .* needs PostgreSQL"):
+    with pytest.raises(ServerSettingsRefused, match=r"audit_topic.apart leaves .* needs PostgreSQL"):
         load_settings(home=tmp_path, audit_topic=apart)
     settings = load_settings(home=tmp_path, audit_topic=apart, database_url="postgresql://kedge_app@db/kedge")
     assert settings.audit_topic is not None

@@ -14,10 +14,10 @@ from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.quorum.migration_look import look
 from controlplane.converger.situation.decision import ForgetMigration, ReleaseRestartLock, Situation, TakeRestartLock
 from controlplane.converger.steps.controllers.migration import cut_step, migration_begin_step, migration_step
-from controlplane.kafka.zookeeper.migration import Knows, State
+from controlplane.kafka.zookeeper.migration import Knows, MigrationState
 from controlplane.kafka.zookeeper.registry import RegistrySeen
 from events import facts
-from planner.anomalies.judge import Finding
+from planner.anomalies.judge import AnomalyFinding
 from planner.anomalies.kinds import Kind
 from planner.rollout.desired import desired_nodes
 from tests.builders import (
@@ -177,7 +177,7 @@ def test_an_old_report_tells_nothing_of_who_leads() -> None:
     metrics = {"active_controllers": 1, "zk_migration_state": 2, "quorum_leader": 103, "quorum_high_watermark": 9}
     young = a_report(one, metrics=metrics)
     old = a_report(one, metrics=metrics, received_at=NOW - timedelta(seconds=60))
-    for report, leader, state in ((young, 103, State.WAITING), (old, -1, None)):
+    for report, leader, state in ((young, 103, MigrationState.WAITING), (old, -1, None)):
         seen = look(seen_by(view, leader=-1, reports={one.key: report}), view.migration)  # type: ignore[arg-type]
         assert seen is not None
         assert (seen.leader, seen.state) == (leader, state)
@@ -264,6 +264,6 @@ def _late(view: ClusterView) -> dict[str, Any]:
 
 def test_a_broker_the_migration_starts_anew_is_none_that_failed() -> None:
     view = view_of({**TOLD_BOTH, 1000: Knows.BOTH}, last=(1000,))
-    down = Finding(Kind.BROKER_FAILURE, "brokers-a-0", "not registered")
+    down = AnomalyFinding(Kind.BROKER_FAILURE, "brokers-a-0", "not registered")
     assert own_doing(view, down, NOW) == "brokers-a-0.g1 is started anew by the migration to KRaft"
     assert own_doing(view, replace(down, subject="brokers-b-0"), NOW) == ""

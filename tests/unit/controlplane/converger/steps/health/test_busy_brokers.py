@@ -19,7 +19,7 @@ from controlplane.converger.steps.rolls.arrivals import arrival_step
 from controlplane.converger.steps.running.restarts import restart_in_hand_step
 from events import facts
 from planner.cure_table import RESTART_FAILED, TARGET_DEAD
-from planner.healing import Refusal
+from planner.healing import HealingRefusal
 from tests.builders import (
     BEFORE,
     NOW,
@@ -168,7 +168,7 @@ def test_a_broker_that_starts_is_not_replaced_for_moves_that_wait_for_it(finding
     kafka = here.seen.kafka
     assert kafka is not None
     left = new_vm_for(here, kafka, here.view.instances[A], BEFORE, "it does not serve", finding=finding)
-    assert isinstance(left, Refusal)
+    assert isinstance(left, HealingRefusal)
     assert left.reason == "it opens 40 logs a minute, about 4 min left: it gets better by itself"
     stands = restarting(())
     begun = new_vm_for(stands, kafka, stands.view.instances[A], BEFORE, "it does not serve", finding=finding)

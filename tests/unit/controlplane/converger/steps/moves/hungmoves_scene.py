@@ -7,7 +7,7 @@ from controlplane.cluster.views.migration import MigrationView
 from controlplane.converger.situation.cure_budget import FleetCures
 from controlplane.converger.situation.decision import Situation
 from planner.observed import PartitionSeen, QuorumSeen, VoterSeen
-from planner.pulse import Pulse, felt
+from planner.pulse import MovePulse, felt
 from tests.builders import (
     BEFORE,
     NOW,
@@ -57,7 +57,7 @@ def moving(**about: Any) -> PartitionSeen:
     return a_partition("orders-0", (*MOVE.after, 1000), **{**values, **about})
 
 
-def still(partition: PartitionSeen) -> dict[Any, Pulse]:
+def still(partition: PartitionSeen) -> dict[Any, MovePulse]:
     return {partition.name: felt(None, partition, LONG_AGO)}
 
 

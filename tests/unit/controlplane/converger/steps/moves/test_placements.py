@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.background.anomalies.evidence import Seen, evidence
+from controlplane.background.anomalies.evidence import SeenCluster, evidence
 from controlplane.background.anomalies.status import ZONES, Stance
 from controlplane.cluster.folds.topics import RULES
 from controlplane.cluster.view import ClusterView
@@ -26,7 +26,7 @@ from events.spec.document import load_documents
 from events.topic_facts import ReplicationEnded, ReplicationRequested, TopicDeclaration, TopicsDeclared
 from planner.anomalies.kinds import Kind, State
 from planner.observed import KafkaSnapshot, LogDirsSeen, PartitionSeen
-from planner.pulse import Pulse
+from planner.pulse import MovePulse
 from tests.builders import NOW, a_document, a_partition, a_situation, a_snapshot, a_spec, a_view, an_instance
 from tests.external_clusters import an_external_spec
 
@@ -245,7 +245,9 @@ def test_a_broker_that_is_only_down_is_no_broker_nobody_has() -> None:
 def test_a_move_by_hand_to_a_broken_place_is_told_while_it_runs() -> None:
     moving = a_partition("orders-0", (1000, 1003, 1001, 1002), isr=(1000, 1001, 1002), adding=(1003,), removing=(1002,))
     kafka = a_look(moving)
-    pulse = Pulse(target=moving.target, arrived_bytes=0, in_sync=0, left_bytes=1, began=NOW, grew_at=NOW, closer_at=NOW)
+    pulse = MovePulse(
+        target=moving.target, arrived_bytes=0, in_sync=0, left_bytes=1, began=NOW, grew_at=NOW, closer_at=NOW
+    )
     at = situation(a_cluster(), kafka, pulses={moving.name: pulse})
     told = misplaced_told(at)
     assert told is not None
@@ -312,7 +314,7 @@ def test_moving_apart_is_not_offered_where_others_run_a_part_of_the_cluster() ->
 @pytest.mark.parametrize(("balance", "state"), [(CORRECT, State.HEALING), ("", State.WAITING)])
 def test_the_anomaly_of_shared_zones_says_whether_they_are_mended(balance: str, state: State) -> None:
     view, kafka = a_cluster(balance), a_look(a_partition("orders-0", TOGETHER))
-    (found,) = evidence(view, Seen(kafka=kafka, now=NOW)).findings
+    (found,) = evidence(view, SeenCluster(kafka=kafka, now=NOW)).findings
     assert (found.kind, found.subject) == (Kind.GOAL_VIOLATION, ZONES)
     assert Stance(view, NOW).of(found, NOW - timedelta(hours=1)).state is state
     off = replace(view, switches={"goal-violation": SwitchView(on=False, until=None, reason="load test", at=NOW)})

@@ -19,7 +19,7 @@ from controlplane.converger.steps.running.live_settings import settings_in_hand_
 from events import facts
 from planner.observed import PartitionSeen, SettingSeen
 from planner.rollout.desired import desired_nodes
-from planner.rollout.live_step import Deviation, LiveStep
+from planner.rollout.live_step import LiveStep, SettingDeviation
 from tests.builders import (
     BEFORE,
     NODES,
@@ -253,7 +253,7 @@ def test_what_was_changed_by_hand_is_put_right_by_an_intent_of_its_own() -> None
     view = _at_rest()
     work = drift_work(view)
     assert work is not None
-    off = Deviation(1001, "num.io.threads", "3", "16", is_own=True)
+    off = SettingDeviation(1001, "num.io.threads", "3", "16", is_own=True)
     seen = replace(
         _observed(work.live, LiveStep({}, {1001: {"num.io.threads": "6"}})), is_drift=True, deviations=(off,)
     )
@@ -274,7 +274,7 @@ def test_an_adopted_setting_is_told_while_it_differs_and_never_put_right() -> No
     work = drift_work(view)
     assert work is not None
     assert (work.live, work.adopted) == ({"min.insync.replicas": "1"}, {"num.io.threads": "16"})
-    off = Deviation(1001, "num.io.threads", "3", "16", is_own=True)
+    off = SettingDeviation(1001, "num.io.threads", "3", "16", is_own=True)
     seen = replace(_observed(work.live, LiveStep()), is_drift=True, kept=(off,))
     assert settings_step(a_situation(view, settings=seen)) is None
     told = settings_adopted(a_situation(view, settings=seen))

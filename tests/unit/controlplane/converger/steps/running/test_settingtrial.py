@@ -18,7 +18,7 @@ from controlplane.converger.steps.running.live_settings import settings_in_hand_
 from controlplane.converger.steps.running.setting_trial import canary_for, settings_watch_step
 from events import facts
 from planner.observed import KafkaSnapshot, PartitionSeen, SettingSeen, TopicPartition
-from planner.rollout.live_step import Deviation, LiveStep
+from planner.rollout.live_step import LiveStep, SettingDeviation
 from tests.builders import BEFORE, NODES, NOW, a_document, a_situation, a_snapshot, a_view, an_instance
 
 OLD: Mapping[str, str] = {"num.io.threads": "8"}
@@ -50,7 +50,7 @@ def _asked(stage: SettingStage, step: LiveStep, *, brokers: int = 3, says: str |
 
 
 def _differ(*brokers: int, name: str = "num.io.threads") -> SettingsObserved:
-    found = tuple(Deviation(b, name, "8", "16", is_own=False) for b in brokers)
+    found = tuple(SettingDeviation(b, name, "8", "16", is_own=False) for b in brokers)
     return replace(_asked(SettingStage.ALL, LiveStep({name: "16"})), wanted={name: "16"}, deviations=found)
 
 

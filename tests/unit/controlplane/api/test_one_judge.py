@@ -118,7 +118,7 @@ CASES = (
         says=("cannot become `voters`",),
     ),
     Case(
-        name="a change somebody has to agree to",
+        name="a change that a second person must approve",
         form=_form(owner="billing"),
         before=_cluster(),
         policy="reserved: {ownerChange: true}",
@@ -239,7 +239,7 @@ def _by_page(case: Case, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ans
     shown = html.unescape(answer.text)
     problems = house.client.post("/v1/plan", json={"text": case.wanted, "file": FILE}).json()["problems"]
     told = frozenset(p["message"] for p in problems if p["severity"] == "error" and p["message"] in shown)
-    is_reserved = "A second person has to agree" in shown
+    is_reserved = "A second person must approve" in shown
     return Answer(_word(ok=answer.status_code == 200, reserved=is_reserved), told)
 
 

@@ -12,8 +12,8 @@ from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView, ConditionView, DrainView
 from controlplane.cluster.views.instances import DepartureView, InstanceView, MemberView, StartView
 from controlplane.cluster.views.plans import PlanningView, PlanView, ProgressView
-from controlplane.converger.situation.decision import Situation
 from controlplane.converger.situation.observation import InventorySeen, Observation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from events.ids import ClusterUid
 from events.spec.document import load_documents

@@ -12,7 +12,8 @@ from typing import Any, cast
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.traffic import UNKNOWN, TrafficWatch
-from controlplane.converger.situation.decision import ElectPreferred, Reassign, SetThrottle, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.effects import ElectPreferred, Reassign, SetThrottle
 from controlplane.converger.situation.ports import Ports
 from controlplane.converger.steps.rolls.drains import drain_step
 from controlplane.converger.tick.act import carry_out

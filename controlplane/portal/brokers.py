@@ -23,8 +23,8 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.running.restart_safety import RestartSafety, restart_safety
-from controlplane.converger.situation.decision import Situation
 from controlplane.converger.situation.observation import Observation
+from controlplane.converger.situation.situation import Situation
 from controlplane.portal.broker_settings import wanted_by
 from controlplane.portal.cluster import head_of
 from controlplane.portal.csv_rows import csv_answer

@@ -23,7 +23,7 @@ from controlplane.background.dns.binding import ZoneBinding
 from controlplane.background.git_sync.binding import GitBinding, is_under
 from controlplane.background.notifications.binding import NotifierBinding
 from controlplane.converger.situation.cure_budget import MAX_CURES_PER_DAY
-from controlplane.converger.situation.decision import LOSS_GRACE_S
+from controlplane.converger.situation.situation import LOSS_GRACE_S
 from controlplane.converger.tick.fleet_brake import MAX_ROLLING, MAX_SURGE_PER_ACCOUNT
 from controlplane.fleet.freezes.settings import FreezeBinding
 from controlplane.fleet.networks.server_addresses import server_network

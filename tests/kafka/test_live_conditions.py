@@ -22,7 +22,7 @@ from controlplane.converger.conditions.consumers import consumers_stuck
 from controlplane.converger.conditions.placement import misplaced_told
 from controlplane.converger.conditions.stuck_moves import STRANGERS_MOVES, strangers_told
 from controlplane.converger.questions.moves.placement_work import placement_of
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.throttle import ThrottlePlan

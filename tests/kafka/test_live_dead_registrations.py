@@ -14,7 +14,8 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.conditions.changes import condition_changes
-from controlplane.converger.situation.decision import RaiseFeature, Unregister, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.effects import RaiseFeature, Unregister
 from controlplane.converger.steps.rolls.finalisation import finalisation_step
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer

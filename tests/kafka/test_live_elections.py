@@ -21,7 +21,8 @@ from controlplane.cluster.observed.moves import MoveWatch
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.conditions.stuck_moves import elections_fail
 from controlplane.converger.questions.moves.leaders import displaced_leaders
-from controlplane.converger.situation.decision import ElectPreferred, Situation
+from controlplane.converger.situation.effects import ElectPreferred
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.housekeeping import asks_leaders_back, upkeep_step
 from controlplane.converger.steps.moves.elections import election_step
 from controlplane.kafka.admin import AdminGateway

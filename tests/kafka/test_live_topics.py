@@ -15,9 +15,9 @@ from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.topics import topic_deleted, topic_news
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.topics.work import names_to_ask, topic_work
-from controlplane.converger.situation.decision import Situation
 from controlplane.converger.situation.observation import Observation, TopicsObserved
 from controlplane.converger.situation.ports import Ports
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.tick.act import carry_out
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.cluster.lifecycle import Phase
-from controlplane.converger.situation.decision import LOSS_GRACE_S
+from controlplane.converger.situation.situation import LOSS_GRACE_S
 from events import facts
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded

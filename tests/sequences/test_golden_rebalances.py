@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.converger.situation.decision import LOSS_GRACE_S
+from controlplane.converger.situation.situation import LOSS_GRACE_S
 from controlplane.converger.steps.moves.rebalances import REST_S
 from events import facts
 from planner.observed import TopicPartition

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.cluster.commands import CommandRefused
-from controlplane.converger.situation.decision import LOSS_GRACE_S
+from controlplane.converger.situation.situation import LOSS_GRACE_S
 from events import facts
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded

@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.views.running_settings import SettingStage
-from controlplane.converger.situation.decision import LOSS_GRACE_S
+from controlplane.converger.situation.situation import LOSS_GRACE_S
 from events import facts
 from tests.sequences.recorded import assert_told_as_recorded
 from tests.sequences.settingstories import born, running, told, with_settings

@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.situation.decision import Allowance, Wait
+from controlplane.converger.situation.decision import Wait
+from controlplane.converger.situation.situation import Allowance
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.fleet.images.commands import ImageDesk
 from controlplane.fleet.images.offer import NOTHING, ImageOffer

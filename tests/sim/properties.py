@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from controlplane.cluster.holds import hold_on
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.work_in_hand import has_work
-from controlplane.converger.situation.decision import LOSS_GRACE_S
+from controlplane.converger.situation.situation import LOSS_GRACE_S
 from tests.sim.breakdowns import UNKNOWABLE
 from tests.sim.evidence import Violation
 

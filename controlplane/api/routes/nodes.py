@@ -19,8 +19,8 @@ from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_by
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.commands.previews.plan import pending_rollout
 from controlplane.converger.questions.running.restart_safety import RestartSafety, restart_safety
-from controlplane.converger.situation.decision import Situation
 from controlplane.converger.situation.observation import Observation
+from controlplane.converger.situation.situation import Situation
 from controlplane.storage.streams import cluster_stream
 
 router = APIRouter(prefix=api.API_PREFIX, tags=["nodes"])

@@ -1,6 +1,6 @@
 """What a cluster says of the upgrade of its agents. Nothing of it is the worse for one that failed."""
 
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 
 AGENT_FAILED = "AgentUpgradeFailed"

@@ -2,7 +2,7 @@
 
 from controlplane.cluster.healing_switches import in_force, switched_off
 from controlplane.cluster.views.healing import DemotionView
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 
 DEMOTED = "LeadershipMoved"

@@ -29,7 +29,8 @@ from controlplane.converger.questions.health.broken_down import BROKER_AWAY, bro
 from controlplane.converger.questions.health.prescriptions import health_of
 from controlplane.converger.questions.services.registrations import registration_wrong
 from controlplane.converger.questions.windows import waits_its_turn
-from controlplane.converger.situation.decision import Situation, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.situation import Situation
 from events import facts
 
 BLOCKED = "Blocked"

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from controlplane.cluster.observed.consumer_groups import GroupNoted
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.untrusted_text import on_one_line
 from events import facts
 

@@ -4,7 +4,7 @@ of the networks it is in. Told; Kedge does nothing about it by itself."""
 from collections.abc import Sequence
 
 from controlplane.cluster.observed.cloud_drift import audited_networks, audited_places
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from providers.audits import Drift
 

@@ -1,7 +1,7 @@
 """The condition `ExternalEmpty`: brokers of others that hold nothing any more, and whose owner is to stop them."""
 
 from controlplane.cluster.external_brokers import named
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 
 EXTERNAL_EMPTY = "ExternalEmpty"

@@ -7,7 +7,7 @@ from agent.wire import HeartbeatReport
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import SILENT_AFTER_S
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.heartbeats import HEARTBEAT_TOPIC
 

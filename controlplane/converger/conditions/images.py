@@ -1,6 +1,6 @@
 """The condition `ImageBehind`: a revision of the image catalogue the cluster is not on."""
 
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 
 IMAGE = "ImageBehind"

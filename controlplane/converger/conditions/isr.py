@@ -3,7 +3,7 @@
 from collections import Counter
 from datetime import timedelta
 
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.observed import PartitionSeen
 

@@ -1,7 +1,7 @@
 """The condition `ListingRefused`: places that do not let us list what is there."""
 
 from controlplane.cluster.places import places_of
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from providers.errors import NotPermitted
 

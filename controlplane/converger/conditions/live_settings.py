@@ -1,7 +1,7 @@
 """The condition of live settings that were changed by hand and taken over."""
 
 from controlplane.converger.questions.running.setting_text import NAMED
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 
 ADOPTED = "SettingsAdopted"

@@ -1,7 +1,7 @@
 """The condition `MaintenanceScheduled`: whose host goes down when."""
 
 from controlplane.converger.questions.clouds.announced import all_notices, judged, preemptions
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 
 MAINTENANCE = "MaintenanceScheduled"

@@ -8,8 +8,8 @@ from controlplane.converger.questions.moves.placement_waits import why_apart_wai
 from controlplane.converger.questions.moves.placement_work import ground_of, topic_policy
 from controlplane.converger.questions.moves.stuck_moves import strangers_moves
 from controlplane.converger.questions.windows import closed_for
-from controlplane.converger.situation.decision import Situation
 from controlplane.converger.situation.placement import PlacementSeen
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.observed import KafkaSnapshot
 from planner.placement.corrections import Corrections

@@ -2,7 +2,8 @@
 
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.stages import held_by_stage
-from controlplane.converger.situation.decision import Situation, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.situation import Situation
 from events import facts
 
 STAGE_WAITS = "WaitsForStage"

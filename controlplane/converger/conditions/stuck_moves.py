@@ -7,7 +7,7 @@ from controlplane.converger.questions.moves.stuck_moves import (
     refused_to_take_back,
     strangers_moves,
 )
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 
 REASSIGNMENT_HUNG = "ReassignmentHung"

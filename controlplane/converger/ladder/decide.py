@@ -15,7 +15,8 @@ from controlplane.converger.ladder.rungs import rungs
 from controlplane.converger.questions.rolls.handover_pairs import is_to_be_replaced_first
 from controlplane.converger.questions.stages import held_by_stage
 from controlplane.converger.questions.windows import closed_for
-from controlplane.converger.situation.decision import Situation, Verdict, record, wait
+from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.clouds.noticed import noticed_first
 from controlplane.converger.steps.controllers.cure import cure, is_lost, waits_for_metadata
 from controlplane.converger.steps.health.healing import lost_disk_first, restart_first, unstuck

@@ -6,7 +6,9 @@ from enum import StrEnum
 
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.situation.decision import Situation, StartBalancing, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.effects import StartBalancing
+from controlplane.converger.situation.situation import Situation
 from events import facts, topic_facts
 
 Step = Callable[[Situation], Verdict | None]

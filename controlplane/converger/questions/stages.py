@@ -7,7 +7,7 @@ person may let one generation go on without them (`kedge roll --now`).
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.windows import Closed, is_waived
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from controlplane.fleet.spec_order import StageWait
 
 

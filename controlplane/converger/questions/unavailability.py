@@ -22,7 +22,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.clouds.announced import dates_told, preemptions
 from controlplane.converger.questions.services.agent_evidence import is_unproved, says_it_is_down, why_not_serving
 from controlplane.converger.questions.services.service_reports import service_report
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.gates import Gate
 from planner.maintenance import FINDING as MAINTENANCE_FINDING
 from planner.observed import KafkaSnapshot

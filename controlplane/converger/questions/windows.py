@@ -11,7 +11,8 @@ from datetime import datetime, time, timedelta
 
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.situation.decision import Situation, Verdict, Wait
+from controlplane.converger.situation.decision import Verdict, Wait
+from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.quantities import moment_to_minute
 from events.spec.rollout import RolloutWindow
 from planner.rollout.windows import Freeze, UnknownZone, Window, next_chance, open_at, open_until

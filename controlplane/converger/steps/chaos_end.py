@@ -1,6 +1,7 @@
 """Faults that people brought about end by the clock: what is over is recorded, whoever asked is there or not."""
 
-from controlplane.converger.situation.decision import Situation, Verdict, record
+from controlplane.converger.situation.decision import Verdict, record
+from controlplane.converger.situation.situation import Situation
 from events import facts
 
 

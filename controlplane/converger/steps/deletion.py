@@ -4,7 +4,8 @@ from controlplane.cluster.places import by_place
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.services.service_reports import service_report
-from controlplane.converger.situation.decision import Situation, Verdict, record, wait
+from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.clouds.intents import intent_step
 from events import facts
 from events.ids import intent_id

@@ -8,7 +8,9 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.questions.moves.leaders import displaced_leaders
 from controlplane.converger.questions.moves.placement_work import leaves_leaders
-from controlplane.converger.situation.decision import ClearThrottles, ElectPreferred, Situation, Verdict, act
+from controlplane.converger.situation.decision import Verdict, act
+from controlplane.converger.situation.effects import ClearThrottles, ElectPreferred
+from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.backoff import delay_s
 
 

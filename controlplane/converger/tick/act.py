@@ -14,7 +14,7 @@ from controlplane.converger.questions.clouds.rendering import terraform_run
 from controlplane.converger.questions.disk_room import DISK_LIMIT_FRACTION
 from controlplane.converger.questions.moves.rebalance_requests import rebalance_request
 from controlplane.converger.questions.rolls.plan_ahead import with_arrivals
-from controlplane.converger.situation.decision import (
+from controlplane.converger.situation.effects import (
     AddVoter,
     CancelMoves,
     ChangeTopics,
@@ -33,7 +33,6 @@ from controlplane.converger.situation.decision import (
     SetCordons,
     SetSettings,
     SetThrottle,
-    Situation,
     StartBalancing,
     StartPlanning,
     StartRun,
@@ -42,6 +41,7 @@ from controlplane.converger.situation.decision import (
     Unregister,
 )
 from controlplane.converger.situation.ports import Ports
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.tick.consoles import keep_console
 from controlplane.kafka.errors import KafkaRefused
 from controlplane.kafka.gateway import KafkaGateway

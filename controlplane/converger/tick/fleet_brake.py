@@ -23,7 +23,8 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.situation.cure_budget import NO_CURES, FleetCures
-from controlplane.converger.situation.decision import Allowance, Verdict, Wait
+from controlplane.converger.situation.decision import Verdict, Wait
+from controlplane.converger.situation.situation import Allowance
 from controlplane.converger.tick.surge_budget import SurgeBudget, surge_vms
 from controlplane.fleet.images.fold import urgency
 from controlplane.storage.streams import cluster_uid_of

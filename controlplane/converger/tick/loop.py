@@ -22,16 +22,10 @@ from controlplane.converger.conditions.ticks import tick_failing, tick_works
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.stages import stage_words
 from controlplane.converger.questions.windows import waits_its_turn, window_words
-from controlplane.converger.situation.decision import (
-    LOSS_GRACE_S,
-    CancelMoves,
-    Situation,
-    StartBalancing,
-    StartPlanning,
-    StartRun,
-    Verdict,
-)
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.effects import CancelMoves, StartBalancing, StartPlanning, StartRun
 from controlplane.converger.situation.ports import Ports
+from controlplane.converger.situation.situation import LOSS_GRACE_S, Situation
 from controlplane.converger.steps.health.heartbeats import places_heartbeats
 from controlplane.converger.steps.housekeeping import asks_leaders_back
 from controlplane.converger.tick.act import carry_out

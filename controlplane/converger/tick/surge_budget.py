@@ -17,7 +17,8 @@ from datetime import UTC, datetime
 
 from controlplane.cluster.places import places_of
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.situation.decision import SurgeAsk, SurgeShare
+from controlplane.converger.situation.decision import SurgeAsk
+from controlplane.converger.situation.situation import SurgeShare
 from controlplane.runtime.once import once
 
 _NEVER = datetime.min.replace(tzinfo=UTC)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from controlplane.cluster.healing_switches import heals
 from controlplane.cluster.lifecycle import Phase
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from planner.anomalies.kinds import Kind
 from planner.maintenance import Announced, LeftAlone, next_replacement
 from providers.notices import MaintenanceNotice, NoticeKind

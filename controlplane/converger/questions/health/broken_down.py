@@ -21,7 +21,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.services.registrations import GRACE, astray, is_running
 from controlplane.converger.questions.services.service_reports import service_report
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.anomalies.kinds import Kind
 from planner.breakdown import ASTRAY, LEAST, BreakdownContext, BreakdownKind, Broken, why_left

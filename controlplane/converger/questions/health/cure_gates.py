@@ -4,7 +4,7 @@ from controlplane.cluster.cohosted_zookeeper import named_service
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.quorum.stuck_controller import stuck_controller_gate
 from controlplane.converger.questions.rolls.stop_gates import controller_gate, service_down, sick_broker_gate
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.gates import Gate
 from planner.cure_table import CONTROLLER_STUCK
 from planner.healing import Ailment

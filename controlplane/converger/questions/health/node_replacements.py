@@ -5,7 +5,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.disk_renewal import failed_disks, why_not_alone
 from controlplane.converger.questions.services.agent_evidence import lost_directories
 from controlplane.converger.questions.services.service_reports import service_report
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.breakdown import BreakdownKind
 from planner.healing import Ailment

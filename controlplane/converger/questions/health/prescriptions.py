@@ -14,7 +14,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import services_on
 from controlplane.converger.questions.health.broken_down import broken_ailments, is_replaced, waited_for
 from controlplane.converger.questions.health.cure_evidence import evidence_of
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.once import once
 from events.spec.model import KafkaClusterDocument
 from planner.anomalies.kinds import Kind

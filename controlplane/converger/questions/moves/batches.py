@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.topics.work import as_move
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from planner.drain.residual import residual
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from planner.stuck_moves import may_take_back

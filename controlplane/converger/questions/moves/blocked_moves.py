@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from planner.drain.residual import residual
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from planner.stuck_moves import may_take_back

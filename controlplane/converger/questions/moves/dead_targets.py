@@ -16,7 +16,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.health.cure_evidence import evidence_of
 from controlplane.converger.questions.health.node_replacements import replacing_dead
 from controlplane.converger.questions.health.prescriptions import healing_policy
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.anomalies.kinds import Kind
 from planner.cure_table import TARGET_DEAD

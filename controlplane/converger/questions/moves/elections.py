@@ -4,7 +4,7 @@ from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.questions.moves.leaders import displaced_leaders
 from controlplane.converger.questions.moves.other_controller import other_controller
 from controlplane.converger.questions.moves.stuck_moves import move_policy
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from planner.elections import FailedElections, failed_elections, prescribe_election
 from planner.observed import KafkaSnapshot
 from planner.stuck_moves import MoveCure

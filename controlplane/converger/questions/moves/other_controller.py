@@ -7,7 +7,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.rolls.stop_gates import controller_gate, service_down
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.gates import Gate, is_following
 from events import facts
 from planner.observed import KafkaSnapshot

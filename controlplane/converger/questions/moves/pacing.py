@@ -14,7 +14,7 @@ from controlplane.cluster.observed.traffic import Traffic
 from controlplane.cluster.throttle_cap import cap_mib_per_s
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.rolls.batch import source_of
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.throttle import ThrottlePlan, throttle_for
 from planner.drain.correction import Due, PortTraffic, due
 from planner.drain.plan import DrainPlan, Move, Port

@@ -10,8 +10,8 @@ from controlplane.converger.questions.moves.placement_work import corrects, plac
 from controlplane.converger.questions.moves.rebalance_requests import day_budget_bytes
 from controlplane.converger.questions.moves.replication import others_are_whole
 from controlplane.converger.questions.windows import as_windows
-from controlplane.converger.situation.decision import Situation
 from controlplane.converger.situation.placement import PlacementSeen
+from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.quantities import moment_to_minute
 from planner.anomalies.kinds import Kind
 from planner.drain.plan import Move

@@ -11,7 +11,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.rebalances import RebalanceView
 from controlplane.converger.questions.chosen_receivers import takers
 from controlplane.converger.questions.disk_room import DISK_LIMIT_FRACTION
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from events.ids import derived_id
 from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource

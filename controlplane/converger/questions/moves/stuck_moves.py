@@ -9,7 +9,7 @@ from controlplane.cluster.throttle_cap import cap_mib_per_s
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.moves.batches import MoveBatch, batches_in_hand
 from controlplane.converger.questions.rolls.drain_progress import is_full
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.once import once
 from planner.drain.residual import residual
 from planner.heartbeats import HEARTBEAT_TOPIC

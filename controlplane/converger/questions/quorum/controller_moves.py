@@ -7,7 +7,7 @@ from controlplane.cluster.places import place_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.controller_moves import is_waiting
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from planner.rollout.diff import NodeChange
 from planner.rollout.passing import LEAST_TO_RELIEVE
 from providers.handover import Handover

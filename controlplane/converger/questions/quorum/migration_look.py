@@ -13,7 +13,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.migration import MigrationView
 from controlplane.converger.questions.services.service_reports import service_report, start_id
 from controlplane.converger.questions.services.serving import controller_serves
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.zookeeper.migration import STATES, Knows, MigrationSeen
 from controlplane.kafka.zookeeper.registry import RegistrySeen
 from planner.observed import KafkaSnapshot

@@ -1,7 +1,7 @@
 """A migration in words: where it stands, and how far it has come."""
 
 from controlplane.cluster.views.migration import MigrationView
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.zookeeper.migration import Knows, MigrationSeen, phase_of
 
 _WAYS = {"kraft": "migrating to KRaft", "zookeeper": "going back to ZooKeeper"}

@@ -5,7 +5,7 @@ metadata ever ends. Its own agent finds it; whether another one can lead is know
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.services.service_reports import service_report, start_id
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.gates import Gate
 from controlplane.kafka.quorum import CAUGHT_UP_LAG
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from controlplane.converger.questions.rolls.drain_progress import left_bytes
-from controlplane.converger.situation.decision import Effect, ElectPreferred, PreferLogDirs, Reassign, SetThrottle
+from controlplane.converger.situation.effects import Effect, ElectPreferred, PreferLogDirs, Reassign, SetThrottle
 from controlplane.kafka.throttle import ThrottlePlan
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.release import ReleaseEntry, released

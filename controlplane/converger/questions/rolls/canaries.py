@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.services.service_reports import state_of
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.gates import is_following
 from planner.observed import KafkaSnapshot
 

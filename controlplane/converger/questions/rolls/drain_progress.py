@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.residual import Residual
 from planner.observed import KafkaSnapshot, LogDirsSeen, PartitionSeen, TopicPartition

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from controlplane.cluster.view import ClusterView, DrainView
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from events.ids import derived_id
 from planner.drain.plan import Move

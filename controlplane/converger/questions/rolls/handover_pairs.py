@@ -4,7 +4,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.services.agent_evidence import says_it_is_down
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 
 
 def handover_pair(situation: Situation, node: str) -> tuple[list[InstanceView], InstanceView] | None:

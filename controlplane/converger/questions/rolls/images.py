@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from controlplane.cluster.folds.images import image_in, image_in_force
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from controlplane.fleet.images.fold import SECURITY
 from events import facts
 from providers.base import Place

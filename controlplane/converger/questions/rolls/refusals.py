@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.converger.questions.services.service_reports import refusal_of
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 
 
 def refused_arrivals(situation: Situation) -> Mapping[str, str]:

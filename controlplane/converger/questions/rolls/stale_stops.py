@@ -19,7 +19,7 @@ from controlplane.cluster.views.members import services_on
 from controlplane.converger.questions.documents import is_doomed
 from controlplane.converger.questions.rolls.stale_gates import LastReport, somebody_has_gone
 from controlplane.converger.questions.services.service_reports import start_id
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 
 _RUNS = frozenset({"running", "starting"})
 

@@ -9,7 +9,7 @@ from controlplane.cluster.views.members import services_on
 from controlplane.converger.questions.services.agent_evidence import says_it_is_down, why_not_serving
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
 from controlplane.converger.questions.services.service_reports import state_of
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.gates import Gate, falling_without, may_stop_broker, may_stop_controller
 from planner.observed import KafkaSnapshot
 

@@ -13,7 +13,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.running.restart_safety import restart_safety
 from controlplane.converger.questions.services.registrations import is_told_astray
 from controlplane.converger.questions.unavailability import brokers_away, most_away
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.gates import falling_without_all
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import NodeChange

@@ -21,7 +21,8 @@ from controlplane.converger.questions.rolls.stop_gates import (
 from controlplane.converger.questions.services.cluster_healthy import out_of_sync
 from controlplane.converger.questions.services.registrations import is_told_astray
 from controlplane.converger.questions.unavailability import may_go_away
-from controlplane.converger.situation.decision import Situation, Wait
+from controlplane.converger.situation.decision import Wait
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.gates import Gate, below_min_isr, falling_without
 from planner.observed import KafkaSnapshot, PartitionSeen
 

@@ -17,7 +17,7 @@ from datetime import datetime
 from agent.wire import DIRECTORY_LOST
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.services.service_reports import service_report, state_of
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from planner.observed import KafkaSnapshot
 
 SESSION_S = 9.0

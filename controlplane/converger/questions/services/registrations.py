@@ -12,7 +12,7 @@ from typing import Literal
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.observed import BrokerSeen, KafkaSnapshot
 

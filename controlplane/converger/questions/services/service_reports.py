@@ -4,7 +4,7 @@ from agent.wire import ServiceReport
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import services_on
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 
 
 def start_id(instance: InstanceView) -> str:

@@ -13,8 +13,10 @@ from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.clouds.missing_volumes import unlisted_volumes, was_given_up_since
 from controlplane.converger.questions.clouds.rendering import place_of_intent
-from controlplane.converger.situation.decision import Situation, StartRun, TerminateInstance, Verdict, act, record, wait
+from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.effects import StartRun, TerminateInstance
 from controlplane.converger.situation.observation import InventorySeen
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.clouds.capacity import may_be_unlisted_s, substitution_step
 from controlplane.converger.steps.clouds.permissions import permission_step, still_lacking
 from controlplane.converger.steps.clouds.unmounting import unmounted_by_hand, unmounting_step

@@ -7,7 +7,8 @@ is begun at once; the agent stops the broker in order before the date by itself,
 """
 
 from controlplane.converger.questions.clouds.announced import judged
-from controlplane.converger.situation.decision import Situation, Verdict, record
+from controlplane.converger.situation.decision import Verdict, record
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.healing import Cure
 from planner.maintenance import FINDING

@@ -2,7 +2,8 @@
 
 from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.situation.decision import Situation, Verdict, wait
+from controlplane.converger.situation.decision import Verdict, wait
+from controlplane.converger.situation.situation import Situation
 from providers.errors import NotPermitted
 
 

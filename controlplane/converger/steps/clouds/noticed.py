@@ -16,7 +16,8 @@ from datetime import datetime, timedelta
 from controlplane.cluster.holds import hold_on
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.clouds.announced import dates_told, judged
-from controlplane.converger.situation.decision import Situation, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.clouds.maintenance import maintenance_step
 from controlplane.converger.steps.rolls.replacements import made_beside
 from controlplane.converger.steps.rolls.succession import drain_beside

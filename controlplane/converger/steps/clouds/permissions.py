@@ -11,7 +11,8 @@ from dataclasses import replace
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.clouds.rendering import place_of_intent
-from controlplane.converger.situation.decision import Situation, Verdict, Wait, wait
+from controlplane.converger.situation.decision import Verdict, Wait, wait
+from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.backoff import refused_pause_s
 from providers.base import Place
 from providers.errors import NotPermitted

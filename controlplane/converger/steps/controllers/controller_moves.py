@@ -21,7 +21,8 @@ from controlplane.converger.questions.quorum.controller_moves import why_not_rel
 from controlplane.converger.questions.quorum.seats import thin_list
 from controlplane.converger.questions.rolls.handover_pairs import is_orphaned
 from controlplane.converger.questions.services.service_reports import has_reported
-from controlplane.converger.situation.decision import Situation, Verdict, wait
+from controlplane.converger.situation.decision import Verdict, wait
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.departures import request_retire
 from controlplane.converger.steps.rolls.handovers import stop_for
 

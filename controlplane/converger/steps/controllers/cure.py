@@ -8,7 +8,8 @@ from controlplane.cluster.holds import hold_on
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.situation.decision import Situation, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.replacements import lost_controllers_step
 
 Step = Callable[[Situation], Verdict | None]

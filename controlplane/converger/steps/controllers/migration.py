@@ -22,16 +22,9 @@ from controlplane.converger.questions.quorum.quorum_ports import CONTROLLER_PORT
 from controlplane.converger.questions.running.restart_safety import restart_safety
 from controlplane.converger.questions.services.service_reports import has_reported, state_of
 from controlplane.converger.questions.windows import closed_for
-from controlplane.converger.situation.decision import (
-    ForgetMigration,
-    ReleaseRestartLock,
-    Situation,
-    Verdict,
-    Wait,
-    act,
-    record,
-    wait,
-)
+from controlplane.converger.situation.decision import Verdict, Wait, act, record, wait
+from controlplane.converger.situation.effects import ForgetMigration, ReleaseRestartLock
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.quorum.voters import of_no_quorum
 from controlplane.converger.steps.rolls.departures import request_retire
 from controlplane.converger.steps.rolls.replacements import replacement_step

@@ -22,7 +22,8 @@ from controlplane.converger.questions.quorum.seats import (
     voter_change_due,
 )
 from controlplane.converger.questions.running.restart_safety import restart_safety
-from controlplane.converger.situation.decision import Situation, Verdict, record, wait
+from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.quorum.voters import begin_voter_change
 from controlplane.converger.steps.rolls.replacements import replacement_step
 from controlplane.converger.steps.running.restart_lock import lock_first

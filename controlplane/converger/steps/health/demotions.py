@@ -10,7 +10,9 @@ from itertools import islice
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.situation.decision import Reassign, Situation, Verdict, act, record
+from controlplane.converger.situation.decision import Verdict, act, record
+from controlplane.converger.situation.effects import Reassign
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.demotion import Orders, demoted_orders, restored_orders
 from planner.observed import KafkaSnapshot

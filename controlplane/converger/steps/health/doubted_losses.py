@@ -8,8 +8,9 @@ from controlplane.cluster.places import place_of, places_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.situation.decision import Situation, Verdict, record, wait
+from controlplane.converger.situation.decision import Verdict, record, wait
 from controlplane.converger.situation.observation import InventorySeen
+from controlplane.converger.situation.situation import Situation
 from events import facts
 
 NOT_THERE = frozenset({Phase.REQUESTED, Phase.RETIRING})

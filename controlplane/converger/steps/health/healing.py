@@ -14,7 +14,8 @@ from controlplane.converger.questions.health.cure_gates import cure_gate
 from controlplane.converger.questions.health.node_replacements import DISK_FAILED, healing_of, replacing_ailing
 from controlplane.converger.questions.health.prescriptions import health_of
 from controlplane.converger.questions.moves.other_controller import is_unsettled
-from controlplane.converger.situation.decision import Situation, Verdict, record, wait
+from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.breakdown import BreakdownKind
 from planner.cure_table import CONTROLLER_STUCK

@@ -9,7 +9,9 @@ from datetime import timedelta
 
 from controlplane.cluster.holds import hold_on
 from controlplane.converger.questions.services.heartbeats import has_heartbeats
-from controlplane.converger.situation.decision import ChangeTopics, Effect, Reassign, Situation, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.effects import ChangeTopics, Effect, Reassign
+from controlplane.converger.situation.situation import Situation
 from planner.heartbeats import HEARTBEAT_TOPIC, heartbeat_work
 
 ASK_AGAIN = timedelta(seconds=30)

@@ -6,7 +6,8 @@ leaders asked back, less and less often (`housekeeping`) -> in vain for healing.
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.questions.moves.elections import IN_VAIN, elections_in_vain, prescribed_election
 from controlplane.converger.questions.moves.other_controller import other_controller
-from controlplane.converger.situation.decision import Situation, Verdict, record
+from controlplane.converger.situation.decision import Verdict, record
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.elections import ElectionTrouble
 

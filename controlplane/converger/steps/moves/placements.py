@@ -21,8 +21,9 @@ from controlplane.converger.questions.moves.leaders import displaced_leaders
 from controlplane.converger.questions.moves.placement_waits import unrest, why_apart_waits, why_no_repair, within_budget
 from controlplane.converger.questions.moves.placement_work import leaves_leaders
 from controlplane.converger.questions.topics.work import as_fact
-from controlplane.converger.situation.decision import Situation, Verdict, record
+from controlplane.converger.situation.decision import Verdict, record
 from controlplane.converger.situation.placement import PlacementSeen
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.moves.replication import WORDS, followed
 from events import topic_facts as facts
 from events.ids import derived_id

@@ -21,16 +21,9 @@ from controlplane.converger.questions.moves.rebalance_requests import asked_by_h
 from controlplane.converger.questions.rolls.batch import hand_over, starting_now, stretch_of, throttle_effects
 from controlplane.converger.questions.rolls.drain_progress import gone_for_good, held_up, kept_waiting, progress_of
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
-from controlplane.converger.situation.decision import (
-    CancelMoves,
-    ClearThrottles,
-    Situation,
-    StartBalancing,
-    Verdict,
-    act,
-    record,
-    wait,
-)
+from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.effects import CancelMoves, ClearThrottles, StartBalancing
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.moves.placements import is_young
 from controlplane.kafka.gates import Gate, may_move
 from controlplane.runtime.backoff import delay_s

@@ -14,16 +14,9 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.moves.replication import others_are_whole
 from controlplane.converger.questions.rolls.batch import throttle_effects
 from controlplane.converger.questions.topics.work import as_fact, as_move, topic_work
-from controlplane.converger.situation.decision import (
-    CancelMoves,
-    ClearThrottles,
-    Reassign,
-    Situation,
-    Verdict,
-    act,
-    record,
-    wait,
-)
+from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.effects import CancelMoves, ClearThrottles, Reassign
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.gates import may_move
 from controlplane.kafka.throttle import ThrottlePlan, throttle_for
 from events import topic_facts as facts

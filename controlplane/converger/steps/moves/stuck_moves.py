@@ -15,7 +15,9 @@ from controlplane.cluster.holds import hold_on
 from controlplane.converger.questions.moves.batches import MoveBatch, Of, batches_in_hand, repair_in_hand
 from controlplane.converger.questions.moves.other_controller import other_controller
 from controlplane.converger.questions.moves.stuck_moves import OTHER_CONTROLLER, hanging, judged_batch
-from controlplane.converger.situation.decision import CancelMoves, Situation, Verdict, act, record
+from controlplane.converger.situation.decision import Verdict, act, record
+from controlplane.converger.situation.effects import CancelMoves
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.moves.taking_back import due_to_be_taken_back, take_back
 from controlplane.converger.steps.quorum.controller_cure import reelection_due
 from controlplane.converger.steps.rolls.drains import given_up_for

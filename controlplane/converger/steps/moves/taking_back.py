@@ -12,7 +12,9 @@ from controlplane.converger.questions.moves.batches import MoveBatch, Of
 from controlplane.converger.questions.moves.blocked_moves import detours
 from controlplane.converger.questions.moves.dead_targets import dead_target, new_vm_for
 from controlplane.converger.questions.topics.work import as_move
-from controlplane.converger.situation.decision import CancelMoves, Reassign, Situation, Verdict, act, record, wait
+from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.effects import CancelMoves, Reassign
+from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.backoff import delay_s
 from events import facts, topic_facts
 from planner.drain.residual import residual

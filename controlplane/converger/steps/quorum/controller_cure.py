@@ -9,7 +9,9 @@ Never while a VM comes, goes or is handed over, and never in a cluster whose con
 from datetime import timedelta
 
 from controlplane.converger.questions.moves.other_controller import may_reelect
-from controlplane.converger.situation.decision import ReelectController, Situation, Verdict, act
+from controlplane.converger.situation.decision import Verdict, act
+from controlplane.converger.situation.effects import ReelectController
+from controlplane.converger.situation.situation import Situation
 from planner.observed import KafkaSnapshot
 
 STANDS = timedelta(minutes=2)

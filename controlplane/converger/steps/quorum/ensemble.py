@@ -12,7 +12,9 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.quorum.protocol import target_of
 from controlplane.converger.questions.quorum.quorum_ports import CLIENT_PORT
 from controlplane.converger.questions.rolls.founding import founders, founders_wanted
-from controlplane.converger.situation.decision import FixClusterId, Situation, Verdict, act, record, wait
+from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.effects import FixClusterId
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from events.ids import kafka_uuid
 

@@ -12,7 +12,9 @@ from controlplane.cluster.external_brokers import declared_external, expected_br
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
-from controlplane.converger.situation.decision import RaiseFeature, Situation, Verdict, act, record, wait
+from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.effects import RaiseFeature
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.features import KRAFT, METADATA, is_static, metadata_level_of
 from controlplane.kafka.gates import Gate, is_following, lags
 from controlplane.kafka.quorum import STEADY_S

@@ -26,7 +26,9 @@ from controlplane.converger.questions.quorum.seats import (
     voter_change_due,
 )
 from controlplane.converger.questions.services.service_reports import service_report, start_id
-from controlplane.converger.situation.decision import AddVoter, RemoveVoter, Situation, Verdict, act, record, wait
+from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.effects import AddVoter, RemoveVoter
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.gates import Gate, is_following
 from controlplane.kafka.voters import Seat, VoterStep, may_add, may_remove
 from events import facts

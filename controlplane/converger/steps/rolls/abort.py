@@ -20,7 +20,8 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.rolls.drain_requests import request_drain
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
-from controlplane.converger.situation.decision import Situation, Verdict, record, wait
+from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.quorum.voters import dismiss_members
 from controlplane.converger.steps.rolls.departures import request_retire
 from controlplane.kafka.gates import broker_is_empty

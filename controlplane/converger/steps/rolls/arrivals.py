@@ -19,8 +19,10 @@ from controlplane.converger.questions.services.service_reports import (
     was_seen_started,
 )
 from controlplane.converger.questions.services.serving import follows_without_vote, serves
-from controlplane.converger.situation.decision import ReadConsole, Situation, StartPlanning, Verdict, record, wait
+from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.effects import ReadConsole, StartPlanning
 from controlplane.converger.situation.observation import InventorySeen
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.health.doubted_losses import NOT_THERE, doubt_of, doubt_step, is_contradicted
 from controlplane.converger.steps.quorum.ensemble import ensemble_step
 from controlplane.kafka.zookeeper.migration import Knows

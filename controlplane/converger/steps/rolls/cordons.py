@@ -17,7 +17,9 @@ from collections.abc import Collection
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.situation.decision import SetCordons, Situation, Verdict, act
+from controlplane.converger.situation.decision import Verdict, act
+from controlplane.converger.situation.effects import SetCordons
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.departures import linger_left_s
 from controlplane.kafka.features import METADATA
 from controlplane.runtime.once import once

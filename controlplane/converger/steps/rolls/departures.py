@@ -19,7 +19,9 @@ from controlplane.converger.questions.services.service_reports import (
     start_id,
     was_seen_started,
 )
-from controlplane.converger.situation.decision import Situation, Unregister, Verdict, act, record, wait
+from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.effects import Unregister
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.quorum.voters import dismiss_members
 from controlplane.kafka.gates import Gate, broker_is_empty, hosts_nothing, is_following, may_stop_broker
 from controlplane.kafka.voters import majority

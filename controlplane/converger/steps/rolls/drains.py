@@ -27,19 +27,16 @@ from controlplane.converger.questions.rolls.drain_progress import (
 )
 from controlplane.converger.questions.rolls.drain_requests import requested_again
 from controlplane.converger.questions.rolls.plan_ahead import plan_job_id
-from controlplane.converger.situation.decision import (
+from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.effects import (
     CancelMoves,
     ClearThrottles,
     Effect,
     ElectPreferred,
     Reassign,
-    Situation,
     StartPlanning,
-    Verdict,
-    act,
-    record,
-    wait,
 )
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.gates import broker_is_empty, may_move
 from controlplane.runtime.backoff import delay_s
 from events import facts

@@ -17,7 +17,8 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.rolls.drain_requests import request_drain
 from controlplane.converger.questions.rolls.handover_pairs import is_to_be_replaced_first
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
-from controlplane.converger.situation.decision import Situation, Verdict, record, wait
+from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.observed import KafkaSnapshot
 

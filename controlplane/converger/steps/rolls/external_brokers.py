@@ -23,7 +23,9 @@ from controlplane.cluster.views.external import ExternalBrokerView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.rolls.drain_requests import request_external_drain
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
-from controlplane.converger.situation.decision import Situation, Unregister, Verdict, act, record, wait
+from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.effects import Unregister
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from events.spec.external import External
 from planner.observed import BrokerSeen, KafkaSnapshot

@@ -11,7 +11,9 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.moves.rebalance_requests import asked_by_scale_up
 from controlplane.converger.questions.quorum.protocol import target_of
 from controlplane.converger.questions.quorum.seats import remembered, size_to_bring_back
-from controlplane.converger.situation.decision import RaiseFeature, Situation, Unregister, Verdict, act, record, wait
+from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.effects import RaiseFeature, Unregister
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.features import METADATA, Blocked, FeatureStep, metadata_level_of, next_feature_step
 from controlplane.kafka.gates import Gate, hosts_nothing
 from events import facts

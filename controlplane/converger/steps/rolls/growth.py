@@ -13,8 +13,9 @@ from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.questions.services.service_reports import service_report
-from controlplane.converger.situation.decision import Situation, Verdict, record, wait
+from controlplane.converger.situation.decision import Verdict, record, wait
 from controlplane.converger.situation.observation import InventorySeen
+from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.once import once
 from events import facts
 from events.ids import intent_id

@@ -32,7 +32,8 @@ from controlplane.converger.questions.rolls.stop_gates import (
 from controlplane.converger.questions.services.agent_evidence import lost_directories
 from controlplane.converger.questions.services.service_reports import has_reported
 from controlplane.converger.questions.unavailability import may_go_away
-from controlplane.converger.situation.decision import Situation, Verdict, record, wait
+from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.departures import request_retire
 from controlplane.converger.steps.rolls.levels import heir_is_beyond_its_reach
 from controlplane.kafka.gates import Gate

@@ -1,7 +1,8 @@
 """Revisions of the image catalogue: which one the cluster's VMs are made from, and what a later one waits for."""
 
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.situation.decision import Situation, Verdict, record, wait
+from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.situation import Situation
 
 FOR_EVER_S = 36500 * 86_400.0
 """Who waits for another cluster is not `Blocked`: the other one is, if anybody."""

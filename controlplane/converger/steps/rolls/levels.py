@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.quorum.protocol import PROTOCOL, brokers_after, knows_protocol
-from controlplane.converger.situation.decision import Situation, Verdict, wait
+from controlplane.converger.situation.decision import Verdict, wait
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.features import METADATA, metadata_level_of
 from events.spec.releases import metadata_level_of as protocol_of
 from planner.rollout.order import Work

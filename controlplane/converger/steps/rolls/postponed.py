@@ -7,7 +7,8 @@ thousand events a day.
 from datetime import timedelta
 
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.situation.decision import Situation, Verdict, wait
+from controlplane.converger.situation.decision import Verdict, wait
+from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.backoff import delay_s
 from events import facts
 

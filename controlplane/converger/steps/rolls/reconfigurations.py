@@ -15,7 +15,8 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.questions.rolls.refusals import refused_arrivals
 from controlplane.converger.questions.services.applied_settings import config_to_make, settings_to_make
-from controlplane.converger.situation.decision import Situation, Verdict, record
+from controlplane.converger.situation.decision import Verdict, record
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.rollout.desired import DesiredNode, desired_nodes
 from planner.rollout.diff import Change

@@ -10,7 +10,8 @@ that are in force where those that are refused are new.
 
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.rolls.refusals import refused_arrivals
-from controlplane.converger.situation.decision import Situation, Verdict, wait
+from controlplane.converger.situation.decision import Verdict, wait
+from controlplane.converger.situation.situation import Situation
 from events.spec.problems import counted
 
 

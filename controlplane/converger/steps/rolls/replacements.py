@@ -33,7 +33,8 @@ from controlplane.converger.questions.rolls.node_volumes import (
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.questions.rolls.refusals import refused_settings
 from controlplane.converger.questions.services.applied_settings import config_to_make, settings_to_make
-from controlplane.converger.situation.decision import Situation, SurgeAsk, SurgeShare, Verdict, Wait, record, wait
+from controlplane.converger.situation.decision import SurgeAsk, Verdict, Wait, record, wait
+from controlplane.converger.situation.situation import Situation, SurgeShare
 from controlplane.converger.steps.quorum.voters import leave_step
 from controlplane.converger.steps.rolls.images import withdrawn_first
 from controlplane.converger.steps.rolls.levels import beyond_its_reach

@@ -12,7 +12,8 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.health.cure_gates import healing_gate
 from controlplane.converger.questions.rolls.stale_stops import late_orders, on_its_way
 from controlplane.converger.questions.rolls.stop_gates import controller_gate, others_are_whole, service_down
-from controlplane.converger.situation.decision import Situation, Verdict, record
+from controlplane.converger.situation.decision import Verdict, record
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.departures import may_stop_empty
 from controlplane.converger.steps.rolls.handovers import handover_step
 from controlplane.converger.steps.rolls.replacements import replacement_step

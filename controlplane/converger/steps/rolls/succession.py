@@ -12,7 +12,8 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.moves.blocked_moves import in_the_way
 from controlplane.converger.questions.rolls.drain_requests import request_drain
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
-from controlplane.converger.situation.decision import Situation, Verdict, record, wait
+from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.gates import Gate
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, Incumbent, NodeChange

@@ -17,7 +17,8 @@ from controlplane.cluster.views.cost_tags import CostTagsView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.situation.decision import Situation, Verdict, record, wait
+from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from events.ids import intent_id
 from providers.cost_tags import cost_tags, misfit

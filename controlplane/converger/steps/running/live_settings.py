@@ -25,8 +25,10 @@ from controlplane.converger.questions.running.setting_work import (
     setting_work,
 )
 from controlplane.converger.questions.unavailability import brokers_away
-from controlplane.converger.situation.decision import SetSettings, Situation, Verdict, record, wait
+from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.effects import SetSettings
 from controlplane.converger.situation.observation import SettingsObserved
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.running.setting_trial import canary_for, trial_in_hand_step
 from events import facts
 from events.ids import intent_id

@@ -11,7 +11,9 @@ from controlplane.converger.questions.quorum.seats import brokers_to_tell
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.questions.stages import held_by_stage
 from controlplane.converger.questions.windows import closed_for
-from controlplane.converger.situation.decision import ReleaseRestartLock, Situation, TakeRestartLock, Verdict, act, wait
+from controlplane.converger.situation.decision import Verdict, act, wait
+from controlplane.converger.situation.effects import ReleaseRestartLock, TakeRestartLock
+from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.zookeeper.locks import may_begin
 from planner.rollout.diff import Change
 

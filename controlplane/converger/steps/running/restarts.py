@@ -32,7 +32,8 @@ from controlplane.converger.questions.running.restart_safety import restart_safe
 from controlplane.converger.questions.services.applied_settings import all_told, needs_restart, where_silent
 from controlplane.converger.questions.services.service_reports import service_report, start_id, state_of
 from controlplane.converger.questions.services.serving import serves
-from controlplane.converger.situation.decision import Situation, Verdict, record, wait
+from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.running.restart_lock import give_back, lock_first
 from controlplane.runtime.once import once
 from events import facts

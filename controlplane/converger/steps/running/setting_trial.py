@@ -17,8 +17,10 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.rolls.canaries import first_to_try, has_fallen, out_of_sync, trouble
 from controlplane.converger.questions.running.setting_text import READ_BACK_S, words
 from controlplane.converger.questions.running.setting_work import SettingWork, setting_work
-from controlplane.converger.situation.decision import SetSettings, Situation, Verdict, record, wait
+from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.effects import SetSettings
 from controlplane.converger.situation.observation import SettingsObserved
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.observed import KafkaSnapshot
 from planner.rollout.canary_step import values_to_try

@@ -12,7 +12,9 @@ from controlplane.cluster.healing_switches import heals
 from controlplane.cluster.holds import hold_on
 from controlplane.converger.questions.topics.work import TopicWork, topic_work
 from controlplane.converger.questions.unavailability import brokers_away
-from controlplane.converger.situation.decision import ChangeTopics, Situation, Verdict, record
+from controlplane.converger.situation.decision import Verdict, record
+from controlplane.converger.situation.effects import ChangeTopics
+from controlplane.converger.situation.situation import Situation
 from events import topic_facts as facts
 from events.ids import derived_id
 from events.topic_facts import TopicTrouble

@@ -12,7 +12,7 @@ from controlplane.cli.demo.chapters import LOSS_GRACE_S, TALES, Tale, shorter
 from controlplane.cli.demo.house import DemoFailed, House
 from controlplane.cli.demo.story import DemoStory, read_spec
 from controlplane.cli.demo.traffic import DemoTraffic
-from controlplane.converger.situation.decision import LOSS_GRACE_S as DEFAULT_GRACE_S
+from controlplane.converger.situation.situation import LOSS_GRACE_S as DEFAULT_GRACE_S
 from events.spec.document import load_documents
 from events.spec.model import MetadataMode
 

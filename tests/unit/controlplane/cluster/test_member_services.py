@@ -21,7 +21,8 @@ from controlplane.converger.questions.quorum.seats import seats
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.questions.running.restart_safety import restart_safety
 from controlplane.converger.questions.unavailability import brokers_away
-from controlplane.converger.situation.decision import Situation, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.health.healing import healing_left_step, healing_step
 from controlplane.converger.steps.quorum.voters import volume_step
 from controlplane.converger.steps.rolls.arrivals import arrival_step

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.once import once
 from tests.builders import a_situation, a_view
 

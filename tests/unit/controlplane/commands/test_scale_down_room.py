@@ -11,7 +11,7 @@ from controlplane.commands.admission.spec import admission_problems
 from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.nodes import evacuation_asked
 from controlplane.converger.ladder.decide import decide
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from events.spec.positions import NOWHERE
 from planner.observed import KafkaSnapshot, LogDirsSeen

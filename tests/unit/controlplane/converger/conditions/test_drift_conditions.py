@@ -5,7 +5,8 @@ from controlplane.cluster.places import places_of
 from controlplane.cluster.view import ConditionView
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.conditions.drift import NETWORK_DRIFT, drift_told, network_drift_told
-from controlplane.converger.situation.decision import Situation, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.situation import Situation
 from providers.audits import Drift
 from tests.builders import BEFORE, NOW, a_situation, a_view
 

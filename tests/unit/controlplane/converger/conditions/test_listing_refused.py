@@ -8,7 +8,8 @@ from controlplane.cluster.view import ConditionView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.conditions.listing_refused import LISTING_REFUSED
-from controlplane.converger.situation.decision import Situation, Verdict, Wait
+from controlplane.converger.situation.decision import Verdict, Wait
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.clouds.networking import network_step
 from events import facts
 from tests.builders import BEFORE, a_situation, a_view

@@ -5,7 +5,8 @@ from dataclasses import replace
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ConditionView
 from controlplane.converger.conditions.changes import ORPHANS, condition_changes
-from controlplane.converger.situation.decision import Situation, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from providers.base import CloudInstance
 from tests.builders import BEFORE, a_cloud_instance, a_situation, a_view, an_instance, an_inventory

@@ -14,15 +14,8 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
-from controlplane.converger.situation.decision import (
-    ClearThrottles,
-    ElectPreferred,
-    RaiseFeature,
-    StartRun,
-    Unregister,
-    Verdict,
-    Wait,
-)
+from controlplane.converger.situation.decision import Verdict, Wait
+from controlplane.converger.situation.effects import ClearThrottles, ElectPreferred, RaiseFeature, StartRun, Unregister
 from controlplane.converger.steps.deletion import STOP_WITHIN_S, deletion_step
 from controlplane.converger.steps.housekeeping import upkeep_step
 from controlplane.converger.steps.rolls.finalisation import finalisation_step

@@ -12,7 +12,8 @@ from controlplane.converger.ladder.decide import decide
 from controlplane.converger.ladder.rung import Begins
 from controlplane.converger.ladder.rungs import LADDER
 from controlplane.converger.questions.stages import stage_words
-from controlplane.converger.situation.decision import Allowance, Verdict, Wait
+from controlplane.converger.situation.decision import Verdict, Wait
+from controlplane.converger.situation.situation import Allowance
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.fleet.spec_order import StageWait
 from events import facts

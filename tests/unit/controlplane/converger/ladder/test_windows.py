@@ -17,7 +17,8 @@ from controlplane.converger.ladder.decide import FIRST, IN_HAND, NEXT, decide
 from controlplane.converger.ladder.rung import BEGUN, Begins
 from controlplane.converger.ladder.rungs import LADDER
 from controlplane.converger.questions.windows import closed, window_words
-from controlplane.converger.situation.decision import Allowance, SurgeShare, Wait
+from controlplane.converger.situation.decision import Wait
+from controlplane.converger.situation.situation import Allowance, SurgeShare
 from controlplane.converger.steps.rolls.finalisation import finalisation_step
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from events import facts, topic_facts

@@ -12,7 +12,8 @@ from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.conditions.isr import GRACE as ISR_GRACE, at_min_isr
 from controlplane.converger.questions.services.registrations import GRACE, registration_wrong
-from controlplane.converger.situation.decision import Situation, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.tick.health_watch import HealthWatch
 from planner.observed import BrokerSeen, KafkaSnapshot, TopicPartition
 from tests.builders import BEFORE, NOW, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance

@@ -9,7 +9,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.traffic import Traffic
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.views.rebalances import RebalanceView
-from controlplane.converger.situation.decision import (
+from controlplane.converger.situation.effects import (
     AddVoter,
     CancelMoves,
     ChangeTopics,

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.situation.decision import Allowance
+from controlplane.converger.situation.situation import Allowance
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from tests.unit.controlplane.converger.tick.test_converger_fleet import MANY, WAIT_S, Fleet, surges
 

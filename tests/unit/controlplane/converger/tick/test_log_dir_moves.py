@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from controlplane.converger.questions.rolls.batch import hand_over
-from controlplane.converger.situation.decision import PreferLogDirs, Reassign
+from controlplane.converger.situation.effects import PreferLogDirs, Reassign
 from controlplane.converger.situation.ports import Ports
 from controlplane.converger.tick.act import carry_out
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable

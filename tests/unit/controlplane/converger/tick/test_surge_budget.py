@@ -8,7 +8,8 @@ import pytest
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView, empty_view
-from controlplane.converger.situation.decision import Allowance, SurgeAsk, SurgeShare
+from controlplane.converger.situation.decision import SurgeAsk
+from controlplane.converger.situation.situation import Allowance, SurgeShare
 from controlplane.converger.steps.rolls.replacements import replacement_step
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.converger.tick.surge_budget import SurgeBudget, accounts_of, surge_vms

@@ -12,8 +12,8 @@ from controlplane.cluster.views.instances import StartView
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.documents import document_after_release, document_for
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
-from controlplane.converger.situation.decision import Situation
 from controlplane.converger.situation.observation import Observation
+from controlplane.converger.situation.situation import Situation
 from controlplane.server.rebuild.clusters import RebuiltCluster, rebuild_cluster
 from controlplane.server.rebuild.evidence import FoundCluster, Weight
 from events.ids import kafka_uuid

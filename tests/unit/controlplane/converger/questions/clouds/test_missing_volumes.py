@@ -17,7 +17,8 @@ from controlplane.commands.deciders.lookups import NOTHING
 from controlplane.commands.deciders.nodes import replacement_asked
 from controlplane.converger.questions.clouds.missing_volumes import given_up
 from controlplane.converger.questions.clouds.rendering import terraform_run
-from controlplane.converger.situation.decision import StartRun, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.effects import StartRun
 from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.steps.clouds.intents import intent_step
 from events import facts

@@ -17,8 +17,8 @@ from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.health.broken_down import broken_ailments, broker_away, exits_of
 from controlplane.converger.questions.health.prescriptions import health_of
-from controlplane.converger.situation.decision import Situation
 from controlplane.converger.situation.observation import InventorySeen
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.health.healing import healing_step
 from controlplane.converger.tick.health_watch import STEADY, UNSEEN, HealthWatch
 from events import facts

@@ -9,7 +9,8 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger.questions.moves.blocked_moves import detours, in_the_way
-from controlplane.converger.situation.decision import CancelMoves, Reassign, Situation
+from controlplane.converger.situation.effects import CancelMoves, Reassign
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.drains import drain_step
 from controlplane.converger.steps.rolls.replacements import replacement_step
 from controlplane.converger.steps.rolls.succession import drain_lost, superseded

@@ -7,7 +7,9 @@ from typing import Any
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.traffic import Traffic
 from controlplane.converger.questions.moves.pacing import Pace, paced
-from controlplane.converger.situation.decision import SetThrottle, Situation, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.effects import SetThrottle
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.drains import drain_step
 from planner.drain.plan import DrainPlan, Port
 from planner.drain.throttle import KAFKA_REACHES

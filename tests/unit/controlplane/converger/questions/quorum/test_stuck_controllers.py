@@ -12,7 +12,7 @@ from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.quorum.stuck_controller import stuck_controller_gate
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from tests.builders import BEFORE, NOW, a_drain, a_report, a_situation, a_view, an_instance
 

@@ -13,8 +13,9 @@ from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.cluster.views.topics import TopicsView, TopicView
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.topics.work import ASKED, BATCH, TopicWork, names_to_ask, topic_work
-from controlplane.converger.situation.decision import ChangeTopics, Situation
+from controlplane.converger.situation.effects import ChangeTopics
 from controlplane.converger.situation.observation import TopicsObserved
+from controlplane.converger.situation.situation import Situation
 from events import facts
 from events.topic_facts import TopicDeclaration, TopicsChangeRequested, TopicsTroubled
 from planner.observed import KafkaSnapshot

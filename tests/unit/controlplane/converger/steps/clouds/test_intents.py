@@ -12,7 +12,8 @@ from controlplane.cluster.observed.jobs import JobSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.questions.clouds.rendering import place_of_intent
-from controlplane.converger.situation.decision import StartRun, TerminateInstance, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.effects import StartRun, TerminateInstance
 from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.steps.clouds.intents import MAX_RUN_FAILURES, intent_step, job_id
 from events import facts

@@ -11,7 +11,8 @@ from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
-from controlplane.converger.situation.decision import StartRun, TerminateInstance, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.effects import StartRun, TerminateInstance
 from controlplane.converger.steps.clouds.intents import MAX_RUN_FAILURES, intent_step
 from controlplane.converger.steps.clouds.unmounting import UNMOUNT_WITHIN_S
 from providers.base import InstanceState

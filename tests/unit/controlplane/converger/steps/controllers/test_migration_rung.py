@@ -12,7 +12,8 @@ from controlplane.background.anomalies.status import own_doing
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.quorum.migration_look import look
-from controlplane.converger.situation.decision import ForgetMigration, ReleaseRestartLock, Situation, TakeRestartLock
+from controlplane.converger.situation.effects import ForgetMigration, ReleaseRestartLock, TakeRestartLock
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.controllers.migration import cut_step, migration_begin_step, migration_step
 from controlplane.kafka.zookeeper.migration import Knows, MigrationState
 from controlplane.kafka.zookeeper.registry import RegistrySeen

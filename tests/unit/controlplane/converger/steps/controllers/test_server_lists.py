@@ -14,7 +14,9 @@ from controlplane.commands.previews.plan import preview
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.documents import document_for
 from controlplane.converger.questions.quorum.seats import brokers_to_tell, id_for, members_to_leave, thin_list
-from controlplane.converger.situation.decision import ReleaseRestartLock, Situation, TakeRestartLock, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.effects import ReleaseRestartLock, TakeRestartLock
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.controllers.server_lists import server_list_step, server_move_step
 from controlplane.converger.steps.quorum.voters import voter_step
 from controlplane.converger.steps.rolls.departures import departure_step

@@ -13,7 +13,8 @@ from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.questions.health.cure_evidence import evidence_of
 from controlplane.converger.questions.moves.dead_targets import new_vm_for
-from controlplane.converger.situation.decision import Situation, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.health.healing import healing_left_step, healing_step
 from controlplane.converger.steps.rolls.arrivals import arrival_step
 from controlplane.converger.steps.running.restarts import restart_in_hand_step

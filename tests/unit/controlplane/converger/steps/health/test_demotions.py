@@ -8,7 +8,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.conditions.anomalies import demotions_told, healing_off_told
 from controlplane.converger.ladder.decide import decide
-from controlplane.converger.situation.decision import ElectPreferred, Reassign
+from controlplane.converger.situation.effects import ElectPreferred, Reassign
 from controlplane.converger.steps.health.demotions import demotion_step
 from events import facts
 from planner.observed import PartitionSeen

@@ -13,7 +13,8 @@ from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.ladder.decide import IN_HAND, _in_hand
 from controlplane.converger.questions.health.cure_gates import healing_gate
 from controlplane.converger.situation.cure_budget import FleetCures
-from controlplane.converger.situation.decision import Allowance, Situation, Verdict, wait
+from controlplane.converger.situation.decision import Verdict, wait
+from controlplane.converger.situation.situation import Allowance, Situation
 from controlplane.converger.steps.health.healing import healing_left_step, healing_step, lost_disk_first
 from events import facts
 from planner.healing import Cure, PastCure

@@ -17,7 +17,7 @@ from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.documents import document_for
 from controlplane.converger.questions.moves.stuck_moves import strangers_moves
 from controlplane.converger.questions.services.heartbeats import heartbeats_for
-from controlplane.converger.situation.decision import ChangeTopics, Reassign
+from controlplane.converger.situation.effects import ChangeTopics, Reassign
 from controlplane.converger.steps.health.heartbeats import ASK_AGAIN, places_heartbeats
 from events.ids import ClusterUid
 from events.spec.health import Health

@@ -5,7 +5,7 @@ from typing import Any
 
 from controlplane.cluster.views.migration import MigrationView
 from controlplane.converger.situation.cure_budget import FleetCures
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from planner.observed import PartitionSeen, QuorumSeen, VoterSeen
 from planner.pulse import MovePulse, felt
 from tests.builders import (

@@ -9,7 +9,7 @@ import pytest
 from controlplane.cluster.observed.moves import Elections, MoveWatch
 from controlplane.cluster.view import MovesView
 from controlplane.converger.conditions.stuck_moves import elections_fail
-from controlplane.converger.situation.decision import Allowance, Situation
+from controlplane.converger.situation.situation import Allowance, Situation
 from controlplane.converger.steps.housekeeping import upkeep_step
 from controlplane.converger.steps.moves.elections import election_step
 from events import facts

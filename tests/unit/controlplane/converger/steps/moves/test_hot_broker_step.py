@@ -11,7 +11,8 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.healing import SwitchView
 from controlplane.cluster.views.topics import TopicsView
 from controlplane.converger.ladder.decide import decide
-from controlplane.converger.situation.decision import ElectPreferred, Reassign, Situation
+from controlplane.converger.situation.effects import ElectPreferred, Reassign
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.housekeeping import upkeep_step
 from controlplane.converger.steps.moves.placements import KEPT, hot_broker_step, leader_order_step
 from controlplane.converger.steps.moves.rebalances import rebalance_step

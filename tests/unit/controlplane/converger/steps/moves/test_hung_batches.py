@@ -14,7 +14,8 @@ from controlplane.converger.conditions.stuck_moves import reassignment_hung
 from controlplane.converger.questions.moves.batches import batches_in_hand
 from controlplane.converger.questions.moves.blocked_moves import in_the_way_of_drain
 from controlplane.converger.questions.moves.pacing import paced
-from controlplane.converger.situation.decision import CancelMoves, SetThrottle, Situation
+from controlplane.converger.situation.effects import CancelMoves, SetThrottle
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.moves.rebalances import rebalance_in_hand_step
 from controlplane.converger.steps.moves.replication import replication_in_hand_step
 from controlplane.converger.steps.moves.stuck_moves import hung_repair_step, hung_step

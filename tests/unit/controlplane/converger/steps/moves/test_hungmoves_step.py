@@ -16,14 +16,8 @@ from controlplane.converger.conditions.stuck_moves import reassignment_hung, str
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.moves.pacing import paced
 from controlplane.converger.questions.moves.stuck_moves import strangers_moves
-from controlplane.converger.situation.decision import (
-    Allowance,
-    CancelMoves,
-    ClearThrottles,
-    Reassign,
-    ReelectController,
-    Situation,
-)
+from controlplane.converger.situation.effects import CancelMoves, ClearThrottles, Reassign, ReelectController
+from controlplane.converger.situation.situation import Allowance, Situation
 from controlplane.converger.steps.housekeeping import upkeep_step
 from controlplane.converger.steps.moves.stuck_moves import hung_step
 from controlplane.converger.steps.quorum.controller_cure import STANDS

@@ -8,7 +8,7 @@ import pytest
 from controlplane.cluster.views.healing import SwitchView
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.moves.placement_work import placement_of
-from controlplane.converger.situation.decision import ElectPreferred, Reassign
+from controlplane.converger.situation.effects import ElectPreferred, Reassign
 from controlplane.converger.situation.placement import IN_PLACE
 from controlplane.converger.steps.housekeeping import upkeep_step
 from controlplane.converger.steps.moves.placements import leader_order_step

@@ -18,8 +18,10 @@ from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.conditions.placement import misplaced_told
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.moves.placement_work import names_strangers, placement_of
-from controlplane.converger.situation.decision import ElectPreferred, Reassign, SetThrottle, Situation, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.effects import ElectPreferred, Reassign, SetThrottle
 from controlplane.converger.situation.observation import Observation
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.housekeeping import upkeep_step
 from controlplane.converger.steps.moves.placements import placement_step
 from events.spec.document import load_documents

@@ -14,7 +14,8 @@ from controlplane.converger.questions.moves.other_controller import (
     may_reelect,
     other_controller,
 )
-from controlplane.converger.situation.decision import ReelectController, Situation
+from controlplane.converger.situation.effects import ReelectController
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.quorum.controller_cure import STANDS, reelection_due
 from events import facts
 from planner.observed import KafkaSnapshot, QuorumSeen, VoterSeen

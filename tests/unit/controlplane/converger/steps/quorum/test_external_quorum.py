@@ -13,7 +13,9 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.commands.previews.external import NO_WAY_BACK
 from controlplane.commands.previews.plan import preview
 from controlplane.converger.ladder.decide import decide
-from controlplane.converger.situation.decision import RaiseFeature, Situation, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.effects import RaiseFeature
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.quorum.external import why_it_stays_static
 from controlplane.kafka.features import KRAFT, METADATA
 from events import facts

@@ -20,7 +20,8 @@ from controlplane.converger.questions.clouds.rendering import terraform_run
 from controlplane.converger.questions.documents import document_for
 from controlplane.converger.questions.quorum.seats import has_thin_list, remembered, seats, thin_list
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
-from controlplane.converger.situation.decision import AddVoter, RemoveVoter, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.effects import AddVoter, RemoveVoter
 from controlplane.converger.steps.quorum.voters import volume_step, voter_step, voters_left_step
 from controlplane.converger.steps.rolls.finalisation import finalisation_step
 from controlplane.converger.steps.rolls.replacements import replacement_step

@@ -10,7 +10,7 @@ from controlplane.commands.admission.spec import admission_problems
 from controlplane.commands.previews.plan import preview
 from controlplane.converger.questions.documents import document_for
 from controlplane.converger.questions.quorum.protocol import old_protocol
-from controlplane.converger.situation.decision import FixClusterId
+from controlplane.converger.situation.effects import FixClusterId
 from controlplane.converger.steps.quorum.ensemble import ensemble_step
 from controlplane.converger.steps.rolls.finalisation import raise_step
 from events import facts

@@ -7,7 +7,7 @@ import pytest
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.services.service_reports import start_id
-from controlplane.converger.situation.decision import ReadConsole
+from controlplane.converger.situation.effects import ReadConsole
 from controlplane.converger.steps.rolls.arrivals import arrival_step, founding_step, loss_step
 from events import facts
 from planner.observed import QuorumSeen, VoterSeen

@@ -8,7 +8,7 @@ import pytest
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView, EvacuationView
-from controlplane.converger.situation.decision import SetCordons
+from controlplane.converger.situation.effects import SetCordons
 from controlplane.converger.steps.rolls.cordons import CORDON_LEVEL, brokers_to_cordon, cordon_step
 from controlplane.kafka.features import METADATA
 from planner.observed import FeatureSeen, KafkaSnapshot

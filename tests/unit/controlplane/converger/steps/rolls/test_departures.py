@@ -8,7 +8,8 @@ import pytest
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.situation.decision import Unregister, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.effects import Unregister
 from controlplane.converger.steps.rolls.departures import departure_step
 from events import facts
 from planner.observed import KafkaSnapshot

@@ -10,7 +10,8 @@ from agent.wire import ServiceReport
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.situation.decision import Unregister, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.effects import Unregister
 from controlplane.converger.steps.rolls.departures import departure_step, linger_left_s, request_retire
 from events import facts
 from events.ids import intent_id

@@ -9,7 +9,8 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.rolls.stop_gates import sick_broker_gate
-from controlplane.converger.situation.decision import Situation, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.handovers import handover_step
 from controlplane.converger.steps.rolls.replacements import replacement_step
 from events import facts

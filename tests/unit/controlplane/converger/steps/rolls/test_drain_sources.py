@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from controlplane.converger.situation.decision import (
+from controlplane.converger.situation.effects import (
     ClearThrottles,
     ElectPreferred,
     PreferLogDirs,

@@ -12,14 +12,8 @@ from controlplane.cluster.view import DrainView
 from controlplane.cluster.views.plans import PlanningView
 from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger.questions.rolls.plan_ahead import plan_job_id
-from controlplane.converger.situation.decision import (
-    CancelMoves,
-    ClearThrottles,
-    Reassign,
-    SetThrottle,
-    StartPlanning,
-    Verdict,
-)
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.effects import CancelMoves, ClearThrottles, Reassign, SetThrottle, StartPlanning
 from controlplane.converger.steps.rolls.drains import MAX_ROUNDS, drain_step
 from events import facts
 from planner.drain.plan import Deferred

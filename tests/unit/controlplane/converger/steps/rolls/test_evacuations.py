@@ -12,7 +12,8 @@ from controlplane.cluster.view import ClusterView, EvacuationView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.questions.rolls.drain_requests import request_drain
 from controlplane.converger.questions.rolls.plan_ahead import foreseen_drain
-from controlplane.converger.situation.decision import Allowance, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.situation import Allowance
 from controlplane.converger.steps.rolls.drains import drain_step
 from controlplane.converger.steps.rolls.evacuations import evacuation_step
 from events import facts

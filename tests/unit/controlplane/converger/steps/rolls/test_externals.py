@@ -13,18 +13,18 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView, EvacuationView
 from controlplane.cluster.views.external import ExternalBrokerView, ExternalView
 from controlplane.converger.ladder.decide import decide
-from controlplane.converger.situation.decision import (
+from controlplane.converger.situation.effects import (
     AddVoter,
     CancelMoves,
     RaiseFeature,
     Reassign,
     RemoveVoter,
     SetSettings,
-    Situation,
     StartRun,
     TerminateInstance,
     Unregister,
 )
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.external_brokers import STOPPED_FOR
 from events import facts
 from planner.observed import FeatureSeen, QuorumSeen, ThrottlesSeen, VoterSeen

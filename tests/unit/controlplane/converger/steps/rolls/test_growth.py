@@ -14,7 +14,7 @@ from controlplane.commands.previews.plan import preview
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.clouds.rendering import terraform_run
 from controlplane.converger.questions.documents import document_for
-from controlplane.converger.situation.decision import Situation
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.growth import grown_step, growth_step
 from events import facts
 from events.spec.storage_rules import GROWS_IN_PLACE

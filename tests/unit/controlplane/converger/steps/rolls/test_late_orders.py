@@ -17,7 +17,8 @@ from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.rolls.stale_stops import is_kept_back, may_be_kept_back
-from controlplane.converger.situation.decision import Situation, wait
+from controlplane.converger.situation.decision import wait
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.stale_orders import beside_late_orders, late_order_step
 from controlplane.converger.steps.running.restarts import restart_in_hand_step
 from events import facts

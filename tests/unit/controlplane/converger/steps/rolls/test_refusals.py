@@ -13,7 +13,8 @@ from controlplane.cluster.wait_reasons import WaitReason, is_for_a_person
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.rolls.refusals import refused_settings
-from controlplane.converger.situation.decision import Situation, wait
+from controlplane.converger.situation.decision import wait
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.arrivals import arrival_step
 from controlplane.converger.steps.rolls.reconfigurations import reconfiguration_step
 from controlplane.converger.steps.rolls.refusals import refusal_left_step

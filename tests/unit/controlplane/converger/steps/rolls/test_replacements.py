@@ -10,7 +10,8 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView, empty_view
 from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
-from controlplane.converger.situation.decision import Allowance, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.situation import Allowance
 from controlplane.converger.steps.rolls.replacements import MAX_JOIN_FAILURES, replacement_step
 from events import facts
 from planner.observed import FeatureSeen

@@ -12,7 +12,8 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.jobs import JobSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.clouds.rendering import terraform_run
-from controlplane.converger.situation.decision import Situation, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.clouds.intents import intent_step, job_id
 from controlplane.converger.steps.rolls.tagging import AGAIN_AFTER, tagging_step, tags_left_step
 from events import facts

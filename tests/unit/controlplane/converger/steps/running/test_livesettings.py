@@ -13,8 +13,9 @@ from controlplane.cluster.views.running_settings import SettingChangeView, Setti
 from controlplane.converger.conditions.live_settings import settings_adopted
 from controlplane.converger.questions.running.setting_work import drift_work, setting_work
 from controlplane.converger.questions.services.applied_settings import config_to_make, settings_to_make
-from controlplane.converger.situation.decision import SetSettings, Situation
+from controlplane.converger.situation.effects import SetSettings
 from controlplane.converger.situation.observation import SettingsObserved
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.running.live_settings import settings_in_hand_step, settings_left_step, settings_step
 from events import facts
 from planner.observed import PartitionSeen, SettingSeen

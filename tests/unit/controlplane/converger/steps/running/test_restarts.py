@@ -10,7 +10,8 @@ import pytest
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.running_settings import Before, CanaryView, ReplaceView, RestartView, RollingRestartView
-from controlplane.converger.situation.decision import Allowance, Situation, Verdict
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.situation import Allowance, Situation
 from controlplane.converger.steps.running.restarts import restart_in_hand_step, restart_step
 from events import facts
 from planner.observed import QuorumSeen, VoterSeen

@@ -12,8 +12,9 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import StartView
 from controlplane.cluster.views.running_settings import SettingChangeView, SettingRefusal, SettingStage
 from controlplane.converger.questions.services.applied_settings import config_to_make, settings_to_make
-from controlplane.converger.situation.decision import SetSettings, Situation
+from controlplane.converger.situation.effects import SetSettings
 from controlplane.converger.situation.observation import SettingsObserved
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.running.live_settings import settings_in_hand_step, settings_step
 from controlplane.converger.steps.running.setting_trial import canary_for, settings_watch_step
 from events import facts

@@ -35,7 +35,7 @@ def judge_document(raw: bytes, *, boot: BootData, current: Document | None) -> A
         wire = json.loads(raw)["wire"]
     except (ValueError, KeyError, TypeError):
         return DocumentRejected(
-            "the server's document is no JSON object with a `wire` version; the last one stays in force"
+            "the server's document is not a JSON object with a `wire` version; the last one stays in force"
         )
     if wire != WIRE_VERSION:
         return DocumentRejected(
@@ -89,6 +89,6 @@ def _unsafe(document: Document) -> str:
         if not service.log_dirs:
             return f"{service.name}: the document names no log directory"
     if document.packet_filter is not None and not _RULES.fullmatch(document.packet_filter):
-        return "the packet filter is no ruleset with a table `inet kedge`"
+        return "the packet filter is not a ruleset with a table `inet kedge`"
     names = [service.name for service in document.services]
     return "" if len(names) == len(set(names)) else f"a service is listed twice: {names}"

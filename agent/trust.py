@@ -57,7 +57,9 @@ class PinnedCa:
                 # As DER and not as it came: what was not hashed is not loaded.
                 self.context.load_verify_locations(cadata=found)
             except ssl.SSLError as error:
-                raise CaRefused(f"the CA of {self._url} has the right hash and is no certificate: {error}") from error
+                raise CaRefused(
+                    f"the CA of {self._url} has the right hash and is not a certificate: {error}"
+                ) from error
             self._ca = found
 
     def show(self, certificate: Path) -> None:
@@ -96,7 +98,7 @@ class PinnedCa:
                 raise ValueError("exactly one is expected")
             found = ssl.PEM_cert_to_DER_cert(pem.decode("ascii").strip())
         except ValueError as error:
-            raise CaRefused(f"what {self._url} gave as its CA is no certificate: {error}") from error
+            raise CaRefused(f"what {self._url} gave as its CA is not a certificate: {error}") from error
         said = hashlib.sha256(found).hexdigest()
         if not hmac.compare_digest(said, self._sha256):
             raise CaRefused(

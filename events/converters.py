@@ -154,7 +154,7 @@ def _enum(cls: type[enum.Enum]) -> Converter:
         try:
             return members[value]
         except (KeyError, TypeError):
-            raise Mismatch(f"{value!r} is no {cls.__name__}: {', '.join(map(repr, members))}") from None
+            raise Mismatch(f"{value!r} is not a {cls.__name__}: {', '.join(map(repr, members))}") from None
 
     return Converter(encode, decode)
 
@@ -261,7 +261,7 @@ def _digits(name: str) -> int:
     try:
         return int(name)
     except ValueError:
-        raise Mismatch("the key is no integer") from None
+        raise Mismatch("the key is not an integer") from None
 
 
 def _expected(what: str, value: Any) -> Mismatch:
@@ -293,7 +293,7 @@ def _int(value: Any) -> int:
 def _float(value: Any) -> float:
     if type(value) is float:
         if not math.isfinite(value):
-            raise Mismatch(f"{value!r} is no number JSON can carry")
+            raise Mismatch(f"{value!r} is not a number JSON can carry")
         return value
     if type(value) is int:
         return float(value)

@@ -116,7 +116,7 @@ class Registry:
             return self._by_class[type(fact)]
         except KeyError:
             raise UnencodableFact(
-                f'{type(fact).__qualname__} is no registered event class: put @fact("noun.verb", schema=1) above it'
+                f'{type(fact).__qualname__} is not a registered event class: put @fact("noun.verb", schema=1) above it'
             ) from None
 
     def check(self) -> None:

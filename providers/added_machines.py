@@ -69,7 +69,7 @@ class _Catalogue:
         try:
             self._added = added_by(read_overrides(self._path))
         except PlaceUnknown as error:
-            _log.warning("machines of before stay, catalog.yaml makes no sense: %s", error)
+            _log.warning("machines of before stay, catalog.yaml is invalid: %s", error)
 
 
 _IN_FORCE = _Catalogue()

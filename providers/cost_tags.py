@@ -124,7 +124,7 @@ def list_problem(allowed: Iterable[str]) -> str:
         return f"{len(keys)} labels are more than the {MOST} that every cloud has room for beside Kedge's own"
     for key in keys:
         if not key or key != key.strip():
-            return f"{key!r} is no key of a label"
+            return f"{key!r} is not a key of a label"
         reasons = [misfit(cloud, key, "x") for cloud in sorted(FORMS)]
         if all(reasons):
             return f"{key!r} can be put on nothing, on no cloud: {reasons[0]}"

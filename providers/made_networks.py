@@ -90,5 +90,5 @@ def _region_class(account: type[NetworkedAccount]) -> type[BaseModel]:
     """Of `regions: dict[Name, Region]`."""
     region = get_args(account.model_fields["regions"].annotation)[1]
     if not (isinstance(region, type) and issubclass(region, BaseModel)):
-        raise TypeError(f"{account.__name__}.regions is no mapping to a model")
+        raise TypeError(f"{account.__name__}.regions is not a mapping to a model")
     return region

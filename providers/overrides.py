@@ -185,7 +185,7 @@ def read_overrides(path: Path) -> Overrides:
     except (OSError, UnicodeDecodeError) as error:
         raise PlaceUnknown(f"{path} cannot be read: {error}") from None
     except yaml.YAMLError as error:
-        raise PlaceUnknown(f"{path} is no YAML: {error}") from None
+        raise PlaceUnknown(f"{path} is not YAML: {error}") from None
     except ValidationError as error:
         wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_input=False))
         raise PlaceUnknown(f"{path}: {wrong}") from None

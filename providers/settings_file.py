@@ -118,7 +118,7 @@ class CloudSettings(BaseModel, Generic[AccountT]):
             where = f"no cloud `{path.stem}` here: {path} does not exist (docs/clouds.md shows what it holds)"
             raise PlaceUnknown(where) from None
         except yaml.YAMLError as error:
-            raise PlaceUnknown(f"{path} is no YAML: {error}") from None
+            raise PlaceUnknown(f"{path} is not YAML: {error}") from None
         except ValidationError as error:
             wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_input=False))
             raise PlaceUnknown(f"{path}: {wrong}") from None

@@ -118,7 +118,7 @@ class Software(BaseModel):
         try:
             found = load_pem_x509_certificates(told.encode())
         except ValueError as error:
-            raise ValueError(f"ca: this is no certificate in PEM: {error}") from None
+            raise ValueError(f"ca: this is not a certificate in PEM: {error}") from None
         return "".join(one.public_bytes(Encoding.PEM).decode() for one in found)
 
     @model_validator(mode="after")

@@ -58,7 +58,7 @@ class FrameSocket:
         """The next frame; blocks. Raises FrameBroken at the end of the stream or on bytes that are no frame."""
         magic, head_length, parts_length = _LENGTHS.unpack(self._exactly(_LENGTHS.size))
         if magic != _MAGIC or head_length > _MOST_HEAD_BYTES or parts_length > _MOST_PART_BYTES:
-            raise FrameBroken("the other side sent something that is no frame")
+            raise FrameBroken("the other side sent something that is not a frame")
         head = json.loads(self._exactly(head_length))
         if sum(head["parts"]) != parts_length:
             raise FrameBroken("the other side sent a frame whose lengths do not add up")

@@ -144,7 +144,7 @@ def _moment(text: str) -> datetime:
     try:
         at = datetime.fromisoformat(text)
     except ValueError as error:
-        raise MetadataSilent(f"{text[:40]!r} is no time") from error
+        raise MetadataSilent(f"{text[:40]!r} is not a time") from error
     return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
 
 

@@ -144,7 +144,7 @@ def _plain_files(tar: tarfile.TarFile) -> Iterator[tuple[tarfile.TarInfo, PurePo
     for member in tar:
         path = PurePosixPath(member.name)
         if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir()):
-            raise ArchiveRefused(f"{member.name} in the archive is no plain file inside it")
+            raise ArchiveRefused(f"{member.name} in the archive is not a plain file inside it")
         size += member.size
         if size > _MOST_BYTES:
             raise ArchiveRefused(f"the archive unpacks to more than {_MOST_BYTES} bytes")

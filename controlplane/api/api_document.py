@@ -54,7 +54,7 @@ _KNOWN_ONLY = {
     429: "too many wrong tokens, or signatures, from this address, or too many calls with this token",
 }
 _WITH_PATH = {404: "there is no such thing, or the caller may not see it"}
-_WITH_INPUT = {422: "the request is not what this call takes, or what it asks for makes no sense"}
+_WITH_INPUT = {422: "the request is not what this call takes, or what it asks for is invalid"}
 _WITH_BODY = {400: "the body cannot be read", 413: "the request is too large"}
 _WRITES = {409: "refused as things are now; `next` says what can be done"}
 _PROOFS = {name.lower() for name in ("Authorization", INSTANCE_HEADER, SIGNATURE_HEADER, TOKEN_HEADER)}

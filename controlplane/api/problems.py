@@ -137,7 +137,7 @@ def api_error(error: Exception, request_id: str) -> ApiError:
         case _:
             _log.error("request %s failed", request_id, exc_info=error)
             detail = f"request {request_id} in the server's log"
-            return ApiError(500, "internal", "an error nobody foresaw", detail=detail)
+            return ApiError(500, "internal", "an unexpected error", detail=detail)
 
 
 def _invalid(error: RequestValidationError) -> str:

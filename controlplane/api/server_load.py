@@ -64,7 +64,7 @@ def load_findings(load: LoadFigures) -> Sequence[Finding]:
     found = [Finding("server: room for agents", not load.is_nearly_full, told, then)]
     if load.database is not None:
         told = f"since {load.database.since:%Y-%m-%d %H:%M:%S} UTC its writes are not kept: {load.database.why}"
-        then = "Mend the database, or make room on its disk. The server goes on by itself."
+        then = "Fix the database, or free space on its disk. The server goes on by itself."
         found.append(Finding("server: database", False, told, then))
     for one in load.troubles:
         if one.since is not None:

@@ -59,7 +59,7 @@ def topic_rollback_of(services: PortalServices, rights: Rights, name: str, topic
     cluster, known = view.document, view.topics.by_name.get(topic)
     if cluster is None or known is None or known.tombstone:
         message = f"{topic} was deleted: going back would make a topic without its records"
-        raise CommandRefused("topic-not-kept", message, "To have an empty one of that name, declare it anew.")
+        raise CommandRefused("topic-not-kept", message, "To have an empty one of that name, declare it again.")
     if known.declared == wanted.declared and not known.undeclared:
         then = f"kedge topic history {name} {topic} shows what was declared when."
         raise CommandRefused("in-force", f"{name}/{topic} is declared as declaration {number} has it", then)

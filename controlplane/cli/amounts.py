@@ -24,7 +24,9 @@ def _amount(text: str, said: str, option: str, *, example: str) -> float:
     scale = _scale(found["unit"]) if found else None
     value = float(found["number"]) * scale if found and scale else 0.0
     if value <= 0:
-        raise CliError(f"`{said}` is no amount above 0", next_step=f"{option} takes {example}", exit_code=exits.USAGE)
+        raise CliError(
+            f"`{said}` is not an amount above 0", next_step=f"{option} takes {example}", exit_code=exits.USAGE
+        )
     return value
 
 

@@ -99,7 +99,7 @@ def _refuse_unable(given: Input, onto: Sequence[int]) -> None:
         )
     if set(able) <= set(onto):
         next_step = "name fewer, or leave --onto out"
-        raise usage("every broker that may receive was chosen", why="nobody is left to give", next_step=next_step)
+        raise usage("every broker that may receive was chosen", why="no broker is left to send", next_step=next_step)
 
 
 def _aim(text: str, usual: dict[Goal, Aim]) -> Aim:
@@ -113,7 +113,9 @@ def _aim(text: str, usual: dict[Goal, Aim]) -> Aim:
     try:
         value = float(tolerance) if tolerance else aim.tolerance
     except ValueError:
-        raise usage(f"`{tolerance}` is no tolerance of {name}", next_step=f"as in {name}={aim.tolerance:g}") from None
+        raise usage(
+            f"`{tolerance}` is not a tolerance of {name}", next_step=f"as in {name}={aim.tolerance:g}"
+        ) from None
     return Aim(aim.goal, value, hard=hard or aim.hard)
 
 

@@ -52,7 +52,7 @@ def check_plot_path(path: Path) -> None:
         from controlplane.cli.state_inputs import usage
 
         raise usage(
-            f"{path} is no picture", why=f"it ends in {path.suffix or 'nothing'}", next_step="FILE.svg or FILE.png"
+            f"{path} is not a picture", why=f"it ends in {path.suffix or 'nothing'}", next_step="FILE.svg or FILE.png"
         )
 
 

@@ -61,7 +61,7 @@ def next_words(state: ClusterState, refusal: Unsolvable) -> str:
         steps = [_widened(state, reason) or reason.next_step for reason in refusal.reasons]
     told = "; ".join([*dict.fromkeys(steps)])
     same_state = all(reason.widen for reason in refusal.reasons)
-    return told if same_state else f"{told}, and export the state anew"
+    return told if same_state else f"{told}, and export the state again"
 
 
 def _widened(state: ClusterState, reason: Obstacle) -> str:

@@ -24,7 +24,7 @@ def drift_lines(found: DriftOut, *, now: datetime) -> Iterator[RenderableType]:
     if any(audit.drifts for audit in found.audits):
         yield ""
         yield (
-            "Kedge does nothing about it by itself. Put it back by hand, or have the node made anew "
+            "Kedge does nothing about it by itself. Restore it by hand, or have the node made anew "
             f"(kedge replace {found.cluster} --node NODE), then: kedge drift {found.cluster} --now"
         )
 

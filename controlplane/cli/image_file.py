@@ -23,7 +23,7 @@ def image_in_file(name: str) -> ImageIn:
     except yaml.YAMLError as error:
         raise CliError("the file is not YAML", where=file.name, why=str(error), next_step=EXAMPLE) from None
     if not isinstance(told, dict):
-        raise CliError("the file describes no image", where=file.name, why="it is no mapping", next_step=EXAMPLE)
+        raise CliError("the file describes no image", where=file.name, why="it is not a mapping", next_step=EXAMPLE)
     return checked(told, file.name)
 
 

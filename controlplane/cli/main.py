@@ -143,18 +143,19 @@ def root(
         typer.Option("--version", is_eager=True, callback=tell_version, help="Print the version, and nothing else."),
     ] = False,
 ) -> None:
-    """Kedge keeps Kafka clusters on plain cloud VMs as their specs say.
+    """Control plane for Kafka clusters on plain VMs.
 
     Data goes to stdout, everything else to stderr. The server is found by KEDGE_SERVER, else by server.json in
-    KEDGE_HOME, else in ./.kedge; the token is yours (`kedge login`), else on its machine that of the same home.
+    KEDGE_HOME, else in ./.kedge; the token is the one of `kedge login`, else, on the server's machine, that of the
+    same home.
 
     \b
     Examples:
       kedge server                              # run the server (another terminal)
       kedge plan -f orders.yaml                 # what would happen
-      kedge apply -f orders.yaml --wait         # make it so, and watch
-      kedge get -w                              # how all clusters are
-      kedge describe orders                     # what one waits for, and what to type next
+      kedge apply -f orders.yaml --wait         # apply it, and watch
+      kedge get -w                              # status of all clusters
+      kedge describe orders                     # what one waits for, and the next command
     """
     around = context.obj if isinstance(context.obj, Surroundings) else of_this_process()
     context.obj = session = open_session(around, no_color=no_color)

@@ -15,7 +15,7 @@ def seconds_of(text: str, *, option: str) -> float:
     found = _span(text)
     if found is None:
         raise CliError(
-            f"`{text}` is no duration",
+            f"`{text}` is not a duration",
             where=option,
             next_step="give seconds, or hours, minutes and seconds as in 90s, 10m, 1h30m",
             exit_code=exits.USAGE,

@@ -54,7 +54,7 @@ def network_lines(found: NetworksOut) -> Iterator[RenderableType]:
         if network.told != network.state:
             yield styled(f"{named}: {network.told}", "yellow")
         if network.tries:
-            yield Text(f"{named}: once that is mended, `{_try_now(network)}` tries at once")
+            yield Text(f"{named}: once that is fixed, `{_try_now(network)}` tries at once")
         if network.peers:
             yield Text(f"{named}: lets in members of other places, at all its ports: {', '.join(network.peers)}")
         if network.servers:

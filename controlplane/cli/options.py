@@ -14,9 +14,9 @@ Cluster = Annotated[
 SpecPath = Annotated[
     str, typer.Option("-f", "--file", metavar="FILE", help="The spec; - reads standard input.", show_default=False)
 ]
-Output = Annotated[Format, typer.Option("-o", "--output", help="Form of the answer on stdout.")]
-Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded and shown to others.")]
-Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")]
+Output = Annotated[Format, typer.Option("-o", "--output", help="Output format.")]
+Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason, recorded and shown to others.")]
+Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask for confirmation.")]
 Throttle = Annotated[
     int,
     typer.Option(
@@ -25,7 +25,7 @@ Throttle = Annotated[
         min=0,
         max=100_000,
         show_default=False,
-        help="Slower than the spec's throttle: MiB/s a broker, each way.",
+        help="Throttle below the spec's: MiB/s for each broker and direction.",
     ),
 ]
 Timeout = Annotated[
@@ -33,6 +33,6 @@ Timeout = Annotated[
     typer.Option("--timeout", metavar="DURATION", help="How long to wait, as in 90s, 10m, 2h; 0 waits for ever."),
 ]
 At = Annotated[
-    str, typer.Option("--at", metavar="POSITION|TIME", help="As it was at that position or time.", show_default=False)
+    str, typer.Option("--at", metavar="POSITION|TIME", help="State at that position or time.", show_default=False)
 ]
 DEFAULT_TIMEOUT = "1h"

@@ -54,7 +54,7 @@ def saved_plan_in(file: SpecFile) -> SavedPlan | None:
     """The saved plan a file holds, None when it is something else. Raises CliError for a damaged one."""
     if not file.content.lstrip().startswith(b"{") or _MARK not in file.content[:400]:
         return None
-    again = f"make it anew: kedge plan -f SPEC -o {file.name}"
+    again = f"make it again: kedge plan -f SPEC -o {file.name}"
     try:
         saved = SavedPlan.model_validate_json(file.content)
     except ValidationError as error:

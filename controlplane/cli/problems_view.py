@@ -30,5 +30,5 @@ def refuse_problems(session: Session, problems: Sequence[ProblemOut], *, file: s
     tell_problems(session, problems)
     errors = sum(problem.severity == "error" for problem in problems)
     why = f"{counted(errors, 'error')}; nothing was changed, the last good spec stays in force"
-    then = next_step or f"mend it, then: kedge validate -f {file}"
+    then = next_step or f"fix it, then: kedge validate -f {file}"
     return CliError("the spec is refused", where=file, why=why, next_step=then)

@@ -85,6 +85,6 @@ def _problem(response: httpx.Response) -> ErrorOut | None:
 
 def _connect_reason(error: httpx.HTTPError) -> str:
     if isinstance(error, httpx.ConnectTimeout):
-        return "nobody accepted the connection in time"
+        return "the connection was not accepted in time"
     text = str(error)
     return "connection refused" if "refused" in text.lower() else text or type(error).__name__

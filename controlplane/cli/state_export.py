@@ -183,5 +183,5 @@ def _snapshot(bootstrap: str, now: Clock) -> KafkaSnapshot:
 def _address(text: str) -> str:
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isdecimal():
-        raise usage(f"`{text}` is no address of a broker", next_step="--bootstrap HOST:PORT, as in 10.0.0.1:9092")
+        raise usage(f"`{text}` is not an address of a broker", next_step="--bootstrap HOST:PORT, as in 10.0.0.1:9092")
     return text

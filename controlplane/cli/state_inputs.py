@@ -101,7 +101,7 @@ def limited(given: Input, disk_limit: float | None) -> Input:
     if disk_limit is None:
         return given
     if not 0 < disk_limit <= 1:
-        raise usage(f"{disk_limit} is no part of a disk", next_step="--disk-limit takes a fraction, as in 0.85")
+        raise usage(f"{disk_limit} is not a part of a disk", next_step="--disk-limit takes a fraction, as in 0.85")
     return replace(given, state=replace(given.state, disk_limit=disk_limit))
 
 
@@ -119,7 +119,9 @@ def broker_ids(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     bad = next((part for part in parts if not part.isdecimal()), None)
     if bad is not None or not parts:
-        raise usage(f"`{text if bad is None else bad}` is no broker id", next_step="ids with commas, as in 1001,1002")
+        raise usage(
+            f"`{text if bad is None else bad}` is not a broker id", next_step="ids with commas, as in 1001,1002"
+        )
     return tuple(int(part) for part in parts)
 
 

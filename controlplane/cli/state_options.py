@@ -41,14 +41,14 @@ ClusterOption = Annotated[
         help="Ask the server for the state of this cluster instead.",
     ),
 ]
-ShapeOption = Annotated[PlanFormat, typer.Option("-o", "--format", help="Form of the answer on stdout.")]
+ShapeOption = Annotated[PlanFormat, typer.Option("-o", "--format", help="Output format.")]
 ExcludeTopics = Annotated[
     str, typer.Option("--exclude-topics", metavar="A,B", show_default=False, help="Topics that stay where they are.")
 ]
-EngineOption = Annotated[Engine, typer.Option("--engine", help="Who computes: this process, or Spark on this machine.")]
+EngineOption = Annotated[Engine, typer.Option("--engine", help="Engine: this process, or Spark on this machine.")]
 DiskLimit = Annotated[
     float | None,
-    typer.Option("--disk-limit", metavar="FRACTION", show_default="the state's", help="Of a disk that may be used."),
+    typer.Option("--disk-limit", metavar="FRACTION", show_default="the state's", help="Usable share of a disk."),
 ]
 PlanFileOption = Annotated[
     Path | None, typer.Option("--output", metavar="FILE", show_default=False, help="Write the plan file.")
@@ -59,7 +59,7 @@ KafkaJsonOption = Annotated[
         "--kafka-json",
         metavar="FILE",
         show_default=False,
-        help="Write it for kafka-reassign-partitions.sh, and how to take it back.",
+        help="Write the input of kafka-reassign-partitions.sh, and of its reversal.",
     ),
 ]
 ThrottlesOption = Annotated[

@@ -57,7 +57,9 @@ def checked(token: str, *, where: str) -> str:
     """A token that may go into a header. Raises CliError."""
     token = token.strip()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise CliError("that is no token", where=where, next_step="make one on your account page, and copy all of it")
+        raise CliError(
+            "that is not a token", where=where, next_step="make one on your account page, and copy all of it"
+        )
     return token
 
 
@@ -70,7 +72,7 @@ def private_text(path: Path) -> str:
             )
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is no text"
+        why = getattr(error, "strerror", None) or "it is not a text"
         raise CliError("cannot read the token", where=str(path), why=why) from None
 
 
@@ -82,5 +84,5 @@ def _read(path: Path) -> dict[str, str]:
         return {str(server): str(token) for server, token in kept.items()}
     except (ValueError, AttributeError):
         raise CliError(
-            "the kept tokens make no sense", where=str(path), next_step="delete the file; log in again"
+            "the stored tokens are invalid", where=str(path), next_step="delete the file; log in again"
         ) from None

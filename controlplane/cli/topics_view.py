@@ -59,7 +59,7 @@ def ailing_lines(found: AilingPartitionsOut, *, now: datetime) -> Iterator[Rende
     """The partitions that ail, a line each, behind how many there are and how old the metadata is."""
     read = f"metadata read {human_seconds(round(found.metadata_age_s or 0))} ago"
     if not found.partitions:
-        yield styled(f"no partition ails; {read}")
+        yield styled(f"all partitions are in sync; {read}")
         return
     counts = (found.no_leader, "no leader"), (found.below_min_isr, "below min ISR"), (found.out_of_sync, "out of sync")
     yield styled(f"{', '.join(f'{count} {words}' for count, words in counts if count)}; {read}", "bold")
@@ -88,7 +88,7 @@ def topic_lines(topic: TopicOut, *, now: datetime) -> Iterator[RenderableType]:
         ]
     yield listing(["", "DECLARED", "OBSERVED"], rows)
     if declared is None:
-        yield styled("declared by nobody", "dim")
+        yield styled("not declared", "dim")
         return
     where = f": {declared.path}" if declared.path else ""
     at = f" at {declared.commit[:7]}" if declared.commit else ""

@@ -82,7 +82,7 @@ def _harm_one(
     elif harm is Harm.KILL_VM:
         provider.terminate(place, instance.cloud_id)
     else:
-        raise CannotHarm(f"{harm} needs hands on the VM, which {place.cloud} does not lend")
+        raise CannotHarm(f"{harm} needs control of the VM, which {place.cloud} does not lend")
 
 
 def _manner(view: ClusterView, chaos: ChaosView) -> Manner:
@@ -102,4 +102,4 @@ def _manner(view: ClusterView, chaos: ChaosView) -> Manner:
 
 def nothing_to_harm(view: ClusterView, chaos: ChaosView) -> None:
     """Where no cloud is at hand. Raises CannotHarm."""
-    raise CannotHarm(f"this server has no hands on the VMs of {view.name}")
+    raise CannotHarm(f"this server cannot control the VMs of {view.name}")

@@ -144,7 +144,7 @@ def _release(seen: KafkaSnapshot) -> tuple[KafkaRelease, tuple[str, ...]]:
     """What pools would run: the newest release that is no newer than the brokers there. Raises ImportRefused."""
     metadata = seen.features.get(METADATA)
     if metadata is None or not metadata.finalised:
-        raise ImportRefused(f"no live broker tells {METADATA}: this is no KRaft cluster", "see docs/import.md")
+        raise ImportRefused(f"no live broker tells {METADATA}: this is not a KRaft cluster", "see docs/import.md")
     oldest, newest = min(SUPPORTED.values(), key=_level), max(SUPPORTED.values(), key=_level)
     if metadata.finalised > newest.level:
         raise ImportRefused(
@@ -255,7 +255,7 @@ def _external(found: ForeignCluster, listener: str) -> Iterator[str]:
     missing = [v.id for v in voters if v.id not in found.controllers]
     if missing:
         raise ImportRefused(
-            f"nobody tells the address of {_ids('controller', missing)}: its Kafka is older than 3.9",
+            f"no broker reports the address of {_ids('controller', missing)}: its Kafka is older than 3.9",
             "upgrade it first (docs/import.md)",
         )
     yield "  external:"

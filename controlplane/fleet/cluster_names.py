@@ -48,5 +48,5 @@ def name_stream(name: str) -> str:
 def _uid(recorded: Recorded) -> ClusterUid:
     fact = decode(recorded)
     if not isinstance(fact, NameTaken):
-        raise TypeError(f"{recorded.stream} holds a {recorded.type}: it is no stream of a name")
+        raise TypeError(f"{recorded.stream} holds a {recorded.type}: it is not a stream of a name")
     return ClusterUid(fact.uid)

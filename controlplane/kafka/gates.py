@@ -135,7 +135,7 @@ def may_stop_controller(
     """
     voters = [m for m in snapshot.quorum.members if m.is_voter]
     if controller not in {m.id for m in voters}:
-        return Gate(True, f"controller {controller} is no voter")
+        return Gate(True, f"controller {controller} is not a voter")
     others = [m for m in voters if m.id != controller]
     if missing := sorted(m.id for m in others if m.id in gone):
         return Gate(False, f"controller {controller} is needed, the VM of controller {missing[0]} is gone")

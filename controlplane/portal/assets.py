@@ -39,7 +39,7 @@ async def asset(stamp: str, name: str) -> Response:
     """A file by its name, if it is still that version."""
     found = ASSETS.get(name)
     if found is None or found.stamp != stamp:
-        raise ApiError(404, "not-found", "there is no such file", next_step="Load the page again.")
+        raise ApiError(404, "not-found", "there is no such file", next_step="Reload the page.")
     headers = {"Cache-Control": _KEPT, **_WORKERS.get(name, {})}
     return Response(found.body, media_type=found.kind, headers=headers)
 

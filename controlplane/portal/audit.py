@@ -116,7 +116,7 @@ def audited_change(request: Request, entry: int, services: Services, rights: Cal
 
 def _no_outcome(text: str) -> str:
     """What is wrong with it, "" for one there is, or none."""
-    return "" if not text or _outcome(text) else f"{text!r} is no outcome: there are {', '.join(Outcome)}"
+    return "" if not text or _outcome(text) else f"{text!r} is not an outcome: there are {', '.join(Outcome)}"
 
 
 def _outcome(text: str) -> str:

@@ -82,7 +82,7 @@ async def form_of(request: Request) -> dict[str, str]:
     fields = dict((await request.form()).items())
     for name, text in fields.items():
         if not isinstance(text, str) or len(text) > _MOST:
-            raise ApiError(422, "field", f"the field {name[:80]} is no text of at most {_MOST} characters")
+            raise ApiError(422, "field", f"the field {name[:80]} is not a text of at most {_MOST} characters")
     return {name: text for name, text in fields.items() if isinstance(text, str)}
 
 
@@ -227,5 +227,5 @@ def _overtaken(
 
 def _key(text: str) -> str:
     if len(text) != 32 or not set(text) <= set("0123456789abcdef"):
-        raise ApiError(422, "key", "the form has no id", next_step="Load the page again.")
+        raise ApiError(422, "key", "the form has no id", next_step="Reload the page.")
     return text

@@ -130,10 +130,10 @@ def _asking(services: PortalServices, view: ClusterView, command: InjectChaos) -
     fault = Fault(command.fault)
     told = [capital(asked.sentence), _ENDS[fault]]
     if command.force:
-        told.append("By force: whatever the cluster's health is, nobody waits for it")
+        told.append("Forced: the cluster's health is ignored")
     if foreign:
         told.append(terminates_on(foreign))
-    told.append("It is recorded first, with who asked and why; Kedge behaves as if nobody had asked for it")
+    told.append("It is recorded first, with who requested it and why; Kedge reacts as to any other fault")
     return Asking(
         title=f"{command.fault} in {view.name}",
         crumbs=crumbs_of(view),
@@ -154,7 +154,7 @@ def _why_not(view: ClusterView) -> str:
     return ""
 
 
-_AGENT_STARTS = "Its agent starts it again"
+_AGENT_STARTS = "Its agent restarts it"
 _NEXT_VM = "The VM does not come back: its node gets the next one once the cloud has said that it is gone"
 _ENDS = {
     Fault.KILL_BROKER: _AGENT_STARTS,

@@ -78,7 +78,7 @@ def _deletion(services: PortalServices, view: ClusterView, command: DeleteCluste
     told = (
         *(_DESTROYED if destroys(view) else _LET_GO),
         *((f"The names under {dns} that Kedge keeps are taken out of DNS",) if dns else ()),
-        "Its name is free once it is gone; its history stays readable until the name is used again",
+        "Its name is free when it is gone; its history stays readable until the name is used again",
     )
     return Asking(
         title=title,
@@ -102,7 +102,7 @@ _DESTROYED = (
 _LET_GO = (
     "Its deletion policy is “retain”: its VMs and disks stay, Kafka goes on as it was last told, and both cost what "
     "they cost",
-    "Kedge looks after it no more: no VM is replaced, no setting put right, no topic changed. To have the VMs "
+    "Kedge stops managing it: no VM is replaced, no setting corrected, no topic changed. To have the VMs "
     "destroyed with it, change “deletionPolicy” in its spec to “destroy” first",
 )
 

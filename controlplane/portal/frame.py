@@ -76,7 +76,7 @@ async def csrf_checked(request: Request) -> None:
         field = (await request.form()).get(CSRF_FIELD, "")
         shown = field if isinstance(field, str) else ""
     if not same_secret(shown, session.csrf):
-        then = "Load the page again and repeat it: the page was from an earlier session."
+        then = "Reload the page and repeat it: the page was from an earlier session."
         raise ApiError(403, "csrf", "this form is not of your session", next_step=then)
 
 

@@ -50,8 +50,8 @@ def freeze(
 ) -> Response:
     """Nothing voluntary begins on what is named until then. A form that makes no sense comes back with the reason."""
     until, pairs = moment_of_field(request, form.until), [pair.partition("=") for pair in _named(form.labels)]
-    problem = "" if until else f"{form.until!r} is no moment: write it as in 2026-01-31T14:00"
-    problem = problem or ("" if form.reason.strip() else "say why: whoever waits for it will want to know")
+    problem = "" if until else f"{form.until!r} is not a time: write it as in 2026-01-31T14:00"
+    problem = problem or ("" if form.reason.strip() else "give a reason: it is shown to whoever waits")
     problem = problem or ("" if all(k and v for k, _, v in pairs) else "a label is written as key=value")
     if until is None or problem:
         return _page(request, services, form=form, problem=problem, status=422)

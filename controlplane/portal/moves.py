@@ -92,7 +92,7 @@ def approve(request: Request, name: str, services: Services, rights: Caller, for
     view = living(services, name)
     rights.require(Verb.STEER, traits_of(view.document), name)
     if not form.placement:
-        raise ApiError(409, "plan-moved", "no plan was looked at", next_step="Look at the plan first.")
+        raise ApiError(409, "plan-moved", "no plan was previewed", next_step="Preview the plan first.")
     made = carry_out(services, _command(name, form, rights)).proposal
     return onwards(request, f"/proposals/{made}" if made else f"/clusters/{name}/moves")
 
@@ -120,7 +120,7 @@ def _command(name: str, form: MovesForm, rights: Rights) -> Moves:
             only_while=form.placement,
         )
     if not form.brokers:
-        raise ApiError(422, "no-broker", "no broker was chosen", next_step="Go back and choose one or more.")
+        raise ApiError(422, "no-broker", "no broker was chosen", next_step="Choose one or more.")
     return EvacuateBrokers(
         name=name,
         actor=actor_of(rights),

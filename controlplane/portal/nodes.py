@@ -132,12 +132,14 @@ def _brokers(text: str) -> tuple[int, ...]:
     words = text.replace(",", " ").split()
     wrong = next((word for word in words if not (word.isascii() and word.isdigit() and len(word) <= 10)), None)
     if wrong is not None:
-        raise ApiError(422, "broker-id", f"{wrong} is no broker id", next_step="Write ids, with commas between them.")
+        raise ApiError(
+            422, "broker-id", f"{wrong} is not a broker id", next_step="Write ids, with commas between them."
+        )
     return tuple(int(word) for word in words)
 
 
 def _some(brokers: tuple[int, ...]) -> tuple[int, ...]:
     """Raises ApiError for none: nobody means all of them here."""
     if not brokers:
-        raise ApiError(422, "no-broker", "no broker was named", next_step="Go back and write the id of one or more.")
+        raise ApiError(422, "no-broker", "no broker was named", next_step="Name one or more by id.")
     return brokers

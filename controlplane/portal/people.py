@@ -109,7 +109,7 @@ def unbind(
     rights.trail.note = f"take from {subject} {role} on {scope}"
     rights.require_everywhere(Verb.ADMINISTER, "people")
     if rights.subject == subject:
-        return _page(request, services, problem="You cannot take a role from yourself.", status=422)
+        return _page(request, services, problem="You cannot revoke a role of your own.", status=422)
     try:
         services.access.people.unbind(binding(subject, role, scope))
     except UserRefused as refused:

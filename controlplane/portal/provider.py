@@ -72,7 +72,7 @@ def callback(
     except ProviderAway as away:
         raise _away(away) from away
     except OidcRefused as wrong:
-        _log.error("nobody can sign in by the provider: %s", wrong)
+        _log.error("sign-in by the provider fails: %s", wrong)
         raise ApiError(503, "provider-secret", "this server lacks its secret at the provider") from wrong
     answer = signed_in(request, services, rights, given, session, unquote(wanted) or "/")
     answer.delete_cookie(_COOKIE, path="/oidc")
@@ -108,7 +108,7 @@ def backchannel(
         raise _away(away) from away
     for subject in subjects:
         services.access.people.sessions.end_all_of(subject)
-    rights.trail.judged("sign out", ", ".join(subjects) or "nobody known here", allowed=True)
+    rights.trail.judged("sign out", ", ".join(subjects) or "an unknown user", allowed=True)
     return Response(status_code=200, headers={"Cache-Control": "no-store"})
 
 
@@ -124,5 +124,5 @@ def _base(request: Request) -> str:
 
 
 def _away(error: Exception) -> ApiError:
-    then = "Try again; people with a password here sign in meanwhile."
-    return ApiError(503, "provider-away", "the provider does not answer as one", detail=str(error), next_step=then)
+    then = "Try again; people with a password here can sign in."
+    return ApiError(503, "provider-away", "the provider's answer is not valid", detail=str(error), next_step=then)

@@ -101,7 +101,7 @@ def reset(
             for topic, partition, before, after in json.loads(form.offsets)
         ]
     except (TypeError, ValueError) as error:
-        raise ApiError(422, "no-plan", "no plan was looked at", next_step="Look at the plan first.") from error
+        raise ApiError(422, "no-plan", "no plan was previewed", next_step="Preview the plan first.") from error
     offsets = tuple(OffsetPut(r.topic, r.partition, r.before, r.after) for r in rows)
     order = ResetOrder(
         group=form.group, offsets=offsets, reason=form.reason, actor=actor_of(rights), key=asked_id(rights, form.key)

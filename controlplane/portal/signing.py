@@ -58,7 +58,7 @@ def login(
     wanted = own_path(next_page)
     nonce = request.cookies.get(_FORM_COOKIE, "")
     if not nonce or not same_secret(token, _form_token(services, nonce)):
-        return _login_form(request, services, wanted=wanted, name=name, problem="The form had grown old: once more.")
+        return _login_form(request, services, wanted=wanted, name=name, problem="The form has expired. Try again.")
     client = request.client.host if request.client else ""
     try:
         cookie, session = services.access.people.sign_in(name, password, services.clock(), client=client)
@@ -134,7 +134,7 @@ def choose_zone(
 ) -> Response:
     """The time zone of this browser from now on: a cookie, and nothing on the server."""
     if zone.strip() not in zone_names():
-        problem = f"{zone.strip()[:64]!r} is no time zone: name one as in Europe/Berlin, or UTC"
+        problem = f"{zone.strip()[:64]!r} is not a time zone: name one as in Europe/Berlin, or UTC"
         return _account(request, services, rights, zone_problem=problem, status=422)
     answer = onwards(request, "/account")
     answer.set_cookie(
@@ -157,7 +157,7 @@ def change_password(
         raise ApiError(409, "no-password", "you have no password here")
     try:
         if new != again:
-            raise PasswordRefused("The new password was typed in two ways.")
+            raise PasswordRefused("The two new passwords differ.")
         cookie, _ = services.access.people.change_password(rights.session, old, new, services.clock())
     except (PasswordRefused, SignInRefused) as refused:
         return _account(request, services, rights, problem=str(refused), status=422)

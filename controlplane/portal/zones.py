@@ -79,7 +79,7 @@ class Span:
         """The same. Raises ApiError 422 where it has a problem: a file has no place beside its rows to say it."""
         if self.problem:
             raise ApiError(
-                422, "no-such-moment", self.problem, next_step="Mend it, or leave it out: nothing was looked for."
+                422, "no-such-moment", self.problem, next_step="Fix it, or leave it out: nothing was looked for."
             )
         return self
 
@@ -88,7 +88,7 @@ def span_of_fields(request: Request, since: str, until: str) -> Span:
     """What two fields of a form say, each as `moment_of_field`. An empty one names no moment."""
     begins, ends = moment_of_field(request, since), moment_of_field(request, until)
     unread = [text for text, found in ((since, begins), (until, ends)) if text and found is None]
-    return Span(begins, ends, f"{unread[0]!r} is no moment: write it as in 2026-01-31T14:00" if unread else "")
+    return Span(begins, ends, f"{unread[0]!r} is not a time: write it as in 2026-01-31T14:00" if unread else "")
 
 
 def zone_called(name: str) -> tzinfo:

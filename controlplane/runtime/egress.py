@@ -64,7 +64,7 @@ class Allowed:
             name = text.lower().removeprefix("*.")
             if not name or any(not step.replace("-", "").isalnum() for step in name.split(".")):
                 raise ValueError(
-                    f"{text!r} is no place to call: hooks.example.com, *.example.com or 10.0.0.0/8 (no host bits)"
+                    f"{text!r} is not a place to call: hooks.example.com, *.example.com or 10.0.0.0/8 (no host bits)"
                 ) from None
             return cls(name=text.lower())
 

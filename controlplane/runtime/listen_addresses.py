@@ -55,7 +55,7 @@ def address_of(url: str) -> ListenAddress:
     """Raises AddressRefused for plain HTTP over a network, and for what is no address at all."""
     parts = urlsplit(url)
     if parts.scheme not in _PORTS or not parts.hostname:
-        raise AddressRefused(f"`agent-url` in the home says {url!r}: that is no http or https address. Put it back")
+        raise AddressRefused(f"`agent-url` in the home says {url!r}: that is not an http or https address. Put it back")
     if parts.scheme == "http" and not is_loopback(parts.hostname):
         raise AddressRefused(
             f"`agent-url` in the home says {url}: plain HTTP is spoken on loopback only, because it would carry the "

@@ -80,7 +80,7 @@ def read_bundle(path: Path) -> ReadBundle:
         with tarfile.open(fileobj=io.BytesIO(body)) as tar:
             told = _told_by(tar)
     except (tarfile.TarError, KeyError, EOFError, OSError, UnicodeDecodeError) as error:
-        raise BundleRefused(f"it is no archive of an agent: {error}") from None
+        raise BundleRefused(f"it is not an archive of an agent: {error}") from None
     found, built_for = _VERSION.search(told.get(_INIT, "")), told.get(MARK, "").strip()
     if found is None or found.group(1) != named["version"]:
         held = found.group(1) if found is not None else "of no version"

@@ -99,4 +99,4 @@ def _tell_thread(ended: threading.ExceptHookArgs) -> None:
     if not issubclass(ended.exc_type, SystemExit):
         name = ended.thread.name if ended.thread else "a thread"
         error = ended.exc_value or ended.exc_type()
-        _log.critical("%s ended by an error nobody expected", name, exc_info=error)
+        _log.critical("%s ended by an unexpected error", name, exc_info=error)

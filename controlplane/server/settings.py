@@ -282,7 +282,7 @@ class Settings(BaseSettings):
             address = ip_address(self.agent_host)
         except ValueError:
             raise ValueError(
-                f"agent_host {self.agent_host!r} is no IP address: name an address of this machine to listen on; the "
+                f"agent_host {self.agent_host!r} is not an IP address: name one of this machine to listen on; the "
                 "name VMs call goes into agent_name"
             ) from None
         if address.is_unspecified and not self.agent_name:
@@ -292,7 +292,7 @@ class Settings(BaseSettings):
             )
         if self.agent_name and not _is_host(self.agent_name):
             raise ValueError(
-                f"agent_name {self.agent_name!r} is no host name or address: give it without scheme and port, as in "
+                f"agent_name {self.agent_name!r} is not a host name or address: give it without scheme and port, as in "
                 "kedge.example.com"
             )
         return self
@@ -309,7 +309,7 @@ class Settings(BaseSettings):
             ip_address(self.portal_host)
         except ValueError:
             raise ValueError(
-                f"portal_host {self.portal_host!r} is no IP address: name an address of this machine to listen on; the "
+                f"portal_host {self.portal_host!r} is not an IP address: name one of this machine to listen on; the "
                 "names people call go into portal_names"
             ) from None
         missing = ", ".join(name for name, value in beside.items() if not value)

@@ -155,7 +155,7 @@ class _Lines:
                 last = encoded
         self.footer = self._parse(last)
         if self.footer.get("end") != FORMAT:
-            raise BackupCorrupt(f"{path} is no backup of Kedge, or is cut off: its last line is missing")
+            raise BackupCorrupt(f"{path} is not a backup of Kedge, or is cut off: its last line is missing")
         if self.footer.get("sha256") != digest.hexdigest():
             raise BackupCorrupt(f"{path} was changed after it was written: its checksum does not match")
 
@@ -180,9 +180,9 @@ class _Lines:
         try:
             line = json.loads(encoded)
         except ValueError:
-            raise BackupCorrupt(f"{self._path}: a line is no JSON: {encoded[:60]!r}") from None
+            raise BackupCorrupt(f"{self._path}: a line is not JSON: {encoded[:60]!r}") from None
         if not isinstance(line, dict):
-            raise BackupCorrupt(f"{self._path}: a line is no JSON object: {encoded[:60]!r}")
+            raise BackupCorrupt(f"{self._path}: a line is not a JSON object: {encoded[:60]!r}")
         return line
 
 

@@ -152,7 +152,7 @@ def _of_key(pool: Pool, path: Path, where: Positions) -> Iterator[Problem]:
         message = f"pool `{pool.name}` has `kmsKey`, and {cloud} encrypts volumes with keys of its own alone"
         yield where.problem(p.DISK_OPTIONS, here, message, "Leave it away.")
     elif not re.fullmatch(_KEYS[cloud][0], key):
-        message = f"pool `{pool.name}` has a `kmsKey` that is no name of a key on {cloud}"
+        message = f"pool `{pool.name}` has a `kmsKey` that is not a name of a key on {cloud}"
         yield where.problem(p.DISK_OPTIONS, here, message, f"Write it as `{_KEYS[cloud][1]}`.")
 
 

@@ -202,7 +202,7 @@ def _in_order(problems: list[Problem], file: str) -> tuple[Problem, ...]:
     message = f"{len(ordered) - len(shown)} more problems are not shown"
     severity: Severity = "error" if has_errors(problems) else "warning"
     place = shown[-1].line, shown[-1].column
-    return (*shown, Problem(file, *place, p.TOO_MANY.code, message, "Mend these first.", "", severity))
+    return (*shown, Problem(file, *place, p.TOO_MANY.code, message, "Fix these first.", "", severity))
 
 
 def _keeping_an_error(ordered: list[Problem]) -> list[Problem]:

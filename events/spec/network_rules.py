@@ -88,7 +88,7 @@ def _no_network(text: str) -> str:
     try:
         IPv6Network(text, strict=False)
     except ValueError:
-        return f"`{text}` is no network"
+        return f"`{text}` is not a network"
     return f"`{text}` is of IPv6, and brokers listen at their private IPv4 addresses alone"
 
 

@@ -129,7 +129,7 @@ def _strange_zones(pool: Pool, path: Path, where: Positions) -> Iterator[Problem
     suffix = _ZONE_SUFFIXES.get(pool.place.cloud)
     for index, zone in enumerate(pool.place.zones):
         if suffix is not None and not re.fullmatch(re.escape(region) + suffix, zone):
-            message = f"pool `{pool.name}` is in zone `{zone}`, which is no zone of region `{region}`"
+            message = f"pool `{pool.name}` is in zone `{zone}`, which is not a zone of region `{region}`"
             fix = f"Zones of it are {region}a, {region}b and so on; partitions in one are {region}a-p1 to {region}a-p7."
             yield where.problem(p.PLACE, (*path, index), message, fix)
 

@@ -127,7 +127,7 @@ MEMBERS = _kind(29, "ZooKeeper servers on brokers' VMs", "They come and go with 
 CONTROLLER_DISK = _kind(34, "controller disk not persistent", "A controller passes its disk to its next VM.")
 POOL_NAME = _kind(35, "pool name given twice", "Nodes are named after their pool.")
 REPEATED = _kind(36, "listed twice", "A repeated zone or service would be counted twice.")
-UNEVEN = _kind(37, "size is no multiple of the zones", "Zones get unequal load and unequal loss.", "warning")
+UNEVEN = _kind(37, "size is not a multiple of the zones", "Zones get unequal load and unequal loss.", "warning")
 CLOUD = _kind(38, "unknown cloud", "Each cloud needs its own module and inventory.")
 PLACE = _kind(39, "unknown place or machine", "What a cloud does not offer can never be made there.")
 

@@ -47,7 +47,7 @@ def recognised_bytes(content: bytes) -> Recognised | None:
         if content.startswith(magic):
             return Recognised(1, 1, f"this is {what}", fix)
     if b"\0" in content:
-        return Recognised(1, 1, "this is no text but a binary file", "Name the file of the spec.")
+        return Recognised(1, 1, "this is not text but a binary file", "Name the file of the spec.")
     return None
 
 

@@ -101,7 +101,7 @@ def _name(document: KafkaTopicDocument, where: Positions) -> Iterator[Problem]:
         fix = f"Leave it out: {owner} makes and keeps its own topics."
         yield where.problem(p.INTERNAL_TOPIC, _name_path(document), message, fix)
     if name in (".", ".."):
-        message = f"`{name}` is no name Kafka takes for a topic"
+        message = f"`{name}` is not a name Kafka takes for a topic"
         yield where.problem(p.WRONG_FORM, _name_path(document), message, "Give it another name.")
 
 

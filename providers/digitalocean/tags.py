@@ -36,13 +36,13 @@ def encoded(value: str) -> str:
 def decoded(word: str) -> str:
     """The value of a word. Raises `ValueError` for what `encoded` never wrote."""
     if not _ENCODED.fullmatch(word):
-        raise ValueError(f"{word!r} is no value of a tag of ours")
+        raise ValueError(f"{word!r} is not a value of a tag of ours")
     if "_" not in word:
         return word
     raw = _ESCAPED.sub(lambda m: chr(int(m[1], 16)), word).encode("latin-1")
     value = raw.decode()
     if encoded(value) != word:
-        raise ValueError(f"{word!r} is no value of a tag of ours")
+        raise ValueError(f"{word!r} is not a value of a tag of ours")
     return value
 
 

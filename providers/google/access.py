@@ -225,4 +225,4 @@ def _found(service_account_file: Path | None, scopes: Sequence[str] = _SCOPES) -
     try:
         return ServiceAccount.from_service_account_file(str(service_account_file), scopes=scopes)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
-        raise AuthFailed(f"{service_account_file} is no key file of a service account: {error}") from None
+        raise AuthFailed(f"{service_account_file} is not a key file of a service account: {error}") from None

@@ -55,7 +55,7 @@ def _unpack(archive: Path, sha256: str, libs: Path) -> None:
         except (OSError, tarfile.TarError) as error:
             raise PlaceUnknown(f"the build of Kafka in {archive} cannot be unpacked: {error}") from error
         if not any(made.iterdir()):
-            raise PlaceUnknown(f"{archive} is no build of Kafka: it has no folder with jars in `libs`")
+            raise PlaceUnknown(f"{archive} is not a build of Kafka: it has no folder with jars in `libs`")
         made.rename(libs)
 
 

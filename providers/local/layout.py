@@ -92,11 +92,11 @@ def parse_instance_id(text: str) -> tuple[str, str] | None:
 
 def _uid(text: str) -> str:
     if not _UID.match(text):
-        raise ValueError(f"{text!r} is no cluster uid")
+        raise ValueError(f"{text!r} is not a cluster uid")
     return text
 
 
 def _key(text: str) -> str:
     if not _KEY.match(text):
-        raise ValueError(f"{text!r} is no key of the module contract")
+        raise ValueError(f"{text!r} is not a key of the module contract")
     return text

@@ -60,7 +60,7 @@ class ProviderMirror:
             )
         if not self.folder.is_dir():
             raise MirrorRefused(
-                f"the mirror {self.place} that terraform_mirror names is no folder: name the one that "
+                f"the mirror {self.place} that terraform_mirror names is not a folder: name the one that "
                 f"`terraform providers mirror` wrote ({_HOW})"
             )
         if not os.access(self.folder, os.R_OK | os.X_OK):
@@ -142,7 +142,9 @@ def _url(told: str) -> str:
     if parts.scheme != "https":
         raise ValueError(f"{told!r} is not over https: Terraform takes no other network mirror")
     if not parts.hostname or parts.query or parts.fragment or "${" in told or not told.isprintable() or " " in told:
-        raise ValueError(f"{told!r} is no address of a mirror: write it as in https://mirror.example.com/providers/")
+        raise ValueError(
+            f"{told!r} is not an address of a mirror: write it as in https://mirror.example.com/providers/"
+        )
     if parts.username or parts.password:
         raise ValueError("the address of a mirror has no user and no password in it: it stands in logs and errors")
     return told if told.endswith("/") else f"{told}/"

@@ -87,7 +87,7 @@ def _refusal(
 ) -> str | None:
     name = f"{raw['type']}.{raw['name']}"
     if not change.address.startswith(_ROOT) or name not in own:
-        return "it is no part of a network; this state is to hold nothing else"
+        return "it is not a part of a network; this state is to hold nothing else"
     if change.imported and change.address not in asked:
         return "the plan would import it, and nobody asked for that"
     if change.action in (Action.NOOP, Action.READ):

@@ -80,7 +80,7 @@ def refuse_unless_later(body: bytes, *, serial: int, lineage: str) -> None:
 def refuse_unless_state(body: bytes) -> None:
     """Raises StateRefused for bytes that are no whole state."""
     if not is_state(body) or serial_of(body) < 0:
-        raise StateRefused(f"what was sent ({len(body)} bytes) is no Terraform state: it has no lineage and serial")
+        raise StateRefused(f"what was sent ({len(body)} bytes) is not a Terraform state: it has no lineage and serial")
 
 
 def _managed(body: bytes | None) -> list[tuple[dict[str, Any], Any]]:

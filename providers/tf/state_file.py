@@ -83,7 +83,7 @@ class StatePaths:
         if not body:
             return None
         if not is_state(body):
-            raise StateUnreadable(f"{self.path} is no whole state")
+            raise StateUnreadable(f"{self.path} is not a whole state")
         return body
 
     def write(self, body: bytes) -> None:
@@ -120,7 +120,7 @@ class StatePaths:
         if not self.path.exists() or is_state(_bytes(self.path)):
             return False
         if not self._copy.exists() or not (is_state(_bytes(self._copy)) or not _bytes(self._copy)):
-            raise StateUnreadable(f"{self.path} is no state file and there is no earlier copy of it")
+            raise StateUnreadable(f"{self.path} is not a state file and there is no earlier copy of it")
         temporary = self.path.with_suffix(".tmp")
         shutil.copy2(self._copy, temporary)
         temporary.rename(self.path)

@@ -137,7 +137,7 @@ class Calls(API):  # type: ignore[misc]  # the SDK has no types
         if response.status_code >= 400:
             raise api_error(response.status_code, response.headers, told)
         if not isinstance(told, dict):
-            raise requests.RequestException(f"{method} {endpoint}: an answer that is no JSON object")
+            raise requests.RequestException(f"{method} {endpoint}: an answer that is not a JSON object")
         return _Answer(told, _number(response.headers.get(TOTAL)))
 
 

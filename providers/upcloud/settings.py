@@ -41,7 +41,7 @@ class UpcloudRegion(FilteredRegion):
                 raise ValueError("clients: VMs let them in by a packet filter, which needs `network_range`")
         elif not ipaddress.IPv4Network(self.node_addresses).subnet_of(ipaddress.IPv4Network(self.network_range)):
             raise ValueError(
-                f"node_addresses: {self.node_addresses} is no part of `network_range`, {self.network_range}"
+                f"node_addresses: {self.node_addresses} is not a part of `network_range`, {self.network_range}"
             )
         return self
 

@@ -27,7 +27,7 @@ def policy_problems(policy: dict[str, Any], brokers: pa.Table) -> Iterator[State
     limit, flow = policy["disk_limit"], policy["flow_bytes_per_s"]
     if limit is None or not 0 < limit <= 1:
         yield StateProblem(
-            StateProblemKind.FIGURE, "clusters.disk_limit", f"{limit} is no fraction of a disk: above 0, at most 1"
+            StateProblemKind.FIGURE, "clusters.disk_limit", f"{limit} is not a fraction of a disk: above 0, at most 1"
         )
     if flow is None or not 0 < flow < float("inf"):
         yield StateProblem(

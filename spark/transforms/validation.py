@@ -68,7 +68,7 @@ def _racks(brokers: "Column") -> "Column":
 _SHAPE: Rules = {
     "replica count changes": _length_differs,
     "a broker twice in a replica list": _broker_twice,
-    "a broker that is no target receives": _target_not_allowed,
+    "a broker that is not a target receives": _target_not_allowed,
 }
 
 DRAIN_RULES: Rules = {

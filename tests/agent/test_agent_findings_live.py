@@ -98,7 +98,7 @@ def test_a_well_process_has_all_vitals_and_no_findings(folder: Path) -> None:
     last = history[-1]
     assert judge(history) == ()
     assert None not in (last.threads, last.threads_max, last.descriptors, last.descriptors_max, last.old_max_bytes)
-    assert last.offline_log_dirs is None, "it is no broker"
+    assert last.offline_log_dirs is None, "it is not a broker"
 
 
 def test_a_deadlock_is_found_with_the_names_of_its_threads(folder: Path) -> None:

@@ -121,7 +121,7 @@ def test_a_vm_that_reboots_without_the_control_plane_starts_its_broker(cluster: 
     until(lambda: _is_broker_up(), timeout_s=30)
     cluster.server.is_down = False
     running = cluster.broker_running("b-2", after=after)
-    assert running.metrics["unexpected_exits"] == 1, "a reboot is no crash"
+    assert running.metrics["unexpected_exits"] == 1, "a reboot is not a crash"
 
 
 def test_a_stopped_broker_never_starts_again_under_its_start_id(cluster: Cluster) -> None:

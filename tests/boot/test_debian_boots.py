@@ -158,7 +158,7 @@ def test_a_plain_debian_boots_installs_enrols_makes_its_disk_and_runs_kafka_also
 
         mirror.close()  # a VM that has its software needs no mirror
         vm.power_button()
-        assert "is over for good" not in vm.text("/var/lib/kedge-agent/logs/agent.log"), "a reboot is no stop"
+        assert "is over for good" not in vm.text("/var/lib/kedge-agent/logs/agent.log"), "a reboot is not a stop"
         found = ran("blkid", "--probe", "--output", "export", disk.device)
         assert f"UUID={filesystem_uuid(UID, DISK.volume)}" in found
         assert "TYPE=xfs" in found

@@ -62,4 +62,4 @@ def test_case_13_each_group_of_the_list_is_one_line(address: str, tmp_path: Path
 def test_a_name_that_would_lead_to_another_address_asks_nobody(address: str, tmp_path: Path) -> None:
     told = kedge(address, tmp_path, "topic", "describe", "orders", "..")
     assert told.exit_code == 64
-    assert "`..` is no name" in told.stderr
+    assert "`..` is not a name" in told.stderr

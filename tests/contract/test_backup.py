@@ -195,14 +195,14 @@ class TestDamage:
 
     def test_a_cut_off_file_is_found(self, tmp_path, target, lines):
         self.refused(tmp_path, target, lines[:-1], "cut off")
-        self.refused(tmp_path, target, [*lines[:-1], lines[-1][:30]], "no JSON")
+        self.refused(tmp_path, target, [*lines[:-1], lines[-1][:30]], "not JSON")
 
     def test_something_after_the_end_is_found(self, tmp_path, target, lines):
         self.refused(tmp_path, target, [*lines, lines[3]], "cut off")
 
     def test_another_file_is_found(self, tmp_path, target, lines):
-        self.refused(tmp_path, target, [b'{"hello": 1}\n'], "no backup of Kedge")
-        self.refused(tmp_path, target, [], "no JSON")
+        self.refused(tmp_path, target, [b'{"hello": 1}\n'], "not a backup of Kedge")
+        self.refused(tmp_path, target, [], "not JSON")
 
 
 def test_a_target_that_is_not_empty_is_refused(engine, store, target, tmp_path):

@@ -287,11 +287,11 @@ def test_where_a_forge_is_follows_from_the_repository(repository: str, kind: str
         ({"token_env": ""}, "a forge needs token_env or token_file"),
         ({"token_env": "ghp_secretsecret"}, "never the token itself"),
         ({"url": "http://forge.example.org"}, "plain http"),
-        ({"url": "https://bot:secret@forge.example.org"}, "no address"),
-        ({"project": "specs"}, "no repository of a forge"),
-        ({"project": "a/b/c"}, "no repository of a forge"),
-        ({"project": "a/../b"}, "no repository of a forge"),
-        ({"email_domain": "a b"}, "no domain"),
+        ({"url": "https://bot:secret@forge.example.org"}, "not an address"),
+        ({"project": "specs"}, "not a repository of a forge"),
+        ({"project": "a/b/c"}, "not a repository of a forge"),
+        ({"project": "a/../b"}, "not a repository of a forge"),
+        ({"email_domain": "a b"}, "not a domain"),
     ],
 )
 def test_a_forge_that_makes_no_sense_is_refused_at_the_start(more: dict[str, str], says: str) -> None:

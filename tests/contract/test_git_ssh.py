@@ -132,7 +132,7 @@ def test_a_host_that_shows_another_key_than_the_one_that_is_known_is_told_nothin
     server.known_hosts.write_text("")
     with pytest.raises(SourceFault) as unknown:
         server.clone(upstream).tip(None)
-    assert unknown.value.reason == "HostKeyRefused", "an unknown host is no known one"
+    assert unknown.value.reason == "HostKeyRefused", "an unknown host is not a known one"
 
 
 def test_a_repository_that_is_not_there_is_said_to_be_unreachable(server: SshServer, upstream: Upstream) -> None:

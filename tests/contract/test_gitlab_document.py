@@ -54,7 +54,7 @@ def test_what_is_read_of_an_answer_is_in_it(call: str) -> None:
 def test_a_query_is_held_to_its_names_types_and_words() -> None:
     assert not faults_of_query(STATUSES, {"name": "kedge/teams", "ref": "main", "per_page": "100"})
     assert faults_of_query(STATUSES, {"context": "kedge/teams"}) == ["context: no such parameter"]
-    assert faults_of_query(STATUSES, {"per_page": "many"}) == ["per_page: 'many' is no integer"]
+    assert faults_of_query(STATUSES, {"per_page": "many"}) == ["per_page: 'many' is not an integer"]
     assert faults_of_query("GET /projects/{id}/merge_requests", {"state": "open"})
     assert faults_of_query("GET /projects/{id}/repository/files/{file_path}", {}) == ["ref is missing"]
 

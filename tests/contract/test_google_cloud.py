@@ -278,7 +278,7 @@ def test_the_environments_own_credentials_do_as_well(bench: Bench, monkeypatch: 
 
 def test_no_credentials_are_refused_in_words(bench: Bench) -> None:
     bench.file.with_name("service-account.json").write_text("{}")
-    with pytest.raises(AuthFailed, match=r"service-account\.json is no key file"):
+    with pytest.raises(AuthFailed, match=r"service-account\.json is not a key file"):
         bench.another().list_place(PLACE)
 
 

@@ -223,7 +223,7 @@ def misfits(value: Any, schema: Schema, schemas: Mapping[str, Schema], at: str =
     if "enum" in schema and value not in schema["enum"]:
         yield f"{at}: {value!r} is none of its words"
     if schema.get("format") in ("int64", "uint64") and not re.fullmatch(r"-?\d+", value):
-        yield f"{at}: {value!r} is no number"
+        yield f"{at}: {value!r} is not a number"
     if kind == "array":
         for n, each in enumerate(value):
             yield from misfits(each, schema["items"], schemas, f"{at}[{n}]")

@@ -234,7 +234,7 @@ def test_a_topic_is_asked_for_made_where_it_was_placed_grown_and_deleted(world: 
     assert gateway.topic_configs(["made"]) == {}, "asking makes nothing"
     assert gateway.change_topics(made) == {}
     world.until(lambda: replicas_of(gateway, "made") == [(1000, 1001), (1002, 1000)], "the topic as it was placed")
-    assert gateway.topic_refusals(made) == gateway.change_topics(made) == {}, "what is there already is no refusal"
+    assert gateway.topic_refusals(made) == gateway.change_topics(made) == {}, "what is there already is not a refusal"
     assert gateway.topic_configs(["made", "never"]) == {"made": {"retention.ms": "60000"}}
     grown = TopicStep(grow={"made": Growth(3, ((1001, 1002),))})
     assert gateway.topic_refusals(grown) == {}

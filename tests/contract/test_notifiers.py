@@ -185,7 +185,7 @@ def test_a_topic_whose_brokers_are_away_is_not_told_in_time() -> None:
         ({"kind": "webhook", "url": f"http://example.com/{CANARY}"}, "plain HTTP off loopback"),
         ({"kind": "webhook", "url": "ftp://example.com"}, "is none"),
         ({"kind": "kafka", "topic": "alarms"}, "needs bootstrap and topic"),
-        ({"kind": "log", "name": "Not a name"}, "is no name"),
+        ({"kind": "log", "name": "Not a name"}, "is not a name"),
         ({"kind": "log", "kinds": ["dreams"]}, "kinds"),
     ],
 )

@@ -21,4 +21,4 @@ def test_a_mirror_of_providers_that_is_not_there(tmp_path: Path, capsys: pytest.
 def test_a_mirror_of_providers_that_is_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mirror").touch()
     assert run(load_settings(home=tmp_path / "home", terraform_mirror=str(tmp_path / "mirror"), port=0)) == 1
-    assert "that terraform_mirror names is no folder" in capsys.readouterr().err
+    assert "that terraform_mirror names is not a folder" in capsys.readouterr().err

@@ -49,7 +49,7 @@ def faults_of_query(call: str, query: Mapping[str, str]) -> list[str]:
         if name not in known:
             continue
         if known[name]["type"] == "integer" and not text.isdigit():
-            wrong.append(f"{name}: {text!r} is no integer")
+            wrong.append(f"{name}: {text!r} is not an integer")
         if "one_of" in known[name] and text not in known[name]["one_of"]:
             wrong.append(f"{name}: {text!r} is none of {known[name]['one_of']}")
     return wrong

@@ -69,7 +69,7 @@ def test_where_nothing_was_looked_at_nothing_passes(tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
     assert not any(look.passed for look in (scanners.commits(nowhere), scanners.modules(nowhere)))
     assert not scanners.code([tmp_path, nowhere]).passed
-    assert not scanners.commits(tmp_path).passed, "a folder that is no repository"
+    assert not scanners.commits(tmp_path).passed, "a folder that is not a repository"
 
 
 def test_a_scanner_that_is_not_there_fails_and_says_how_to_get_it(

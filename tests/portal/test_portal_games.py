@@ -70,7 +70,7 @@ def test_a_game_day_is_followed_to_its_end_and_another_is_ended_early(
     portal.play()
     referee.poll()
     expect(main).to_contain_text("1 of 2 faults", timeout=PATIENCE_MS)
-    expect(main).to_contain_text("Over, 2 of 2 faults were brought about", timeout=PATIENCE_MS)
+    expect(main).to_contain_text("Over, 2 of 2 faults were injected", timeout=PATIENCE_MS)
     page.locator("details[id^='faults-'] > summary").first.click()
     looked_at(window, "game-report")
     begin(window, 1000)

@@ -71,7 +71,7 @@ BROKEN: dict[str, list[dict[str, Any]]] = {
     "a broker twice in a replica list": [{**MOVE, "after": [1003, 1001, 1001]}],
     "a replica stays on an outgoing broker": [{**MOVE, "after": [1000, 1001, 1002]}],
     "a replica that is to stay moves": [{**MOVE, "after": [1002, 1003, 1001], "before": [1000, 1001, 1004]}],
-    "a broker that is no target receives": [{**MOVE, "after": [1004, 1001, 1002]}],
+    "a broker that is not a target receives": [{**MOVE, "after": [1004, 1001, 1002]}],
     "fewer racks than before": [{**MOVE, "after": [1004, 1001, 1002]}],
     "a partition moved twice": [MOVE, MOVE],
 }

@@ -53,7 +53,7 @@ BROKEN: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "": [MOVE],
     "replica count changes": [{**MOVE, "after": [1003, 1001]}],
     "a broker twice in a replica list": [{**MOVE, "after": [1003, 1001, 1001]}],
-    "a broker that is no target receives": [{**MOVE, "before": [1003, 1001, 1002], "after": [1000, 1001, 1002]}],
+    "a broker that is not a target receives": [{**MOVE, "before": [1003, 1001, 1002], "after": [1000, 1001, 1002]}],
     "a broker that is to be left alone gives": [{**MOVE, "before": [1005, 1001, 1002]}],
     "a move moves nothing": [{**MOVE, "after": [1000, 1001, 1002]}],
     "fewer racks than before": [{**MOVE, "after": [1000, 1003, 1002]}],

@@ -117,7 +117,7 @@ def first_password(log: str) -> str:
     """As the server told it at its first start. Raises NoDemo."""
     found = re.search(r"sign in as admin with the password (\S+)", log)
     if found is None:
-        raise NoDemo("the server's log has no first password: this is no demo's home")
+        raise NoDemo("the server's log has no first password: this is not a demo's home")
     return found[1]
 
 

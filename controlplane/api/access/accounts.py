@@ -75,7 +75,7 @@ class People:
     def add(self, name: str, now: datetime) -> str:
         """A new user; returns the password that was made for them. Raises UserRefused."""
         if not _NAME.fullmatch(name):
-            raise UserRefused(f"{name!r} is no name: a letter, then letters, digits, `.`, `_`, `-`, at most 32")
+            raise UserRefused(f"{name!r} is not a name: a letter, then letters, digits, `.`, `_`, `-`, at most 32")
         password = made_password()
         if not self.users.add(User(name, self.passwords.hashed(password), True, now)):
             raise UserRefused(f"there is a user {name} already")
@@ -194,7 +194,9 @@ class People:
         if wanted.subject.startswith(TOKEN):
             token = self.tokens.get(wanted.subject.removeprefix(TOKEN))
             if token is None or token.state(self.clock()) != "active":
-                raise BindingRefused(f"{wanted.subject} is no token in force: `kedge token list --everyone` lists them")
+                raise BindingRefused(
+                    f"{wanted.subject} is not a token in force: `kedge token list --everyone` lists them"
+                )
         return self.users.bind(wanted)
 
     def unbind(self, taken: Binding) -> bool:

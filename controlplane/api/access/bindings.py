@@ -56,14 +56,16 @@ class Binding:
 def binding(subject: str, role: str, scope: str) -> Binding:
     """A binding from words. Raises BindingRefused."""
     if not _SUBJECT.fullmatch(subject):
-        raise BindingRefused(f"{subject!r} is no subject: write `user:NAME`, `oidc:NAME`, `group:NAME` or `token:ID`")
+        raise BindingRefused(
+            f"{subject!r} is not a subject: write `user:NAME`, `oidc:NAME`, `group:NAME` or `token:ID`"
+        )
     return Binding(subject, role_of(role), scope_of(scope))
 
 
 def role_of(role: str) -> Role:
     """The role of that name. Raises BindingRefused."""
     if role not in set(Role):
-        raise BindingRefused(f"{role!r} is no role: {', '.join(Role)}")
+        raise BindingRefused(f"{role!r} is not a role: {', '.join(Role)}")
     return Role(role)
 
 
@@ -74,7 +76,7 @@ def scope_of(scope: str) -> str:
     is_label = scope.startswith(_LABEL) and bool(key and equals)
     is_cluster = scope.startswith(_CLUSTER) and scope != _CLUSTER
     if scope != EVERYTHING and not is_team and not is_label and not is_cluster:
-        raise BindingRefused(f"{scope!r} is no scope: `*`, `team:NAME`, `label:KEY=VALUE` or `cluster:NAME`")
+        raise BindingRefused(f"{scope!r} is not a scope: `*`, `team:NAME`, `label:KEY=VALUE` or `cluster:NAME`")
     return scope
 
 

@@ -94,7 +94,7 @@ class TokenStore(Protocol):
 def make_token(store: TokenStore, *, label: str, limit: Binding, life: timedelta, now: datetime) -> tuple[str, Token]:
     """A new token and its text, which is kept nowhere. `limit.subject` is its maker. Raises TokenRefused."""
     if not _LABEL.fullmatch(label):
-        raise TokenRefused(f"{label!r} is no label: letters, digits, spaces and `._@/-`, at most 64, a letter first")
+        raise TokenRefused(f"{label!r} is not a label: letters, digits, spaces and `._@/-`, at most 64, a letter first")
     if not timedelta() < life <= LONGEST_LIFE:
         raise TokenRefused(f"a token lives at least a moment and at most {LONGEST_LIFE.days} days")
     token_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)

@@ -27,7 +27,7 @@ class AuditTopicBinding(BaseModel):
     @classmethod
     def _a_topic_of_its_own(cls, topic: str) -> str:
         if not _NAME.fullmatch(topic):
-            raise ValueError(f"{topic!r} is no name of a topic: a to z, 0 to 9, dots, dashes and underscores")
+            raise ValueError(f"{topic!r} is not a name of a topic: a to z, 0 to 9, dots, dashes and underscores")
         if topic.startswith(_OURS):
             raise ValueError(f"{topic} is a topic that Kedge's agents write to: name one that is for the audit alone")
         return topic

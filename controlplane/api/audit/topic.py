@@ -124,8 +124,8 @@ class KafkaAuditTopic:
             return Sent(int(document["position"]), str(document["sha256"]))
         except (ValueError, KeyError, TypeError):
             raise AuditTopicForeign(
-                f"the last record of {binding.where} is no entry of an audit: [audit_topic] needs a topic that nobody "
-                "else writes to. Nothing is written to it"
+                f"the last record of {binding.where} is not an entry of an audit: [audit_topic] needs a topic of its "
+                "own. Nothing is written to it"
             ) from None
 
     @contextmanager

@@ -92,7 +92,7 @@ class RelayWatch:
             told = f"no relay is at work, and nothing of the audit goes to {self._where}"
             return _Seen(TopicState.NO_RELAY, told, _START, newest, self._last, waiting)
         if not holder.is_relay or holder.word is None:
-            told = f"role {holder.role} has the turn to write to {self._where}, and is no relay"
+            told = f"role {holder.role} has the turn to write to {self._where}, and is not a relay"
             return _Seen(TopicState.TURN_TAKEN, told, _WHO, newest, None, waiting)
         state, told, then = self._of_relay(holder.role, holder.word, newest)
         return _Seen(state, told, then, newest, self._last, {holder.role: 0, **waiting})

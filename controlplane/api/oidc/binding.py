@@ -45,7 +45,7 @@ class OidcBinding(BaseModel):
     def _a_safe_issuer(cls, issuer: str) -> str:
         parts = urlsplit(issuer)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise ValueError(f"{issuer!r} is no address of a provider: write it as in https://id.example.com")
+            raise ValueError(f"{issuer!r} is not an address of a provider: write it as in https://id.example.com")
         if not is_safe(issuer):
             raise ValueError(f"{issuer} is plain HTTP over a network: a provider off this machine speaks https")
         return issuer
@@ -62,7 +62,7 @@ class OidcBinding(BaseModel):
     def _are_domains(cls, domains: tuple[str, ...]) -> tuple[str, ...]:
         for domain in domains:
             if not _DOMAIN.fullmatch(domain.lower()):
-                raise ValueError(f"{domain!r} is no domain: write it as in example.com")
+                raise ValueError(f"{domain!r} is not a domain: write it as in example.com")
         return tuple(domain.lower() for domain in domains)
 
     @model_validator(mode="after")

@@ -43,7 +43,7 @@ def logout_claims_of(token: str, provider: Provider, *, now: datetime) -> Mappin
     claims, _ = _signed_claims(token, provider, now)
     events = claims.get("events")
     if not isinstance(events, Mapping) or not isinstance(events.get(_LOGOUT), Mapping) or "nonce" in claims:
-        raise SignInFailed("this is no logout token")
+        raise SignInFailed("this is not a logout token")
     if now.timestamp() - float(claims["iat"]) > provider.binding.leeway_s + ATTEMPT_LIFE.total_seconds():
         raise SignInFailed("the logout token is too old")
     if not _tells(claims, "jti"):

@@ -153,7 +153,7 @@ class Provider:
             raise ProviderAway(f"{self.binding.issuer} does not answer: {why}") from error
         told = _object(answer)
         if answer.status_code >= 500 or (told is None and answer.is_success):
-            raise ProviderAway(f"{self.binding.issuer} answers {answer.status_code}, which makes no sense")
+            raise ProviderAway(f"{self.binding.issuer} answers {answer.status_code}, which is not understood")
         if not answer.is_success:
             code = str((told or {}).get("error", answer.status_code))[:60]
             raise SignInFailed(f"the provider refused it ({code})")

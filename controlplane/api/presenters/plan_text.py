@@ -117,7 +117,7 @@ def _to_move(plan: PlanOut) -> str:
     if not any("drain" in step.how for phase in plan.phases for step in phase.steps):
         return ""
     if plan.sizes_age_s is None:
-        return ", nobody has read yet how much there is to move"
+        return ", size to move unknown until Kafka is read"
     as_of = f" (as it was {human_seconds(plan.sizes_age_s)} ago)" if plan.sizes_age_s > YOUNG_S else ""
     return f", {human_bytes(plan.bytes)} to move{as_of}"
 

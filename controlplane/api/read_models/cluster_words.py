@@ -30,7 +30,7 @@ def sync_word(view: ClusterView, source_sync: str = "") -> Word:
     if view.tombstone:
         return Word("OutOfSync", "warn", "it is being deleted")
     if (failing := _true(view, TICK_FAILING)) is not None:
-        return Word("Unknown", "mute", f"nobody compares it with its spec: {TICK_FAILING}, {failing.reason}")
+        return Word("Unknown", "mute", f"it is not compared with its spec: {TICK_FAILING}, {failing.reason}")
     if source_sync in ("OutOfSync", "Refused"):
         return Word("OutOfSync", "warn", f"its file in git is not in force ({source_sync})")
     if view.converged != view.generation:

@@ -302,7 +302,7 @@ def _enrolment_refused(why: str) -> ApiError:
 
 def _refuse_no_digest(text: str) -> None:
     if len(text) != 64 or any(c not in "0123456789abcdef" for c in text):
-        raise ApiError(422, "request-invalid", "credential_sha256 is no SHA-256 in hex")
+        raise ApiError(422, "request-invalid", "credential_sha256 is not a SHA-256 in hex")
 
 
 def _key(vm: Vm) -> str:

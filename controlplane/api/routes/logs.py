@@ -70,5 +70,5 @@ def _cursor(text: str) -> Cursor:
         return {}
     if not _CURSOR.fullmatch(text):
         then = "Give what a page told as `next`, or nothing."
-        raise ApiError(422, "cursor-unreadable", f"{text!r} is no place in the logs", next_step=then)
+        raise ApiError(422, "cursor-unreadable", f"{text!r} is not a place in the logs", next_step=then)
     return {int(n): int(offset) for n, offset in (part.split(":") for part in text.split(","))}

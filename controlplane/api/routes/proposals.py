@@ -79,7 +79,7 @@ def list_policies(
     known = services.cluster.gate.policies.current()
     fault = known.fault
     if fault and not rights.may_everywhere(Verb.ADMINISTER):
-        fault = "the files make no sense; an administrator can see where"
+        fault = "the files are invalid; an administrator can see where"
     page = turn.page(
         by_name(known.policies, lambda policy: policy.name, after=after), lambda policy: policy.name, limit
     )

@@ -37,7 +37,7 @@ def poll(name: str, services: Services) -> api.SourcePolledOut:
     desk = _desk(services, name)
     desk.standing(name)
     asked = (services.operations.leadership.may_act or desk.reaches_leader) and desk.ring(name)
-    sentence = "it is looked at now" if asked else "another server leads: it looks at its next poll"
+    sentence = "it is polled now" if asked else "another server leads: it polls at its next interval"
     return api.SourcePolledOut(source=git_source(name), asked=asked, sentence=sentence)
 
 

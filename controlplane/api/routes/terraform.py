@@ -114,7 +114,7 @@ async def _lock_info(request: Request) -> dict[str, Any]:
     except ValueError:
         info = None
     if not isinstance(info, dict) or not isinstance(info.get("ID"), str) or not info["ID"]:
-        raise ApiError(400, "request-invalid", "the body is no lock info of Terraform: it has no ID")
+        raise ApiError(400, "request-invalid", "the body is not a lock info of Terraform: it has no ID")
     return info
 
 

@@ -65,7 +65,7 @@ def get_topic(request: Request, name: str, topic: str, services: Services, at: A
         past = past_of(services, name, at)
         told = past_topic_out(past, services.brokers.past_placements.then(past.view.uid, past.moment), topic)
         if told is None:
-            title = f"of {name} nobody knows a topic called {topic} at position {past.position}"
+            title = f"no topic called {topic} of {name} is known at position {past.position}"
             raise ApiError(404, "topic-not-found", title, next_step=f"kedge describe {name} --at {past.position}")
         return told
     view = living(services, name)

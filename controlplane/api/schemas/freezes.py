@@ -32,7 +32,7 @@ class FreezeIn(Message):
         try:
             return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
         except OverflowError:
-            raise ValueError("that is no time people live to see") from None
+            raise ValueError("that time is out of range") from None
 
     @field_validator("clusters", "teams")
     @classmethod

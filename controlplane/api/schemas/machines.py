@@ -105,4 +105,4 @@ class MachinesOut(Message):
     """Regions by cloud, in the order clouds are told."""
 
     items: list[MachinesOfRegionOut]
-    problem: str = Field(default="", description="why no price is known: catalog.yaml makes no sense")
+    problem: str = Field(default="", description="why no price is known: catalog.yaml is invalid")

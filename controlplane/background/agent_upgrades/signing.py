@@ -45,6 +45,6 @@ class AgentSigner:
             raise SigningKeyRefused(f"agent_signing_key {self._file} cannot be read: {error}") from error
         if not isinstance(found, Ed25519PrivateKey):
             raise SigningKeyRefused(
-                f"agent_signing_key {self._file} is no Ed25519 key: `openssl genpkey -algorithm ed25519`"
+                f"agent_signing_key {self._file} is not an Ed25519 key: `openssl genpkey -algorithm ed25519`"
             )
         return found

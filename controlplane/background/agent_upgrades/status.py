@@ -70,7 +70,7 @@ def outcome_of(
             return None
         said = f"; the last it said: {upgrade.state} {upgrade.problem}".rstrip() if upgrade is not None else ""
         minutes = ANSWERS_WITHIN.total_seconds() / 60
-        return facts.AgentUpgradeFailed(asked.order, asked.key, f"nothing came of it within {minutes:.0f} min{said}")
+        return facts.AgentUpgradeFailed(asked.order, asked.key, f"it had no result within {minutes:.0f} min{said}")
     if upgrade.state != "done":
         return facts.AgentUpgradeFailed(asked.order, asked.key, upgrade.problem or "the agent gave no reason")
     if seen.report.agent_version != asked.version:

@@ -143,7 +143,7 @@ _LEARN_ANEW = (
 )
 
 _LEFT: Mapping[Kind, str] = {
-    Kind.GOAL_VIOLATION: "nothing of it is mended without being asked here. Next: kedge rebalance {name}",
+    Kind.GOAL_VIOLATION: "nothing of it is repaired unless a person asks. Next: kedge rebalance {name}",
     Kind.BROKER_FAILURE: "it is left alone while it may come back. Next: kedge describe {name}, or "
     "kedge replace {name} {subject}",
     Kind.DISK_FAILURE: "its cure waits or is given up. Next: kedge describe {name}, or kedge replace {name} {subject}",

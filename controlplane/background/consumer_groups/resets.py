@@ -152,7 +152,7 @@ def _refuse_moved(offsets: GroupOffsets, view: ClusterView, order: ResetOrder) -
         raise GroupUnknown(order.group)
     if why := why_not(seen.group):
         raise CommandRefused(
-            "group-has-members", why, "Stop its consumers, wait until they have left, and plan it anew."
+            "group-has-members", why, "Stop its consumers, wait until they have left, and plan it again."
         )
     for o in order.offsets:
         name = TopicPartition(o.topic, o.partition)
@@ -160,13 +160,13 @@ def _refuse_moved(offsets: GroupOffsets, view: ClusterView, order: ResetOrder) -
             message = (
                 f"{order.group} has moved: {name} is at {_said(seen.group.committed.get(name))}, not {_said(o.before)}"
             )
-            raise CommandRefused("offsets-moved", message, "Plan the reset anew.")
+            raise CommandRefused("offsets-moved", message, "Plan the reset again.")
         span = seen.spans.get(name)
         if span is None or span.first is None or span.end is None:
             raise CommandRefused("log-unknown", f"the log of {name} was not told", "Ask again in a minute.")
         if not span.first <= o.after <= span.end:
             message = f"{o.after} is not in the log of {name}, which goes from {span.first} to {span.end}"
-            raise CommandRefused("outside-log", message, "Plan the reset anew.")
+            raise CommandRefused("outside-log", message, "Plan the reset again.")
 
 
 def _said(offset: int | None) -> str:

@@ -39,7 +39,7 @@ class ZoneBinding(BaseModel):
     def _plain_zone(cls, zone: str) -> str:
         zone = zone.lower().rstrip(".")
         if not _NAME.fullmatch(zone):
-            raise ValueError(f"{zone!r} is no zone, as in kafka.example.com")
+            raise ValueError(f"{zone!r} is not a zone, as in kafka.example.com")
         return zone
 
     @model_validator(mode="after")

@@ -51,7 +51,7 @@ class ForgeBinding(BaseModel):
         if self.project:
             _require_project(self.kind, self.project)
         if self.email_domain and not _DOMAIN.fullmatch(self.email_domain):
-            raise ValueError(f"email_domain {self.email_domain!r} is no domain, as in example.com")
+            raise ValueError(f"email_domain {self.email_domain!r} is not a domain, as in example.com")
         return self
 
     def require_address(self, repository: str) -> ForgeAddress:
@@ -85,12 +85,12 @@ def _host_and_path(repository: str) -> tuple[str, str]:
 def _require_project(kind: str, project: str) -> None:
     steps = project.split("/")
     if not all(_STEP.fullmatch(step) for step in steps) or len(steps) < 2 or (kind == GITHUB and len(steps) != 2):
-        raise ValueError(f"{project!r} is no repository of a forge, as in `platform/specs`: name it in `project`")
+        raise ValueError(f"{project!r} is not a repository of a forge, as in `platform/specs`: name it in `project`")
 
 
 def _require_safe(url: str) -> None:
     parts = urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.fragment or "@" in url:
-        raise ValueError(f"{url.partition('?')[0].rpartition('@')[2]!r} is no address of an API: https://HOST/PATH")
+        raise ValueError(f"{url.partition('?')[0].rpartition('@')[2]!r} is not an address of an API: https://HOST/PATH")
     if parts.scheme == "http" and not is_loopback(parts.hostname):
         raise ValueError("plain http is spoken on loopback addresses only: use https")

@@ -85,7 +85,7 @@ class ForgeCalls:
         try:
             return ForgeAnswer(response.status_code, json.loads(text) if text else None)
         except ValueError:
-            raise self._fault(f.UNAVAILABLE, what, "its answer is no JSON") from None
+            raise self._fault(f.UNAVAILABLE, what, "its answer is not JSON") from None
 
     def file(self, path: str, ref: str, *, what: str) -> str | None:
         """The text of a file, None where it is not there. Both forges send it in base64. Raises ForgeFault."""

@@ -199,7 +199,7 @@ class _Seat:
                 raise NotYet from refused
             raise Over("" if refused.code == "game-over" else f"{what} was refused: {refused}") from refused
         except (CannotHarm, ProviderError) as error:
-            raise Over(f"{what} could not be brought about: {error}") from error
+            raise Over(f"{what} could not be injected: {error}") from error
         except EventsError as error:
             raise Over(f"whether {what} is on record is not known: {error}") from error
         except ClusterNotFound as error:

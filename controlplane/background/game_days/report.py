@@ -36,7 +36,7 @@ def totals_of(game: GameView) -> Totals:
 def game_words(game: GameView) -> str:
     """How it stands, in one sentence."""
     asked, count = game.asked, len(game.played)
-    done = f"{count} of {asked.wanted} faults were brought about"
+    done = f"{count} of {asked.wanted} faults were injected"
     if game.ended_at is not None:
         return f"over, {done}: {game.stopped}" if game.stopped else f"over, {done}"
     last = game.played[-1] if game.played else None

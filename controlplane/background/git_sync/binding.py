@@ -66,7 +66,7 @@ class GitBinding(BaseModel):
     @classmethod
     def _plain_name(cls, name: str) -> str:
         if not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is no name: lower-case letters, digits and dashes")
+            raise ValueError(f"{name!r} is not a name: lower-case letters, digits and dashes")
         return name
 
     @field_validator("branch")
@@ -75,7 +75,7 @@ class GitBinding(BaseModel):
         steps = branch.split("/")
         is_plain = all(_REF_STEP.fullmatch(step) and ".." not in step for step in steps)
         if not is_plain or any(step.endswith((".lock", ".")) for step in steps):
-            raise ValueError(f"{branch!r} is no plain name of a branch, as in `main` or `release/kafka`")
+            raise ValueError(f"{branch!r} is not a plain name of a branch, as in `main` or `release/kafka`")
         return branch
 
     @field_validator("path")
@@ -83,7 +83,7 @@ class GitBinding(BaseModel):
     def _inside(cls, path: str) -> str:
         path = path.strip("/") if path != "." else ""
         if path and not all(_FOLDER_STEP.fullmatch(step) for step in path.split("/")):
-            raise ValueError(f"{path!r} is no folder of a repository, as in `clusters/production`")
+            raise ValueError(f"{path!r} is not a folder of a repository, as in `clusters/production`")
         return path
 
     @field_validator("repository")
@@ -97,14 +97,16 @@ class GitBinding(BaseModel):
     def _known_accounts(cls, accounts: tuple[str, ...]) -> tuple[str, ...]:
         for account in accounts:
             if not _ACCOUNT.fullmatch(account):
-                raise ValueError(f"{account!r} is no account: CLOUD/ACCOUNT, as in `aws/payments` or `local/default`")
+                raise ValueError(
+                    f"{account!r} is not an account: CLOUD/ACCOUNT, as in `aws/payments` or `local/default`"
+                )
         return accounts
 
     @field_validator("username")
     @classmethod
     def _plain_user(cls, username: str) -> str:
         if not username or ":" in username or not username.isprintable():
-            raise ValueError(f"{username!r} is no user name")
+            raise ValueError(f"{username!r} is not a user name")
         return username
 
     @model_validator(mode="after")
@@ -144,8 +146,8 @@ def transport_of(repository: str) -> Transport:
     url = urlsplit(repository)
     if url.scheme not in ("https", "ssh", "http") or not _HOST.fullmatch(url.hostname or "") or url.path in ("", "/"):
         raise ValueError(
-            f"{_shown(repository)!r} is no repository: https://HOST/PATH, ssh://USER@HOST/PATH, USER@HOST:PATH or an "
-            "absolute path"
+            f"{_shown(repository)!r} is not a repository: https://HOST/PATH, ssh://USER@HOST/PATH, USER@HOST:PATH or "
+            "an absolute path"
         )
     if url.password is not None or (url.username is not None and url.scheme != "ssh"):
         raise ValueError("no user, password or token in the URL: use token_env or token_file")

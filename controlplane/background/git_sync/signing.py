@@ -116,7 +116,7 @@ def _moment(text: str | None) -> datetime | None:
         return None
     found = _MOMENT.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is no date, as in 20270131Z")
+        raise ValueError(f"{text!r} is not a date, as in 20270131Z")
     moment = datetime.strptime(found[1] + (found[2] or "0000").ljust(6, "0"), "%Y%m%d%H%M%S")
     return moment.replace(tzinfo=UTC) if found[3] else moment.astimezone(UTC)
 

@@ -473,7 +473,7 @@ def _verdict(
     if has_errors(problems):
         errors = sum(problem.is_error for problem in problems)
         message = f"{counted(errors, 'error')} in {counted(len(bad), 'file')}"
-        return REFUSED, SPEC_REFUSED, message, "Mend the files and push; what is sound in other files is in force."
+        return REFUSED, SPEC_REFUSED, message, "Fix the files and push; valid documents of other files are in force."
     if not files:
         message = f"no spec lies under `{binding.path or '.'}`"
         if not missing:

@@ -44,7 +44,7 @@ class NotifierBinding(BaseModel):
     @classmethod
     def _plain_name(cls, name: str) -> str:
         if not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is no name: a to z, 0 to 9 and dashes inside")
+            raise ValueError(f"{name!r} is not a name: a to z, 0 to 9 and dashes inside")
         return name
 
     @model_validator(mode="after")

@@ -48,7 +48,7 @@ def pattern_in(text: str) -> Pattern | None:
     try:
         return Pattern(literal, re.compile(body, re.IGNORECASE | re.ASCII))
     except re.error as error:
-        raise PatternRefused(f"it is no regular expression: {error}") from error
+        raise PatternRefused(f"it is not a regular expression: {error}") from error
 
 
 def _longest_literal(body: str) -> str:

@@ -29,7 +29,7 @@ def part(name: str) -> str:
     """The name as a part of a path. Raises CliError for one that cannot be: `..` would lead to another address."""
     if not is_path_part(name):
         why = "it is empty, `.`, `..`, or holds what cannot be printed: nothing of a cluster is called so"
-        raise CliError(f"`{on_one_line(name)}` is no name", why=why, exit_code=exits.USAGE)
+        raise CliError(f"`{on_one_line(name)}` is not a name", why=why, exit_code=exits.USAGE)
     return quote(name, safe="")
 
 

@@ -92,8 +92,8 @@ def show(console: Console, figures: DemoFigures) -> None:
             good,
         )
     )
-    looks = f"{figures.min_isr.samples} looks"
-    console.print(styled(f"under min ISR: {figures.min_isr.under_min_isr_s:.1f} s ({looks})", good))
+    samples = f"{figures.min_isr.samples} samples"
+    console.print(styled(f"under min ISR: {figures.min_isr.under_min_isr_s:.1f} s ({samples})", good))
     engines = ", ".join(sorted({p.engine for p in figures.plans}))
     console.print(styled(f"drain plans: {len(figures.plans)}, computed by {engines}"))
     console.print(

@@ -20,7 +20,7 @@ class SparkWait:
             self._starts += 1
         self._looked_s, self._before = now_s, planner
         if self._starts > MOST_STARTS:
-            return f"{MOST_STARTS} starts of its session came to nothing"
+            return f"{MOST_STARTS} starts of its session failed"
         if self._idle_s > IDLE_WITHIN_S:
             return f"no session of it has started for {IDLE_WITHIN_S:.0f} s ({planner})"
         return ""

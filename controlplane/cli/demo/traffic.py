@@ -72,7 +72,7 @@ class DemoTraffic:
             raise DemoFailed(f"the traffic broke off: {self.workload.error}")
         audit = self.workload.audit()
         if self._observer is None:
-            raise DemoFailed("nobody watched min ISR")
+            raise DemoFailed("min ISR was not watched")
         return audit, self._observer.stop()
 
     def abandon(self) -> None:

@@ -31,12 +31,12 @@ def login(
             "--server", metavar="URL", show_default="KEDGE_SERVER, else this home's", help="Whose token it is."
         ),
     ] = "",
-    forget: Annotated[bool, typer.Option("--forget", help="Forget the token that is kept for it.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Delete the stored token.")] = False,
 ) -> None:
-    """Keep a token of yours for a server.
+    """Store a token for a server.
 
-    Make the token on your account page in the portal. It is asked for, or read from standard input; tried; and kept
-    for your user alone (mode 0600). KEDGE_TOKEN and KEDGE_TOKEN_FILE beat what is kept.
+    Create the token on your account page in the portal. It is asked for, or read from standard input; tested; and
+    stored for your user alone (mode 0600). KEDGE_TOKEN and KEDGE_TOKEN_FILE take precedence.
 
     \b
     Examples:
@@ -66,7 +66,7 @@ def login(
 
 @token.callback()
 def root() -> None:
-    """Make, list and revoke tokens of your programs.
+    """Create, list and revoke API tokens.
 
     \b
     Examples:
@@ -79,18 +79,18 @@ def root() -> None:
 @token.command()
 def create(
     context: typer.Context,
-    label: Annotated[str, typer.Argument(metavar="LABEL", show_default=False, help="What it is for.")],
-    role: Annotated[str, typer.Option("--role", metavar="ROLE", help="The most it may do, as a role.")] = "viewer",
+    label: Annotated[str, typer.Argument(metavar="LABEL", show_default=False, help="Label.")],
+    role: Annotated[str, typer.Option("--role", metavar="ROLE", help="Maximum role.")] = "viewer",
     scope: Annotated[
         str, typer.Option("--scope", metavar="SCOPE", help="*, team:NAME, label:KEY=VALUE or cluster:NAME.")
     ] = "*",
-    days: Annotated[float, typer.Option("--days", metavar="N", min=0.01, max=366, help="How long it lives.")] = 90,
+    days: Annotated[float, typer.Option("--days", metavar="N", min=0.01, max=366, help="Lifetime.")] = 90,
     output: Output = Format.TEXT,
 ) -> None:
-    """Make a token and print it, this once.
+    """Create a token and print it once.
 
-    It never may more than its maker may at that moment, and dies with them. With the token of the server's home it is
-    made by the installation; a token of a person makes none.
+    A token never has more rights than its owner has at that moment, and ends with the owner's account. With the
+    token of the server's home the installation owns it; a person's token cannot create one.
 
     \b
     Examples:
@@ -108,10 +108,10 @@ def create(
 @token.command("list")
 def list_tokens(
     context: typer.Context,
-    everyone: Annotated[bool, typer.Option("--everyone", help="Those of all; for administrators.")] = False,
+    everyone: Annotated[bool, typer.Option("--everyone", help="Tokens of all users; for administrators.")] = False,
     output: Output = Format.TEXT,
 ) -> None:
-    """List tokens, the newest first. Their texts are kept nowhere.
+    """List tokens, newest first. Their texts are not stored.
 
     \b
     Examples:
@@ -148,21 +148,21 @@ def revoke(
 def audit(
     context: typer.Context,
     text: Annotated[
-        str, typer.Argument(metavar="TEXT", show_default=False, help="In call, verb, object or note.")
+        str, typer.Argument(metavar="TEXT", show_default=False, help="Text in call, verb, object or note.")
     ] = "",
-    who: Annotated[str, typer.Option("--who", metavar="NAME", show_default=False, help="Part of who it was.")] = "",
+    who: Annotated[str, typer.Option("--who", metavar="NAME", show_default=False, help="Part of the actor.")] = "",
     outcome: Annotated[str, typer.Option("--outcome", metavar="WORD", help="done, denied or failed.")] = "",
     since: Annotated[str, typer.Option("--since", metavar="TIME", help="As in 2026-01-31T14:00; UTC.")] = "",
     until: Annotated[str, typer.Option("--until", metavar="TIME", help="Before then.")] = "",
     request: Annotated[
-        str, typer.Option("--request", metavar="ID", show_default=False, help="Of one request, by its whole id.")
+        str, typer.Option("--request", metavar="ID", show_default=False, help="Only one request, by its full id.")
     ] = "",
-    before: Annotated[int, typer.Option("--before", metavar="N", min=0, help="Entries below that one.")] = 0,
+    before: Annotated[int, typer.Option("--before", metavar="N", min=0, help="Only entries before this one.")] = 0,
     limit: Annotated[int, typer.Option("-n", "--limit", metavar="N", min=1, max=1000, help="So many.")] = 50,
-    check: Annotated[bool, typer.Option("--check", help="Hold every entry to its hash instead.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Verify the hash of every entry instead.")] = False,
     output: Output = Format.TEXT,
 ) -> None:
-    """Show who did what, and who was refused.
+    """Show the audit: changes and refusals.
 
     Every call that changes something and every one that was denied, newest first. For administrators and auditors.
 
@@ -211,7 +211,7 @@ def _moment(text: str) -> str:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise CliError(f"`{text}` is no moment", next_step="write it as in 2026-01-31T14:00") from None
+        raise CliError(f"`{text}` is not a time", next_step="write it as in 2026-01-31T14:00") from None
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).isoformat()
 
 

@@ -19,15 +19,16 @@ def agent_bundle(
     context: typer.Context,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the archives are written.")] = Path(),
     arch: Annotated[
-        str, typer.Option("--arch", metavar="PROCESSOR", help="Of which VMs: x86_64, aarch64 (arm64), or all.")
+        str,
+        typer.Option("--arch", metavar="PROCESSOR", help="Architecture of the VMs: x86_64, aarch64 (arm64), or all."),
     ] = _ALL,
 ) -> None:
     """Write the agent as archives for VMs of a plain Debian image.
 
-    One for each processor; VMs fetch them from your mirror. That of this machine's is made from this installation,
-    offline, and the same installation gives the same bytes. For the other one pip fetches the packages that
-    requirements.lock names, by SHA-256, from the index it is set up with. VMs need the Python version of this machine.
-    What it prints belongs into the section `software` of `<cloud>.yaml`.
+    One for each architecture; VMs fetch them from your mirror. The one for this machine's architecture is made from
+    this installation, offline and reproducibly. For the other, pip fetches the packages that requirements.lock
+    names, by SHA-256, from its index. VMs need the Python version of this machine. Copy the output into the section
+    `software` of `<cloud>.yaml`.
 
     \b
     Examples:

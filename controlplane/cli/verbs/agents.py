@@ -14,12 +14,12 @@ from controlplane.cli.session import session_of
 
 agents = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
 
-Everything = Annotated[bool, typer.Option("--all", help="Also the VMs that are through.")]
+Everything = Annotated[bool, typer.Option("--all", help="Include upgraded VMs.")]
 
 
 @agents.callback(invoke_without_command=True)
 def root(context: typer.Context, everything: Everything = False, output: Output = Format.TEXT) -> None:
-    """Show which agent VMs are to run, and which VMs are not there yet.
+    """Show the published agent, and the VMs that do not run it yet.
 
     \b
     Examples:
@@ -49,7 +49,7 @@ def publish(
     url: Annotated[
         str, typer.Option("--url", metavar="URL", show_default=False, help="The folder of your mirror it lies in.")
     ],
-    notes: Annotated[str, typer.Option("--notes", metavar="TEXT", help="What to know of it.")] = "",
+    notes: Annotated[str, typer.Option("--notes", metavar="TEXT", help="Notes.")] = "",
 ) -> None:
     """Publish a version of the agent: every VM upgrades to it, one first.
 
@@ -89,9 +89,9 @@ def withdraw(
     version: Annotated[str, typer.Argument(metavar="VERSION", show_default=False, help="As in 0.2.0.")],
     reason: Reason = "",
 ) -> None:
-    """Have no VM run a version any more.
+    """Withdraw a version of the agent.
 
-    They go back to the one published before it, if there is one.
+    VMs go back to the version published before it, if there is one.
 
     \b
     Examples:

@@ -43,15 +43,15 @@ def anomalies(
     context: typer.Context,
     cluster: _AnyCluster = "",
     kind: _Kind = "",
-    history: Annotated[bool, typer.Option("--all", help="Those that are over, too.")] = False,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 100,
+    history: Annotated[bool, typer.Option("--all", help="Include ended ones.")] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Maximum number.")] = 100,
     output: Output = Format.TEXT,
 ) -> None:
-    """Show what was found wrong, and what is done about it.
+    """Show anomalies and what is done about them.
 
     Kinds: goal-violation, broker-failure, slow-broker, hot-broker, disk-failure, topic-anomaly, maintenance-event.
-    States: found (within its grace), suppressed (Kedge's own doing), healing, waiting, over. People are told of
-    healing, of waiting, and of the end of those.
+    States: found (within its grace), suppressed (Kedge's own doing), healing, waiting, over. Notifications are sent
+    for healing and waiting, and for their end.
 
     \b
     Examples:
@@ -98,7 +98,7 @@ def healing_root() -> None:
 
 @healing.command("show")
 def show(context: typer.Context, cluster: Cluster, output: Output = Format.TEXT) -> None:
-    """Show what is healed by itself, after which grace.
+    """Show which anomalies are healed, and after which grace.
 
     \b
     Examples:
@@ -121,7 +121,7 @@ def off(
     reason: Reason = "",
     output: Output = Format.TEXT,
 ) -> None:
-    """Only tell anomalies, and heal none of them.
+    """Report anomalies without healing them.
 
     It is recorded with who and why, and shown by `kedge describe`.
 
@@ -154,7 +154,7 @@ def on(
 
 @notifiers.callback()
 def notifiers_root() -> None:
-    """Show who is told of anomalies, and try whether they can be reached.
+    """Show and test the notifiers of anomalies.
 
     \b
     Examples:
@@ -165,7 +165,7 @@ def notifiers_root() -> None:
 
 @notifiers.command("list")
 def list_notifiers(context: typer.Context, output: Output = Format.TEXT) -> None:
-    """Show the notifiers of the settings and how each does.
+    """Show the notifiers of the settings and their state.
 
     \b
     Examples:
@@ -184,9 +184,9 @@ def list_notifiers(context: typer.Context, output: Output = Format.TEXT) -> None
 
 @notifiers.command("test")
 def try_notifier(context: typer.Context, name: _Notifier, output: Output = Format.TEXT) -> None:
-    """Tell a notifier that this is a test.
+    """Send a test notice to a notifier.
 
-    It is sent at once, past what waits. Ends with code 1 where it did not get there.
+    It is sent at once, before waiting notices. Exits with 1 if it is not delivered.
 
     \b
     Examples:

@@ -31,14 +31,14 @@ _File = Annotated[
     typer.Option("-f", "--file", metavar="FILE", show_default=False, help="The spec; - reads standard input."),
 ]
 _DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="The server does all but record it, and says what would have come of it.")
+    bool, typer.Option("--dry-run", help="Check it on the server and show the result without recording it.")
 ]
 _Wait = Annotated[
     bool, typer.Option("--wait/--detach", help="Wait until it has converged, or return once it is recorded.")
 ]
 _Now = Annotated[
     bool,
-    typer.Option("--now", help="Begin at once, whatever windows and earlier stages say; as `kedge roll --now`."),
+    typer.Option("--now", help="Begin at once, outside windows and before earlier stages; as `kedge roll --now`."),
 ]
 
 
@@ -50,7 +50,7 @@ def apply(
     dry_run: _DryRun = False,
     wait: _Wait = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
-    message: Annotated[str, typer.Option("-m", "--message", metavar="TEXT", help="Why; recorded with it.")] = "",
+    message: Annotated[str, typer.Option("-m", "--message", metavar="TEXT", help="Reason, recorded with it.")] = "",
     now: _Now = False,
     output: Output = Format.TEXT,
 ) -> None:
@@ -58,9 +58,9 @@ def apply(
 
     Shows the plan and asks; then exactly that plan is recorded, or nothing.
 
-    A plan somebody said yes to, and a saved one, is refused when it has moved meanwhile; the message says in what.
-    With -y the file is declared whatever its plan is by then.
-    Ctrl-C while waiting only detaches: the server goes on, and the way back is printed.
+    A confirmed or saved plan is refused if it has changed meanwhile; the message names the difference. With -y the
+    file is declared whatever its plan is then. Ctrl-C while waiting only detaches: the server goes on, and the
+    command to attach again is printed.
 
     \b
     Exit codes: 0 recorded (with --wait: converged), 1 refused, not confirmed or failed,
@@ -140,7 +140,7 @@ def _declaration(plan_path: str, file: str) -> tuple[SpecFile, SavedPlan | None]
     if saved is not None:
         return SpecFile(saved.file, saved.spec.encode()), saved
     if plan_path:
-        raise CliError("this is no saved plan", where=plan_path, next_step=f"for a spec: kedge apply -f {plan_path}")
+        raise CliError("this is not a saved plan", where=plan_path, next_step=f"for a spec: kedge apply -f {plan_path}")
     return read, None
 
 

@@ -33,7 +33,7 @@ brokers = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @brokers.callback()
 def root() -> None:
-    """Plan what concerns single brokers.
+    """Plan changes of single brokers.
 
     \b
     Examples:
@@ -50,19 +50,21 @@ _Name = Annotated[
         help="The cluster to rebalance. Without it, with --state or --cluster, a plan is made and printed only.",
     ),
 ]
-_Cancel = Annotated[bool, typer.Option("--cancel", help="Begin no more of the rebalance in hand; what runs ends.")]
+_Cancel = Annotated[
+    bool, typer.Option("--cancel", help="Begin no further batch of the current rebalance; running moves finish.")
+]
 _Onto = Annotated[
     list[int] | None,
     typer.Option(
         "--onto",
         metavar="ID",
         show_default=False,
-        help="Only these receive, the others only give. May be given again; without it every broker may do both.",
+        help="Only these receive; the others only send. Repeatable; without it every broker may do both.",
     ),
 ]
 _PerDayGib = Annotated[
     int | None,
-    typer.Option("--per-day-gib", metavar="GIB", min=1, show_default=False, help="Begin no more in 24 hours."),
+    typer.Option("--per-day-gib", metavar="GIB", min=1, show_default=False, help="Most to begin in 24 hours."),
 ]
 _Goals = Annotated[
     str,
@@ -74,7 +76,7 @@ _Goals = Annotated[
     ),
 ]
 _AllowPartial = Annotated[
-    bool, typer.Option("--allow-partial", help="When a hard goal cannot be met, plan what comes nearest.")
+    bool, typer.Option("--allow-partial", help="If a hard goal cannot be met, plan the closest result.")
 ]
 
 
@@ -103,13 +105,13 @@ def rebalance(
 ) -> None:
     """Spread replicas and leaders evenly, for the fewest bytes.
 
-    With CLUSTER the server does it: in small throttled batches, each of which begins once no roll, repair, restart or
-    evacuation wants to go first. docs/rebalancing.md tells how; kedge describe and kedge plans show how far it is. What
-    would move is shown first, and the yes holds for the brokers and replica lists it was planned from. With --onto
-    replicas and leaders move to the brokers named and to no other one, up to their share.
+    With CLUSTER the server does it in small throttled batches, each with a lower priority than rolls, repairs,
+    restarts and evacuations. See docs/rebalancing.md; kedge describe and kedge plans show its progress. The moves
+    are shown first, and a confirmation holds for the brokers and replica lists of the plan. With --onto replicas
+    and leaders move only to the brokers named, up to their share.
 
-    With --dry-run, --state or --cluster a plan is made and printed here, and nothing is changed on any cluster. Goals
-    are met within their tolerances; hard ones are never given up for others. docs/goals.md has a row for each.
+    With --dry-run, --state or --cluster a plan is made and printed here, and nothing is changed on any cluster.
+    Goals are met within their tolerances; hard goals are never traded for others. docs/goals.md describes each.
 
     Exit codes: 0 asked for or planned (or nothing to do), 1 not confirmed, a hard goal cannot be met, or it or the
     state is refused; with --wait as of kedge wait.
@@ -143,14 +145,16 @@ def rebalance(
 @brokers.command()
 def demote(
     context: typer.Context,
-    ids: Annotated[str, typer.Argument(metavar="ID,ID", show_default=False, help="Brokers that are to lead nothing.")],
+    ids: Annotated[
+        str, typer.Argument(metavar="ID,ID", show_default=False, help="Brokers that should lead no partition.")
+    ],
     state: StateFileOption = "",
     cluster: ClusterOption = "",
     output_file: PlanFileOption = None,
     kafka_json: KafkaJsonOption = None,
     shape: ShapeOption = PlanFormat.TABLE,
 ) -> None:
-    """Plan how brokers lead nothing any more.
+    """Plan to move all leadership off brokers.
 
     A plan only, as `kedge rebalance --dry-run`. Only the order of replica lists changes, so no byte is copied; after
     it a preferred election has to run.

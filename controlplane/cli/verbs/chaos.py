@@ -26,7 +26,7 @@ _Fault = Annotated[
 ]
 _Vms = Annotated[
     list[str] | None,
-    typer.Option("--vm", metavar="VM", show_default=False, help="A VM by its key or its node. May be given again."),
+    typer.Option("--vm", metavar="VM", show_default=False, help="A VM by its key or its node. Repeatable."),
 ]
 _Rack = Annotated[
     str, typer.Option("--rack", metavar="RACK", show_default=False, help="Every VM of it that suits the fault.")
@@ -90,14 +90,14 @@ def chaos(
     reason: Reason = "",
     output: Output = Format.TEXT,
 ) -> None:
-    """Bring about a fault on purpose.
+    """Inject a fault.
 
-    Recorded before it is done, so that the history knows the cause of what follows. Refused while the cluster is not in
-    full health, and for more than one rack at once. On the local cloud every fault may be had; elsewhere only kill-vm
-    and kill-rack, only where the spec says `chaos: allowed`, and with the cluster's name typed out.
+    It is recorded first, so that the history has the cause of what follows. Refused while the cluster is not fully
+    healthy, and for more than one rack at once. The local cloud offers every fault; others only kill-vm and
+    kill-rack, only where the spec says `chaos: allowed`, and with the cluster's name typed out.
 
-    `game` has the server draw a series of faults, wait for full health between, and keep a report. It goes on without
-    this command, and does not outlive the server that plays it: the report says so.
+    `game` is a series of faults drawn by the server, with full health between them, and a report. It goes on
+    without this command, and ends with the server that plays it: the report says so.
 
     Exit codes: 0 done, 1 refused, or a fault of the game did not heal.
 
@@ -137,7 +137,7 @@ def _bring_about(session: Session, cluster: str, order: chaos_api.ChaosIn, outpu
         session.show(answer.sentence)
     else:
         write_document(session, output, document("Chaos", answer))
-    session.tell(f"to see what comes of it: kedge describe {cluster}, kedge events {cluster}")
+    session.tell(f"to follow it: kedge describe {cluster}, kedge events {cluster}")
 
 
 def _of_game(

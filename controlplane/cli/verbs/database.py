@@ -54,7 +54,7 @@ def migrate_database(
         upgrade(url)
         after = current(url)
     except (MigrationError, EventsError) as error:
-        raise CliError("nothing was migrated", why=str(error), next_step="mend it and try again") from None
+        raise CliError("nothing was migrated", why=str(error), next_step="fix it and try again") from None
     came = f"came from {before or 'nothing'}" if before != after else "was there already"
     session_of(context).show(f"the database is at {after}; it {came}")
 

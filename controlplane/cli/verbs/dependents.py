@@ -22,10 +22,11 @@ BrokerId = Annotated[int, typer.Argument(metavar="BROKER", show_default=False, h
 
 
 def dependents(context: typer.Context, cluster: Cluster, broker: BrokerId, output: Output = Format.TEXT) -> None:
-    """Show who depends on a broker.
+    """Show the dependents of a broker.
 
-    The groups that read from it or commit to it, with their clients; what is written to it; the brokers that copy from
-    it; and partitions that would have no leader without it. Brokers are asked for groups. Kafka tells of no producer.
+    The groups that read from it or commit to it, with their clients; what is written to it; the brokers that copy
+    from it; and partitions that would have no leader without it. Groups are read from brokers. Kafka does not
+    report producers.
 
     \b
     Examples:

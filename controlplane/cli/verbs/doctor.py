@@ -32,13 +32,13 @@ def doctor(
     ] = None,
     output: Output = Format.TEXT,
 ) -> None:
-    """Look whether a cloud is ready: account, images, quota, the way to brokers.
+    """Check whether a cloud is ready: account, images, quota, routes to brokers.
 
     It reads `<cloud>.yaml` in the home and asks the cloud with this shell's credentials; nothing is changed, and no
     server is needed. With KEDGE_SERVER set and no --home that server asks, with its own (`GET /v1/doctor`, for
-    administrators): what it asked less than five minutes ago is told again. One line each, with what to do where
-    something is wrong. VMs that run are dialled, at 9092 from this shell, where the server does it at the ports of
-    its brokers: no answer is a firewall or a missing route, a refused connection is none.
+    administrators): answers are cached for five minutes. One line for each check, with what to do if it fails.
+    Running VMs are dialled at port 9092, by the server at the ports of its brokers: no answer means a firewall or a
+    missing route, a refused connection does not.
 
     Exit codes: 0 nothing is wrong, 1 something is, or the server cannot be asked.
 

@@ -34,9 +34,9 @@ drain = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @drain.callback()
 def root() -> None:
-    """Plan how brokers are emptied, and judge plans.
+    """Plan drains of brokers, and check plans.
 
-    Nothing is changed by it: kedge evacuate empties a broker of a cluster, kedge replace gives it another VM.
+    It changes nothing: kedge evacuate empties a broker of a cluster, kedge replace gives it another VM.
 
     \b
     Examples:
@@ -47,7 +47,7 @@ def root() -> None:
 
 _Brokers = Annotated[
     str,
-    typer.Option("--brokers", metavar="ID,ID", show_default=False, help="Empty these, whatever the state says."),
+    typer.Option("--brokers", metavar="ID,ID", show_default=False, help="Brokers to empty, regardless of the state."),
 ]
 _Destinations = Annotated[
     list[str] | None,
@@ -55,13 +55,15 @@ _Destinations = Annotated[
         "--destinations",
         metavar="ID=ID,ID",
         show_default=False,
-        help="What leaves the first goes to these alone. May be given again.",
+        help="Replicas of the first broker go only to these. Repeatable.",
     ),
 ]
-_AllowPartial = Annotated[bool, typer.Option("--allow-partial", help="When not all can be moved, plan what can.")]
+_AllowPartial = Annotated[
+    bool, typer.Option("--allow-partial", help="If not all replicas can be moved, plan those that can.")
+]
 _Plot = Annotated[
     Path | None,
-    typer.Option("--plot", metavar="FILE", show_default=False, help="Draw what targets take: .svg or .png."),
+    typer.Option("--plot", metavar="FILE", show_default=False, help="Plot the ingress of targets: .svg or .png."),
 ]
 
 
@@ -82,10 +84,10 @@ def plan(
     plot: _Plot = None,
     shape: ShapeOption = PlanFormat.TABLE,
 ) -> None:
-    """Plan how brokers are emptied, with a certificate.
+    """Plan a drain of brokers, with a plan certificate.
 
-    Nothing is changed on any cluster. Each figure of the plan stands beside the bound that no plan can beat, and was
-    reached in a replay by code that shares nothing with the planner. docs/drain-plans.md: how to read and to apply it.
+    Nothing is changed on any cluster. Each figure of the plan is shown beside its lower bound, and was reached in a
+    replay by code that shares nothing with the planner. docs/drain-plans.md explains how to read and apply it.
 
     Exit codes: 0 planned (with --allow-partial also in part), 1 there is no plan or the state is refused.
 
@@ -133,13 +135,16 @@ def check(
     brokers: Annotated[
         str,
         typer.Option(
-            "--brokers", metavar="ID,ID", show_default=False, help="Who was to be emptied, if not in the state."
+            "--brokers",
+            metavar="ID,ID",
+            show_default=False,
+            help="Brokers that were to be emptied, if the state does not say.",
         ),
     ] = "",
     disk_limit: DiskLimit = None,
     shape: ShapeOption = PlanFormat.TABLE,
 ) -> None:
-    """Judge a plan, Kedge's or anybody's, by an independent replay.
+    """Check a plan, of Kedge or another tool, by an independent replay.
 
     The plan is run against the state to the second, and every rule is checked at every instant. The JSON of
     kafka-reassign-partitions.sh is a plan that starts everything at once, read from the leaders of now.

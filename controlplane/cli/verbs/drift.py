@@ -13,13 +13,13 @@ from controlplane.cli.session import session_of
 def drift(
     context: typer.Context,
     cluster: Cluster,
-    now: Annotated[bool, typer.Option("--now", help="Have the cluster audited now; an audit changes nothing.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Audit the cluster now. An audit changes nothing.")] = False,
     output: Output = Format.TEXT,
 ) -> None:
     """Show what was changed by hand in the cloud, by the last audit.
 
-    A slow audit (Terraform, reading only) looks at each cluster once a day while nothing of it is in hand. What Kedge
-    itself is about to change is told by `kedge diff`.
+    A slow audit (Terraform, reading only) looks at each cluster once a day while nothing of it is in hand. `kedge
+    diff` shows what Kedge itself is about to change.
 
     \b
     Examples:

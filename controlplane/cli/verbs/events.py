@@ -22,19 +22,21 @@ RETRY_S = 1.0
 def events(
     context: typer.Context,
     cluster: Cluster,
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on with new events until Ctrl-C.")] = False,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Follow new events until Ctrl-C.")] = False,
     after: Annotated[int, typer.Option("--after", metavar="POSITION", min=0, help="Only events after this one.")] = 0,
     last: Annotated[
         int | None,
         typer.Option("--last", min=1, max=MAX_TAIL, metavar="N", show_default="all", help="Begin with the last N."),
     ] = None,
-    output: Annotated[Format, typer.Option("-o", "--output", help="Form; json is one object a line.")] = Format.TEXT,
+    output: Annotated[
+        Format, typer.Option("-o", "--output", help="Output format; json is one object per line.")
+    ] = Format.TEXT,
 ) -> None:
     """Print what happened to a cluster, oldest first.
 
     Declarations, decisions, outcomes, and conditions that changed.
 
-    A server that is restarted while one follows is waited for. Ctrl-C prints the position to go on from.
+    When following, a server that restarts is waited for. Ctrl-C prints the position to go on from.
 
     \b
     Examples:

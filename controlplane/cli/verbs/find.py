@@ -14,8 +14,10 @@ from controlplane.runtime.quantities import counted
 
 def find(
     context: typer.Context,
-    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="A part of it; case does not count.")],
-    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1000, help="At most so many.")] = 50,
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", show_default=False, help="Part of the name; case-insensitive.")
+    ],
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1000, help="Maximum number.")] = 50,
     output: Output = Format.TEXT,
 ) -> None:
     """Find clusters, brokers, VMs, addresses and topics by a part of their name.
@@ -39,7 +41,7 @@ def find(
         rows = [[one.kind, one.name, one.cluster, one.detail] for one in found.found]
         session.show(listing(["KIND", "NAME", "CLUSTER", "DETAIL"], rows))
     else:
-        session.tell(f"nothing that is known here has `{text}` in its name, id or address")
+        session.tell(f"nothing known here has `{text}` in its name, id or address")
     _tell_limits(session, found)
 
 

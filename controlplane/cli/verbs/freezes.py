@@ -16,7 +16,7 @@ from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
 
 Why = Annotated[
-    str, typer.Option("--reason", metavar="TEXT", show_default=False, help="Why; it is recorded and shown to others.")
+    str, typer.Option("--reason", metavar="TEXT", show_default=False, help="Reason, recorded and shown to others.")
 ]
 
 
@@ -48,9 +48,9 @@ def freeze(
     everything: Annotated[bool, typer.Option("--all", help="The whole fleet.")] = False,
     output: Output = Format.TEXT,
 ) -> None:
-    """Let nothing voluntary begin on clusters until a time.
+    """Hold everything that can wait on clusters until a time.
 
-    What has begun is ended, and repairs never wait. It ends by itself, or with `kedge thaw`.
+    Work in hand is finished, and repairs never wait. A freeze ends at its time, or with `kedge thaw`.
 
     \b
     Examples:
@@ -91,7 +91,7 @@ def thaw(
 ) -> None:
     """End a freeze before its time.
 
-    What it held goes on, where no other freeze holds it. Those of the server's settings end there.
+    Held work goes on unless another freeze holds it. Freezes of the server's settings are ended there.
 
     \b
     Examples:
@@ -105,7 +105,7 @@ def thaw(
 
 def freezes(
     context: typer.Context,
-    past: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
+    past: Annotated[bool, typer.Option("--all", help="Include ended ones.")] = False,
     output: Output = Format.TEXT,
 ) -> None:
     """List freezes: those people declared and those of the server's settings.
@@ -129,7 +129,7 @@ def freezes(
 def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not (key and equals):
-        raise _not(f"`{text}` is no label", "write --label KEY=VALUE")
+        raise _not(f"`{text}` is not a label", "write --label KEY=VALUE")
     return key, value
 
 

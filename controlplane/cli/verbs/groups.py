@@ -17,15 +17,15 @@ def groups(
     context: typer.Context,
     cluster: Cluster,
     match: Annotated[str, typer.Option("--match", metavar="TEXT", help="Part of the name.")] = "",
-    after: Annotated[str, typer.Option("--after", metavar="GROUP", help="Those behind this one, by name.")] = "",
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 100,
+    after: Annotated[str, typer.Option("--after", metavar="GROUP", help="Only names after this one.")] = "",
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Maximum number.")] = 100,
     output: Output = Format.TEXT,
 ) -> None:
     """Show the consumer groups of a cluster, with lag.
 
     STATE: Stuck (offsets stand still while logs grow), Unread (partitions given to no member), BeyondEnd (an offset
-    beyond its log's end), NoMembers, Rebalancing, Unknown (a member's client sent what cannot be read), Reading.
-    Brokers are asked; what stands still shows from the second look on.
+    beyond its log's end), NoMembers, Rebalancing, Unknown (a member's metadata cannot be read), Reading. Brokers
+    are queried; groups that stand still show from the second reading on.
 
     \b
     Examples:

@@ -44,7 +44,7 @@ def list_(context: typer.Context, output: Output = Format.TEXT) -> None:
 
 @images.command()
 def show(context: typer.Context, name: Name, output: Output = Format.TEXT) -> None:
-    """Show one revision: who is on it, who still has to roll, and why.
+    """Show one revision: clusters on it, clusters that still roll to it, and why.
 
     \b
     Examples:
@@ -70,10 +70,10 @@ def publish(
         typer.Option("--image", metavar="CLOUD/REGION/ARCH=ID", show_default=False, help="An image; may be repeated."),
     ] = None,
     security: Annotated[
-        str, typer.Option("--security", metavar="LEVEL", help="low, high or critical: what it cures.")
+        str, typer.Option("--security", metavar="LEVEL", help="Severity of what it fixes: low, high or critical.")
     ] = "",
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why it is flagged, as in CVE-2026-1.")] = "",
-    notes: Annotated[str, typer.Option("--notes", metavar="TEXT", help="What else to know of it.")] = "",
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason of the flag, as in CVE-2026-1.")] = "",
+    notes: Annotated[str, typer.Option("--notes", metavar="TEXT", help="Notes.")] = "",
 ) -> None:
     """Publish a revision of a Kafka version.
 
@@ -100,7 +100,7 @@ def publish(
 
 @images.command()
 def withdraw(context: typer.Context, name: Name, reason: Reason = "") -> None:
-    """Have nobody begin to roll to a revision any more.
+    """Withdraw a revision: no cluster begins to roll to it.
 
     A roll to it in hand goes no further; VMs made from it stay.
 

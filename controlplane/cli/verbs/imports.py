@@ -26,7 +26,7 @@ def import_cluster(
     ] = "",
     name: Annotated[
         str,
-        typer.Option("--name", metavar="NAME", show_default="imported", help="What the cluster is to be called."),
+        typer.Option("--name", metavar="NAME", show_default="imported", help="Name for the cluster."),
     ] = "imported",
     client_config: Annotated[
         Path | None,
@@ -38,11 +38,12 @@ def import_cluster(
         ),
     ] = None,
 ) -> None:
-    """Write the spec of a running cluster, also of one that others made.
+    """Write the spec of a running cluster, also one not made by Kedge.
 
-    Everything is read by Kafka's own protocol, and nothing is changed. Of a cluster that this server keeps, the spec in
-    force is printed. Of any other one (KRaft, plaintext) its brokers and controllers become `external`: applying that
-    spec watches them, and never touches them (docs/import.md). What nobody tells is a comment `unknown`, never a guess.
+    Everything is read by Kafka's own protocol, and nothing is changed. For a cluster of this server the spec in
+    force is printed. For any other (KRaft, plaintext) its brokers and controllers become `external`: applying that
+    spec watches them, and never changes them (docs/import.md). What is not known becomes a comment `unknown`, never
+    a guess.
 
     Exit codes: 0 written, 1 it is not reached, or is not taken on.
 
@@ -105,7 +106,7 @@ def _read(session: Session, addresses: tuple[str, ...]) -> "ForeignCluster":
 
 
 def _refuse_silence(addresses: tuple[str, ...]) -> None:
-    """Where nobody listens at any of them that is told at once: Kafka's client would go on asking for 6 s. What it is
+    """Where nothing listens at any of them that is told at once: Kafka's client would go on asking for 6 s. What it is
     that does not refuse, that client says. Raises KafkaUnavailable.
     """
     from controlplane.kafka.errors import KafkaUnavailable
@@ -119,7 +120,7 @@ def _refuse_silence(addresses: tuple[str, ...]) -> None:
         except (OSError, ValueError):
             return
         return
-    raise KafkaUnavailable(what="dialling", where="import", why=f"nobody listens at {', '.join(addresses)}")
+    raise KafkaUnavailable(what="dialling", where="import", why=f"nothing listens at {', '.join(addresses)}")
 
 
 def _ours(session: Session, cluster_id: str) -> str:

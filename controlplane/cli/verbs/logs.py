@@ -43,18 +43,20 @@ class Level(StrEnum):
 def logs(
     context: typer.Context,
     cluster: Cluster,
-    node: Annotated[str, typer.Option("--node", metavar="NODE", help="Of one node.", show_default="all")] = "",
+    node: Annotated[str, typer.Option("--node", metavar="NODE", help="Only this node.", show_default="all")] = "",
     service: Annotated[
-        LogService, typer.Option("--service", help="Of one service, or of the agents.", show_default="all")
+        LogService, typer.Option("--service", help="Only this service, or the agents.", show_default="all")
     ] = LogService.ALL,
     level: Annotated[
-        Level, typer.Option("--level", case_sensitive=False, help="That urgent, or more.", show_default="all")
+        Level, typer.Option("--level", case_sensitive=False, help="Minimum level.", show_default="all")
     ] = Level.ALL,
     since: Annotated[
         str, typer.Option("--since", metavar="AGE|TIME", help="How far back: 10m, 2h, or a time.")
     ] = "15m",
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on with new lines until Ctrl-C.")] = False,
-    output: Annotated[Format, typer.Option("-o", "--output", help="Form; json is one object a line.")] = Format.TEXT,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Follow new lines until Ctrl-C.")] = False,
+    output: Annotated[
+        Format, typer.Option("-o", "--output", help="Output format; json is one object per line.")
+    ] = Format.TEXT,
 ) -> None:
     """Print what the services and agents of a cluster write.
 

@@ -26,10 +26,10 @@ def get(
     what: Annotated[
         str, typer.Argument(metavar="clusters|CLUSTER", autocompletion=cluster_names, help="All, or one by name.")
     ] = ALL,
-    output: Annotated[ListFormat, typer.Option("-o", "--output", help="Form of the answer on stdout.")] = (
-        ListFormat.TABLE
-    ),
-    watch: Annotated[bool, typer.Option("-w", "--watch", help="Go on: redraw, or write a record a change.")] = False,
+    output: Annotated[ListFormat, typer.Option("-o", "--output", help="Output format.")] = (ListFormat.TABLE),
+    watch: Annotated[
+        bool, typer.Option("-w", "--watch", help="Watch: redraw, or write one record for each change.")
+    ] = False,
 ) -> None:
     """List the clusters, or one of them.
 
@@ -54,11 +54,11 @@ def get(
 
 
 def describe(context: typer.Context, cluster: Cluster, at: At = "", output: Output = Format.TEXT) -> None:
-    """Show all that is known of a cluster, and what to type next.
+    """Show the details of a cluster, and what to type next.
 
-    Conditions, since when and what to do about them; drain; VMs; what is left to do, node by node.
+    Conditions with their age and next command; drain; VMs; remaining steps, node by node.
 
-    With --at as it was then: what was declared and decided. What was observed (metadata, reports) is not kept.
+    With --at its past state: what was declared and decided. What was observed (metadata, reports) is not kept.
 
     \b
     Examples:
@@ -77,7 +77,7 @@ def describe(context: typer.Context, cluster: Cluster, at: At = "", output: Outp
 
 
 def endpoints(context: typer.Context, cluster: Cluster, output: Output = Format.TEXT) -> None:
-    """Print how clients find a cluster.
+    """Print the bootstrap addresses of a cluster.
 
     The value of `bootstrap.servers`, and nothing else, goes to stdout.
 

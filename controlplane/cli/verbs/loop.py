@@ -9,14 +9,14 @@ from controlplane.cli.options import Output
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import session_of
 
-Everything = Annotated[bool, typer.Option("--all", help="Also jobs that have ended, and every beat that is kept.")]
+Everything = Annotated[bool, typer.Option("--all", help="Include ended jobs and all beats that are kept.")]
 
 
 def loop(context: typer.Context, everything: Everything = False, output: Output = Format.TEXT) -> None:
-    """Show how the loop of the server does: what the page Loop shows.
+    """Show the state of the server's loop, as on the page Loop.
 
-    Who leads, how far it is behind the log, clusters whose ticks fail, jobs, timers, the last beats. For
-    administrators of everything. json and yaml hold all of it, whatever --all says.
+    The leader, its lag behind the log, clusters whose ticks fail, jobs, timers, the last beats. For administrators
+    of everything. json and yaml always hold all of it.
 
     \b
     Examples:

@@ -17,22 +17,21 @@ def confirm_loss(
     cluster: Cluster,
     rack: Annotated[
         list[str],
-        typer.Option("--rack", metavar="RACK", show_default=False, help="Its VMs are gone. May be given again."),
+        typer.Option("--rack", metavar="RACK", show_default=False, help="Rack whose VMs are gone. Repeatable."),
     ],
     confirm: Annotated[
         str,
-        typer.Option(
-            "--confirm", metavar="NAME", show_default=False, help="The cluster's name once more; no question."
-        ),
+        typer.Option("--confirm", metavar="NAME", show_default=False, help="The cluster's name, to skip the question."),
     ] = "",
     reason: Reason = "",
     output: Output = Format.TEXT,
 ) -> None:
-    """Say that VMs are gone which a listing lost and Kedge does not believe.
+    """Confirm that VMs are gone which a listing no longer shows.
 
     Where a listing loses several racks at once, or all VMs of a small cluster, Kedge waits (`ListingLostRacks`): a
-    wrong account looks the same. Look at the cloud's own console first. Only the VMs it waits for are meant, and only
-    while the listing says so; it is refused while an agent of theirs is heard, or Kafka has a broker of theirs serving.
+    wrong account looks the same. Check the cloud's own console first. It covers only the VMs that Kedge waits for,
+    while the listing lacks them; it is refused while an agent of theirs reports, or Kafka has a broker of theirs
+    serving.
 
     \b
     Examples:
@@ -41,7 +40,7 @@ def confirm_loss(
     """
     session = session_of(context)
     by_hand = f"kedge confirm-loss {cluster} {' '.join(f'--rack {r}' for r in rack)} --confirm {cluster}"
-    question = f"Type the name of the cluster to have its VMs in {', '.join(rack)} taken for gone ({cluster})"
+    question = f"Type the name of the cluster to declare its VMs in {', '.join(rack)} taken for gone ({cluster})"
     typed = confirm or typed_name(session, question, unattended=by_hand)
     if typed != cluster:
         raise CliError("not confirmed, nothing was changed", why=f"`{typed}` is not `{cluster}`", next_step=by_hand)
@@ -50,4 +49,4 @@ def confirm_loss(
         session.show(answer.sentence)
     else:
         write_document(session, output, document("Command", answer))
-    session.tell(f"to see its VMs made anew: kedge wait {cluster} --for=converged")
+    session.tell(f"to follow the replacement of its VMs: kedge wait {cluster} --for=converged")

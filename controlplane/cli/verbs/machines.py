@@ -39,7 +39,7 @@ Region = Annotated[str, typer.Option("--region", metavar="REGION", show_default=
 
 @machines.callback()
 def root() -> None:
-    """Show what clouds sell and for how much; read prices anew.
+    """Show machine types and prices of clouds; refresh them.
 
     \b
     Examples:
@@ -54,18 +54,16 @@ def list_machines(
     cloud: Annotated[str, typer.Argument(metavar="CLOUD", show_default=False, help="Only this cloud.")] = "",
     region: Region = "",
     home: Home = None,
-    output: Annotated[
-        MachinesFormat, typer.Option("-o", "--output", help="Form of the answer on stdout.")
-    ] = MachinesFormat.TABLE,
+    output: Annotated[MachinesFormat, typer.Option("-o", "--output", help="Output format.")] = MachinesFormat.TABLE,
 ) -> None:
     """Show machine types, their neutral sizes, figures and prices.
 
     The shipped catalogue with the figures of catalog.yaml in the home over it. Prices are of a region: without
-    --region, each region that catalog.yaml names. What nobody has read is `unknown`; what was read more than 90 days
+    --region, each region that catalog.yaml names. What was never read is `unknown`; what was read more than 90 days
     ago is flagged. With KEDGE_SERVER set and no --home that server is asked (`GET /v1/machines`), with its
     catalog.yaml; else no server is needed.
 
-    Exit codes: 0 shown, 1 there is no such cloud, catalog.yaml makes no sense, or the server cannot be asked.
+    Exit codes: 0 shown, 1 there is no such cloud, catalog.yaml is invalid, or the server cannot be asked.
 
     \b
     Examples:
@@ -105,8 +103,8 @@ def refresh(
     """Ask a cloud for its types and prices; write them to catalog.yaml.
 
     It asks with this shell's credentials, once for each region of `<cloud>.yaml` in the home. Types that no shipped
-    catalogue has are written too: specs may name them from then on. A figure that was read takes the place of the one
-    before; others stay as they are, with their own day. Comments in the file are lost.
+    catalogue has are written too: specs may name them from then on. A figure that was read replaces the former one;
+    others stay, with their own date. Comments in the file are lost.
 
     Exit codes: 0 written, 1 that cloud cannot be asked, or not everywhere; what was read before is kept.
 
@@ -163,7 +161,7 @@ def _in_home(session: Session, home: Path, cloud: str, region: str) -> "Machines
     try:
         book = read_price_book(home)
     except PlaceUnknown as error:
-        raise CliError("catalog.yaml makes no sense", why=str(error), next_step="mend it (docs/costs.md)") from None
+        raise CliError("catalog.yaml is invalid", why=str(error), next_step="fix it (docs/costs.md)") from None
     try:
         found = book.sold(cloud, region)
     except PlaceUnknown as error:

@@ -19,11 +19,13 @@ from controlplane.runtime.styled_text import styled
 
 _Partitions = Annotated[
     list[str] | None,
-    typer.Option("--cancel", metavar="TOPIC-PARTITION", show_default=False, help="Take it back. May be given again."),
+    typer.Option("--cancel", metavar="TOPIC-PARTITION", show_default=False, help="Cancel this move. Repeatable."),
 ]
 _Adopted = Annotated[
     list[str] | None,
-    typer.Option("--adopt", metavar="TOPIC-PARTITION", show_default=False, help="It is known. May be given again."),
+    typer.Option(
+        "--adopt", metavar="TOPIC-PARTITION", show_default=False, help="Accept this move as known. Repeatable."
+    ),
 ]
 
 
@@ -35,11 +37,11 @@ def moves(
     reason: Reason = "",
     output: Output = Format.TEXT,
 ) -> None:
-    """Show the reassignments that run, or settle those of others.
+    """Show running reassignments, or settle foreign ones.
 
-    Moves that no plan of Kedge names are waited for; after ten minutes the condition StrangersMoves tells them. Only a
-    person has one taken back (--cancel: refused where too few of the replicas before are in sync), or says that it is
-    known (--adopt: waited for, and not told any more).
+    Moves that no plan of Kedge names are waited for; after ten minutes the condition StrangersMoves reports them.
+    Only a person cancels one (--cancel: refused if too few of its former replicas are in sync), or accepts it as
+    known (--adopt: waited for, and no longer reported).
 
     \b
     Examples:
@@ -50,7 +52,7 @@ def moves(
     session = session_of(context)
     if cancel and adopt:
         raise CliError(
-            "two things were asked for", why="--cancel and --adopt exclude each other", exit_code=exits.USAGE
+            "two actions were requested", why="--cancel and --adopt exclude each other", exit_code=exits.USAGE
         )
     if cancel or adopt:
         order = chaos_api.MovesIn(partitions=list(cancel or adopt or ()), reason=reason)

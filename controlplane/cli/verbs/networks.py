@@ -15,15 +15,17 @@ from controlplane.cli.session import session_of
 networks = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Name of the network.")]
-Account = Annotated[str, typer.Option("--account", metavar="NAME", help="Where several have a network of that name.")]
-Region = Annotated[str, typer.Option("--region", metavar="NAME", help="The same, for regions.")]
+Account = Annotated[
+    str, typer.Option("--account", metavar="NAME", help="Account, if several have a network of that name.")
+]
+Region = Annotated[str, typer.Option("--region", metavar="NAME", help="Region, likewise.")]
 
 
 @networks.callback(invoke_without_command=True)
 def root(context: typer.Context, output: Output = Format.TEXT) -> None:
     """Show the networks Kedge makes for clusters.
 
-    For each: where it is, its addresses, the clusters in it, how far it is, and what went wrong last.
+    For each: its place, addresses, clusters, state and last error.
 
     \b
     Examples:
@@ -56,10 +58,10 @@ def remove(
     ] = "",
     reason: Reason = "",
 ) -> None:
-    """Remove a network no cluster names any more.
+    """Remove a network that no cluster uses.
 
-    Asks for its name to be typed. It is removed once nothing is left in it; its addresses are free again then. Asked
-    for again, a removal that failed is tried at once.
+    Asks for its name to be typed. It is removed once nothing is left in it; its addresses are free again then. Run
+    again, it retries a failed removal at once.
 
     \b
     Examples:
@@ -77,10 +79,10 @@ def remove(
 
 @networks.command()
 def repair(context: typer.Context, name: Name, account: Account = "", region: Region = "", reason: Reason = "") -> None:
-    """Try now what failed of a network, or make again what is missing.
+    """Retry what failed for a network, or recreate what is missing.
 
-    After what was in the way is mended (a permission, a quota), or after somebody deleted part of it by hand. Nothing
-    that stands is changed but the rules a change was asked for.
+    Use it when the cause is fixed (a permission, a quota), or when a part was deleted by hand. Existing parts are
+    not changed, except rules with a pending change.
 
     \b
     Examples:

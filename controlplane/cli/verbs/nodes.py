@@ -27,7 +27,7 @@ Broker = Annotated[
 
 Brokers = Annotated[
     list[int],
-    typer.Option("--broker", metavar="ID", show_default=False, help="A broker by its id. May be given again."),
+    typer.Option("--broker", metavar="ID", show_default=False, help="A broker by its id. Repeatable."),
 ]
 
 
@@ -40,7 +40,7 @@ def restart(
     ] = False,
     broker: Annotated[
         list[int] | None,
-        typer.Option("--broker", metavar="ID", show_default=False, help="Only this broker. May be given again."),
+        typer.Option("--broker", metavar="ID", show_default=False, help="Only this broker. Repeatable."),
     ] = None,
     pool: Annotated[
         str, typer.Option("--pool", metavar="NAME", show_default=False, help="Only services of this pool.")
@@ -48,7 +48,7 @@ def restart(
     reason: Reason = "",
     output: Output = Format.TEXT,
 ) -> None:
-    """Start services anew where they are, one at a time.
+    """Restart services in place, one at a time.
 
     Each waits until the one before is back in every ISR, leadership is given back, and no partition would fall below
     its min ISR. Needs --rolling, or the brokers by id.
@@ -62,20 +62,20 @@ def restart(
     if rolling == bool(broker):
         why = "name the brokers, or say --rolling for all services" if not rolling else "--rolling means all brokers"
         raise CliError(
-            "nothing was asked for", why=why, next_step=f"kedge restart {cluster} --rolling", exit_code=exits.USAGE
+            "nothing was requested", why=why, next_step=f"kedge restart {cluster} --rolling", exit_code=exits.USAGE
         )
     session = session_of(context)
     order = node_api.RestartIn(reason=reason, brokers=list(broker or ()), pool=pool)
     _answer(session, session.client.restart(cluster, order), output)
-    session.tell(f"to see it through: kedge wait {cluster} --for=converged; to end it early: kedge abort {cluster}")
+    session.tell(f"to follow it: kedge wait {cluster} --for=converged; to end it early: kedge abort {cluster}")
 
 
 def restart_check(
     context: typer.Context, cluster: Cluster, broker: Broker = None, output: Output = Format.TEXT
 ) -> None:
-    """Tell whether services may be restarted now.
+    """Check whether services may be restarted now.
 
-    The server asks itself the very same before each restart. Partitions that are in the way are listed.
+    The server makes the same check before each restart. Partitions that block it are listed.
 
     Exit codes: 0 each may be restarted now, 1 at least one may not.
 
@@ -108,7 +108,7 @@ def replace(
         str, typer.Option("--node", metavar="NAME", show_default=False, help="The node of this name, a controller too.")
     ] = "",
     new_disk: Annotated[
-        bool, typer.Option("--new-disk", help="The disk goes too, where the strategy would hand it over.")
+        bool, typer.Option("--new-disk", help="Replace the disk too, where the strategy would hand it over.")
     ] = False,
     disks: Annotated[
         list[str] | None,
@@ -116,16 +116,16 @@ def replace(
             "--disk",
             metavar="DIR",
             show_default=False,
-            help="Only this disk of a broker with several begins anew; its id and the others pass on. Repeatable.",
+            help="Replace only this disk of a broker with several; its id and other disks are kept. Repeatable.",
         ),
     ] = None,
     reason: Reason = "",
     output: Output = Format.TEXT,
 ) -> None:
-    """Replace one VM by the next of its node.
+    """Replace the VM of one node.
 
-    The same way a roll does it: the new VM first, then the drain or the handover, then the old VM goes. Refused while
-    the cluster is not whole, unless it is this very node that is broken.
+    As in a roll: the new VM first, then the drain or the handover, then the old VM is deleted. Refused while the
+    cluster is unhealthy, unless this node is the cause.
 
     \b
     Examples:
@@ -137,11 +137,11 @@ def replace(
     if (broker is None) == (not node):
         why = "name one node, by its broker's id or by its own name"
         next_step = f"kedge replace {cluster} --broker ID"
-        raise CliError("nothing was asked for", why=why, next_step=next_step, exit_code=exits.USAGE)
+        raise CliError("nothing was requested", why=why, next_step=next_step, exit_code=exits.USAGE)
     session = session_of(context)
     order = node_api.ReplaceIn(reason=reason, broker=broker, node=node, new_disk=new_disk, disks=disks or [])
     _answer(session, session.client.replace(cluster, order), output)
-    session.tell(f"to see it through: kedge wait {cluster} --for=converged; to end it early: kedge abort {cluster}")
+    session.tell(f"to follow it: kedge wait {cluster} --for=converged; to end it early: kedge abort {cluster}")
 
 
 def evacuate(
@@ -154,7 +154,7 @@ def evacuate(
             "--target",
             metavar="ID",
             show_default=False,
-            help="Only these take what they hold. May be given again; without it every other broker may.",
+            help="Only these receive. Repeatable; without it every other broker may.",
         ),
     ] = None,
     throttle: Throttle = 0,
@@ -164,11 +164,11 @@ def evacuate(
 ) -> None:
     """Empty brokers and keep them empty.
 
-    They stay and serve on; what they hold moves to the others, and no move of Kedge goes to them any more. Kafka itself
-    may place new topics there: those are moved off again. Refused when the others have no room, with the numbers.
+    They stay and serve; their replicas move to other brokers, and Kedge moves nothing to them. Kafka may place new
+    topics there: those are moved off again. Refused, with the numbers, if the others have no room.
 
-    What would move is shown first. The yes holds for the brokers and replica lists it was planned from: once one of
-    those has changed nothing is recorded.
+    The moves are shown first. A confirmation holds for the brokers and replica lists of the plan: if they have
+    changed, nothing is recorded.
 
     \b
     Examples:
@@ -186,7 +186,7 @@ def evacuate(
     )
     _answer(session, session.client.evacuate(cluster, order), output)
     first = f"kedge readmit {cluster} --broker {brokers[0]}"
-    session.tell(f"to see it through: kedge wait {cluster} --for=converged; to take it back: {first}")
+    session.tell(f"to follow it: kedge wait {cluster} --for=converged; to take it back: {first}")
 
 
 def readmit(

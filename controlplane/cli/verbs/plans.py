@@ -16,18 +16,18 @@ def plans(
     context: typer.Context,
     cluster: Cluster,
     last: Annotated[int, typer.Option("--last", metavar="N", min=1, max=200, help="How many rolls, newest first.")] = 5,
-    steps: Annotated[bool, typer.Option("--steps", help="The steps of rolls that are over, too.")] = False,
+    steps: Annotated[bool, typer.Option("--steps", help="Include the steps of ended rolls.")] = False,
     at: At = "",
     output: Output = Format.TEXT,
 ) -> None:
-    """Show a cluster's rolls: the one in hand, and those before.
+    """Show a cluster's rolls: the current one and earlier ones.
 
-    Above them the rebalance in hand, which is no roll.
+    The current rebalance is shown above them.
 
     For the one in hand each step with its state, reason, since when, and the estimate of what waits. They are read from
     the events, which are kept for ever.
 
-    To hold it: kedge pause. To go on, or to try again what failed: kedge resume. To end it: kedge abort. No step is
+    To hold it: kedge pause. To go on, or to retry what failed: kedge resume. To end it: kedge abort. No step is
     forced past a gate: a topic that may be unavailable is named in the spec (rollout.allowUnavailable).
 
     \b

@@ -27,7 +27,7 @@ Folder = Annotated[
 
 @policy.callback()
 def root() -> None:
-    """Try policies: what may be declared, and what waits for a second person.
+    """Test policies: what may be declared, and what waits for a second person.
 
     They are files in `policies/` of the server's home, and no server is asked here.
 
@@ -44,7 +44,7 @@ def run_tests(context: typer.Context, folder: Folder = None) -> None:
 
     Each test is a spec and the answer expected of its policy alone: allowed, refused or reserved.
 
-    Exit codes: 0 all passed, 1 one failed, or a file makes no sense.
+    Exit codes: 0 all passed, 1 one failed, or a file is invalid.
 
     \b
     Examples:
@@ -65,12 +65,12 @@ def run_tests(context: typer.Context, folder: Folder = None) -> None:
     failed = sum(bool(trial.fault) for trial in trials)
     session.tell(f"policies: {len(policies)}, tests: {len(trials)}, failed: {failed}")
     if failed:
-        raise CliError(f"{counted(failed, 'test')} failed", where=str(where), next_step="mend the policy or its test")
+        raise CliError(f"{counted(failed, 'test')} failed", where=str(where), next_step="fix the policy or its test")
 
 
 @policy.command()
 def check(context: typer.Context, file: SpecPath, folder: Folder = None) -> None:
-    """Say what policies would answer to a spec that is not in force yet.
+    """Check a spec that is not in force against policies.
 
     Topics count where their cluster stands in the same file. What a server knows besides (what is in force, topics of
     Kafka) is no part of it: `kedge plan` asks the server.
@@ -117,7 +117,7 @@ def _read(folder: Path) -> "tuple[Policy, ...]":
         return parse(read_texts(folder))
     except PoliciesUnreadable as broken:
         why = "; ".join(broken.problems[:10])
-        raise CliError("the policies make no sense", where=str(folder), why=why, next_step="docs/policies.md") from None
+        raise CliError("the policies are invalid", where=str(folder), why=why, next_step="docs/policies.md") from None
 
 
 def _prices(session: Session) -> "PriceBook":
@@ -127,5 +127,5 @@ def _prices(session: Session) -> "PriceBook":
     try:
         return read_price_book(home_of(session.around.environ, session.around.cwd))
     except PlaceUnknown as error:
-        session.tell(f"catalog.yaml makes no sense, every price is unknown: {error}", "yellow")
+        session.tell(f"catalog.yaml is invalid, every price is unknown: {error}", "yellow")
         return PriceBook()

@@ -17,18 +17,18 @@ from controlplane.cli.session import Session, session_of
 proposal = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 Number = Annotated[str, typer.Argument(metavar="ID", show_default=False, help="Id of the proposal.")]
-Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="Why; it is kept with the decision.")]
+Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="Reason, kept with the decision.")]
 
 
 def proposals(
     context: typer.Context,
-    everything: Annotated[bool, typer.Option("--all", help="Also those that are decided or void.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Include decided and void ones.")] = False,
     output: Output = Format.TEXT,
 ) -> None:
     """Show changes that wait for a second person.
 
-    A policy of this installation reserves some changes: they are recorded and not done. Whoever has the role approver
-    on all clusters of one, and did not ask for it, says yes or no.
+    Policies reserve some changes: they are recorded and not done until somebody with the role approver on all their
+    clusters, other than the author, decides.
 
     \b
     Examples:
@@ -49,7 +49,7 @@ def proposals(
 
 @proposal.callback()
 def root() -> None:
-    """Look at a change that waits for a second person, and decide it.
+    """Show a change that waits for a second person, and decide it.
 
     \b
     Examples:
@@ -61,7 +61,7 @@ def root() -> None:
 
 @proposal.command()
 def show(context: typer.Context, number: Number, output: Output = Format.TEXT) -> None:
-    """Show who asked for what, why approval is needed.
+    """Show a proposal and why approval is needed.
 
     With the plan as it would be now.
 
@@ -85,7 +85,7 @@ def show(context: typer.Context, number: Number, output: Output = Format.TEXT) -
 def approve(
     context: typer.Context, number: Number, yes: Yes = False, note: Note = "", output: Output = Format.TEXT
 ) -> None:
-    """Agree, and have it done.
+    """Approve a proposal, which is then done.
 
     Shows the plan and asks. It is done only while its plan is the one that was proposed, its author still may do it
     and no policy refuses it by then; otherwise it is void, and nothing was changed. A change of git comes into force
@@ -116,7 +116,7 @@ def approve(
 
 @proposal.command()
 def reject(context: typer.Context, number: Number, note: Note = "", output: Output = Format.TEXT) -> None:
-    """Say no; an author takes their own back.
+    """Reject a proposal; authors withdraw their own.
 
     \b
     Examples:

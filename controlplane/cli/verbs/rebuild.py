@@ -27,16 +27,19 @@ _Files = Annotated[
 _Place = Annotated[
     list[str] | None,
     typer.Option(
-        "--place", metavar="CLOUD/REGION", show_default=False, help="Look here too; CLOUD/ACCOUNT/REGION names one."
+        "--place",
+        metavar="CLOUD/REGION",
+        show_default=False,
+        help="Also search this place; CLOUD/ACCOUNT/REGION names one.",
     ),
 ]
 _LeaveOut = Annotated[
     list[str] | None,
-    typer.Option("--leave-out", metavar="UID", show_default=False, help="VMs of this cluster are left alone."),
+    typer.Option("--leave-out", metavar="UID", show_default=False, help="Ignore VMs of this cluster."),
 ]
 _Installation = Annotated[
     str,
-    typer.Option("--installation", metavar="ID", show_default=False, help="For a home that has lost its own."),
+    typer.Option("--installation", metavar="ID", show_default=False, help="For a home that has lost its id."),
 ]
 _Home = Annotated[
     Path | None,
@@ -62,8 +65,8 @@ def rebuild(
 ) -> None:
     """Rebuild a lost database from VM tags, agents, Kafka and your specs.
 
-    For when there is no backup. It reads and reports; with --write it fills an empty database. No VM, broker or agent
-    is touched: every rebuilt cluster is held, and nothing at all is done to it before you type `kedge resume` for it.
+    For use without a backup. It reads and reports; with --write it fills an empty database. No VM, broker or agent
+    is touched: every rebuilt cluster is held until you type `kedge resume` for it.
 
     Exit codes: 0 reported or written, 1 something refuses.
 
@@ -84,7 +87,7 @@ def rebuild(
     if report.refused:
         if output is not Format.TEXT:
             _write_document(session, output, report, events)
-        raise CliError("nothing was written", why="see what `refuses` above", next_step="mend it, and look again")
+        raise CliError("nothing was written", why="see what `refuses` above", next_step="fix it and try again")
     if write:
         from events.engine import shown_url
 
@@ -181,7 +184,7 @@ def _write(settings: "Settings", report: "Rebuild") -> int:
     except (RebuildRefused, HomeRefused, MigrationError, EventsError, OSError) as error:
         engine.dispose()
         lock.give_back()
-        raise CliError("nothing was written", why=str(error), next_step="mend it and try again") from None
+        raise CliError("nothing was written", why=str(error), next_step="fix it and try again") from None
     # From here on all is held: there is time to put the files of the home in order.
     try:
         if home.agent_url() is None and report.told:

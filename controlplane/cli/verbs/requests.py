@@ -31,8 +31,8 @@ def pull_request(
     """Open a pull request with a spec file, in your name.
 
     Shows the plan and asks. New clusters and topics become a file of their own in the folder of the git source that
-    may declare them; one that is there is changed in the file it is declared in, and the other documents of that file
-    stay as they are. Nothing is declared before somebody merges it.
+    may declare them; one that is there is changed in the file it is declared in, and the other documents of that
+    file stay as they are. Nothing is declared before it is merged.
 
     \b
     Exit codes: 0 it is open, 1 refused or not confirmed.

@@ -21,7 +21,7 @@ _Topic = Annotated[
         "--topic",
         metavar="TOPIC[:N,N]",
         show_default=False,
-        help="Only this topic, or these partitions of it. May be given again.",
+        help="Only this topic, or these partitions of it. Repeatable.",
     ),
 ]
 _ToDatetime = Annotated[
@@ -38,7 +38,9 @@ _ToOffset = Annotated[
 ]
 _ShiftBy = Annotated[
     int | None,
-    typer.Option("--shift-by", metavar="N", show_default=False, help="So many records on; negative goes back."),
+    typer.Option(
+        "--shift-by", metavar="N", show_default=False, help="Shift by this number of records; negative goes back."
+    ),
 ]
 
 
@@ -52,16 +54,16 @@ def reset_offsets(
     to_datetime: _ToDatetime = "",
     to_offset: _ToOffset = None,
     shift_by: _ShiftBy = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and end.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes and exit.")] = False,
     yes: Yes = False,
     reason: Reason = "",
     output: Output = Format.TEXT,
 ) -> None:
-    """Put the offsets of a consumer group elsewhere.
+    """Reset the offsets of a consumer group.
 
-    Shows each offset as it is and as it would be, and how many records are read again or never. A yes holds for exactly
-    that: when the group has moved by then, or has members, nothing is recorded. An offset outside its log is put to the
-    log's beginning or end, as Kafka's own tool does.
+    Shows each offset before and after, and how many records are read again or skipped. A confirmation holds for
+    exactly that plan: if the group has moved, or has members, nothing is recorded. An offset outside its log
+    becomes the log's beginning or end, as with Kafka's own tool.
 
     Exit codes: 0 done, or nothing to do; 1 refused, or some offsets stayed as they were.
 
@@ -122,7 +124,7 @@ def _wish(
     named = [to for to, is_named in wishes.items() if is_named]
     if len(named) != 1:
         why = "exactly one of --to-earliest, --to-latest, --to-datetime, --to-offset and --shift-by is needed"
-        raise CliError("it was not said where to", why=why, exit_code=exits.USAGE)
+        raise CliError("no target was given", why=why, exit_code=exits.USAGE)
     now = session.around.utc_now()
     at = moment_ago(to_datetime, now=now, option="--to-datetime") if to_datetime else None
     whole = [t for t in topics if ":" not in t]

@@ -34,7 +34,7 @@ def rollback(
         ),
     ],
     topic: Annotated[
-        str, typer.Option("--topic", metavar="TOPIC", show_default=False, help="This topic alone goes back.")
+        str, typer.Option("--topic", metavar="TOPIC", show_default=False, help="Roll back only this topic.")
     ] = "",
     reason: Reason = "",
     yes: Yes = False,

@@ -63,14 +63,14 @@ _DatabaseUrl = Annotated[
 ]
 _Only = Annotated[
     Only | None,
-    typer.Option("--only", show_default="all", help="One part alone, as a process of its own: needs PostgreSQL."),
+    typer.Option("--only", show_default="all", help="Run one part as a process of its own. Needs PostgreSQL."),
 ]
 _TakeOverHome = Annotated[
-    bool, typer.Option("--take-over-home", help="This once: the home the database knows is lost for good.")
+    bool, typer.Option("--take-over-home", help="Once: accept that the home known to the database is lost.")
 ]
 _MoveTerraformState = Annotated[
     bool,
-    typer.Option("--move-terraform-state", help="This once: move Terraform's states to where terraform_state says."),
+    typer.Option("--move-terraform-state", help="Once: move Terraform's states to where terraform_state says."),
 ]
 
 
@@ -88,8 +88,8 @@ def server(
 ) -> None:
     """Run the server: ticks and API, until Ctrl-C.
 
-    Everything else is set by KEDGE_... variables or kedge.toml in its home; options beat both.
-    At first start it writes a token (mode 0600) into its home, which every other verb reads.
+    Other settings are KEDGE_... variables or kedge.toml in its home; options take precedence. At first start it
+    writes a token (mode 0600) into its home, which every other verb reads.
 
     \b
     Examples:
@@ -119,9 +119,9 @@ def backup(
     file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="Where the server writes it.")],
     output: Output = Format.TEXT,
 ) -> None:
-    """Have the server write a backup while it goes on working.
+    """Write a backup on the server while it runs.
 
-    It holds all that cannot be rebuilt. The file is written on the server's machine, whole or not at all,
+    It holds all that cannot be rebuilt. The file is written on the server's machine, completely or not at all,
     readable by its owner only.
 
     \b
@@ -169,7 +169,7 @@ def restore(
         upgrade(settings.database)
         summary = restore_backup(file.expanduser(), engine)
     except (BackupCorrupt, RestoreRefused, MigrationError, EventsError, OSError) as error:
-        raise CliError("nothing was restored", why=str(error), next_step="mend it and try again") from None
+        raise CliError("nothing was restored", why=str(error), next_step="fix it and try again") from None
     finally:
         engine.dispose()
     session_of(context).show(f"{summary.head} events restored; start the server")
@@ -189,11 +189,13 @@ def demo(
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE", show_default=False, help="Write the figures as JSON.")
     ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Go on at the end, with the portal, until Ctrl-C.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep running at the end, with the portal, until Ctrl-C.")
+    ] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Plain lines even on a terminal.")] = False,
-    short: Annotated[bool, typer.Option("--short", help="With less data.")] = False,
+    short: Annotated[bool, typer.Option("--short", help="Use less data.")] = False,
 ) -> None:
-    """Run the main job on this machine, on real parts.
+    """Run a complete cluster lifecycle on this machine.
 
     A cluster is declared, filled, rolled to a new Kafka and scaled, and nothing is left running.
 
@@ -216,7 +218,7 @@ def version(
 ) -> None:
     """Print the version of this command and of the server.
 
-    A server that does not answer is told, and no error.
+    A server that does not answer is reported and is not an error.
 
     \b
     Examples:
@@ -265,7 +267,7 @@ def settings_of(**given: object) -> "Settings":
         # Connects to nothing: an address of a database that cannot be one is told here, not by a traceback later.
         build_engine(settings.database).dispose()
     except (ValueError, ArgumentError) as error:
-        raise CliError("the server was not started", why=str(error), next_step="mend it and start again") from None
+        raise CliError("the server was not started", why=str(error), next_step="fix it and start again") from None
     return settings
 
 

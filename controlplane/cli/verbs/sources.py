@@ -48,7 +48,7 @@ def root(context: typer.Context, output: Output = Format.TEXT) -> None:
 
 @sources.command()
 def poll(context: typer.Context, source: Name) -> None:
-    """Look at a repository now instead of at its next poll.
+    """Poll a repository now.
 
     \b
     Examples:
@@ -68,10 +68,10 @@ def accept(
     reason: Reason = "",
     yes: Yes = False,
 ) -> None:
-    """Accept a history that was rewritten.
+    """Accept a rewritten history.
 
-    A branch that no longer descends from the commit applied last is left alone, clusters stay as they are.
-    This says that the new history is meant: its files come into force at the next poll.
+    A branch that no longer descends from the commit applied last is ignored, and clusters stay as they are. This
+    accepts the new history: its files come into force at the next poll.
 
     \b
     Examples:

@@ -28,7 +28,7 @@ def validate(
         typer.Option("-f", "--file", metavar="FILE", show_default=False, help="A spec; - reads standard input."),
     ] = None,
     offline: Annotated[
-        bool, typer.Option("--offline", help="Ask no server: only what the file alone can tell. For hooks and editors.")
+        bool, typer.Option("--offline", help="Check the file without a server. For hooks and editors.")
     ] = False,
     output: Output = Format.TEXT,
 ) -> None:
@@ -69,7 +69,7 @@ def plan(
         typer.Option("-o", "--out", metavar="FILE", show_default=False, help="Save the plan for `kedge apply FILE`."),
     ] = None,
     detailed_exitcode: Annotated[
-        bool, typer.Option("--detailed-exitcode", help="Exit 2 when there is something to do.")
+        bool, typer.Option("--detailed-exitcode", help="Exit with 2 if there are changes.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write the plan to stdout as JSON.")] = False,
 ) -> None:

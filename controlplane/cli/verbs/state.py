@@ -13,7 +13,7 @@ state = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @state.callback()
 def root() -> None:
-    """Write down how a cluster is, for planners.
+    """Export the state of a cluster for planners.
 
     \b
     Examples:
@@ -47,10 +47,10 @@ _Disk = Annotated[
     typer.Option("--disk", metavar="SIZE", show_default="as brokers tell", help="Disk of every broker: 2TiB."),
 ]
 _Flow = Annotated[
-    str, typer.Option("--flow", metavar="RATE", show_default="70MB/s", help="What one partition's copy reaches.")
+    str, typer.Option("--flow", metavar="RATE", show_default="70MB/s", help="Rate of one partition's copy.")
 ]
 _DiskLimit = Annotated[
-    float, typer.Option("--disk-limit", metavar="FRACTION", min=0.01, max=1.0, help="Of a disk that may be used.")
+    float, typer.Option("--disk-limit", metavar="FRACTION", min=0.01, max=1.0, help="Usable share of a disk.")
 ]
 _Outgoing = Annotated[
     str, typer.Option("--brokers", metavar="ID,ID", show_default=False, help="Mark these as outgoing.")
@@ -73,11 +73,12 @@ def export(
     outgoing: _Outgoing = "",
     output: _Output = None,
 ) -> None:
-    """Write the state of a cluster: who holds what, how large, on which brokers.
+    """Export the state of a cluster: replicas, their sizes and their brokers.
 
-    By Kafka's own protocol, from any KRaft cluster (3.3 or later, PLAINTEXT listener); nothing is changed there. Disks
-    are as brokers tell. Bandwidth nobody can ask a broker for: of our clusters it is the machine catalogue's, of others
-    it is to be given. What is missing is told, never taken as 0; what is assumed is written into the file.
+    By Kafka's own protocol, from any KRaft cluster (3.3 or later, PLAINTEXT listener); nothing is changed there.
+    Disks are as brokers report them. Brokers do not report bandwidth: for clusters of Kedge it comes from the
+    machine catalogue, for others it has to be given. Missing figures are reported, never taken as 0; assumptions
+    are written into the file.
 
     \b
     Examples:

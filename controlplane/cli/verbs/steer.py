@@ -21,13 +21,15 @@ def pause(
     reason: Reason = "",
     until: Annotated[
         str,
-        typer.Option("--until", metavar="WHEN", show_default=False, help="A duration or an ISO time; then it goes on."),
+        typer.Option(
+            "--until", metavar="WHEN", show_default=False, help="A duration or an ISO time after which it resumes."
+        ),
     ] = "",
     output: Output = Format.TEXT,
 ) -> None:
     """Begin no new step on a cluster.
 
-    The broker in hand is finished, so nothing stays half done.
+    The step in hand is finished.
 
     \b
     Examples:
@@ -55,14 +57,17 @@ def resume(context: typer.Context, cluster: Cluster, reason: Reason = "", output
 def roll(
     context: typer.Context,
     cluster: Cluster,
-    now: Annotated[bool, typer.Option("--now", help="Begin at once, whatever windows and earlier stages say.")] = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="Begin at once, outside windows and before earlier stages.")
+    ] = False,
     reason: Reason = "",
     output: Output = Format.TEXT,
 ) -> None:
-    """Let what waits for a window, or for earlier stages, begin at once.
+    """Begin at once what waits for a window or for earlier stages.
 
-    For what is left of the generation in force: its roll, restarts, evacuations, a rebalance. Gates, the fleet's brake
-    and freezes hold as ever. The permission is recorded, and over once the generation is reached or another declared.
+    It covers the rest of the generation in force: its roll, restarts, evacuations, a rebalance. Gates, the fleet's
+    limits and freezes still apply. The permission is recorded, and ends when the generation is reached or another
+    is declared.
 
     \b
     Examples:
@@ -78,8 +83,8 @@ def roll(
 def abort(context: typer.Context, cluster: Cluster, reason: Reason = "", output: Output = Format.TEXT) -> None:
     """End a roll after the broker in hand.
 
-    The cluster then stays paused, mixed and whole. Applying the old spec then rolls back,
-    until the feature levels are finalised.
+    The cluster then stays paused, healthy, with both versions. Applying the old spec rolls back, until feature
+    levels are finalised.
 
     \b
     Examples:
@@ -96,13 +101,11 @@ def delete(
     cluster: Cluster,
     confirm: Annotated[
         str,
-        typer.Option(
-            "--confirm", metavar="NAME", show_default=False, help="The cluster's name once more; no question."
-        ),
+        typer.Option("--confirm", metavar="NAME", show_default=False, help="The cluster's name, to skip the question."),
     ] = "",
     reason: Reason = "",
     despite_freeze: Annotated[
-        bool, typer.Option("--despite-freeze", help="Destroy its VMs though the cluster is frozen.")
+        bool, typer.Option("--despite-freeze", help="Destroy its VMs even if the cluster is frozen.")
     ] = False,
     yes: Yes = False,
     output: Output = Format.TEXT,
@@ -111,8 +114,8 @@ def delete(
 
     Asks for its name to be typed; -y alone is not enough.
 
-    What becomes of VMs and disks is in its spec: `deletionPolicy: retain` keeps them, `destroy` destroys them.
-    In a freeze nothing is destroyed without --despite-freeze.
+    The spec decides about VMs and disks: `deletionPolicy: retain` keeps them, `destroy` destroys them. In a freeze
+    nothing is destroyed without --despite-freeze.
 
     \b
     Examples:
@@ -137,7 +140,7 @@ def delete(
     if answer.proposal:
         session.tell(f"somebody else: kedge proposal approve {answer.proposal}")
         return
-    session.tell(f"to see it gone: kedge wait {cluster} --for=deleted")
+    session.tell(f"to wait for its deletion: kedge wait {cluster} --for=deleted")
 
 
 def _command(session: Session, cluster: str, verb: str, reason: api.ReasonIn, output: Format) -> None:
@@ -156,6 +159,6 @@ def _what_is_lost(detail: api.ClusterDetailOut) -> list[str]:
     spec = detail.document.get("spec")
     policy = spec.get("deletionPolicy", "retain") if isinstance(spec, dict) else "retain"
     fate = (
-        "are destroyed with all their data" if policy == "destroy" else "stay where they are; nobody looks after them"
+        "are destroyed with all their data" if policy == "destroy" else "stay where they are and are no longer managed"
     )
     return [f"{detail.name} has {counted(alive, 'VM')}; deletionPolicy is `{policy}`: VMs and disks {fate}"]

@@ -20,19 +20,20 @@ Topic = Annotated[str, typer.Argument(metavar="TOPIC", show_default=False, help=
 def topics(
     context: typer.Context,
     cluster: Cluster,
-    internal: Annotated[bool, typer.Option("--internal", help="Kafka's and Kedge's own topics too.")] = False,
+    internal: Annotated[bool, typer.Option("--internal", help="Include topics of Kafka and Kedge.")] = False,
     ailing: Annotated[
-        bool, typer.Option("--ailing", help="The partitions that are not in sync instead, of all topics.")
+        bool, typer.Option("--ailing", help="List partitions of all topics that are not in sync instead.")
     ] = False,
     match: Annotated[str, typer.Option("--match", metavar="TEXT", help="Part of the topic's name.")] = "",
     output: Output = Format.TEXT,
 ) -> None:
     """Show the topics of a cluster: declared and observed.
 
-    STATE: Observed (made outside Kedge, nobody's), Declared (not made yet), Changing, InSync, Degraded, Deleting.
+    STATE: Observed (created outside Kedge, not managed), Declared (not created yet), Changing, InSync, Degraded,
+    Deleting.
 
-    With --ailing a line a partition that lacks its leader, its min ISR or a replica in sync, in this order; those of
-    Kafka's own topics are among them.
+    With --ailing one line for each partition without a leader, below min ISR or with a replica out of sync, in this
+    order; Kafka's own topics are included.
 
     \b
     Examples:
@@ -60,7 +61,7 @@ def topics(
 
 @topic.callback()
 def root() -> None:
-    """Look at, adopt or delete one topic of a cluster.
+    """Show, adopt or delete one topic of a cluster.
 
     \b
     Examples:
@@ -73,7 +74,7 @@ def root() -> None:
 
 @topic.command()
 def describe(context: typer.Context, cluster: Cluster, name: Topic, output: Output = Format.TEXT) -> None:
-    """Show one topic: what is declared beside what is there.
+    """Show one topic: declared and observed.
 
     \b
     Examples:
@@ -89,7 +90,7 @@ def describe(context: typer.Context, cluster: Cluster, name: Topic, output: Outp
 
 @topic.command()
 def history(context: typer.Context, cluster: Cluster, name: Topic, output: Output = Format.TEXT) -> None:
-    """Show what was declared of a topic, and what each declaration changed.
+    """Show the declarations of a topic, and what each changed.
 
     \b
     Examples:
@@ -103,17 +104,17 @@ def history(context: typer.Context, cluster: Cluster, name: Topic, output: Outpu
     elif found.declarations:
         session.show(declaration_table(found.declarations))
     else:
-        session.tell(f"nobody has declared {name}: it was made outside Kedge")
+        session.tell(f"{name} is not declared: it was created outside Kedge")
 
 
 @topic.command()
 def adopt(
     context: typer.Context, cluster: Cluster, name: Topic, reason: Reason = "", output: Output = Format.TEXT
 ) -> None:
-    """Keep a topic that was made outside Kedge.
+    """Manage a topic that was created outside Kedge.
 
-    One that is declared becomes as its document says. One that is not is kept with the partitions and replicas it has;
-    its configuration is left alone until a document declares it.
+    A declared topic becomes as its document says. Any other keeps its partitions and replicas; its configuration is
+    left alone until a document declares it.
 
     \b
     Examples:
@@ -133,14 +134,14 @@ def delete(
         typer.Option("--confirm", metavar="TOPIC", show_default=False, help="The topic's name, instead of typing it."),
     ] = "",
     retain: Annotated[
-        bool, typer.Option("--retain", help="It stays in Kafka, whatever its deletion policy says.")
+        bool, typer.Option("--retain", help="Keep it in Kafka, regardless of its deletion policy.")
     ] = False,
     reason: Reason = "",
     output: Output = Format.TEXT,
 ) -> None:
     """Delete a topic. Asks for its name to be typed.
 
-    What becomes of it is in its document: `deletionPolicy: retain` leaves it in Kafka, `delete` destroys its records.
+    Its document decides about its data: `deletionPolicy: retain` leaves it in Kafka, `delete` destroys its records.
 
     \b
     Examples:
@@ -164,7 +165,7 @@ def _show_ailing(session: Session, found: topic_api.AilingPartitionsOut, output:
     if output is not Format.TEXT:
         write_document(session, output, document("AilingPartitions", found))
     elif found.metadata_age_s is None:
-        session.tell(f"Kafka of {found.cluster} was not read yet by any server: what ails is not known")
+        session.tell(f"Kafka of {found.cluster} was not read yet by any server: partitions out of sync are not known")
     else:
         session.show(*ailing_lines(found, now=session.around.utc_now()))
 

@@ -39,12 +39,12 @@ def wait(
     timeout: Timeout = DEFAULT_TIMEOUT,
     output: Output = Format.TEXT,
 ) -> None:
-    """Wait until a cluster is as it should be.
+    """Wait until a cluster has reached a goal.
 
-    Stops at once when waiting cannot help, and says what can.
+    Stops at once when waiting cannot help, and names what can.
 
-    It is pinned to the generation declared now (or --generation): a newer spec is told, not mistaken for it.
-    A server that is restarted meanwhile is waited for. Ctrl-C detaches; nothing on the server is cancelled.
+    It is pinned to the generation declared now (or --generation): a newer spec is reported, not mistaken for it. A
+    server that restarts meanwhile is waited for. Ctrl-C detaches; nothing on the server is cancelled.
 
     \b
     Exit codes: 0 reached, 1 failed, 3 --timeout was up, 4 it needs a person, 130 Ctrl-C.

@@ -63,7 +63,7 @@ def _left(view: ClusterView, e: facts.ExternalLeft, at: datetime) -> ClusterView
 
 def _external(view: ClusterView) -> ExternalView:
     if view.external is None:
-        raise ValueError("nobody else runs a part of this cluster")
+        raise ValueError("others run no part of this cluster")
     return view.external
 
 

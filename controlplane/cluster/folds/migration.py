@@ -82,7 +82,7 @@ def _ended(view: ClusterView, e: facts.MigrationEnded, at: datetime) -> ClusterV
     if e.mode == "zookeeper":
         return replace(view, migration=None, left_voters=migration.voters)
     if migration.founding is None:
-        raise ValueError("nobody has taken the metadata over")
+        raise ValueError("no controller has taken over the metadata")
     left = tuple(view.voters[i] for i in sorted(view.voters))
     ids = frozenset(v.id for v in migration.voters)
     instances = {

@@ -12,6 +12,7 @@ from controlplane.converger.questions.evacuation_room import heirs_have_room, ho
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.kafka.gates import Gate
 from events.spec.model import KafkaClusterDocument
+from events.spec.problems import counted
 from planner.observed import KafkaSnapshot
 from planner.quantities import human_bytes
 from planner.rollout.diff import Change
@@ -72,5 +73,6 @@ def _room_on_new_disks(
         if broker in smaller:
             total, used = smaller[broker], disk.used_bytes
         free += max(0, int(total * DISK_LIMIT_FRACTION) - used)
-    others = f"the {len(staying)} others and {len(made)} new ones take {human_bytes(free)} more"
+    receivers = counted(len(staying), "other broker") + (f" and {len(made)} new" if made else "")
+    others = f"{receivers} can receive {human_bytes(free)} more"
     return Gate(moved <= free, f"{words}; {others} up to {DISK_LIMIT_FRACTION:.0%} of their disks")

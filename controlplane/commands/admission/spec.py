@@ -184,7 +184,7 @@ def _architectures(
             ids = planned.ids if planned is not None else {}
             vm = NextVm(machine, kafka.version, ids, given_by_pool(pool), own_build=kafka.distribution is not None)
             if why := unbootable(place, vm):
-                fix = f"Choose another machine, or mend {place.cloud}.yaml (docs/images-and-security.md)."
+                fix = f"Choose another machine, or fix {place.cloud}.yaml (docs/images-and-security.md)."
                 if place.cloud == "local":
                     fix = "Use a version that is there, or unpack the other beside it, as `<version>/libs`."
                 yield positions.problem(p.PLACE, ("spec", "pools", index, field), f"pool `{pool.name}`: {why}", fix)
@@ -244,7 +244,7 @@ def _levels(
         fix = "Stay on the release that was finalised, or a later one. To keep a way back, pin `metadataVersion` first."
         return [positions.problem(p.METADATA_PIN, ("spec", "kafka", "version"), message, fix)]
     if seen is None and view.founding is not None and any(_reads_to(i) > reads_to for i in view.alive()):
-        message = f"Kafka {version} reads metadata levels up to {reads_to}, and nobody knows which one is finalised now"
+        message = f"Kafka {version} reads metadata levels up to {reads_to}, and the finalised one is not known"
         fix = f"Kafka's metadata could not be read. Try again once `kedge describe {view.name}` shows its brokers."
         return [positions.problem(p.METADATA_PIN, ("spec", "kafka", "version"), message, fix)]
     return _late_pin(view, document, positions, reached)

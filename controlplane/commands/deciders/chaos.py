@@ -170,7 +170,7 @@ def _chosen(view: ClusterView, fault: Fault, command: InjectChaos) -> Sequence[I
     strange = [k for k in command.keys if not any(k in (i.key, i.node) for i in chosen)]
     if strange or not chosen:
         known = ", ".join(i.key for i in there) or "none"
-        what = f"{strange[0]!r} is no VM of {view.name} that serves" if strange else "no VM was named"
+        what = f"{strange[0]!r} is not a VM of {view.name} that serves" if strange else "no VM was named"
         raise CommandRefused("unknown-node", what, f"VMs: {known}.")
     if any(not _suits(fault, i) for i in chosen):
         if fault is Fault.KILL_ZOOKEEPER:
@@ -200,7 +200,7 @@ def refuse_foreign(view: ClusterView, fault: Fault, confirm: str) -> None:
         raise CommandRefused("name-mismatch", message, f"kedge chaos {view.name} {fault} --confirm {view.name}")
     if fault not in EVERYWHERE:
         known = ", ".join(sorted(EVERYWHERE))
-        raise CommandRefused("chaos-not-here", f"{fault} needs hands on the VM; on {where} there are: {known}")
+        raise CommandRefused("chaos-not-here", f"{fault} needs control of the VM; on {where} there are: {known}")
 
 
 def _refuse_racks(view: ClusterView, command: InjectChaos, chosen: Sequence[InstanceView]) -> None:

@@ -45,7 +45,7 @@ def source_taken_over(view: ClusterView, command: TakeOverSource, _: Lookups = N
     if source_name(view) == command.source:
         return CommandDecision(None, f"the spec of {view.name} comes from {command.source} already")
     fact = fact_of(SpecOrigin(command.source, "", "", "", "", ""), reason=command.reason or "taken over")
-    return CommandDecision(fact, f"the spec of {view.name} comes from {command.source} from here on")
+    return CommandDecision(fact, f"the spec of {view.name} comes from {command.source} from now on")
 
 
 def sync_reported(view: ClusterView, command: ReportSync, _: Lookups = NOTHING) -> CommandDecision:

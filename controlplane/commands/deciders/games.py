@@ -33,7 +33,7 @@ def game_started(view: ClusterView, command: StartGame, known: Lookups) -> Comma
     for fault in faults:
         if fault not in KNOWN:
             there = ", ".join(sorted(KNOWN))
-            raise CommandRefused("unknown-fault", f"{fault!r} is no fault of a game", f"There are: {there}.")
+            raise CommandRefused("unknown-fault", f"{fault!r} is not a fault of a game", f"There are: {there}.")
         refuse_foreign(view, Fault(fault), command.confirm)
     _refuse_sizes(command)
     if not command.force:

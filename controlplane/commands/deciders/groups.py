@@ -16,7 +16,7 @@ def reset_asked(view: ClusterView, command: ResetOffsets, _: Lookups = NOTHING) 
     """Raises CommandRefused."""
     count = len(command.offsets)
     if not count:
-        raise CommandRefused("no-offset", f"no offset of {command.group} was named", "Plan the reset anew.")
+        raise CommandRefused("no-offset", f"no offset of {command.group} was named", "Plan the reset again.")
     if count > MOST_OFFSETS:
         message = f"{count} offsets of {command.group} at once; at most {MOST_OFFSETS} are reset together"
         raise CommandRefused("too-many-offsets", message, "Reset some of its topics after the others.")

@@ -14,7 +14,7 @@ def healing_switched(view: ClusterView, command: SwitchHealing, _: Lookups = NOT
     """Raises CommandRefused for a kind there is not."""
     kinds = {kind.value for kind in Kind}
     if command.kind and command.kind not in kinds:
-        message = f"{command.kind!r} is no kind of anomaly"
+        message = f"{command.kind!r} is not a kind of anomaly"
         raise CommandRefused("unknown-kind", message, f"One of {', '.join(sorted(kinds))}, or none of them for all.")
     what = command.kind or "all kinds"
     until = f" until {command.until.isoformat(timespec='seconds')}" if command.until else ""
@@ -33,7 +33,7 @@ def broker_demoted(view: ClusterView, command: DemoteBroker, _: Lookups = NOTHIN
     """Raises CommandRefused for a broker that does not serve."""
     instance = view.instances.get(command.key)
     if instance is None or not instance.is_broker or instance.phase is not Phase.JOINED or instance.lost:
-        raise CommandRefused("no-broker", f"{command.key} is no broker of {view.name} that serves")
+        raise CommandRefused("no-broker", f"{command.key} is not a broker of {view.name} that serves")
     known = view.demotions.get(command.key)
     if known is not None and not known.ended:
         return CommandDecision(None, f"{command.key} leads nothing already: {known.reason}")

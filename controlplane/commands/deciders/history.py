@@ -34,7 +34,7 @@ class CommandHistory:
         if found and (found[-1].actor != command.actor or (kinds is not None and found[-1].type not in kinds)):
             message = f"the id of this command is that of another one of {command.name}: {found[-1].type}, by "
             message += f"{found[-1].actor}"
-            raise CommandRefused("command-id-taken", message, "Ask for it anew; from git, by another commit.")
+            raise CommandRefused("command-id-taken", message, "Ask for it again; from git, by another commit.")
         return bool(found)
 
 

@@ -74,7 +74,7 @@ def replacement_asked(view: ClusterView, command: ReplaceNode, known: Lookups) -
     whole = _others_are_whole(view, instance, known.kafka) if known.kafka is not None else Gate(True, "")
     if not whole.open:
         message = f"{instance.key} is not replaced while {view.name} is not whole: {whole.reason}"
-        raise CommandRefused("not-whole", message, f"Mend that first: kedge describe {view.name}")
+        raise CommandRefused("not-whole", message, f"Fix that first: kedge describe {view.name}")
     if command.disks:
         refuse_disks(view, instance, command)
     asked = asked_by(command, command.reason)
@@ -101,7 +101,7 @@ def evacuation_asked(view: ClusterView, command: EvacuateBrokers, known: Lookups
             message = f"{instance.node} is being replaced: {instance.key} is one of its two VMs"
             raise CommandRefused("node-unsettled", message, f"Wait for that: kedge wait {view.name} --for=converged")
     if kafka is None:
-        message = f"Kafka of {view.name} was not read yet by this server: nobody knows whether the others have room"
+        message = f"Kafka of {view.name} was not read yet by this server: whether the others have room is not known"
         raise CommandRefused("kafka-unknown", message, "Ask the server that leads, or ask again in a minute.")
     # Who leaves anyway takes nothing over: a scale-down that is due counts.
     leaving = {i.service_id for i in fresh} | removed_brokers(pending_changes(view))

@@ -44,7 +44,7 @@ def moves_adopted(view: ClusterView, command: AdoptMoves, known: Lookups) -> Com
 
 def _moving(view: ClusterView, wanted: tuple[str, ...], kafka: KafkaSnapshot | None) -> list[PartitionSeen]:
     if kafka is None:
-        message = f"Kafka of {view.name} was not read yet by this server: nobody knows what moves"
+        message = f"Kafka of {view.name} was not read yet by this server: what moves is not known"
         raise CommandRefused("kafka-unknown", message, "Ask the server that leads, or ask again in a minute.")
     moving = {str(p.name): p for p in kafka.moving()}
     strange = [name for name in wanted if name not in moving]

@@ -60,7 +60,7 @@ def topic_adopted(view: ClusterView, command: AdoptTopic, known: Lookups) -> Com
     if declared is not None and declared.tombstone:
         raise _dying(command.topic)
     if declared is not None:
-        sentence = f"{command.topic} is kept by Kedge from here on: differences from its declaration are put right"
+        sentence = f"{command.topic} is kept by Kedge from now on: differences from its declaration are corrected"
         return CommandDecision(facts.TopicsAdopted((command.topic,), asked_by(command, command.reason)), sentence)
     found = _as_found(view, command.topic, known.kafka)
     fact = facts.TopicsDeclared((found,), API, "", "")

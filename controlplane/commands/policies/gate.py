@@ -132,7 +132,7 @@ class PolicyGate:
 def _closed(known: PolicySet) -> Verdict | None:
     if known.is_good:
         return None
-    fix = "Mend the files in `policies/` of the server's home: kedge policy test DIR"
+    fix = "Fix the files in `policies/` of the server's home: kedge policy test DIR"
     return Verdict((Refusal("?", (), f"the policies cannot be read: {known.fault}", fix),))
 
 

@@ -37,7 +37,7 @@ def live_phases(
         first.append(_phase(named, alone, ("set", "read back", "soak"), LIVE_S + soak_s))
         others = f"set {words(tried)} live on the other {len(brokers) - 1}"
         racks = {i.planned.rack for i in brokers if i is not canary}
-        why = "rack by rack; in the end as the cluster's default, and nobody's own"
+        why = "rack by rack; in the end as the cluster's default, and no broker's own"
         first.append(_phase(others, why, ("set", "read back"), LIVE_S * len(racks)))
     elif tried:
         first.append(_phase(f"set {words(tried)} live", "there is no other broker to be spared", ("set",), LIVE_S))

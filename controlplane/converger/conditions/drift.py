@@ -25,7 +25,7 @@ def drift_told(situation: Situation) -> facts.ConditionChanged | None:
         return facts.ConditionChanged(CLOUD_DRIFT_FOUND, False, "Free", "") if is_known else None
     message = (
         f"changed by hand in the cloud: {_named(drifts)}. Kedge leaves it as it "
-        "is, and no run of its own puts it back. Put it back by hand, or have the node made anew (`kedge replace`), "
+        "is, and no run of its own puts it back. Restore it by hand, or replace the node (`kedge replace`), "
         f"then `kedge drift {view.name} --now`. Next: kedge drift {view.name}"
     )
     return facts.ConditionChanged(CLOUD_DRIFT_FOUND, True, _reason(drifts), message)

@@ -31,7 +31,7 @@ def takers(view: ClusterView, rebalance: RebalanceView) -> frozenset[int]:
 
 def chosen_brokers(view: ClusterView, targets: Sequence[int], kafka: KafkaSnapshot | None) -> tuple[int, ...]:
     """Those a person names, each once, in order. Raises CommandRefused for one that may receive nothing, and where
-    nobody is left to give."""
+    no broker is left to send."""
     if not targets:
         return ()
     able = {i.service_id for i in view.receivers()} - _demoted(view) - _replaced_or_removed(view)
@@ -42,7 +42,7 @@ def chosen_brokers(view: ClusterView, targets: Sequence[int], kafka: KafkaSnapsh
             then = f"Choose among: {choice}." if choice else f"Nobody can be chosen now: kedge describe {view.name}"
             raise CommandRefused("not-a-target", f"broker {broker} cannot receive: {_why(view, broker, kafka)}", then)
     if {i.service_id for i in view.receivers()} <= set(chosen):
-        message = f"every broker of {view.name} that may receive was chosen: nobody is left to give"
+        message = f"every broker of {view.name} that may receive was chosen: no broker is left to send"
         raise CommandRefused("nobody-gives", message, "Choose fewer; or none, to spread replicas over all of them.")
     return tuple(chosen)
 

@@ -19,7 +19,7 @@ def refuse_disks(view: ClusterView, instance: InstanceView, command: ReplaceNode
     if command.new_disk:
         raise CommandRefused("name-one", "--disk names single disks, --new-disk means all of them: choose one", "")
     if not instance.is_broker:
-        raise CommandRefused("one-disk", f"{instance.node} is no broker: it has one disk", other_way)
+        raise CommandRefused("one-disk", f"{instance.node} is not a broker: it has one disk", other_way)
     there = [v.dir for v in instance.planned.volumes]
     unknown = sorted(set(command.disks) - set(there))
     if unknown:

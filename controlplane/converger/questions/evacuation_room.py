@@ -69,8 +69,8 @@ def _disks_take(
     free = sum(
         max(0, int(d.total_bytes * DISK_LIMIT_FRACTION) - (d.total_bytes - d.usable_bytes)) for d in told.values()
     )
-    who = f"the {len(told)} others take" if len(told) != 1 else "the other one takes"
-    room = f"{who} {human_bytes(free)} more up to {DISK_LIMIT_FRACTION:.0%} of their disks"
+    receivers = counted(len(told), "other broker")
+    room = f"{receivers} can receive {human_bytes(free)} more up to {DISK_LIMIT_FRACTION:.0%} of their disks"
     return Gate(moved <= free, f"{holdings(hosted, moved)}; {room}")
 
 

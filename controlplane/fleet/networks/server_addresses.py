@@ -18,12 +18,12 @@ def server_network(text: str) -> str:
         network = IPv4Network(text)
     except ValueError:
         raise ValueError(
-            f"{text!r} is no IPv4 address or network: write 10.0.0.5, or 10.0.0.0/28 (VMs have private IPv4 addresses)"
+            f"{text!r} is not an IPv4 address or network: write 10.0.0.5, or 10.0.0.0/28 (VMs have private ones)"
         ) from None
     if network.prefixlen < WIDEST_PREFIX:
         raise ValueError(f"{text!r} is wider than a /{WIDEST_PREFIX}: name the servers, or the subnet they are in")
     if not _dials_from(network.network_address):
-        raise ValueError(f"{text!r} is no address a server dials other machines from")
+        raise ValueError(f"{text!r} is not an address a server dials other machines from")
     return str(network)
 
 

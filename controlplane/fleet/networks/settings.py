@@ -24,7 +24,7 @@ class NetworkSettings(BaseModel):
     @model_validator(mode="after")
     def _fits(self) -> "NetworkSettings":
         if not self.pool.is_private:
-            raise ValueError(f"pool {self.pool} is no private range: VMs have private addresses only")
+            raise ValueError(f"pool {self.pool} is not a private range: VMs have private addresses only")
         if self.prefix < self.pool.prefixlen:
             raise ValueError(f"prefix /{self.prefix} is larger than the pool {self.pool}")
         return self

@@ -79,4 +79,4 @@ def _changed(view: ProposalsView, event: object, at: datetime) -> ProposalView:
             return replace(view.by_id[number], state=ProposalState.VOID, told=why)
         case facts.ProposalExecuted(number, outcome):
             return replace(view.by_id[number], state=ProposalState.EXECUTED, told=outcome)
-    raise TypeError(f"{type(event).__name__} is no fact of proposals")
+    raise TypeError(f"{type(event).__name__} is not a fact of proposals")

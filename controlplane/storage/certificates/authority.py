@@ -184,7 +184,7 @@ def _requested_key(request_pem: str) -> ec.EllipticCurvePublicKey:
         request = x509.load_pem_x509_csr(request_pem.encode())
         is_signed, key = request.is_signature_valid, request.public_key()
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise RequestRefused("that is no signing request (PKCS#10, PEM)") from error
+        raise RequestRefused("that is not a signing request (PKCS#10, PEM)") from error
     if not is_signed:
         raise RequestRefused("the signing request is not signed by the key it is for")
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):

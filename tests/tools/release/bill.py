@@ -87,7 +87,7 @@ def write(document: dict[str, Any], path: Path) -> None:
     text = json.dumps(document, indent=1, sort_keys=True) + "\n"
     asked = [str(_tool("python")), "-c", _VALIDATE]
     if told := subprocess.run(asked, input=text, capture_output=True, text=True, check=True).stdout.strip():
-        raise BillRefused(f"it is no CycloneDX 1.6: {told}")
+        raise BillRefused(f"it is not CycloneDX 1.6: {told}")
     path.write_text(text)
 
 

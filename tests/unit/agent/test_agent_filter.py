@@ -147,7 +147,7 @@ def test_rules_that_are_not_of_our_shape_are_refused(wrong: str) -> None:
     wanted = document(broker()).model_copy(update={"packet_filter": wrong})
     verdict = judge_document(wanted.model_dump_json().encode(), boot=boot_data(), current=None)
     assert isinstance(verdict, DocumentRejected)
-    assert "the packet filter is no ruleset" in verdict.reason
+    assert "the packet filter is not a ruleset" in verdict.reason
 
 
 def test_rules_of_ours_are_accepted() -> None:

@@ -287,7 +287,7 @@ def test_an_ensemble_that_keeps_up_is_not_found_slow() -> None:
     assert names(history(20, _updates(50, 12))) == []
     assert names(history(20, _updates(0.1, 3000))) == [], "six updates a minute say nothing"
     waits = {8: 400, 9: 300}
-    assert names(history(20, lambda k: {"outstanding_requests": waits.get(k, 2)})) == [], "a burst is no overload"
+    assert names(history(20, lambda k: {"outstanding_requests": waits.get(k, 2)})) == [], "a burst is not an overload"
 
 
 LEADS = {"is_active_controller": True, "no_op_every_ms": 500}

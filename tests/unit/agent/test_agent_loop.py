@@ -118,7 +118,7 @@ def test_the_document_is_on_disk_before_it_is_acted_on_and_used_after_a_reboot(v
     assert vm.converger.etag == "e-5"
     assert vm.settle().state == "running", "nobody served a document since"
     assert [p.start_id for p in vm.kafka.launches] == ["s-1", "s-1"]
-    assert vm.said.metrics["unexpected_exits"] == 0, "a reboot is no crash"
+    assert vm.said.metrics["unexpected_exits"] == 0, "a reboot is not a crash"
 
 
 def test_a_stop_is_on_disk_before_it_is_reported(vm: Vm) -> None:

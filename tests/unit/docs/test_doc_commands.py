@@ -58,7 +58,7 @@ def test_the_command_exists(page: str, command: str) -> None:
         case ["export", "PATH=$PWD/.venv/bin:$PATH"]:
             assert page in ("docs/install.md", "docs/first-cluster.md", "docs/operating.md"), "in a checkout"
         case ["kedge", verb, *rest]:
-            assert verb in VERBS, f"{verb} is no verb"
+            assert verb in VERBS, f"{verb} is not a verb"
             _check_options(VERBS[verb], rest)
         case [".venv/bin/python", "-m", "tests.stages", stage]:
             assert stage in {s.name for s in STAGES}

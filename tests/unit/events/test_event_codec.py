@@ -184,7 +184,7 @@ def test_what_no_event_should_carry_is_refused_with_its_path(changes, message):
 
 
 def test_a_class_that_was_never_registered_is_refused():
-    with pytest.raises(UnencodableFact, match=r"Disk is no registered event class"):
+    with pytest.raises(UnencodableFact, match=r"Disk is not a registered event class"):
         encode(Disk("a", 1), "id", registry)
 
 
@@ -211,14 +211,14 @@ def test_a_missing_field_without_a_default_is_malformed_and_says_where():
     ("name", "value", "message"),
     [
         ("count", "3", r"\.count: expected int"),
-        ("colour", "green", r"\.colour: 'green' is no Colour: 'red', 'blue'"),
-        ("colour", ["red"], r"\.colour: .* is no Colour"),
+        ("colour", "green", r"\.colour: 'green' is not a Colour: 'red', 'blue'"),
+        ("colour", ["red"], r"\.colour: .* is not a Colour"),
         ("at", "yesterday", r"\.at: expected an ISO 8601 time"),
         ("at", "2026-03-01T12:00:00", r"\.at: naive datetime"),
         ("disk", [], r"\.disk: expected an object"),
         ("disks", [{"name": "a"}], r"\.disks\[0\]\.size_gib: is missing"),
         ("racks", "abc", r"\.racks: expected a list"),
-        ("brokers", {"x": []}, r"\.brokers\['x'\]: the key is no integer"),
+        ("brokers", {"x": []}, r"\.brokers\['x'\]: the key is not an integer"),
         ("mode", "gone", r"\.mode: 'gone' is none of"),
     ],
 )

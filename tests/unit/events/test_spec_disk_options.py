@@ -76,8 +76,8 @@ def test_what_a_cloud_sells_is_taken(cloud: str, told: dict[str, object]) -> Non
         ("azure", {"throughputMibPerS": 500}, "type `Premium_LRS` take no such number", "`type: PremiumV2_LRS`"),
         ("upcloud", {"iops": 9}, "type `maxiops` take no such number on upcloud", "Leave it away"),
         ("upcloud", {"kmsKey": "k"}, "upcloud encrypts volumes with keys of its own alone", "Leave it away"),
-        ("aws", {"kmsKey": "alias/kafka"}, "is no name of a key on aws", "arn:aws:kms:REGION"),
-        ("azure", {"kmsKey": AWS_KEY}, "is no name of a key on azure", "diskEncryptionSets/NAME"),
+        ("aws", {"kmsKey": "alias/kafka"}, "is not a name of a key on aws", "arn:aws:kms:REGION"),
+        ("azure", {"kmsKey": AWS_KEY}, "is not a name of a key on azure", "diskEncryptionSets/NAME"),
     ],
 )
 def test_what_it_does_not_sell_is_refused_with_its_name(

@@ -181,7 +181,7 @@ def test_many_problems_are_cut_with_a_count() -> None:
     assert (last.code, last.message, last.fix) == (
         "KEDGE-SPEC-015",
         "51 more problems are not shown",
-        "Mend these first.",
+        "Fix these first.",
     )
     assert not result.ok
 

@@ -13,7 +13,7 @@ EXAMPLE = (Path(__file__).parents[3] / "examples" / "aws-orders.yaml").read_text
 def test_a_zone_of_aws_is_its_region_and_a_letter(zone: str) -> None:
     found = load_documents(EXAMPLE.replace("eu-west-1c]", f"{zone}]").encode(), file="orders.yaml").problems
     assert [one.code for one in found] == ["KEDGE-SPEC-039"] * 2
-    assert f"is in zone `{zone}`, which is no zone of region `eu-west-1`" in found[0].message
+    assert f"is in zone `{zone}`, which is not a zone of region `eu-west-1`" in found[0].message
     assert "eu-west-1a, eu-west-1b" in found[0].fix
 
 

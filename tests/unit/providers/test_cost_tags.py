@@ -103,12 +103,12 @@ def test_a_label_arrives_as_it_is_written_or_not_at_all(cloud: str, key: str, va
     [
         (["kedge-node"], "Kedge's own"),
         (["team", "KEDGE-x"], "Kedge's own"),
-        ([""], "no key of a label"),
-        ([" team"], "no key of a label"),
+        ([""], "not a key of a label"),
+        ([" team"], "not a key of a label"),
         (["team", "Team"], "differ by case"),
         (["team", "team"], "listed twice"),
         ([f"key-{n}" for n in range(MOST + 1)], "more than the 20"),
-        (["\n"], "no key of a label"),
+        (["\n"], "not a key of a label"),
         (["te\x07am"], "on no cloud"),
     ],
 )

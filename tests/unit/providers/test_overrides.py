@@ -77,7 +77,7 @@ def test_a_source_has_words_and_a_day(tmp_path: Path, missing: str) -> None:
 
 
 def test_what_is_no_yaml_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PlaceUnknown, match="is no YAML"):
+    with pytest.raises(PlaceUnknown, match="is not YAML"):
         read(tmp_path, "a: [")
 
 

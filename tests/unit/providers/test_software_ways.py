@@ -104,7 +104,7 @@ def test_a_ca_is_believed_beside_those_of_the_image() -> None:
         ({"apt_security_mirror": "http://m"}, "without apt_mirror"),
         ({"no_proxy": ["m"]}, "there is no proxy"),
         ({"proxy": "http://ada:secret@p"}, "no name or password"),
-        ({"ca": "a key"}, "no certificate in PEM"),
+        ({"ca": "a key"}, "not a certificate in PEM"),
         ({"apt_mirror": "ftp://m"}, "URL scheme"),
         ({"apt_mirror": "http://m", "apt_suite": "bookworm main\ndeb http://evil"}, "should match pattern"),
         ({"proxy": "http://p", "no_proxy": ['m"; x']}, "should match pattern"),

@@ -62,8 +62,8 @@ def test_signs_of_a_path_stay_signs(tmp_path: Path) -> None:
     ("told", "why"),
     [
         ("http://mirror.example/", "is not over https"),
-        ("https://", "is no address of a mirror"),
-        ("https://mirror.example/?a=b", "is no address of a mirror"),
+        ("https://", "is not an address of a mirror"),
+        ("https://mirror.example/?a=b", "is not an address of a mirror"),
         ("https://ada:secret@mirror.example/", "no user and no password"),
         ("/srv/${mirror}", "would not take for a path"),
         ("/srv/mirror\n", "would not take for a path"),
@@ -87,7 +87,7 @@ def test_a_mirror_that_is_not_there_or_no_folder_is_refused_when_the_server_star
     with pytest.raises(MirrorRefused, match=r"is not there.*`terraform providers mirror` \(docs/operating.md"):
         ProviderMirror.of(str(tmp_path / "nothing")).refuse_unusable()
     (tmp_path / "file").touch()
-    with pytest.raises(MirrorRefused, match="is no folder"):
+    with pytest.raises(MirrorRefused, match="is not a folder"):
         ProviderMirror.of(str(tmp_path / "file")).refuse_unusable()
     ProviderMirror.of(str(tmp_path)).refuse_unusable()
     ProviderMirror.of("https://mirror.example/").refuse_unusable()

@@ -162,7 +162,7 @@ def test_removing_deletes_all_and_only_what_is_the_networks(cloud: str) -> None:
         judged(cloud, REMOVE, change(NETWORKS[cloud], ["no-op"]))
     with pytest.raises(UnsafeChange, match="only deletes"):
         judged(cloud, REMOVE, change(NETWORKS[cloud], ["create"]))
-    with pytest.raises(UnsafeChange, match="no part of a network"):
+    with pytest.raises(UnsafeChange, match="not a part of a network"):
         judged(cloud, REMOVE, change("aws_instance.instance", ["delete"]))
 
 

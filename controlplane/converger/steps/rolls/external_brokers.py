@@ -162,7 +162,7 @@ def _found_more(situation: Situation, external: External, kafka: KafkaSnapshot |
         return wait(WaitReason.KAFKA_UNKNOWN, f"looking for {named(new)}: Kafka's metadata cannot be read")
     missing = [b for b in new if b not in kafka.brokers or b in ours]
     if missing:
-        sentence = f"{named(missing)} of the spec is no broker of others that Kafka knows"
+        sentence = f"{named(missing)} of the spec is not a broker of others that Kafka knows"
         return wait(
             WaitReason.EXTERNAL_MISMATCH, sentence, next_command="take it off spec.external.brokers", patience_s=0
         )

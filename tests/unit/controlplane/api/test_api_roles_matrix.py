@@ -48,7 +48,7 @@ def judged(answer: Response) -> int:
     """What an answer says of rights: 0 for allowed, however the call went on."""
     code = answer.json()["code"] if answer.status_code >= 400 else ""
     assert answer.status_code != 500, answer.text
-    assert code not in MADE_NO_SENSE, f"a refusal of its body is no refusal of rights: {answer.text}"
+    assert code not in MADE_NO_SENSE, f"a refusal of its body is not a refusal of rights: {answer.text}"
     return answer.status_code if answer.status_code == 403 or code in NOT_THERE else 0
 
 

@@ -80,7 +80,7 @@ def test_a_role_bound_to_a_token_widens_it_up_to_what_its_maker_may() -> None:
     assert house.client.post("/v1/bindings", json=given).json() == {"changed": True}
     assert ours.post("/v1/clusters/orders/pause", json=pause).status_code == 200
     assert ours.get("/v1/whoami").json()["granted"] == [given]
-    assert ours.get("/v1/users").status_code == 403, "its maker is no administrator"
+    assert ours.get("/v1/users").status_code == 403, "its maker is not an administrator"
     assert ours.post("/v1/tokens", json={"label": "x", "role": "viewer", "scope": "*", "days": 1}).status_code == 403
     assert house.client.post("/v1/bindings/remove", json=given).json() == {"changed": True}
     assert ours.post("/v1/clusters/orders/pause", json=pause).status_code == 403
@@ -110,7 +110,7 @@ def test_a_role_is_given_to_tokens_in_force_alone() -> None:
     assert f"token:{over}" in browser.get("/people").text
     house.client.post(f"/v1/tokens/{over}/revoke")
     refused = browser.post("/people/bind", data={"name": f"token:{over}", **given})
-    assert (refused.status_code, "no token in force" in refused.text) == (422, True)
+    assert (refused.status_code, "not a token in force" in refused.text) == (422, True)
 
 
 def test_a_token_loses_at_once_what_its_maker_loses() -> None:
@@ -459,7 +459,7 @@ def test_the_last_administrator_locks_nobody_out_by_the_api_either() -> None:
         assert (refused.status_code, "the last administrator" in refused.json()["title"]) == (422, True), path
     ada.post("/v1/bindings", json={"subject": "user:bob", "role": "admin", "scope": "*"})
     ada.post("/v1/users/bob/disable")
-    assert ada.post("/v1/bindings/remove", json=mine).status_code == 422, "who may not come in is no help"
+    assert ada.post("/v1/bindings/remove", json=mine).status_code == 422, "who may not come in is not a help"
     ada.post("/v1/users/bob/enable")
     assert ada.post("/v1/bindings/remove", json=mine).json()["changed"]
 

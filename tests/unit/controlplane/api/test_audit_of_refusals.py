@@ -92,7 +92,7 @@ def test_what_was_refused_is_noted_as_failed_with_the_reason(house: House, metho
     entry = newest(house)
     assert (entry.outcome, entry.status, house.store.head()) == (Outcome.FAILED, 200, head)
     assert entry.note.startswith("orders was not told" if "notifiers" in path else "the spec is refused: 1 problem, ")
-    assert CANARY not in str(entry), "the reason is no word of the file, nor of another program"
+    assert CANARY not in str(entry), "the reason is not a word of the file, nor of another program"
 
 
 def test_what_was_declared_is_noted_as_done_and_says_nothing_of_a_refusal() -> None:
@@ -128,7 +128,7 @@ def test_a_yes_to_what_may_not_be_done_any_more_is_noted_as_failed(by: str) -> N
         assert bob.post(f"/v1/proposals/{number}/approve", json={}, headers=key).json()["state"] == "void"
         entry = newest(house)
         assert bob.post(f"/v1/proposals/{number}/approve", json={}, headers=key).json()["state"] == "void"
-        assert newest(house).outcome is Outcome.FAILED, "told again, it is no better"
+        assert newest(house).outcome is Outcome.FAILED, "told again, it is not a better"
     assert entry.outcome is Outcome.FAILED
     assert entry.note.startswith(f"proposal {number} void: the plan, or what is in force, is not what it was")
 

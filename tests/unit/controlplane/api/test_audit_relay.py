@@ -210,7 +210,7 @@ def test_a_reader_of_the_topic_can_hold_each_record_to_its_hash_and_to_the_one_b
     ("values", "words"),
     [
         ({"bootstrap": [], "topic": "audit"}, "at least 1 item"),
-        ({"bootstrap": ["a:9092"], "topic": "no name"}, "no name of a topic"),
+        ({"bootstrap": ["a:9092"], "topic": "no name"}, "not a name of a topic"),
         ({"bootstrap": ["a:9092"], "topic": "__kedge_logs"}, "agents write to"),
     ],
 )

@@ -64,7 +64,7 @@ def test_a_fault_that_was_not_brought_about_is_over_and_in_nobodys_way(house: Ho
     assert answer.status_code == 409
     events = house.client.get("/v1/clusters/orders/events", params={"limit": 1000}).json()["events"]
     assert [e["type"] for e in events][-2:] == ["chaos.injected", "chaos.ended"]
-    assert events[-1]["data"]["outcome"].startswith("it was not injected: this server has no hands")
+    assert events[-1]["data"]["outcome"].startswith("it was not injected: this server cannot control")
     assert not house.view().chaos
     other = house.client.post("/v1/clusters/orders/chaos", json={**PAUSE, "vms": ["brokers-b-0"]})
     assert other.json()["code"] == "cannot-harm", "no VM of another rack is hurt"

@@ -84,7 +84,7 @@ def test_brokers_that_do_not_answer_leave_sizes_with_their_age(house: House) -> 
 
 
 def test_where_nobody_ever_read_a_size_none_is_told(house: House) -> None:
-    assert ", nobody has read yet how much there is to move, " in total(house, Brokers(None))
+    assert ", size to move unknown until Kafka is read, " in total(house, Brokers(None))
 
 
 def test_a_server_that_reads_no_kafka_itself_asks_for_the_sizes(house: House) -> None:

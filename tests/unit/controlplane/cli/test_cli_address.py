@@ -102,7 +102,7 @@ def test_kept_tokens_are_for_their_owner_alone_and_each_for_its_server(tmp_path:
 
 @pytest.mark.parametrize("token", ["a b", "ü", "a\nb"])
 def test_what_is_no_token_goes_into_no_header(home: Path, tmp_path: Path, token: str) -> None:
-    with pytest.raises(CliError, match="no token"):
+    with pytest.raises(CliError, match="not a token"):
         locate({"KEDGE_TOKEN": token}, tmp_path)
 
 

@@ -71,7 +71,7 @@ def test_a_plan_goes_onto_the_brokers_that_are_named_alone(world: World) -> None
     ("onto", "words"),
     [
         (["9"], "broker 9 cannot receive why: the state has no such broker"),
-        (["1", "2", "3", "4"], "every broker that may receive was chosen why: nobody is left to give"),
+        (["1", "2", "3", "4"], "every broker that may receive was chosen why: no broker is left to send"),
     ],
 )
 def test_brokers_that_cannot_be_named_are_told(world: World, onto: list[str], words: str) -> None:
@@ -113,7 +113,7 @@ def test_goals_are_read_in_order_with_tolerance_and_hardness() -> None:
     ("goals", "words"),
     [
         ("dsk", "did you mean `disk`?"),
-        ("disk=much", "`much` is no tolerance of disk"),
+        ("disk=much", "`much` is not a tolerance of disk"),
         ("disk,disk", "a goal is named twice"),
         ("disk=0.5", "tolerance 0.5 must be at least 1"),
     ],

@@ -83,7 +83,7 @@ def a_game(*events: game_api.PlayedOut, ended: bool = False, stopped: str = "") 
     return game_api.GameOut(
         game="g1",
         cluster="orders",
-        sentence="over, 2 of 2 faults were brought about" if ended else "in hand",
+        sentence="over, 2 of 2 faults were injected" if ended else "in hand",
         reason="asked by ada: weekly",
         since=AT,
         ended_at=AT if ended else None,

@@ -216,13 +216,13 @@ def test_a_bad_state_is_refused_with_the_place_in_words_and_as_json(
         (["--state", "FILE", "--cluster", "orders"], "both are given"),
         (["--state", "FILE"], "no broker is to be drained"),
         (["--state", "FILE", "--brokers", "9"], "there is no broker 9"),
-        (["--state", "FILE", "--brokers", "one"], "`one` is no broker id"),
+        (["--state", "FILE", "--brokers", "one"], "`one` is not a broker id"),
         (["--state", "FILE", "--brokers", "1", "--destinations", "5"], "`5` names no destination"),
         (["--state", "FILE", "--brokers", "1", "--destinations", "2=3"], "broker 2 is not drained"),
         (["--state", "FILE", "--brokers", "1,2", "--destinations", "1=2"], "broker 2 may not receive"),
         (["--state", "FILE", "--brokers", "1", "--exclude-topics", "order"], "there is no topic order"),
-        (["--state", "FILE", "--brokers", "1", "--disk-limit", "85"], "85.0 is no part of a disk"),
-        (["--state", "FILE", "--brokers", "1", "--plot", "p.gif"], "p.gif is no picture"),
+        (["--state", "FILE", "--brokers", "1", "--disk-limit", "85"], "85.0 is not a part of a disk"),
+        (["--state", "FILE", "--brokers", "1", "--plot", "p.gif"], "p.gif is not a picture"),
     ],
 )
 def test_a_command_line_that_makes_no_sense_has_its_own_exit_code(

@@ -50,7 +50,7 @@ def test_nothing_found_and_a_refused_pattern_are_said(world: World) -> None:
     world.server.on("GET", "/search", told(refused="alternatives are not offered"))
     result = world.run("find", "/a|b/")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert "nothing that is known here" in result.stderr
+    assert "nothing known here" in result.stderr
     assert "that is not looked for: alternatives are not offered" in result.stderr
 
 

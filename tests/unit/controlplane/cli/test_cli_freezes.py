@@ -68,7 +68,7 @@ def test_the_whole_fleet_is_frozen_only_where_that_is_said(world: World) -> None
         (["--all", "--until", "1d", "--reason", " "], "reason"),
         (["--all", "--until", "tomorrow", "--reason", "audit"], "neither a duration nor a time"),
         (["--all", "--until", "2020-01-01T00:00Z", "--reason", "audit"], "has passed"),
-        (["--label", "prod", *DAY], "`prod` is no label"),
+        (["--label", "prod", *DAY], "`prod` is not a label"),
     ],
 )
 def test_what_makes_no_sense_is_never_sent(world: World, arguments: list[str], word: str) -> None:

@@ -47,7 +47,7 @@ def test_where_nobody_listens_that_is_told_at_once(world: World) -> None:
     silent = [nobody(), nobody()]
     ended = world.run("import", "--bootstrap", ",".join(silent))
     assert ended.exit_code == 1
-    assert f"nobody listens at {', '.join(silent)}" in ended.stderr
+    assert f"nothing listens at {', '.join(silent)}" in ended.stderr
 
 
 def test_what_does_not_refuse_is_left_to_kafkas_client() -> None:

@@ -111,7 +111,7 @@ def test_policies_are_tried_without_a_server(world: World) -> None:
     (folder / "p.yaml").write_text(with_test("allowed"))
     assert world.run("policy", "test", str(folder)).exit_code == 1
     (folder / "p.yaml").write_text("nonsense")
-    assert "the policies make no sense" in world.run("policy", "test", str(folder)).stderr
+    assert "the policies are invalid" in world.run("policy", "test", str(folder)).stderr
     assert "no such folder" in world.run("policy", "test", str(folder / "none")).stderr
 
 

@@ -47,7 +47,7 @@ def test_no_plan_names_every_partition_that_stays_by_its_reason(world: World) ->
         "         lost-0 must be repaired first: no replica is left to read from, its records are on broker 3 only",
         "         orders-0 cannot move: add a broker",
         "  next:  bring broker 3 back with its disk, or give up the records of lost-0; add a broker, and export the "
-        "state anew; or what can be moved: --allow-partial",
+        "state again; or what can be moved: --allow-partial",
     ]
 
 

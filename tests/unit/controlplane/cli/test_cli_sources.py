@@ -74,14 +74,14 @@ def test_problems_are_told_at_file_and_line_with_their_fix_and_the_next_step(wor
         sync="Refused",
         reason="SpecRefused",
         message="1 error in 1 file",
-        next="Mend the files and push.",
+        next="Fix the files and push.",
         problems=[spec_problem()],
     )
     world.server.on("GET", "/sources", [told])
     out = world.run("sources").stdout
     assert "orders.yaml:7:3: error KEDGE-SPEC-020" in out
     assert "fix: Did you mean `size`?" in out
-    assert "next: Mend the files and push." in out
+    assert "next: Fix the files and push." in out
 
 
 @pytest.mark.parametrize(("form", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
@@ -100,9 +100,9 @@ def test_without_a_source_it_says_where_to_set_one(world: World) -> None:
 
 
 def test_a_look_can_be_asked_for_by_either_name(world: World) -> None:
-    answer = api.SourcePolledOut(source="git:teams", asked=True, sentence="it is looked at now")
+    answer = api.SourcePolledOut(source="git:teams", asked=True, sentence="it is polled now")
     world.server.on("POST", "/sources/teams/poll", answer)
-    assert "it is looked at now" in world.run("sources", "poll", "git:teams").stdout
+    assert "it is polled now" in world.run("sources", "poll", "git:teams").stdout
 
 
 def test_accepting_asks_first_and_sends_the_whole_commit(world: World) -> None:

@@ -98,9 +98,9 @@ def test_a_bad_capacity_file_is_told_with_the_place(world: World) -> None:
     [
         ([], "name one cluster"),
         (["--bootstrap", "h:1", "--cluster", "orders"], "name one cluster"),
-        (["--bootstrap", "h"], "`h` is no address of a broker"),
-        (["--bootstrap", "h:9092", "--bandwidth", "fast"], "`fast` is no amount above 0"),
-        (["--bootstrap", "h:9092", "--bandwidth", "0"], "`0` is no amount above 0"),
+        (["--bootstrap", "h"], "`h` is not an address of a broker"),
+        (["--bootstrap", "h:9092", "--bandwidth", "fast"], "`fast` is not an amount above 0"),
+        (["--bootstrap", "h:9092", "--bandwidth", "0"], "`0` is not an amount above 0"),
         (["--cluster", "orders", "--brokers", "9"], "there is no broker 9"),
     ],
 )

@@ -118,10 +118,10 @@ def test_the_partitions_that_ail_are_told_a_line_each_with_who_is_missing_since_
 
 def test_no_partition_that_ails_and_none_that_is_known_are_told_apart(world: World) -> None:
     world.server.on("GET", "/clusters/orders/ailing-partitions", ailing())
-    assert "no partition ails; metadata read 3 s ago" in world.run("topics", "orders", "--ailing").stdout
+    assert "all partitions are in sync; metadata read 3 s ago" in world.run("topics", "orders", "--ailing").stdout
     world.server.on("GET", "/clusters/orders/ailing-partitions", ailing(age_s=None))
     result = world.run("topics", "orders", "--ailing")
-    assert (result.stdout, "what ails is not known" in result.stderr) == ("", True)
+    assert (result.stdout, "partitions out of sync are not known" in result.stderr) == ("", True)
 
 
 def test_topics_are_narrowed_by_a_part_of_their_name(world: World) -> None:
@@ -162,7 +162,7 @@ def test_the_declarations_of_a_topic_are_listed_with_what_each_changed(world: Wo
     told = json.loads(world.run("topic", "history", "orders", "payments", "-o", "json").stdout)
     assert (told["kind"], told["declarations"][0]["number"]) == ("TopicDeclarations", 2)
     world.server.on("GET", path, TopicDeclarationsOut(cluster="orders", topic="payments", declarations=[]))
-    assert "made outside Kedge" in world.run("topic", "history", "orders", "payments").stderr
+    assert "created outside Kedge" in world.run("topic", "history", "orders", "payments").stderr
 
 
 def test_a_topic_is_deleted_only_with_its_name(world: World) -> None:

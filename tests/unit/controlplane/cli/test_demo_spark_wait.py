@@ -29,4 +29,4 @@ def test_starts_that_come_to_nothing_are_counted() -> None:
         for planner in ("starting", "in-process"):
             at_s += 1
             assert waiting.given_up(planner, at_s) == ""
-    assert waiting.given_up("starting", at_s + 1) == "3 starts of its session came to nothing"
+    assert waiting.given_up("starting", at_s + 1) == "3 starts of its session failed"

@@ -69,7 +69,7 @@ def test_a_machine_without_an_image_for_its_processor_is_refused_where_it_is_wri
         assert f"is arm64, and in aws/default/eu-west-1 aws.yaml has images of Kafka {_version(ARM)} for x86_64" in (
             one.message
         )
-        assert "mend aws.yaml" in one.fix
+        assert "fix aws.yaml" in one.fix
 
 
 @pytest.mark.parametrize("kafka", ["of that version", "any"])

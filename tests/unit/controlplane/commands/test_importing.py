@@ -196,7 +196,7 @@ def test_nothing_a_cluster_tells_makes_a_line_of_its_own_in_the_spec() -> None:
 
 
 def test_a_voter_whose_address_nobody_tells_is_no_guess() -> None:
-    with pytest.raises(ImportRefused, match="nobody tells the address of controller 9"):
+    with pytest.raises(ImportRefused, match="no broker reports the address of controller 9"):
         imported_spec(replace(a_cluster(), controllers={}), name="theirs")
 
 

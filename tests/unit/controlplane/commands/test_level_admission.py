@@ -38,7 +38,7 @@ def test_a_downgrade_below_a_level_that_somebody_raised_by_hand_is_refused() -> 
 def test_a_downgrade_is_refused_while_nobody_knows_which_level_is_finalised() -> None:
     for unknown in (None, replace(a_snapshot(), features={})):
         [message] = _told(_runs_4_2(), a_document(), unknown)
-        assert message == "Kafka 4.1.1 reads metadata levels up to 27, and nobody knows which one is finalised now"
+        assert message == "Kafka 4.1.1 reads metadata levels up to 27, and the finalised one is not known"
         assert _told(_runs_4_2(), _on_4_2(config=', metadataVersion: "4.1"', brokers=6), unknown) == []
 
 

@@ -47,7 +47,7 @@ def test_it_is_refused_by_plan_and_apply_with_the_numbers() -> None:
     (problem,) = admission_problems(_six(), a_document(brokers=3), positions=NOWHERE, snapshot=_seen(895))
     assert problem.is_error
     assert (
-        "they hold 20 partitions, 360.0 MiB; the 3 others take 15.0 MiB more up to 90% of their disks"
+        "they hold 20 partitions, 360.0 MiB; 3 other brokers can receive 15.0 MiB more up to 90% of their disks"
         in problem.message
     )
 
@@ -89,10 +89,10 @@ def test_a_zone_that_gives_way_to_another_is_judged_by_the_disks_that_are_made_a
     after = a_document(brokers=6, zones="a, b, d")
     fits = room_after(_six(), after, _seen(895))
     assert fits.open
-    assert "the 4 others and 2 new ones take 180.0 GiB more up to 90% of their disks" in fits.reason
+    assert "4 other brokers and 2 new can receive 180.0 GiB more up to 90% of their disks" in fits.reason
     too_much = room_after(_six(), after, _seen(895, mib=10_000))
     assert not too_much.open
-    assert "they hold 24 partitions, 234.4 GiB; the 4 others and 2 new ones take 180.0 GiB more" in too_much.reason
+    assert "they hold 24 partitions, 234.4 GiB; 4 other brokers and 2 new can receive 180.0 GiB more" in too_much.reason
 
 
 def test_smaller_disks_are_refused_where_a_broker_holds_more_than_its_new_one_takes() -> None:

@@ -203,7 +203,7 @@ def test_a_leaders_log_is_told_by_the_leader_alone() -> None:
     (p,) = read_snapshot(Scripted(replicas=[(2, 1)]), deadline(), now).partitions
     assert (p.leader, p.leader_bytes) == (2, 77)
     (p,) = read_snapshot(Scripted(replicas=[(3, 1)]), deadline(), now).partitions
-    assert (p.leader, p.leader_bytes, p.size_bytes) == (3, -1, 77), "3 did not answer; another replica is no proof"
+    assert (p.leader, p.leader_bytes, p.size_bytes) == (3, -1, 77), "3 did not answer; another replica is not a proof"
 
 
 def test_a_move_that_ends_during_the_reading_is_read_again() -> None:

@@ -105,7 +105,7 @@ def test_case_04_one_odd_member_hides_no_other_group_and_not_the_offsets_of_its_
     "content",
     [
         b"x",
-        b"hello, this is no protocol of Kafka",
+        b"hello, this is not a protocol of Kafka",
         b"\xff" * 40,
         struct.pack(">hi", 0, -1) + struct.pack(">i", 0),
         struct.pack(">hi", 0, 2**31 - 1),

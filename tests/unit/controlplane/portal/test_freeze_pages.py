@@ -47,8 +47,8 @@ def test_the_end_is_read_in_the_zone_of_the_browser(house: House) -> None:
 @pytest.mark.parametrize(
     ("change", "status", "why"),
     [
-        ({"until": "soon"}, 422, "is no moment"),
-        ({"reason": " "}, 422, "say why"),
+        ({"until": "soon"}, 422, "is not a time"),
+        ({"reason": " "}, 422, "give a reason"),
         ({"labels": "production"}, 422, "key=value"),
         ({"clusters": ""}, 409, "names no cluster"),
         ({"until": "2025-01-01T00:00"}, 409, "has passed"),

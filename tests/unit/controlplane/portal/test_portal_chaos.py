@@ -66,7 +66,7 @@ def test_a_fault_is_told_with_how_it_ends_and_nothing_is_recorded(house: House) 
     text = browser.get(PAUSE).text
     assert "Pause of brokers-a-0.g1 for 30 s." in text
     assert "Its processes go on when the time is over" in text
-    assert "By force" in text
+    assert "Forced" in text
     assert 'name="confirm"' not in text, "on the local cloud no name is typed"
     assert (house.store.head(), hands.done) == (head, [])
 
@@ -87,7 +87,7 @@ def test_a_yes_records_it_and_does_it_once_however_often_it_is_sent(house: House
 def test_where_no_hands_are_lent_the_page_says_so(house: House) -> None:
     browser = browser_of(house)
     answer = browser.post(PAUSE, data=fields(browser.get(PAUSE).text))
-    assert (answer.status_code, "no hands on the VMs" in answer.text) == (409, True)
+    assert (answer.status_code, "cannot control the VMs" in answer.text) == (409, True)
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_a_refusal_says_why_and_what_next_before_the_question(house: House, brow
     answer = browser.post("/clusters/orders/replace", data={"node": "brokers-b-0"})
     assert answer.status_code == 409
     assert "is not replaced while orders is not whole" in answer.text
-    assert "Mend that first" in answer.text
+    assert "Fix that first" in answer.text
 
 
 @pytest.mark.parametrize(("verb", "form"), [("restart", {"brokers": "1000, x"}), ("evacuate", {}), ("readmit", {})])

@@ -173,7 +173,7 @@ def test_every_command_of_people_has_its_verb() -> None:
     healing = {commands.HealingCommand, commands.DemoteBroker, commands.PromoteBroker}
     played = {commands.GameCommand, commands.ScoreFault}
     ours = {Command, commands.GroupCommand, ReportSync, ReportTopicsGone} | healing | played
-    assert kinds - set(VERB_OF) == ours, "what looks after clusters asks for these, and is no person"
+    assert kinds - set(VERB_OF) == ours, "what looks after clusters asks for these, and is not a person"
 
 
 def declare(owner: str) -> DeclareCluster:

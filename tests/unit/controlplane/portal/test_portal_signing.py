@@ -209,7 +209,7 @@ def test_a_changed_password_ends_every_other_session(house: House) -> None:
     [
         ("wrong", "another fine one", "another fine one", "another one"),
         ("a good password", "short", "short", "12 are the least"),
-        ("a good password", "another fine one", "another fine two", "two ways"),
+        ("a good password", "another fine one", "another fine two", "passwords differ"),
         ("a good password", "a good password", "a good password", "the old one"),
         ("a good password", "aaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaa", "again and again"),
     ],

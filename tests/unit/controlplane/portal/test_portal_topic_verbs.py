@@ -183,7 +183,7 @@ def test_a_declared_topic_that_was_there_becomes_as_its_declaration_says() -> No
     house.snapshots[house.view().uid] = a_snapshot(a_partition("clicks-0"))
     browser = house.browser("ada", OWNER)
     text = browser.get(ADOPT).text
-    assert "differences from its declaration are put right" in text
+    assert "differences from its declaration are corrected" in text
     assert "partitions: 3" in text
     browser.post(ADOPT, data=fields(text, reason="ours"))
     (adopted,) = house.store.read_all(house.store.head() - 1)

@@ -42,7 +42,7 @@ def test_a_cluster_whose_ticks_fail_is_degraded_and_nobody_knows_whether_it_is_a
     view = replace(a_view(), conditions=failing)
     assert (sync_word(view).text, sync_word(view).why) == (
         "Unknown",
-        "nobody compares it with its spec: TickFailing, Unexpected",
+        "it is not compared with its spec: TickFailing, Unexpected",
     )
     assert health_word(view, WELL, NOW).text == "Degraded"
     assert health_word(view, WELL, NOW).why == "TickFailing: each tick fails since noon"

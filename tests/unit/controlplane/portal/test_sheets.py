@@ -91,10 +91,10 @@ def test_a_moment_that_is_none_is_an_error_for_page_sheet_and_call(
     """A sheet that left it out would have rows nobody asked for, and look like the answer."""
     asked = {field: text}
     page = ada.get(path, params=asked)
-    assert (page.status_code, "is no moment: write it as in 2026-01-31T14:00" in page.text) == (422, True)
+    assert (page.status_code, "is not a time: write it as in 2026-01-31T14:00" in page.text) == (422, True)
     sheet = ada.get(f"{path}.csv", params=asked)
     assert (sheet.status_code, sheet.headers["content-type"].partition(";")[0]) == (422, "text/html")
-    assert "is no moment: write it as in 2026-01-31T14:00" in sheet.text
+    assert "is not a time: write it as in 2026-01-31T14:00" in sheet.text
     told = house.client.get(f"{path}.csv", params=asked).json()
     assert (told["code"], told["title"].partition(" is ")[0]) == ("no-such-moment", repr(text))
     assert house.client.get(f"/v1{path}", params=asked).status_code == 422
@@ -103,7 +103,7 @@ def test_a_moment_that_is_none_is_an_error_for_page_sheet_and_call(
 
 def test_an_outcome_that_is_none_is_an_error_too(house: House, ada: TestClient) -> None:
     page = ada.get("/audit", params={"outcome": "maybe"})
-    assert (page.status_code, "is no outcome: there are done, denied, failed" in page.text) == (422, True)
+    assert (page.status_code, "is not an outcome: there are done, denied, failed" in page.text) == (422, True)
     assert house.client.get("/audit.csv", params={"outcome": "maybe"}).json()["code"] == "no-such-outcome"
     assert house.client.get("/v1/audit", params={"outcome": "maybe"}).status_code == 422
 

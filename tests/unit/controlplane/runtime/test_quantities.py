@@ -55,7 +55,7 @@ def test_durations_are_read(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "soon", "-1", "10 m", "m10", "1m1h", "1e9"])
 def test_what_is_no_duration_is_a_usage_error_with_an_example(text: str) -> None:
-    with pytest.raises(CliError, match="no duration") as refused:
+    with pytest.raises(CliError, match="not a duration") as refused:
         seconds_of(text, option="--timeout")
     assert refused.value.exit_code == exits.USAGE
     assert "10m" in refused.value.next_step

@@ -186,7 +186,7 @@ def test_a_thread_that_dies_tells_it_in_the_log(caplog: pytest.LogCaptureFixture
         thread = threading.Thread(target=dies, name="the-one")
         thread.start()
         thread.join()
-    assert "the-one ended by an error nobody expected" in caplog.text
+    assert "the-one ended by an unexpected error" in caplog.text
     assert "nobody expected this" in caplog.text
 
 

@@ -109,7 +109,7 @@ def test_who_says_nothing_after_an_order_fails_it_in_the_end_and_not_before() ->
     fleet.step()
     assert fleet.by_uid["shop"].agent_orders[KEY].is_open
     fleet.step(2)
-    assert fleet.by_uid["shop"].agent_orders[KEY].problem == "nothing came of it within 30 min"
+    assert fleet.by_uid["shop"].agent_orders[KEY].problem == "it had no result within 30 min"
 
 
 def test_a_paused_cluster_is_asked_for_nothing() -> None:
@@ -173,7 +173,7 @@ def test_the_key_follows_from_the_servers_or_is_the_one_of_the_file(tmp_path) ->
     path.write_bytes(own.private_bytes(*form))
     assert AgentSigner(SecretBytes(b"k"), path).public_key() == AgentSigner(SecretBytes(b"other"), path).public_key()
     path.write_bytes(ec.generate_private_key(ec.SECP256R1()).private_bytes(*form))
-    with pytest.raises(SigningKeyRefused, match="is no Ed25519 key"):
+    with pytest.raises(SigningKeyRefused, match="is not an Ed25519 key"):
         AgentSigner(SecretBytes(b"k"), path).public_key()
     with pytest.raises(SigningKeyRefused, match="cannot be read"):
         AgentSigner(SecretBytes(b"k"), tmp_path / "none").public_key()

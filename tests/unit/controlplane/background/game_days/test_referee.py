@@ -216,7 +216,7 @@ def test_a_fault_that_cannot_be_done_ends_the_game_with_the_reason() -> None:
     room = Room(harm_fails="no hands")
     room.start()
     game = room.poll()
-    assert "could not be brought about: no hands" in game.stopped
+    assert "could not be injected: no hands" in game.stopped
     assert (len(game.played), game.played[0].score) == (1, None)
 
 

@@ -34,10 +34,10 @@ def test_what_nobody_noticed_had_nothing_to_heal() -> None:
         (GameView(ASKED, BEFORE), "in hand, waiting for full health before the first fault"),
         (
             GameView(ASKED, BEFORE, (PlayedView("c", "pause", "k", BEFORE),)),
-            "in hand, 1 of 3 faults were brought about: waiting for full health after pause of k",
+            "in hand, 1 of 3 faults were injected: waiting for full health after pause of k",
         ),
-        (GameView(ASKED, BEFORE, (played(0, 1.0, 2.0),)), "in hand, 1 of 3 faults were brought about"),
-        (GameView(ASKED, BEFORE, (), BEFORE, "lunch"), "over, 0 of 3 faults were brought about: lunch"),
+        (GameView(ASKED, BEFORE, (played(0, 1.0, 2.0),)), "in hand, 1 of 3 faults were injected"),
+        (GameView(ASKED, BEFORE, (), BEFORE, "lunch"), "over, 0 of 3 faults were injected: lunch"),
     ],
 )
 def test_how_a_game_stands_is_said_in_a_sentence(game: GameView, words: str) -> None:

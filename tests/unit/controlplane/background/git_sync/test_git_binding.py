@@ -46,17 +46,17 @@ def test_ssh_needs_a_key_and_the_key_of_the_host(repository: str, tmp_path: Path
         ("https://user:secret@git.example.org/specs.git", "no user, password or token"),
         ("https://token@git.example.org/specs.git", "no user, password or token"),
         ("http://git.example.org/specs.git", "loopback"),
-        ("ext::sh -c touch% /tmp/x", "is no repository"),
-        ("file:///srv/specs.git", "is no repository"),
-        ("--upload-pack=touch /tmp/x", "is no repository"),
-        ("-oProxyCommand=x@host:path", "is no repository"),
-        ("git@-oProxyCommand=x:path", "is no repository"),
-        ("git@host:-path", "is no repository"),
-        ("ssh://-oProxyCommand=x/path", "is no repository"),
+        ("ext::sh -c touch% /tmp/x", "is not a repository"),
+        ("file:///srv/specs.git", "is not a repository"),
+        ("--upload-pack=touch /tmp/x", "is not a repository"),
+        ("-oProxyCommand=x@host:path", "is not a repository"),
+        ("git@-oProxyCommand=x:path", "is not a repository"),
+        ("git@host:-path", "is not a repository"),
+        ("ssh://-oProxyCommand=x/path", "is not a repository"),
         ("https://git.example.org/specs.git?x=1", "ends with its path"),
         ("https://git.example.org/a b", "ends with its path"),
-        ("specs.git", "is no repository"),
-        ("", "is no repository"),
+        ("specs.git", "is not a repository"),
+        ("", "is not a repository"),
     ],
 )
 def test_every_other_form_of_a_repository_is_refused(repository: str, why: str) -> None:
@@ -67,13 +67,13 @@ def test_every_other_form_of_a_repository_is_refused(repository: str, why: str) 
 
 @pytest.mark.parametrize("branch", ["", "-x", "a..b", "main.lock", "a//b", "a b", "main~1", "/main", "@{-1}", "a:b"])
 def test_a_branch_is_a_plain_name(branch: str) -> None:
-    with pytest.raises(ValueError, match="no plain name of a branch"):
+    with pytest.raises(ValueError, match="not a plain name of a branch"):
         binding(branch=branch)
 
 
 @pytest.mark.parametrize("path", ["..", "a/../b", "a//b", ".git", "a/.hidden", ":(top)", "-x", "a\nb"])
 def test_a_path_stays_inside(path: str) -> None:
-    with pytest.raises(ValueError, match="no folder of a repository"):
+    with pytest.raises(ValueError, match="not a folder of a repository"):
         binding(path=path)
 
 

@@ -382,7 +382,7 @@ def test_a_change_through_the_api_is_refused_with_the_address_of_the_file(git: G
         api_declares(git, {19: "      size: 6"})
     assert refused.value.code == "other-source"
     assert "kedge take-over orders --to api" in refused.value.what_next
-    api_declares(git, command_id="the same spec is no change")
+    api_declares(git, command_id="the same spec is not a change")
 
 
 def test_pausing_and_resuming_stay_open_to_everybody(git: GitHouse) -> None:

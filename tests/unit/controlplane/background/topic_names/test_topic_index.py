@@ -76,7 +76,7 @@ def test_names_are_written_when_one_comes_or_goes_and_never_else(servers: Server
     servers.sees("payments-0", "payments-1")
     servers.leader.poll()
     servers.leader.poll()
-    assert servers.latest.puts == 2, "a partition more is no name more"
+    assert servers.latest.puts == 2, "a partition more is not a name more"
     servers.sees("payments-0", "refunds-0")
     servers.leader.poll()
     assert (servers.latest.puts, kept_names(servers.latest, ORDERS)) == (4, ("payments", "refunds"))

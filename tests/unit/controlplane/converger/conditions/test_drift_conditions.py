@@ -54,7 +54,7 @@ def changes(situation: Situation) -> list[str]:
 
 
 def test_only_changes_are_recorded_other_things_among_them() -> None:
-    assert changes(audited()) == [], "a first clean audit is no event"
+    assert changes(audited()) == [], "a first clean audit is not an event"
     first = audited(SIZE)
     assert changes(first) == ["CloudDrift"]
     told = drift_told(first)

@@ -111,7 +111,7 @@ def test_one_that_may_lead_again_may_be_chosen() -> None:
 
 
 def test_somebody_has_to_be_left_to_give() -> None:
-    with pytest.raises(CommandRefused, match="nobody is left to give") as refused:
+    with pytest.raises(CommandRefused, match="no broker is left to send") as refused:
         asked(six(), *ALL)
     assert refused.value.code == "nobody-gives"
 

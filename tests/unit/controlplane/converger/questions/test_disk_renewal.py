@@ -60,7 +60,7 @@ def test_one_disk_may_begin_anew_and_the_answer_says_what_stays() -> None:
         (a_view_of_two(), ("data7",), {}, "unknown-disk", "no disk data7"),
         (a_view_of_two(), ("data", "data2"), {}, "disk-not-alone", "these are all the disks"),
         (a_view_of_two(), ("data2",), {"new_disk": True}, "name-one", "choose one"),
-        (a_view_of_two(), ("data",), {"node": "controllers-a-0"}, "one-disk", "is no broker"),
+        (a_view_of_two(), ("data",), {"node": "controllers-a-0"}, "one-disk", "is not a broker"),
         (a_view(), ("data",), {}, "disk-not-alone", "its broker has no other"),
         (
             a_view_of_two(document=a_document(disks=", count: 3")),

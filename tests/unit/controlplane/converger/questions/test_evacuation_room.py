@@ -26,7 +26,7 @@ LARGE = a_partition(size_bytes=5 * GIB)
 def test_a_broker_of_a_rack_with_another_one_may_go_and_the_numbers_are_told() -> None:
     room = room_without(_kafka(LARGE), {1000}, [1001, 1002, 1003, 1004])
     assert room.open
-    assert "1 partition, 5.0 GiB; the 4 others take 36.0 GiB more up to 90% of their disks" in room.reason
+    assert "1 partition, 5.0 GiB; 4 other brokers can receive 36.0 GiB more up to 90% of their disks" in room.reason
 
 
 def test_the_only_broker_of_a_rack_may_not() -> None:
@@ -83,7 +83,7 @@ def test_chosen_brokers_have_to_be_enough_for_what_leaves_and_what_stays_counts_
     kafka = _kafka(LARGE)
     room = room_onto(kafka, {1000}, [1003])
     assert room.open, room.reason
-    assert "the other one takes 9.0 GiB more" in room.reason
+    assert "1 other broker can receive 9.0 GiB more" in room.reason
     holder = room_onto(kafka, {1000}, [1001])
     assert not holder.open
     assert "orders-0 needs 1 of the chosen brokers, and 0 do not hold it yet" in holder.reason
@@ -95,4 +95,4 @@ def test_chosen_brokers_have_to_be_enough_for_what_leaves_and_what_stays_counts_
 def test_a_full_disk_of_a_chosen_broker_refuses_though_others_have_room() -> None:
     room = room_onto(_kafka(LARGE, used=5 * GIB), {1000}, [1003])
     assert not room.open
-    assert "the other one takes 4.0 GiB more" in room.reason
+    assert "1 other broker can receive 4.0 GiB more" in room.reason

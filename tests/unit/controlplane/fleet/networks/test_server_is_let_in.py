@@ -153,12 +153,12 @@ def test_a_server_on_loopback_is_found_nowhere_and_one_without_a_route_knows_not
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("kedge.example.com", "no IPv4 address or network"),
-        ("fd00::5", "no IPv4 address or network"),
-        ("10.0.0.5/24", "no IPv4 address or network"),
+        ("kedge.example.com", "not an IPv4 address or network"),
+        ("fd00::5", "not an IPv4 address or network"),
+        ("10.0.0.5/24", "not an IPv4 address or network"),
         ("10.0.0.0/8", "wider than a /16"),
         ("0.0.0.0/0", "wider than a /16"),
-        ("127.0.0.1", "no address a server dials other machines from"),
+        ("127.0.0.1", "not an address a server dials other machines from"),
     ],
 )
 def test_what_is_no_address_of_a_server_is_refused_in_words(text: str, why: str) -> None:

@@ -128,7 +128,7 @@ def test_the_sentence_of_a_cluster_and_what_its_run_says_come_over(apart: Apart)
     apart.beat(seconds=1)
     assert apart.hearing.progress(view) == "creating brokers-a-0"
     apart.loop.pass_time(minutes=1)
-    assert apart.hearing.progress(view) == "", "what a loop that is gone said of a run is no progress"
+    assert apart.hearing.progress(view) == "", "what a loop that is gone said of a run is not a progress"
 
 
 def test_a_sentence_that_stays_the_same_is_written_every_ten_seconds_and_not_every_second(apart: Apart) -> None:

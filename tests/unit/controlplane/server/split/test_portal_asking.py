@@ -110,7 +110,9 @@ def test_a_portal_that_judges_by_other_files_than_the_loop_takes_no_declaration(
     named = "policies/a.yaml" if "aws.yaml" not in theirs else "aws.yaml"
     assert refused.json()["code"] == "homes-differ", refused.text
     assert named in refused.json()["detail"]
-    assert portal.post("/v1/clusters/orders/pause", json={"reason": "x"}).json()["changed"], "a brake is no declaration"
+    assert portal.post("/v1/clusters/orders/pause", json={"reason": "x"}).json()["changed"], (
+        "a brake is not a declaration"
+    )
 
 
 def test_before_any_word_of_a_loop_there_is_nothing_to_compare_with(house: House) -> None:

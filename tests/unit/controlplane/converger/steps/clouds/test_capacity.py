@@ -134,7 +134,7 @@ def test_a_machine_that_was_not_the_first_choice_is_told_in_a_condition() -> Non
     (told,) = [c for c in condition_changes(a_situation(view), Verdict("at rest")) if c.type == FALLBACK]
     assert (told.status, told.reason) == (True, "NoCapacity")
     assert f"{other.key} is medium" in told.message
-    assert fallen_back(a_view(other)) == {}, "a machine of an older spec is no fallback"
+    assert fallen_back(a_view(other)) == {}, "a machine of an older spec is not a fallback"
 
 
 def test_twins_are_told_in_a_condition_and_never_terminated_before_their_node() -> None:

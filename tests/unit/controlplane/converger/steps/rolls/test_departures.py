@@ -103,7 +103,7 @@ def test_a_dead_broker_that_nothing_names_is_fenced() -> None:
         (_old(Phase.FENCING), a_report(_old(Phase.FENCING), "stopped", start_id="an earlier one"), ""),
         (_old(Phase.FENCING), None, ""),
     ],
-    ids=["stopped", "vm gone", "runs", "failed is no proof", "an earlier stop", "silent"],
+    ids=["stopped", "vm gone", "runs", "failed is not a proof", "an earlier stop", "silent"],
 )
 def test_a_stop_counts_only_when_it_is_proved(old: InstanceView, report: Any, proof: str) -> None:
     verdict = _step(old, a_snapshot(WITHOUT, brokers=LIVE), reports={KEY: report} if report else {})

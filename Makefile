@@ -141,7 +141,7 @@ demo-images:
 
 .PHONY: demo
 demo: demo-setup ## the main job, told as a story; MODE=zookeeper in that mode, REPORT=FILE writes it as JSON too, KEEP=1 stays open with the portal, SHORT=1 with less data
-	@$(BIN)/kedge demo $(if $(MODE),--mode $(MODE)) $(if $(REPORT),--report $(REPORT)) $(if $(KEEP),--keep) $(if $(SHORT),--short)
+	@$(BIN)/python -m controlplane.cli demo $(if $(MODE),--mode $(MODE)) $(if $(REPORT),--report $(REPORT)) $(if $(KEEP),--keep) $(if $(SHORT),--short)
 
 .PHONY: pictures
 pictures: $(VENV)/.locked ## the portal's pictures in docs/images, of a demo that runs beside (make demo KEEP=1); look at each

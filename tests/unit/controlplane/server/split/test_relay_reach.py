@@ -37,6 +37,7 @@ def test_the_home_of_another_part_is_refused(tmp_path: Path, file: str) -> None:
     [
         (SERVER, {}, True),
         (("/usr/bin/kedge", "server", "--only", "loop"), {}, True),
+        (("/opt/kedge/.venv/bin/python", "/opt/kedge/.venv/bin/kedge", "server"), {}, True),
         ((*SERVER, "--only=portal"), {}, True),
         (SERVER, {"KEDGE_ONLY": "loop"}, True),
         ((*SERVER, "--only", "relay"), {}, False),

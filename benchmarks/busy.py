@@ -16,7 +16,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from agent.wire import ProgressReport, Report
 from benchmarks.watched import conditions_told
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import conditions as condition_api
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic
@@ -123,7 +123,7 @@ def _kind(progress: Sequence[ProgressReport]) -> str:
     return advancing or ("stands still" if len(progress) == 2 else "not known")
 
 
-def _words(ailing: api.ConditionOut | None) -> str:
+def _words(ailing: condition_api.ConditionOut | None) -> str:
     return "" if ailing is None else f"{ailing.reason}: {ailing.message}"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.lake_writer import LakeWriter
 from benchmarks.loaded import on_a_cluster
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import clusters as api, specs as spec_api
 from controlplane.kafka.workload import Workload
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.heartbeats import reports
@@ -79,7 +79,7 @@ def _settings(lake: Path) -> Mapping[str, str]:
 
 def _watched(row: WatchedRow, watch: Watch, cluster: LivingCluster, scale: float) -> dict[str, Any]:
     text = RATED.replace("NAME", cluster.spec.name)
-    answer = cluster.client.apply(api.ApplyIn(text=text, file="rated.yaml"))
+    answer = cluster.client.apply(spec_api.ApplyIn(text=text, file="rated.yaml"))
     assert answer.ok, answer.problems
     cluster.until(lambda: "rated" in _topics(cluster) or None, "the topic with a band", timeout_s=60)
     rated = Workload(cluster.bootstrap, "rated", records_per_s=RATED_PER_S, group="rated-readers")

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from controlplane.api.auth import AGENT_PATHS, HOOK_PATHS, INSTANCE_HEADER, OPEN_PATHS
 from controlplane.api.hooks import SIGNATURE_HEADER, TOKEN_HEADER
-from controlplane.api.schemas.clusters import ErrorOut
+from controlplane.api.schemas.messages import ErrorOut
 
 PROBLEM = "application/problem+json"
 

@@ -42,7 +42,7 @@ from controlplane.api.portal_access import Door, door_of, other_part, wrong_door
 from controlplane.api.problems import ApiError, answer_of, wants_page
 from controlplane.api.request_identity import KEY_HEADER, MOST_KEY, key_row, request_digest, whole_body
 from controlplane.api.request_ids import HEADER, brought_id, name_request, request_id_of
-from controlplane.api.schemas.clusters import API_PREFIX
+from controlplane.api.schemas.messages import API_PREFIX
 from controlplane.api.services import PortalServices
 from controlplane.storage.log_context import logged
 from events.engine import answered_within

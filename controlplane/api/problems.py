@@ -14,7 +14,7 @@ from controlplane.api.access.bindings import BindingRefused
 from controlplane.api.access.rights import Forbidden
 from controlplane.api.access.tokens import TokenRefused
 from controlplane.api.request_ids import request_id_of
-from controlplane.api.schemas.clusters import ErrorOut
+from controlplane.api.schemas.messages import ErrorOut
 from controlplane.background.forges.forge import ForgeFault
 from controlplane.background.git_sync.service import SourceNotFound
 from controlplane.cluster.commands import ClusterNotFound, CommandRefused, SpecRefused

@@ -8,7 +8,7 @@ from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.approvals import propose
 from controlplane.api.change_requests import file_on_branch, file_with
-from controlplane.api.presenters import clusters as answers
+from controlplane.api.presenters import specs as spec_answers
 from controlplane.api.presenters.judged_text import words_of
 from controlplane.api.problems import ApiError
 from controlplane.api.pull_requests import Asked, ForgeDoor, Wish, door_of, open_request
@@ -217,8 +217,8 @@ def _told(found: Rollback) -> RollbackOut:
         path=found.path,
         text=found.text,
         ok=judged.ok,
-        problems=[answers.problem_out(p) for p in judged.problems],
-        plans=[answers.plan_out(p) for p in judged.plans],
+        problems=[spec_answers.problem_out(p) for p in judged.problems],
+        plans=[spec_answers.plan_out(p) for p in judged.plans],
         topics=list(judged.topic_plan),
         digest=found.digest,
         reserved=list(judged.reserved),

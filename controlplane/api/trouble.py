@@ -6,7 +6,9 @@ of harm, VMs and brokers by name, then every other condition. Notes are no illne
 
 from collections.abc import Iterator, Sequence
 
-from controlplane.api.schemas.clusters import BesideOut, ClusterDetailOut, ConditionOut, InstanceOut
+from controlplane.api.schemas.clusters import ClusterDetailOut
+from controlplane.api.schemas.conditions import ConditionOut
+from controlplane.api.schemas.instances import BesideOut, InstanceOut
 from controlplane.api.schemas.quorum import QuorumMemberOut
 from controlplane.cluster.wait_reasons import NEXT, WaitReason, is_for_a_person
 from controlplane.kafka.quorum import keeps_up, silence

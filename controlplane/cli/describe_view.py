@@ -8,7 +8,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.api.schemas.clusters import ClusterDetailOut, ConditionOut, ConsoleOut, FindingOut, InstanceOut
+from controlplane.api.schemas.clusters import ClusterDetailOut
+from controlplane.api.schemas.conditions import ConditionOut
+from controlplane.api.schemas.instances import ConsoleOut, FindingOut, InstanceOut
 from controlplane.api.trouble import GOOD_WHEN_TRUE, message_of
 from controlplane.cli.progress import drain_words, rebalance_words
 from controlplane.cli.quorum_view import quorum_section

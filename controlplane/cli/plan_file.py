@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from controlplane.api.schemas.clusters import PlanOut, PlansOut
+from controlplane.api.schemas.specs import PlanOut, PlansOut
 from controlplane.cli.errors import CliError
 from controlplane.cli.spec_file import SpecFile
 from controlplane.runtime.atomic_file import replacing

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from controlplane.api.schemas.clusters import ProblemOut
+from controlplane.api.schemas.specs import ProblemOut
 from controlplane.cli.errors import CliError
 from controlplane.cli.session import Session
 from controlplane.runtime.quantities import counted

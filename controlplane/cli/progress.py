@@ -16,7 +16,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.api.schemas.clusters import ClusterDetailOut, DrainOut, InstanceOut, RebalanceOut
+from controlplane.api.schemas.clusters import ClusterDetailOut
+from controlplane.api.schemas.conditions import DrainOut, RebalanceOut
+from controlplane.api.schemas.instances import InstanceOut
 from controlplane.cli.tables import generation_words, phase_text, status_text
 from controlplane.runtime.quantities import counted, human_seconds
 from controlplane.runtime.styled_text import styled

@@ -5,7 +5,7 @@ import json
 import httpx
 from pydantic import ValidationError
 
-from controlplane.api.schemas.clusters import ErrorOut
+from controlplane.api.schemas.messages import ErrorOut
 from controlplane.cli.address import ServerAddress
 from controlplane.cli.errors import CliError, Refused, Unreachable
 

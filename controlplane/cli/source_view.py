@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.api.schemas.clusters import SourceOut
+from controlplane.api.schemas.sources import SourceOut
 from controlplane.cli.problems_view import problem_lines
 from controlplane.cli.tables import listing, sync_text
 from controlplane.runtime.quantities import ago

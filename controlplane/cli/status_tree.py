@@ -6,7 +6,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from controlplane.api.presenters.plan_text import reason_of
-from controlplane.api.schemas.clusters import InstanceOut, StepOut
+from controlplane.api.schemas.instances import InstanceOut
+from controlplane.api.schemas.specs import StepOut
 from controlplane.runtime.quantities import counted
 from controlplane.runtime.styled_text import styled
 from planner.quantities import human_bytes

@@ -6,7 +6,8 @@ from datetime import datetime
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.api.schemas.clusters import ClusterOut, InstanceOut
+from controlplane.api.schemas.clusters import ClusterOut
+from controlplane.api.schemas.instances import InstanceOut
 from controlplane.runtime.quantities import ago, human_seconds, moment
 from controlplane.runtime.styled_text import styled
 from controlplane.runtime.untrusted_text import on_one_line

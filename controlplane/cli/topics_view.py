@@ -7,8 +7,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.api.schemas.clusters import PlansOut
 from controlplane.api.schemas.rollbacks import TopicDeclarationOut
+from controlplane.api.schemas.specs import PlansOut
 from controlplane.api.schemas.topics import AilingPartitionOut, AilingPartitionsOut, ObservedTopicOut, TopicOut
 from controlplane.cli.tables import listing
 from controlplane.runtime.quantities import ago, moment, since

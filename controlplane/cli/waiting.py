@@ -7,7 +7,8 @@ the same name, is never mistaken for what was meant.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from controlplane.api.schemas.clusters import ClusterDetailOut, ConditionOut
+from controlplane.api.schemas.clusters import ClusterDetailOut
+from controlplane.api.schemas.conditions import ConditionOut
 from controlplane.api.trouble import message_of
 from controlplane.cluster.wait_reasons import NEXT, WaitReason, is_given_up
 

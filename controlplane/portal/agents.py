@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives import hashes
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from controlplane.api.presenters import clusters as answers
-from controlplane.api.presenters.clusters import AgentSeen
+from controlplane.api.presenters import instances as instance_answers
+from controlplane.api.presenters.instances import AgentSeen
 from controlplane.api.services import PortalServices, Services
 from controlplane.background.agent_upgrades.status import UpgradingVm
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
@@ -95,7 +95,7 @@ def agents(request: Request, services: Services) -> Response:
 
 def _rows(services: PortalServices, view: ClusterView) -> list[AgentRow]:
     now = services.clock()
-    seen = answers.agents_seen(
+    seen = instance_answers.agents_seen(
         services.cluster.latest.of_cluster(view.uid, AGENT_REPORT),
         services.access.credentials.of_cluster(view.uid).values(),
         credential_life=services.access.credential_life,

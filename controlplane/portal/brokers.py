@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from agent.wire import FindingReport
 from controlplane.api.access.caller import Caller
-from controlplane.api.presenters import clusters as answers
-from controlplane.api.presenters.clusters import STALE
+from controlplane.api.presenters import instances as instance_answers
+from controlplane.api.presenters.instances import STALE
 from controlplane.api.presenters.quorum import quorum_out
 from controlplane.api.problems import ApiError
 from controlplane.api.read_models.brokers import SORTS, BrokerRow, chosen, hosted_like, role_on
@@ -122,7 +122,7 @@ def _safety(
     view: ClusterView,
     instance: InstanceView,
     snapshot: KafkaSnapshot | None,
-    agents: Mapping[str, answers.AgentSeen],
+    agents: Mapping[str, instance_answers.AgentSeen],
     now: datetime,
 ) -> RestartSafety | None:
     """By the very gate each restart waits for. None where it is not asked: no metadata, or the node is not settled."""
@@ -132,6 +132,6 @@ def _safety(
     return restart_safety(Situation(view, Observation(kafka=snapshot, reports=reports), now), snapshot, instance)
 
 
-def _findings(agent: answers.AgentSeen | None, instance: InstanceView) -> Sequence[FindingReport]:
+def _findings(agent: instance_answers.AgentSeen | None, instance: InstanceView) -> Sequence[FindingReport]:
     service = agent.report.service(instance.planned.service) if agent and agent.report else None
     return service.findings if service else ()

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import clusters as api, specs as spec_api
 from controlplane.converger.tick.loop import Said
 from events import facts
 from events.engine import build_engine
@@ -38,10 +38,10 @@ def post(house: House, path: str, body: dict[str, Any], **headers: str) -> httpx
     return response
 
 
-def plan(house: House, text: str = ORDERS) -> api.PlansOut:
+def plan(house: House, text: str = ORDERS) -> spec_api.PlansOut:
     response = post(house, "/plan", {"text": text})
     assert response.status_code == 200, response.text
-    return api.PlansOut.model_validate(response.json())
+    return spec_api.PlansOut.model_validate(response.json())
 
 
 def events(house: House, name: str = "orders", **query: Any) -> api.EventsOut:

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 from typer.testing import CliRunner
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import specs as spec_api
 from controlplane.cli.main import app
 from controlplane.cli.surroundings import Surroundings
 from tests.e2e.living_cluster import LivingCluster
@@ -53,7 +53,7 @@ class Imported:
         self.spec = {**self.spec, **changed}
         document = {"apiVersion": "kedge/v1alpha1", "kind": "KafkaCluster", "metadata": {"name": self.name}}
         text = yaml.safe_dump({**document, "spec": self.spec}, sort_keys=False)
-        applied = self.kedge.client.apply(api.ApplyIn(text=text, file="theirs.yaml", message="e2e"))
+        applied = self.kedge.client.apply(spec_api.ApplyIn(text=text, file="theirs.yaml", message="e2e"))
         assert applied.ok, applied.problems
         self.spec_is_declared, self.kedge.uid = True, applied.applied[0].uid
         return before

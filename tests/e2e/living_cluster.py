@@ -12,7 +12,12 @@ from typing import TypeVar
 
 import psutil
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import (
+    clusters as api,
+    conditions as condition_api,
+    instances as instance_api,
+    specs as spec_api,
+)
 from controlplane.cli.address import locate
 from controlplane.cli.client import Client
 from controlplane.cli.errors import CliError
@@ -128,9 +133,9 @@ class LivingCluster:
 
     # --- what a person does and sees ----------------------------------------------------------------------------
 
-    def declare(self, spec: ClusterSpec) -> api.AppliedOut:
+    def declare(self, spec: ClusterSpec) -> spec_api.AppliedOut:
         """Applies the spec; does not wait."""
-        applied = self.client.apply(api.ApplyIn(text=spec.text(), file="living.yaml", message="e2e"))
+        applied = self.client.apply(spec_api.ApplyIn(text=spec.text(), file="living.yaml", message="e2e"))
         assert applied.ok, applied.problems
         self.spec = spec
         return applied.applied[0]
@@ -160,7 +165,7 @@ class LivingCluster:
             self._bootstrap = [a for a in listed if not self.spec.dns or not a.startswith(self.spec.dns)]
         return self._bootstrap
 
-    def instance(self, node: str, *, phase: str = "joined") -> api.InstanceOut:
+    def instance(self, node: str, *, phase: str = "joined") -> instance_api.InstanceOut:
         """The node's only instance in that phase."""
         found = [i for i in self.detail().instances if i.node == node and i.phase == phase]
         assert len(found) == 1, f"{node}: {[(i.key, i.phase) for i in self.detail().instances]}"
@@ -214,10 +219,10 @@ class LivingCluster:
 
         return self.until(look, f"the sentence to say {words!r}", timeout_s=within_s)
 
-    def blocked(self, reason: str, *, within_s: float = ROLL_WITHIN_S) -> api.ConditionOut:
+    def blocked(self, reason: str, *, within_s: float = ROLL_WITHIN_S) -> condition_api.ConditionOut:
         """The condition `Blocked`, once it has that reason."""
 
-        def look() -> api.ConditionOut | None:
+        def look() -> condition_api.ConditionOut | None:
             found = (c for c in self.detail().conditions if c.type == "Blocked" and c.status and c.reason == reason)
             return next(found, None)
 

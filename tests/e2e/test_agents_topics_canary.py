@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from agent.wire import BootData
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import specs as spec_api
 from controlplane.background.log_reader.topic import LOGS_TOPIC
 from controlplane.storage.home import Home
 from spark.metrics.topic import TOPIC as METRICS_TOPIC
@@ -60,7 +60,7 @@ def test_no_secret_is_in_what_agents_send(living_cluster: LivingCluster) -> None
     with (vm / "logs" / "agent.log").open("a") as log:
         log.write(f"{_now()} WARNING agent.test: {own['its credential']} is told, password={planted['a setting']}\n")
     text = replace(cluster.spec, config={"sasl.jaas.config": refused}).text()
-    assert not cluster.client.apply(api.ApplyIn(text=text, file="refused.yaml", message="")).ok
+    assert not cluster.client.apply(spec_api.ApplyIn(text=text, file="refused.yaml", message="")).ok
 
     keys = {i.service_id for i in cluster.detail().instances if i.service == "broker"}
 

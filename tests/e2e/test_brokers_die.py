@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.api.schemas.clusters import ReasonIn
+from controlplane.api.schemas.commands import ReasonIn
 from providers.local.config import read_config
 from providers.local.layout import Layout
 from providers.local.machine import Machines

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import commands as command_api, specs as spec_api
 from controlplane.kafka.features import METADATA, metadata_level_of
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
@@ -146,7 +146,7 @@ def test_there_is_no_way_back_once_the_level_is_raised_and_that_is_said(
         settled(cluster, within_s=WITHIN_S)
     assert upgrade.raised in types_told(cluster, before)
     head = cluster.head()
-    order = api.ApplyIn(text=upgrade.old.text(), file="living.yaml", message="e2e")
+    order = spec_api.ApplyIn(text=upgrade.old.text(), file="living.yaml", message="e2e")
     refused = cluster.client.apply(order)
     assert not refused.ok
     assert any("is finalised and Kafka" in p.message or "is in force, and Kafka" in p.message for p in refused.problems)
@@ -154,7 +154,7 @@ def test_there_is_no_way_back_once_the_level_is_raised_and_that_is_said(
 
 
 def _say(cluster: LivingCluster, verb: str, reason: str) -> None:
-    cluster.client.command(cluster.spec.name, verb, api.ReasonIn(reason=reason))
+    cluster.client.command(cluster.spec.name, verb, command_api.ReasonIn(reason=reason))
 
 
 def _stands_still(cluster: LivingCluster, words: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import instances as instance_api, specs as spec_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
@@ -129,7 +129,7 @@ def test_a_disk_that_stays_is_given_up_for_one_that_goes_with_its_vm_by_copies(c
     assert _disks_left(cluster) == {i.key for i in _brokers(cluster)}
 
 
-def _brokers(cluster: LivingCluster) -> list[api.InstanceOut]:
+def _brokers(cluster: LivingCluster) -> list[instance_api.InstanceOut]:
     return [i for i in cluster.detail().instances if i.service == "broker"]
 
 
@@ -150,6 +150,6 @@ def _disks_left(cluster: LivingCluster) -> set[str]:
 
 def _apply(cluster: LivingCluster, spec: ClusterSpec) -> list[str]:
     """What is said against it."""
-    said = cluster.client.apply(api.ApplyIn(text=spec.text(), file="living.yaml", message="e2e"))
+    said = cluster.client.apply(spec_api.ApplyIn(text=spec.text(), file="living.yaml", message="e2e"))
     assert not said.ok
     return [p.message for p in said.problems]

@@ -12,7 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.api.schemas import clusters as api, freezes as freeze_api, nodes as node_api
+from controlplane.api.schemas import (
+    commands as command_api,
+    conditions as condition_api,
+    freezes as freeze_api,
+    nodes as node_api,
+)
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
@@ -130,7 +135,7 @@ def test_restarts_wait_for_their_window_and_a_person_may_let_them_go_before_it(f
         declare_settings(earnest, **{"message.max.bytes": 2000000})
         earnest.event("settings.changed", before, within_s=WITHIN_S)
         assert "restart.requested" not in types_told(earnest, before)
-        earnest.client.command(earnest.spec.name, "roll-now", api.ReasonIn(reason="it cannot wait"))
+        earnest.client.command(earnest.spec.name, "roll-now", command_api.ReasonIn(reason="it cannot wait"))
         earnest.event("restart.requested", before, within_s=WITHIN_S)
         fleet.settled()
         assert running_values(earnest, "num.partitions") == {"4"}
@@ -202,7 +207,7 @@ def test_a_topic_with_one_replica_holds_a_restart_up_until_the_spec_says_that_it
     assert [len(p.isr) for p in thin] == [1] * 4
 
 
-def _told(cluster: LivingCluster, condition: str) -> api.ConditionOut | None:
+def _told(cluster: LivingCluster, condition: str) -> condition_api.ConditionOut | None:
     return next((c for c in cluster.detail().conditions if c.type == condition and c.status), None)
 
 

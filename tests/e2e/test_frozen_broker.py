@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
-from controlplane.api.schemas import anomalies as anomaly_api, clusters as api
+from controlplane.api.schemas import anomalies as anomaly_api, clusters as api, conditions as condition_api
 from controlplane.cli.describe_view import description
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
@@ -66,8 +66,8 @@ def _told(said: api.ClusterDetailOut) -> set[str]:
     return {c.type for c in said.conditions if c.status}
 
 
-def _condition(cluster: LivingCluster, kind: str, *, within_s: float) -> api.ConditionOut:
-    def look() -> api.ConditionOut | None:
+def _condition(cluster: LivingCluster, kind: str, *, within_s: float) -> condition_api.ConditionOut:
+    def look() -> condition_api.ConditionOut | None:
         return next((c for c in cluster.detail().conditions if c.type == kind and c.status), None)
 
     return cluster.until(look, f"the condition {kind}", timeout_s=within_s, every_s=1)

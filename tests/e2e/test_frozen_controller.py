@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import instances as instance_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
@@ -88,7 +88,7 @@ def test_a_controller_that_decides_nothing_is_started_anew_though_kafka_answers_
     assert cluster.instance(stuck.node).key == stuck.key
 
 
-def _active(cluster: LivingCluster) -> api.InstanceOut:
+def _active(cluster: LivingCluster) -> instance_api.InstanceOut:
     leader = cluster.snapshot().quorum.leader
     (found,) = (i for i in cluster.detail().instances if i.service == "controller" and i.service_id == leader)
     return found

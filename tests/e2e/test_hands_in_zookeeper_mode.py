@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from controlplane.api.schemas import clusters as api, nodes as node_api, topics as topic_api
+from controlplane.api.schemas import nodes as node_api, specs as spec_api, topics as topic_api
 from planner.observed import PartitionSeen
 from planner.rollout.live_step import LiveStep
 from tests.e2e.cluster_spec import ClusterSpec
@@ -110,7 +110,7 @@ def test_a_topic_made_outside_is_left_alone_until_a_person_adopts_it(living_clus
         _until_it_is(cluster, "Observed")
         head = "apiVersion: kedge/v1alpha1\nkind: KafkaTopic\nmetadata: {name: by-hand}\nspec: "
         text = f"{head}{{cluster: {name}, partitions: 4, tier: critical, deletionPolicy: delete}}\n"
-        applied = cluster.client.apply(api.ApplyIn(text=text, file="by-hand.yaml", message="e2e"))
+        applied = cluster.client.apply(spec_api.ApplyIn(text=text, file="by-hand.yaml", message="e2e"))
         assert applied.ok, applied.problems
         cluster.until(
             lambda: cluster.client.topic(name, "by-hand").reason == "Exists" or None,

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import instances as instance_api
 from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
@@ -61,12 +61,12 @@ def test_two_servers_that_lost_their_disks_are_left_alone_until_one_has_its_disk
     assert [i.node for i in _servers(cluster)] == [i.node for i in was]
 
 
-def _servers(cluster: LivingCluster) -> list[api.InstanceOut]:
+def _servers(cluster: LivingCluster) -> list[instance_api.InstanceOut]:
     there = [i for i in cluster.detail().instances if i.node.startswith(CONTROLLERS)]
     return sorted(there, key=lambda i: i.node)
 
 
-def _put_back(cluster: LivingCluster, server: api.InstanceOut) -> None:
+def _put_back(cluster: LivingCluster, server: instance_api.InstanceOut) -> None:
     """What `lose_directory` took away."""
     kept = (cluster.vm(server.key) / "volumes" / "data").resolve() / "zookeeper"
     (cluster.home / f"lost-{kept.parent.name}").rename(kept)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import commands as command_api
 from providers.dns.rfc2136 import TsigKey, UpdatedZone
 from providers.dns.zone import NOTHING
 from providers.errors import CloudUnavailable
@@ -77,7 +77,7 @@ def _watched(zone: UpdatedZone, name: str) -> Iterator[list[frozenset[str]]]:
 
 def test_a_deleted_cluster_leaves_no_name(living_cluster: LivingCluster, bind: Bind) -> None:
     cluster, zone = living_cluster, _zone(bind)
-    cluster.client.delete(SPEC.name, api.DeleteIn(confirm=SPEC.name, reason="over"))
+    cluster.client.delete(SPEC.name, command_api.DeleteIn(confirm=SPEC.name, reason="over"))
     for name in (NAME, f"one-a-0.{NAME}", f"controllers-a-0.{NAME}"):
         cluster.until(lambda name=name: zone.read(name) == NOTHING, f"{name} is gone", timeout_s=150)  # type: ignore[misc]
 

@@ -11,11 +11,12 @@ import psutil
 import pytest
 
 from controlplane.api.schemas import (
-    clusters as api,
+    conditions as condition_api,
     freezes as freeze_api,
     images as image_api,
     moves as move_api,
     nodes as node_api,
+    specs as spec_api,
     topics as topic_api,
 )
 from tests.e2e.cluster_spec import ClusterSpec
@@ -155,7 +156,7 @@ def _image(version: str) -> image_api.ImageIn:
     return image_api.ImageIn.model_validate(order)
 
 
-def _condition(cluster: LivingCluster, kind: str) -> api.ConditionOut | None:
+def _condition(cluster: LivingCluster, kind: str) -> condition_api.ConditionOut | None:
     return next((c for c in cluster.detail().conditions if c.type == kind and c.status), None)
 
 
@@ -168,7 +169,7 @@ def _declare(cluster: LivingCluster, spec: str) -> None:
     head = (
         f"apiVersion: kedge/v1alpha1\nkind: KafkaTopic\nmetadata: {{name: life}}\nspec: {{cluster: {cluster.spec.name}"
     )
-    applied = cluster.client.apply(api.ApplyIn(text=f"{head}, {spec}}}\n", file="life.yaml", message="e2e"))
+    applied = cluster.client.apply(spec_api.ApplyIn(text=f"{head}, {spec}}}\n", file="life.yaml", message="e2e"))
     assert applied.ok, applied.problems
 
     def as_declared() -> bool | None:

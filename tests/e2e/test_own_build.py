@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import commands as command_api
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import KAFKA_DIR, LivingCluster
@@ -54,9 +54,9 @@ def test_every_vm_is_made_anew_from_the_build_and_none_from_another_file(
         cluster.declare(replace(SPEC, distribution={"url": archive.as_uri(), "sha256": "0" * 64}))
         cluster.says("is not the build that the spec names", within_s=WITHIN_S)
         assert cluster.vms() == born
-        cluster.client.command(SPEC.name, "abort", api.ReasonIn(reason="another checksum"))
+        cluster.client.command(SPEC.name, "abort", command_api.ReasonIn(reason="another checksum"))
         cluster.declare(replace(SPEC, distribution={"url": archive.as_uri(), "sha256": sha256}))
-        cluster.client.command(SPEC.name, "resume", api.ReasonIn(reason="the right one"))
+        cluster.client.command(SPEC.name, "resume", command_api.ReasonIn(reason="the right one"))
         settled(cluster, within_s=WITHIN_S)
     assert not cluster.vms() & born, "controllers, too"
     build = images / "distributions" / sha256 / SPEC.version / "libs"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import clusters as api, commands as command_api
 from controlplane.storage.backup import EPOCH_LEAP
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
@@ -39,7 +39,7 @@ def test_a_lost_database_is_rebuilt_held_and_resumed_without_any_effect(living_c
         time.sleep(5)
         assert (cluster.head(), cluster.vms(), cluster.jobs()) == (head, vms, {})
 
-        cluster.client.command(cluster.spec.name, "resume", api.ReasonIn(reason="looked at it"))
+        cluster.client.command(cluster.spec.name, "resume", command_api.ReasonIn(reason="looked at it"))
         settled(cluster)
         assert cluster.jobs() == {}, "no effect"
         assert cluster.vms() == vms
@@ -59,7 +59,7 @@ def test_a_roll_after_the_rebuild_makes_terraforms_state_anew_and_spends_new_ids
         _rebuild(cluster, "--write", "-y")
         assert not list((cluster.home / "terraform").glob("*/*/terraform.tfstate")), "set aside"
         cluster.start_server()
-        cluster.client.command(cluster.spec.name, "resume", api.ReasonIn(reason="looked at it"))
+        cluster.client.command(cluster.spec.name, "resume", command_api.ReasonIn(reason="looked at it"))
         before = cluster.roll("one")
         cluster.event("replacement.completed", before)
         settled(cluster)
@@ -92,7 +92,7 @@ def test_a_home_that_is_lost_too_gets_its_agents_back_with_its_key(living_cluste
         cluster.start_server()
         time.sleep(20)
         assert not any(i.reported_state for i in cluster.detail().instances), "an agent of another key is not trusted"
-        cluster.client.command(cluster.spec.name, "resume", api.ReasonIn(reason="looked at it"))
+        cluster.client.command(cluster.spec.name, "resume", command_api.ReasonIn(reason="looked at it"))
         cluster.converged()
         assert cluster.vms() == vms
         cluster.server.stop()

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.api.schemas import clusters as api, nodes as node_api
+from controlplane.api.schemas import (
+    conditions as condition_api,
+    instances as instance_api,
+    nodes as node_api,
+)
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import KAFKA_DIR, LivingCluster
@@ -110,7 +114,7 @@ def test_a_broker_in_another_rack_is_told_and_put_right_by_a_restart(cluster: Li
     settled(cluster)
 
 
-def _follower(cluster: LivingCluster) -> api.InstanceOut:
+def _follower(cluster: LivingCluster) -> instance_api.InstanceOut:
     """A broker that is not the active controller: what befalls it costs no election of that."""
     with ensemble_of(cluster) as zookeeper:
         leads = active_controller(zookeeper)
@@ -125,31 +129,31 @@ def _becomes(images: Path, version: str) -> None:
     beside.rename(images / SPEC.version)
 
 
-def _restart(cluster: LivingCluster, broker: api.InstanceOut) -> None:
+def _restart(cluster: LivingCluster, broker: instance_api.InstanceOut) -> None:
     before = cluster.head()
     cluster.client.restart(SPEC.name, node_api.RestartIn(brokers=[broker.service_id], reason="it is told to"))
     cluster.event("rolling_restart.completed", before, within_s=150)
 
 
-def _finding(cluster: LivingCluster, broker: api.InstanceOut) -> str | None:
+def _finding(cluster: LivingCluster, broker: instance_api.InstanceOut) -> str | None:
     found = cluster.instance(broker.node).findings
     return next((f.message for f in found if f.name == "wrong_identity"), None)
 
 
-def _refused(cluster: LivingCluster, broker: api.InstanceOut) -> str | None:
+def _refused(cluster: LivingCluster, broker: instance_api.InstanceOut) -> str | None:
     """What its agent says of the disk, once it does; just after the end of a process it speaks of that."""
     seen = cluster.instance(broker.node)
     return seen.reported_message if seen.reported_state == "failed" and "volume" in seen.reported_message else None
 
 
-def _runs(cluster: LivingCluster, broker: api.InstanceOut) -> bool:
+def _runs(cluster: LivingCluster, broker: instance_api.InstanceOut) -> bool:
     return cluster.instance(broker.node).reported_state == "running"
 
 
-def _told(cluster: LivingCluster) -> api.ConditionOut | None:
+def _told(cluster: LivingCluster) -> condition_api.ConditionOut | None:
     return next((c for c in cluster.detail().conditions if c.type == "RegistrationWrong" and c.status), None)
 
 
-def _port(cluster: LivingCluster, broker: api.InstanceOut) -> int:
+def _port(cluster: LivingCluster, broker: instance_api.InstanceOut) -> int:
     seen = cluster.snapshot().brokers.get(broker.service_id)
     return seen.port if seen is not None else 0

@@ -3,7 +3,7 @@ do not start, it is told, nothing of the disk is touched, and all is over once i
 
 import pytest
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import instances as instance_api
 from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
@@ -42,18 +42,18 @@ def test_a_service_that_finds_another_id_on_its_disk_does_not_start_and_nothing_
     assert not [e for e in cluster.events(before) if e.type in ("surge.requested", "instance.lost", "voter.removed")]
 
 
-def _victim(cluster: LivingCluster, service: str) -> api.InstanceOut:
+def _victim(cluster: LivingCluster, service: str) -> instance_api.InstanceOut:
     """A controller that does not lead: what befalls it costs no election."""
     leader = cluster.snapshot().quorum.leader
     there = [i for i in cluster.detail().instances if i.node.startswith(CONTROLLERS) is (service == "controller")]
     return next(i for i in there if i.service_id != leader)
 
 
-def _refused(cluster: LivingCluster, victim: api.InstanceOut) -> str | None:
+def _refused(cluster: LivingCluster, victim: instance_api.InstanceOut) -> str | None:
     """What its agent says of the disk, once it does; just after the end of a process it speaks of that."""
     seen = cluster.instance(victim.node)
     return seen.reported_message if seen.reported_state == "failed" and "volume" in seen.reported_message else None
 
 
-def _runs(cluster: LivingCluster, victim: api.InstanceOut) -> bool:
+def _runs(cluster: LivingCluster, victim: instance_api.InstanceOut) -> bool:
     return cluster.instance(victim.node).reported_state == "running"

@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 from kazoo.client import KazooClient
 
-from controlplane.api.schemas import clusters as api, nodes as node_api
+from controlplane.api.schemas import (
+    conditions as condition_api,
+    instances as instance_api,
+    nodes as node_api,
+)
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.running import active_controller, ensemble_of
@@ -62,20 +66,20 @@ def test_an_address_that_is_another_and_a_broker_that_is_missing_in_zookeeper_ar
     assert not [e for e in cluster.events() if e.type in ("instance.lost", "healing.requested", "move_cure.requested")]
 
 
-def _told(cluster: LivingCluster) -> api.ConditionOut | None:
+def _told(cluster: LivingCluster) -> condition_api.ConditionOut | None:
     return next((c for c in cluster.detail().conditions if c.type == "RegistrationWrong" and c.status), None)
 
 
-def _several(cluster: LivingCluster) -> api.ConditionOut | None:
+def _several(cluster: LivingCluster) -> condition_api.ConditionOut | None:
     found = _told(cluster)
     return found if found is not None and found.reason == "Several" else None
 
 
-def _says(zookeeper: KazooClient, broker: api.InstanceOut, **changed: Any) -> None:
+def _says(zookeeper: KazooClient, broker: instance_api.InstanceOut, **changed: Any) -> None:
     """The registration with that changed; it stays the broker's own session's."""
     told: Mapping[str, Any] = json.loads(zookeeper.get(_node(broker))[0])
     zookeeper.set(_node(broker), json.dumps({**told, **changed}).encode())
 
 
-def _node(broker: api.InstanceOut) -> str:
+def _node(broker: instance_api.InstanceOut) -> str:
     return f"/brokers/ids/{broker.service_id}"

@@ -11,7 +11,11 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-from controlplane.api.schemas import anomalies as anomaly_api, clusters as api
+from controlplane.api.schemas import (
+    anomalies as anomaly_api,
+    conditions as condition_api,
+    specs as spec_api,
+)
 from planner.observed import TopicPartition
 from providers import tags
 from tests.e2e.cluster_spec import ClusterSpec
@@ -98,7 +102,7 @@ kind: KafkaTopic
 metadata: {{name: payments}}
 spec: {{cluster: {cluster.spec.name}, partitions: {partitions}, tier: standard}}
 """
-    applied = cluster.client.apply(api.ApplyIn(text=text, file="payments.yaml", message="e2e"))
+    applied = cluster.client.apply(spec_api.ApplyIn(text=text, file="payments.yaml", message="e2e"))
     assert applied.ok, applied.problems
 
 
@@ -106,7 +110,7 @@ def _topics(cluster: LivingCluster) -> set[str]:
     return {p.name.topic for p in cluster.snapshot().partitions}
 
 
-def _told(cluster: LivingCluster) -> Mapping[str, api.ConditionOut]:
+def _told(cluster: LivingCluster) -> Mapping[str, condition_api.ConditionOut]:
     return {c.type: c for c in cluster.detail().conditions if c.status}
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import instances as instance_api
 from tests.e2e.cluster_spec import CONTROLLERS, POOLS, ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
@@ -163,5 +163,5 @@ def test_no_acknowledged_record_was_lost_or_stored_twice_in_any_of_it(
 
 
 def _nodes(cluster: LivingCluster, service: str) -> dict[str, tuple[int, str]]:
-    there: list[api.InstanceOut] = [i for i in cluster.detail().instances if i.service == service]
+    there: list[instance_api.InstanceOut] = [i for i in cluster.detail().instances if i.service == service]
     return {i.node: (i.service_id, i.address) for i in there}

@@ -7,7 +7,7 @@ from datetime import datetime
 from agent.wire import Report
 from controlplane.api.access.rights import Forbidden
 from controlplane.api.metrics.snapshot import ClusterSight, Sight
-from controlplane.api.presenters.clusters import status_word
+from controlplane.api.presenters.conditions import status_word
 from controlplane.api.presenters.sources import spec_source_out
 from controlplane.api.services import PortalServices
 from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of

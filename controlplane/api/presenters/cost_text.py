@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from controlplane.api.schemas.clusters import PlanOut
 from controlplane.api.schemas.costs import BillOut, CrossingOut, KindOfCostOut, MoneyOut, PlanCostOut, SurgeCostOut
+from controlplane.api.schemas.specs import PlanOut
 from controlplane.runtime.styled_text import styled
 from planner.quantities import human_bytes
 

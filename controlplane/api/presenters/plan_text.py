@@ -6,7 +6,7 @@ from typing import Any
 from rich.text import Text
 
 from controlplane.api.presenters.cost_text import cost_lines
-from controlplane.api.schemas.clusters import YOUNG_S, FieldChangeOut, PhaseOut, PlanOut, StepOut
+from controlplane.api.schemas.specs import YOUNG_S, FieldChangeOut, PhaseOut, PlanOut, StepOut
 from controlplane.runtime.quantities import counted, human_seconds
 from controlplane.runtime.styled_text import styled
 from planner.quantities import human_bytes

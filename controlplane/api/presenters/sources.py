@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import asdict
 
-from controlplane.api.presenters.clusters import problem_out
-from controlplane.api.schemas import clusters as api
+from controlplane.api.presenters.specs import problem_out
+from controlplane.api.schemas import sources as source_api, specs as spec_api
 from controlplane.api.schemas.sources import ForgeOut
 from controlplane.background.forges.link import ForgeLink
 from controlplane.background.git_sync.status import NOT_POLLED, OUT_OF_SYNC, REFUSED, SYNCED, UNKNOWN, SourceStatus
@@ -12,10 +12,10 @@ from controlplane.cluster.spec_source import SPEC_REFUSED, SYNCED as CONDITION, 
 from controlplane.cluster.view import ClusterView
 
 
-def source_out(standing: SourceStatus, link: ForgeLink | None = None) -> api.SourceOut:
+def source_out(standing: SourceStatus, link: ForgeLink | None = None) -> source_api.SourceOut:
     """One source, with its forge where it has one."""
     binding = standing.binding
-    return api.SourceOut(
+    return source_api.SourceOut(
         name=binding.name,
         source=git_source(binding.name),
         repository=binding.repository,
@@ -43,13 +43,13 @@ def source_out(standing: SourceStatus, link: ForgeLink | None = None) -> api.Sou
     )
 
 
-def spec_source_out(view: ClusterView, standing_of: Callable[[str], SourceStatus | None]) -> api.SpecSourceOut:
+def spec_source_out(view: ClusterView, standing_of: Callable[[str], SourceStatus | None]) -> spec_api.SpecSourceOut:
     """Where a cluster's spec comes from, and whether its file is what is in force.
 
     The condition in the history is the word that counts; a source that cannot be reached makes it stale.
     """
     if view.source is None or not view.source.is_git:
-        return api.SpecSourceOut(since=view.source.since if view.source else None)
+        return spec_api.SpecSourceOut(since=view.source.since if view.source else None)
     origin, standing = view.source.origin, standing_of(view.source.name)
     told = view.conditions.get(CONDITION)
     sync, reason, message, since = SYNCED, SYNCED, "", view.source.since
@@ -62,7 +62,7 @@ def spec_source_out(view: ClusterView, standing_of: Callable[[str], SourceStatus
     elif not standing.is_reached:
         sync, reason, message = OUT_OF_SYNC, standing.reason, standing.message
         since = standing.since or since
-    return api.SpecSourceOut(
+    return spec_api.SpecSourceOut(
         source=origin.source,
         repository=origin.repository,
         branch=origin.branch,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from controlplane.api.presenters.clusters import STALE
+from controlplane.api.presenters.instances import STALE
 from controlplane.api.trouble import GRAVE, has_or_have, needs_a_person
 from controlplane.cluster.holds import hold_on
 from controlplane.cluster.view import ClusterView, ConditionView

@@ -16,7 +16,7 @@ from controlplane.api.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, foll
 from controlplane.api.presenters.clusters import in_utc
 from controlplane.api.problems import ApiError
 from controlplane.api.routes.clusters import Keyed, Once
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import commands as command_api, messages as message_api
 from controlplane.api.schemas.access import (
     AuditCheckOut,
     AuditOut,
@@ -29,7 +29,7 @@ from controlplane.api.schemas.access import (
 )
 from controlplane.api.services import Services
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["access"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["access"])
 
 Word = Annotated[str, Query(max_length=200)]
 
@@ -79,7 +79,7 @@ def make_token(body: TokenIn, services: Services, rights: Caller) -> TokenMadeOu
 
 
 @router.post("/tokens/{token_id}/revoke", dependencies=[Keyed])
-def revoke_token(token_id: str, services: Services, rights: Caller) -> api.ChangedOut:
+def revoke_token(token_id: str, services: Services, rights: Caller) -> command_api.ChangedOut:
     """It opens nothing any more. One's own, the one in use too; those of others are an administrator's to revoke."""
     found = services.access.people.tokens.get(token_id)
     is_own = found is not None and (found.maker == rights.subject or rights.via == f"token:{found.id}")
@@ -88,7 +88,7 @@ def revoke_token(token_id: str, services: Services, rights: Caller) -> api.Chang
     if found is None:
         raise ApiError(404, "token-not-found", "there is no such token", next_step="`kedge token list` lists them.")
     rights.trail.judged("revoke token", f"{found.id} {found.label}", allowed=True)
-    return api.ChangedOut(changed=services.access.people.tokens.revoke(token_id, services.clock()))
+    return command_api.ChangedOut(changed=services.access.people.tokens.revoke(token_id, services.clock()))
 
 
 @router.get("/audit")

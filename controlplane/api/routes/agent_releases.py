@@ -7,7 +7,7 @@ from controlplane.api.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning
 from controlplane.api.presenters.agents import agents_out
 from controlplane.api.routes.clusters import CommandId
 from controlplane.api.schemas import agents as api
-from controlplane.api.schemas.clusters import API_PREFIX
+from controlplane.api.schemas.messages import API_PREFIX
 from controlplane.api.services import Services
 from controlplane.background.agent_upgrades.service import Offered
 

@@ -35,7 +35,7 @@ from controlplane.api.documents import Offer, kept_back, offer
 from controlplane.api.feed import MAX_WAIT_S, Feed
 from controlplane.api.peers import certificate_of, may_show_one
 from controlplane.api.problems import ApiError
-from controlplane.api.schemas.clusters import AcceptedOut
+from controlplane.api.schemas.agents import AcceptedOut
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import keep_report, last_report

@@ -14,7 +14,11 @@ from controlplane.api.presenters.anomalies import OPEN, anomalies_out, anomaly_o
 from controlplane.api.problems import ApiError
 from controlplane.api.request_identity import came_before
 from controlplane.api.routes.clusters import CommandId, Keyed, carry_out, living
-from controlplane.api.schemas import anomalies as anomaly_api, clusters as api
+from controlplane.api.schemas import (
+    anomalies as anomaly_api,
+    commands as command_api,
+    messages as message_api,
+)
 from controlplane.api.services import PortalServices, Services
 from controlplane.background.anomalies.fold import AnomalyBook, read_book
 from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
@@ -24,7 +28,7 @@ from controlplane.cluster.commands import SwitchHealing
 from controlplane.cluster.view import ClusterView
 from planner.anomalies.judge import Anomaly
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["anomalies"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["anomalies"])
 
 Text = Annotated[str, Query(max_length=250)]
 AfterAnomaly = Annotated[
@@ -80,7 +84,7 @@ def list_anomalies(
 @router.post("/clusters/{name}/healing")
 def switch_healing(
     name: str, body: anomaly_api.HealingIn, services: Services, actor: Actor, key: CommandId
-) -> api.CommandOut:
+) -> command_api.CommandOut:
     """Have anomalies of a kind healed, or not."""
     command = SwitchHealing(
         name=name,
@@ -105,7 +109,7 @@ def list_notifiers(
 
 @router.post("/notifiers/{name}/test", dependencies=[Keyed])
 def test_notifier(
-    name: str, body: api.ReasonIn, services: Services, rights: Caller, request: Request
+    name: str, body: command_api.ReasonIn, services: Services, rights: Caller, request: Request
 ) -> anomaly_api.NotifierTestedOut:
     """Tells it now that this is a test, past what waits. A request that comes twice tells it once."""
     if came_before(request) and any(told.binding.name == name for told in services.fleet.notifiers.all()):

@@ -11,7 +11,7 @@ from controlplane.api.read_models.leader_matrix import LeaderMatrix, leader_matr
 from controlplane.api.read_models.uptimes import UptimeLooks
 from controlplane.api.routes.clusters import living
 from controlplane.api.routes.topics import is_recorded, topics_seen
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import messages as message_api
 from controlplane.api.schemas.brokers import (
     BrokerOut,
     BrokersOut,
@@ -24,7 +24,7 @@ from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.view import ClusterView
 from planner.observed import KafkaSnapshot, PartitionSeen
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["brokers"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["brokers"])
 
 Text = Annotated[str, Query(max_length=100, description="a part of its id, VM, address, zone, version or image")]
 Topic = Annotated[str, Query(max_length=250, description="a part of the partition's name, as in `payments-1`")]

@@ -9,7 +9,11 @@ from controlplane.api.auth import Actor
 from controlplane.api.paging import MOST_ON_A_PAGE, Most, Turning
 from controlplane.api.problems import ApiError
 from controlplane.api.routes.clusters import CommandId, carry_out, living
-from controlplane.api.schemas import chaos as chaos_api, clusters as api
+from controlplane.api.schemas import (
+    chaos as chaos_api,
+    commands as command_api,
+    messages as message_api,
+)
 from controlplane.api.services import PortalServices, Services
 from controlplane.background.game_days.full_health import full_health
 from controlplane.cluster.commands import AdoptMoves, InjectChaos, TakeBackMoves
@@ -21,7 +25,7 @@ from planner.stuck_moves import MoveContext, hung_moves
 from providers.errors import ProviderError
 from providers.harm import CannotHarm
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["chaos"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["chaos"])
 
 AfterMove = Annotated[
     str,
@@ -62,7 +66,9 @@ def _place_of(after: str) -> tuple[str, int]:
 
 
 @router.post("/clusters/{name}/moves/take-back")
-def take_back(name: str, body: chaos_api.MovesIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+def take_back(
+    name: str, body: chaos_api.MovesIn, services: Services, actor: Actor, key: CommandId
+) -> command_api.CommandOut:
     """Have moves that no plan of Kedge names go back to the replicas before."""
     partitions = tuple(body.partitions)
     command = TakeBackMoves(name=name, actor=actor, command_id=key, reason=body.reason, partitions=partitions)
@@ -70,7 +76,9 @@ def take_back(name: str, body: chaos_api.MovesIn, services: Services, actor: Act
 
 
 @router.post("/clusters/{name}/moves/adopt")
-def adopt(name: str, body: chaos_api.MovesIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+def adopt(
+    name: str, body: chaos_api.MovesIn, services: Services, actor: Actor, key: CommandId
+) -> command_api.CommandOut:
     """Moves of others are known: waited for, and not told any more."""
     partitions = tuple(body.partitions)
     command = AdoptMoves(name=name, actor=actor, command_id=key, reason=body.reason, partitions=partitions)

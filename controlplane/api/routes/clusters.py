@@ -21,11 +21,22 @@ from controlplane.api.history import History, page_of
 from controlplane.api.move_proposals import propose_rebalance
 from controlplane.api.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
 from controlplane.api.past import At, past_detail, past_of
-from controlplane.api.presenters import clusters as answers
+from controlplane.api.presenters import (
+    clusters as answers,
+    commands as command_answers,
+    instances as instance_answers,
+    specs as spec_answers,
+)
 from controlplane.api.presenters.sources import spec_source_out
 from controlplane.api.problems import ApiError
 from controlplane.api.request_identity import MOST_KEY, asked_id, refuse_repeated
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import (
+    clusters as api,
+    commands as command_api,
+    instances as instance_api,
+    messages as message_api,
+    specs as spec_api,
+)
 from controlplane.api.services import PortalServices, Proposed, Services
 from controlplane.api.specs import Declared, Order, declare, judge
 from controlplane.background.dns.reconciler import DNS_NAME
@@ -51,7 +62,7 @@ from controlplane.storage.latest_values import Subject
 from events.envelope import Recorded
 from events.ids import ClusterUid
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["clusters"])
 
 
 def command_id(rights: Caller, idempotency_key: Annotated[str, Header(max_length=MOST_KEY)] = "") -> str:
@@ -117,9 +128,11 @@ def get_cluster(name: str, services: Services, at: At = "") -> api.ClusterDetail
     )
 
 
-def agents_of_cluster(services: PortalServices, view: ClusterView, now: datetime) -> dict[str, answers.AgentSeen]:
+def agents_of_cluster(
+    services: PortalServices, view: ClusterView, now: datetime
+) -> dict[str, instance_answers.AgentSeen]:
     """What is known of its agents, by instance key."""
-    return answers.agents_seen(
+    return instance_answers.agents_seen(
         services.cluster.latest.of_cluster(view.uid, AGENT_REPORT),
         services.access.credentials.of_cluster(view.uid).values(),
         credential_life=services.access.credential_life,
@@ -130,7 +143,7 @@ def agents_of_cluster(services: PortalServices, view: ClusterView, now: datetime
 
 
 @router.get("/clusters/{name}/console/{node}")
-def get_console(name: str, node: str, services: Services) -> api.ConsoleOut:
+def get_console(name: str, node: str, services: Services) -> instance_api.ConsoleOut:
     """What the last VM of a node that never joined wrote to its console, secrets cut out."""
     view = living(services, name)
     kept = services.cluster.latest.get(Subject(CONSOLE, ClusterUid(view.uid), node))
@@ -138,7 +151,7 @@ def get_console(name: str, node: str, services: Services) -> api.ConsoleOut:
         raise ApiError(
             404, "no-console", f"no VM of node {node!r} of cluster {name!r} failed to join, as far as is known"
         )
-    return answers.console_out(kept)
+    return instance_answers.console_out(kept)
 
 
 @router.get("/clusters/{name}/endpoints")
@@ -192,25 +205,25 @@ async def _refuse_who_left(request: Request, view: ClusterView) -> None:
 
 
 @router.post("/validate")
-def validate(spec: api.SpecIn, services: Services) -> api.ValidateOut:
+def validate(spec: spec_api.SpecIn, services: Services) -> spec_api.ValidateOut:
     """Every problem of a file at once, also against what is in force."""
     judged = judge(services, spec.text, file=spec.file)
-    return api.ValidateOut(
+    return spec_api.ValidateOut(
         ok=judged.ok,
         clusters=[d.document.metadata.name for d in judged.documents],
-        problems=[answers.problem_out(p) for p in judged.problems],
+        problems=[spec_answers.problem_out(p) for p in judged.problems],
         topics=[f"{t.document.spec.cluster}/{t.document.topic}" for t in judged.topics],
     )
 
 
 @router.post("/plan")
-def plan(spec: api.SpecIn, services: Services) -> api.PlansOut:
+def plan(spec: spec_api.SpecIn, services: Services) -> spec_api.PlansOut:
     """What applying a file would do."""
     judged = judge(services, spec.text, file=spec.file)
-    return api.PlansOut(
+    return spec_api.PlansOut(
         ok=judged.ok,
-        problems=[answers.problem_out(p) for p in judged.problems],
-        plans=[answers.plan_out(p) for p in judged.plans],
+        problems=[spec_answers.problem_out(p) for p in judged.problems],
+        plans=[spec_answers.plan_out(p) for p in judged.plans],
         digest=judged.digest,
         topics=list(judged.topic_plan),
         reserved=list(judged.reserved),
@@ -218,7 +231,9 @@ def plan(spec: api.SpecIn, services: Services) -> api.PlansOut:
 
 
 @router.post("/apply")
-def apply(order: api.ApplyIn, services: Services, rights: Caller, actor: Actor, key: CommandId) -> api.ApplyOut:
+def apply(
+    order: spec_api.ApplyIn, services: Services, rights: Caller, actor: Actor, key: CommandId
+) -> spec_api.ApplyOut:
     """Declares what a file says. Problems of the file are an answer (`ok` is False), a plan that moved is a refusal.
 
     What a policy leaves to a second person becomes a proposal, the whole file: nothing of it is declared yet.
@@ -243,44 +258,54 @@ def apply(order: api.ApplyIn, services: Services, rights: Caller, actor: Actor, 
         )
         done = declare(services, judged, how)
         spread(services, done.all)
-    return api.ApplyOut(
+    return spec_api.ApplyOut(
         ok=judged.ok,
-        problems=[answers.problem_out(p) for p in judged.problems],
-        applied=[answers.applied_out(o) for o in done.clusters],
-        plans=[answers.plan_out(p) for p in judged.plans],
-        topics=[api.TopicsAppliedOut(cluster=o.name, changed=o.changed, sentence=o.sentence) for o in done.topics],
+        problems=[spec_answers.problem_out(p) for p in judged.problems],
+        applied=[command_answers.applied_out(o) for o in done.clusters],
+        plans=[spec_answers.plan_out(p) for p in judged.plans],
+        topics=[spec_api.TopicsAppliedOut(cluster=o.name, changed=o.changed, sentence=o.sentence) for o in done.topics],
         proposal=proposal,
         reserved=list(judged.reserved),
     )
 
 
 @router.post("/clusters/{name}/pause")
-def pause(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+def pause(
+    name: str, body: command_api.ReasonIn, services: Services, actor: Actor, key: CommandId
+) -> command_api.CommandOut:
     """Begin no new step."""
     command = PauseCluster(name=name, actor=actor, command_id=key, reason=body.reason, until=answers.in_utc(body.until))
     return carry_out(services, command)
 
 
 @router.post("/clusters/{name}/resume")
-def resume(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+def resume(
+    name: str, body: command_api.ReasonIn, services: Services, actor: Actor, key: CommandId
+) -> command_api.CommandOut:
     """Go on, and forgive the attempts that failed."""
     return carry_out(services, ResumeCluster(name=name, actor=actor, command_id=key, reason=body.reason))
 
 
 @router.post("/clusters/{name}/roll-now")
-def roll_now(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+def roll_now(
+    name: str, body: command_api.ReasonIn, services: Services, actor: Actor, key: CommandId
+) -> command_api.CommandOut:
     """Begin what is left of the generation in force at once, whatever windows and earlier stages say."""
     return carry_out(services, WaiveWindow(name=name, actor=actor, command_id=key, reason=body.reason))
 
 
 @router.post("/clusters/{name}/abort")
-def abort(name: str, body: api.ReasonIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+def abort(
+    name: str, body: command_api.ReasonIn, services: Services, actor: Actor, key: CommandId
+) -> command_api.CommandOut:
     """Stop the roll after the replacement in hand."""
     return carry_out(services, AbortRecycle(name=name, actor=actor, command_id=key, reason=body.reason))
 
 
 @router.post("/clusters/{name}/delete")
-def delete(name: str, body: api.DeleteIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+def delete(
+    name: str, body: command_api.DeleteIn, services: Services, actor: Actor, key: CommandId
+) -> command_api.CommandOut:
     """The tombstone; the name must be typed out."""
     command = DeleteCluster(
         name=name,
@@ -294,7 +319,9 @@ def delete(name: str, body: api.DeleteIn, services: Services, actor: Actor, key:
 
 
 @router.post("/clusters/{name}/losses")
-def confirm_loss(name: str, body: api.LossIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+def confirm_loss(
+    name: str, body: command_api.LossIn, services: Services, actor: Actor, key: CommandId
+) -> command_api.CommandOut:
     """Say that VMs are gone which a listing calls gone and Kedge does not believe to be; the name must be typed out."""
     command = ConfirmLoss(
         name=name, actor=actor, command_id=key, racks=tuple(body.racks), confirm=body.confirm, reason=body.reason
@@ -327,7 +354,7 @@ def spread(services: PortalServices, outcomes: list[Outcome]) -> None:
             services.cluster.wake(outcome.uid)
 
 
-def carry_out(services: PortalServices, command: Command) -> api.CommandOut:
+def carry_out(services: PortalServices, command: Command) -> command_api.CommandOut:
     """Records a command, and has the converger look at once. Raises what the handler raises.
 
     A deletion or a rebalance that a policy leaves to a second person becomes a proposal.
@@ -350,17 +377,19 @@ def carry_out(services: PortalServices, command: Command) -> api.CommandOut:
         )
         made = services.access.proposals.propose(wanted, actor=command.actor, key=command.command_id)
         sentence = f"a second person must approve: proposal {made.id} is recorded, nothing is deleted"
-        return api.CommandOut(cluster=command.name, changed=False, sentence=sentence, proposal=made.id)
+        return command_api.CommandOut(cluster=command.name, changed=False, sentence=sentence, proposal=made.id)
     spread(services, [outcome])
-    return answers.command_out(outcome)
+    return command_answers.command_out(outcome)
 
 
-def _proposed_rebalance(services: PortalServices, command: RebalanceCluster, reserved: NeedsApproval) -> api.CommandOut:
+def _proposed_rebalance(
+    services: PortalServices, command: RebalanceCluster, reserved: NeedsApproval
+) -> command_api.CommandOut:
     made = propose_rebalance(services, command, reserved.reasons)
     sentence = f"a second person must approve: proposal {made.id} is recorded, nothing is moved"
-    return api.CommandOut(cluster=command.name, changed=False, sentence=sentence, proposal=made.id)
+    return command_api.CommandOut(cluster=command.name, changed=False, sentence=sentence, proposal=made.id)
 
 
-def source_of_cluster(services: PortalServices, view: ClusterView) -> api.SpecSourceOut:
+def source_of_cluster(services: PortalServices, view: ClusterView) -> spec_api.SpecSourceOut:
     desk = services.fleet.sources
     return spec_source_out(view, desk.board.of_source if desk is not None else lambda _: None)

@@ -8,14 +8,14 @@ from fastapi import APIRouter, Query
 from controlplane.api.field_diff import Field, field_diff
 from controlplane.api.generation_pair import compared, declaration_of, spec_text
 from controlplane.api.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
-from controlplane.api.presenters import clusters as answers
+from controlplane.api.presenters import specs as spec_answers
 from controlplane.api.read_models.running_settings import Reported
 from controlplane.api.routes.clusters import living
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import messages as message_api, specs as spec_api
 from controlplane.api.schemas.diffs import ComparedOut, DeclaredOut, DiffOut, FieldOut, ReportedOut
 from controlplane.api.services import Services
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["clusters"])
 
 Generation = Annotated[int, Query(ge=0, le=2**31, description="0: the last one; of `old` the one before `new`")]
 
@@ -43,7 +43,7 @@ def get_diff(
         fields=turn.page(following(told, lambda f: f.id, after), lambda f: f.id, limit),
         reported=[_reported(r) for r in found.reported],
         reported_unknown=found.unknown,
-        pending=[answers.step_out(step) for step in found.steps],
+        pending=[spec_answers.step_out(step) for step in found.steps],
     )
 
 
@@ -79,7 +79,8 @@ def compare(
     view = living(services, name)
     pair = compared(services, view, old, new)
     changes = [
-        api.FieldChangeOut(path=c.path, old=c.old, new=c.new, field_class=c.field_class.value) for c in pair.changes
+        spec_api.FieldChangeOut(path=c.path, old=c.old, new=c.new, field_class=c.field_class.value)
+        for c in pair.changes
     ]
     page = turn.page(following(changes, lambda c: c.path, after), lambda c: c.path, limit)
     return ComparedOut(cluster=view.name, old=pair.old, new=pair.new, changes=page, total=len(changes))

@@ -10,7 +10,7 @@ from controlplane.api.access.roles import Verb
 from controlplane.api.cloud_readiness import CloudUnknown, Examination
 from controlplane.api.problems import ApiError
 from controlplane.api.schemas import doctor as api
-from controlplane.api.schemas.clusters import API_PREFIX
+from controlplane.api.schemas.messages import API_PREFIX
 from controlplane.api.server_load import load_findings
 from controlplane.api.services import PortalServices, Services
 from events.errors import StoreUnavailable

@@ -7,12 +7,12 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
 from controlplane.api.presenters.drift import asked_out, drift_out
 from controlplane.api.routes.clusters import Keyed, living
-from controlplane.api.schemas import clusters as api, drift as drift_api
+from controlplane.api.schemas import drift as drift_api, messages as message_api
 from controlplane.api.services import Services
 from controlplane.cluster.observed.cloud_drift import ask_for_audit
 from controlplane.cluster.work_in_hand import has_work
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["clusters"])
 
 
 @router.get("/clusters/{name}/drift")

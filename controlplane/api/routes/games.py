@@ -8,7 +8,7 @@ from controlplane.api.auth import Actor
 from controlplane.api.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
 from controlplane.api.problems import ApiError
 from controlplane.api.routes.clusters import CommandId, living, spread
-from controlplane.api.schemas import clusters as api, games as game_api
+from controlplane.api.schemas import games as game_api, messages as message_api
 from controlplane.api.services import PortalServices, Services
 from controlplane.background.game_days.report import game_words, totals_of
 from controlplane.cluster.commands import EndGame, StartGame
@@ -16,7 +16,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.game_days import GameView, PlayedView
 from events.ids import derived_id
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["chaos"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["chaos"])
 
 
 @router.get("/clusters/{name}/games")

@@ -10,13 +10,13 @@ from controlplane.api.paging import BelowNumber, Turn, Turning
 from controlplane.api.past import At, past_of, past_out
 from controlplane.api.rollback import declared_in
 from controlplane.api.routes.clusters import living
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import messages as message_api
 from controlplane.api.schemas.generations import GenerationsOut
 from controlplane.api.services import Services
 from controlplane.storage.streams import cluster_stream
 from events.envelope import Recorded
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["clusters"])
 
 
 @router.get("/clusters/{name}/generations")

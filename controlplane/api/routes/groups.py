@@ -8,14 +8,14 @@ from controlplane.api.paging import Most, Turning
 from controlplane.api.presenters.groups import group_detail, groups_out
 from controlplane.api.problems import ApiError
 from controlplane.api.routes.clusters import living
-from controlplane.api.schemas import clusters as api, groups as group_api
+from controlplane.api.schemas import groups as group_api, messages as message_api
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.observed.consumer_groups import kept_lags
 from controlplane.cluster.view import ClusterView
 from controlplane.kafka.errors import KafkaFault
 from planner.consumers.reported import GroupsTold, GroupTold
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["groups"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["groups"])
 
 Text = Annotated[str, Query(max_length=250)]
 AnyName = Annotated[str, Query(max_length=32_767, description="its name, whatever characters it has")]

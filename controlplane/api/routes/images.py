@@ -7,7 +7,7 @@ from controlplane.api.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, foll
 from controlplane.api.presenters.images import image_named, images_out
 from controlplane.api.routes.clusters import CommandId
 from controlplane.api.schemas import images as api
-from controlplane.api.schemas.clusters import API_PREFIX
+from controlplane.api.schemas.messages import API_PREFIX
 from controlplane.api.services import Services
 from events import facts
 

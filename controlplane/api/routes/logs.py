@@ -10,13 +10,13 @@ from fastapi import APIRouter, Query
 from controlplane.api.moments import Moment, as_utc
 from controlplane.api.problems import ApiError
 from controlplane.api.routes.clusters import living
-from controlplane.api.schemas import clusters as api, logs as log_api
+from controlplane.api.schemas import logs as log_api, messages as message_api
 from controlplane.api.services import Services
 from controlplane.background.log_reader.lines import LogQuery
 from controlplane.background.log_reader.reading import Cursor
 from controlplane.kafka.errors import KafkaFault
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["logs"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["logs"])
 
 SINCE = timedelta(minutes=15)
 """How far back lines are told where nobody says."""

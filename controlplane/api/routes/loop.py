@@ -20,13 +20,13 @@ from controlplane.api.presenters.clusters import in_utc
 from controlplane.api.presenters.loop import log_out, loop_out
 from controlplane.api.problems import ApiError
 from controlplane.api.read_models.event_tail import Tailer
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import messages as message_api
 from controlplane.api.schemas.loop import LogOut, LoopOut
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import ClusterNotFound
 from events.ids import ClusterUid
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["system"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["system"])
 
 Word = Annotated[str, Query(max_length=200)]
 

@@ -8,8 +8,8 @@ from controlplane.api.costs import book_of
 from controlplane.api.paging import MOST_ON_A_PAGE, Most, Turning, following
 from controlplane.api.presenters.machines import place_of, regions_out
 from controlplane.api.problems import ApiError
-from controlplane.api.schemas.clusters import API_PREFIX
 from controlplane.api.schemas.machines import MachinesOut
+from controlplane.api.schemas.messages import API_PREFIX
 from controlplane.api.services import Services
 from providers.errors import PlaceUnknown
 

@@ -14,10 +14,10 @@ from controlplane.api.access.roles import Verb
 from controlplane.api.metrics.families import families
 from controlplane.api.metrics.gather import sight_of
 from controlplane.api.metrics.snapshot import Sight
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import messages as message_api
 from controlplane.api.services import Services
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["system"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["system"])
 
 
 class _Collected:

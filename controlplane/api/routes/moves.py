@@ -9,11 +9,16 @@ from controlplane.api.auth import Actor
 from controlplane.api.presenters.moves import GIB, Moves, moves_asked, plan_out
 from controlplane.api.problems import ApiError
 from controlplane.api.routes.clusters import CommandId, carry_out, living
-from controlplane.api.schemas import clusters as api, moves as move_api, nodes as node_api
+from controlplane.api.schemas import (
+    commands as command_api,
+    messages as message_api,
+    moves as move_api,
+    nodes as node_api,
+)
 from controlplane.api.services import Services
 from controlplane.cluster.commands import CancelRebalance, EvacuateBrokers, RebalanceCluster
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["nodes"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["nodes"])
 
 
 @router.post(
@@ -33,7 +38,9 @@ def plan_moves(name: str, body: move_api.MovesPlanIn, services: Services, rights
 
 
 @router.post("/clusters/{name}/evacuate")
-def evacuate(name: str, body: move_api.EvacuateIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+def evacuate(
+    name: str, body: move_api.EvacuateIn, services: Services, actor: Actor, key: CommandId
+) -> command_api.CommandOut:
     """Empty brokers and keep them empty."""
     command = EvacuateBrokers(
         name=name,
@@ -51,7 +58,7 @@ def evacuate(name: str, body: move_api.EvacuateIn, services: Services, actor: Ac
 @router.post("/clusters/{name}/rebalance")
 def rebalance(
     name: str, body: node_api.RebalanceIn, services: Services, actor: Actor, key: CommandId
-) -> api.CommandOut:
+) -> command_api.CommandOut:
     """Spread replicas and leaders anew over the brokers, or onto some of them alone, in small batches.
 
     Where a policy leaves it to a second person it becomes a proposal.
@@ -72,7 +79,7 @@ def rebalance(
 @router.post("/clusters/{name}/rebalance/cancel")
 def cancel_rebalance(
     name: str, body: node_api.CancelRebalanceIn, services: Services, actor: Actor, key: CommandId
-) -> api.CommandOut:
+) -> command_api.CommandOut:
     """Begin no more of the rebalance in hand."""
     return carry_out(services, CancelRebalance(name=name, actor=actor, command_id=key, reason=body.reason))
 

@@ -10,7 +10,7 @@ from controlplane.api.auth import Actor
 from controlplane.api.paging import MOST_ON_A_PAGE, Most, Turning, following
 from controlplane.api.routes.clusters import CommandId
 from controlplane.api.schemas import networks as api
-from controlplane.api.schemas.clusters import API_PREFIX
+from controlplane.api.schemas.messages import API_PREFIX
 from controlplane.api.services import Services
 from controlplane.fleet.networks.address_pool import free_networks
 from controlplane.fleet.networks.commands import NetworkStanding

@@ -7,11 +7,15 @@ from fastapi import APIRouter, Query
 from controlplane.api.auth import Actor
 from controlplane.api.paging import BelowNumber, Turning
 from controlplane.api.past import At, Past, past_of, past_out
-from controlplane.api.presenters.clusters import rebalance_out
+from controlplane.api.presenters.conditions import rebalance_out
 from controlplane.api.problems import ApiError
 from controlplane.api.rolls import rolls_of, rolls_out
 from controlplane.api.routes.clusters import CommandId, carry_out, living
-from controlplane.api.schemas import clusters as api, nodes as node_api
+from controlplane.api.schemas import (
+    commands as command_api,
+    messages as message_api,
+    nodes as node_api,
+)
 from controlplane.api.services import Services
 from controlplane.cluster.commands import ReadmitBrokers, ReplaceNode, RestartServices
 from controlplane.cluster.lifecycle import Phase
@@ -23,11 +27,13 @@ from controlplane.converger.situation.observation import Observation
 from controlplane.converger.situation.situation import Situation
 from controlplane.storage.streams import cluster_stream
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["nodes"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["nodes"])
 
 
 @router.post("/clusters/{name}/restart")
-def restart(name: str, body: node_api.RestartIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+def restart(
+    name: str, body: node_api.RestartIn, services: Services, actor: Actor, key: CommandId
+) -> command_api.CommandOut:
     """Start services anew where they are, one at a time."""
     command = RestartServices(
         name=name, actor=actor, command_id=key, reason=body.reason, brokers=tuple(body.brokers), pool=body.pool
@@ -36,7 +42,9 @@ def restart(name: str, body: node_api.RestartIn, services: Services, actor: Acto
 
 
 @router.post("/clusters/{name}/replace")
-def replace(name: str, body: node_api.ReplaceIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+def replace(
+    name: str, body: node_api.ReplaceIn, services: Services, actor: Actor, key: CommandId
+) -> command_api.CommandOut:
     """Give one node its next VM."""
     command = ReplaceNode(
         name=name,
@@ -52,7 +60,9 @@ def replace(name: str, body: node_api.ReplaceIn, services: Services, actor: Acto
 
 
 @router.post("/clusters/{name}/readmit")
-def readmit(name: str, body: node_api.BrokersIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+def readmit(
+    name: str, body: node_api.BrokersIn, services: Services, actor: Actor, key: CommandId
+) -> command_api.CommandOut:
     """Let brokers receive replicas again."""
     command = ReadmitBrokers(name=name, actor=actor, command_id=key, reason=body.reason, brokers=tuple(body.brokers))
     return carry_out(services, command)

@@ -7,11 +7,11 @@ from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
 from controlplane.api.routes.clusters import Keyed, Once
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import commands as command_api, messages as message_api
 from controlplane.api.schemas.access import BindingIn, PasswordOut, UserIn, UserOut
 from controlplane.api.services import Services
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["people"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["people"])
 
 
 @router.get("/users")
@@ -54,38 +54,38 @@ def renew_password(request: Request, name: str, services: Services) -> PasswordO
 
 
 @router.post("/users/{name}/disable", dependencies=[Keyed])
-def disable_user(request: Request, name: str, services: Services) -> api.ChangedOut:
+def disable_user(request: Request, name: str, services: Services) -> command_api.ChangedOut:
     """Keeps somebody and their tokens out; their bindings stay. People of the provider are `oidc:NAME`."""
     _require(request)
-    return api.ChangedOut(changed=services.access.people.disable(name, disabled=True))
+    return command_api.ChangedOut(changed=services.access.people.disable(name, disabled=True))
 
 
 @router.post("/users/{name}/enable", dependencies=[Keyed])
-def enable_user(request: Request, name: str, services: Services) -> api.ChangedOut:
+def enable_user(request: Request, name: str, services: Services) -> command_api.ChangedOut:
     """Lets them in again."""
     _require(request)
-    return api.ChangedOut(changed=services.access.people.disable(name, disabled=False))
+    return command_api.ChangedOut(changed=services.access.people.disable(name, disabled=False))
 
 
 @router.delete("/users/{name}", dependencies=[Keyed])
-def remove_user(request: Request, name: str, services: Services) -> api.ChangedOut:
+def remove_user(request: Request, name: str, services: Services) -> command_api.ChangedOut:
     """The user with their bindings, sessions and tokens."""
     _require(request)
-    return api.ChangedOut(changed=services.access.people.remove(name))
+    return command_api.ChangedOut(changed=services.access.people.remove(name))
 
 
 @router.post("/bindings", dependencies=[Keyed])
-def bind(request: Request, body: BindingIn, services: Services) -> api.ChangedOut:
+def bind(request: Request, body: BindingIn, services: Services) -> command_api.ChangedOut:
     """Gives a role on a scope."""
     _require(request, f"gave {body.subject} {body.role} on {body.scope}")
-    return api.ChangedOut(changed=services.access.people.bind(binding(body.subject, body.role, body.scope)))
+    return command_api.ChangedOut(changed=services.access.people.bind(binding(body.subject, body.role, body.scope)))
 
 
 @router.post("/bindings/remove", dependencies=[Keyed])
-def unbind(request: Request, body: BindingIn, services: Services) -> api.ChangedOut:
+def unbind(request: Request, body: BindingIn, services: Services) -> command_api.ChangedOut:
     """Takes it away."""
     _require(request, f"took from {body.subject} {body.role} on {body.scope}")
-    return api.ChangedOut(changed=services.access.people.unbind(binding(body.subject, body.role, body.scope)))
+    return command_api.ChangedOut(changed=services.access.people.unbind(binding(body.subject, body.role, body.scope)))
 
 
 def _require(request: Request, note: str = "") -> None:

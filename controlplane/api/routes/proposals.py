@@ -9,12 +9,12 @@ from controlplane.api.access.roles import Verb
 from controlplane.api.approvals import in_force_digest
 from controlplane.api.move_proposals import REBALANCE, is_still_so
 from controlplane.api.paging import MOST_ON_A_PAGE, After, AfterId, Most, Turning, by_name, following
-from controlplane.api.presenters import clusters as answers
+from controlplane.api.presenters import specs as spec_answers
 from controlplane.api.problems import ApiError
 from controlplane.api.request_identity import came_before
 from controlplane.api.routes.clusters import Keyed
 from controlplane.api.schemas import proposals as api
-from controlplane.api.schemas.clusters import API_PREFIX
+from controlplane.api.schemas.messages import API_PREFIX
 from controlplane.api.services import PortalServices, Proposals, Services
 from controlplane.api.specs import Judged, judge
 from controlplane.cluster.commands import CommandRefused
@@ -49,7 +49,7 @@ def get_proposal(number: str, services: Services) -> api.ProposalDetailOut:
             "text": proposal.made.text,
             "may_approve": proposal.state is ProposalState.OPEN and desk.may_approve(proposal),
             "still_that_plan": still,
-            "plans": [answers.plan_out(p) for p in judged.plans] if judged else [],
+            "plans": [spec_answers.plan_out(p) for p in judged.plans] if judged else [],
             "topics": list(judged.topic_plan) if judged else [],
             "problems": [str(p) for p in judged.problems if p.is_error] if judged else [],
         }

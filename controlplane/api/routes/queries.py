@@ -11,14 +11,14 @@ from controlplane.api.paging import MOST_ON_A_PAGE, AfterNumber, Most, Turning
 from controlplane.api.presenters.queries import topic_logs_out, values_out
 from controlplane.api.problems import ApiError
 from controlplane.api.routes.clusters import living
-from controlplane.api.schemas import clusters as api, queries as look_api
+from controlplane.api.schemas import messages as message_api, queries as look_api
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.kafka.errors import KafkaFault
 from planner.observed import KafkaSnapshot
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["topics"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["topics"])
 
 _T = TypeVar("_T")
 

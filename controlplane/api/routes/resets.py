@@ -11,12 +11,12 @@ from controlplane.api.access.roles import Verb
 from controlplane.api.auth import Actor
 from controlplane.api.presenters.resets import carried_out, plan_out, planned, wish_of
 from controlplane.api.routes.clusters import CommandId, living
-from controlplane.api.schemas import clusters as api, resets as reset_api
+from controlplane.api.schemas import messages as message_api, resets as reset_api
 from controlplane.api.services import Services
 from controlplane.background.consumer_groups.resets import ResetOrder
 from events.facts import OffsetPut
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["groups"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["groups"])
 
 
 @router.post("/clusters/{name}/offset-resets/plan")

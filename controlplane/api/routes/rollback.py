@@ -8,12 +8,12 @@ from controlplane.api.paging import MOST_ON_A_PAGE, BelowNumber, Most, Turning
 from controlplane.api.pull_requests import Asked
 from controlplane.api.rollback import roll_back, rollback_of
 from controlplane.api.routes.clusters import CommandId
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import messages as message_api
 from controlplane.api.schemas.rollbacks import RollbackIn, RollbackOut, TopicDeclarationsOut
 from controlplane.api.services import Services
 from controlplane.api.topic_rollback import declarations_told, topic_rollback_of
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["clusters"])
 
 
 @router.post("/clusters/{name}/rollback")

@@ -8,13 +8,13 @@ from fastapi import APIRouter, Query
 from controlplane.api.paging import MOST_ON_A_PAGE, After, AfterId, Most, Turning, by_name, following
 from controlplane.api.read_models.cluster_words import Word
 from controlplane.api.read_models.fleet import FleetRow, fleet_rows, rows_like
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import messages as message_api
 from controlplane.api.schemas.search import FleetOut, FleetRowOut, FoundOut, SearchOut, WordOut
 from controlplane.api.search import MOST_THINGS, Found, Hit, search_all
 from controlplane.api.services import Services
 from controlplane.background.topic_names.store import TopicHit
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["fleet"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["fleet"])
 
 Text = Annotated[str, Query(max_length=100, description="a part of a name, id or address; `*` and `/.../` of topics")]
 Part = Annotated[str, Query(max_length=100, description="a part of the name, team or environment; empty: any")]

@@ -4,23 +4,27 @@ from fastapi import APIRouter
 
 from controlplane.api.auth import Actor
 from controlplane.api.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
-from controlplane.api.presenters import clusters as answers
+from controlplane.api.presenters import commands as command_answers
 from controlplane.api.presenters.sources import source_out
 from controlplane.api.routes.clusters import CommandId, Keyed, spread
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import (
+    commands as command_api,
+    messages as message_api,
+    sources as source_api,
+)
 from controlplane.api.services import PortalServices, Services
 from controlplane.background.git_sync.service import SourceDesk, SourceNotFound
 from controlplane.cluster.commands import TakeOverSource
 from controlplane.cluster.spec_source import binding_of, git_source
 from controlplane.cluster.views.source import API
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["sources"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["sources"])
 
 
 @router.get("/sources")
 def list_sources(
     services: Services, turn: Turning, q: PartOf = "", after: After = "", limit: Most = MOST_ON_A_PAGE
-) -> list[api.SourceOut]:
+) -> list[source_api.SourceOut]:
     """All git sources, by name."""
     if services.fleet.sources is None:
         return []
@@ -32,30 +36,32 @@ def list_sources(
 
 
 @router.post("/sources/{name}/poll", dependencies=[Keyed])
-def poll(name: str, services: Services) -> api.SourcePolledOut:
+def poll(name: str, services: Services) -> source_api.SourcePolledOut:
     """Look at the repository soon. This is what a webhook calls: it wakes the poll and says nothing else."""
     desk = _desk(services, name)
     desk.standing(name)
     asked = (services.operations.leadership.may_act or desk.reaches_leader) and desk.ring(name)
     sentence = "it is polled now" if asked else "another server leads: it polls at its next interval"
-    return api.SourcePolledOut(source=git_source(name), asked=asked, sentence=sentence)
+    return source_api.SourcePolledOut(source=git_source(name), asked=asked, sentence=sentence)
 
 
 @router.post("/sources/{name}/accept", dependencies=[Keyed])
-def accept(name: str, body: api.AcceptIn, services: Services, actor: Actor) -> api.SourcePolledOut:
+def accept(name: str, body: source_api.AcceptIn, services: Services, actor: Actor) -> source_api.SourcePolledOut:
     """A person says that a rewritten history is meant."""
     sentence = _desk(services, name).accept(name, body.commit, reason=body.reason, actor=actor)
-    return api.SourcePolledOut(source=git_source(name), asked=True, sentence=sentence)
+    return source_api.SourcePolledOut(source=git_source(name), asked=True, sentence=sentence)
 
 
 @router.post("/clusters/{name}/source")
-def take_over(name: str, body: api.SourceIn, services: Services, actor: Actor, key: CommandId) -> api.CommandOut:
+def take_over(
+    name: str, body: source_api.SourceIn, services: Services, actor: Actor, key: CommandId
+) -> command_api.CommandOut:
     """From here on the spec comes from `source`; the one in force stays until that source declares another."""
     command = TakeOverSource(name=name, actor=actor, command_id=key, source=body.source, reason=body.reason)
     return handed_over(services, command)
 
 
-def handed_over(services: PortalServices, command: TakeOverSource) -> api.CommandOut:
+def handed_over(services: PortalServices, command: TakeOverSource) -> command_api.CommandOut:
     """The command, and a look at the repository that has the say now. Raises SourceNotFound, CommandRefused."""
     if command.source != API:
         _desk(services, command.source).refuse_unknown(command.source)
@@ -63,7 +69,7 @@ def handed_over(services: PortalServices, command: TakeOverSource) -> api.Comman
     spread(services, [outcome])
     if services.fleet.sources is not None and outcome.changed and command.source != API:
         services.fleet.sources.ring(binding_of(command.source))
-    return answers.command_out(outcome)
+    return command_answers.command_out(outcome)
 
 
 def _desk(services: PortalServices, name: str) -> SourceDesk:

@@ -4,15 +4,15 @@ from fastapi import APIRouter
 
 from controlplane.api.access.caller import Caller
 from controlplane.api.auth import Actor
-from controlplane.api.presenters import clusters as answers
+from controlplane.api.presenters import specs as spec_answers
 from controlplane.api.pull_requests import Asked
 from controlplane.api.routes.clusters import CommandId
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import messages as message_api
 from controlplane.api.schemas.spec_requests import SpecRequestIn, SpecRequestOut
 from controlplane.api.services import Services
 from controlplane.api.spec_requests import SpecWish, spec_request
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["sources"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["sources"])
 
 
 @router.post("/pull-requests")
@@ -34,8 +34,8 @@ def open_pull_request(
     judged, opened = found.judged, found.opened
     return SpecRequestOut(
         ok=judged.ok,
-        problems=[answers.problem_out(p) for p in judged.problems],
-        plans=[answers.plan_out(p) for p in judged.plans],
+        problems=[spec_answers.problem_out(p) for p in judged.problems],
+        plans=[spec_answers.plan_out(p) for p in judged.plans],
         topics=list(judged.topic_plan),
         digest=judged.digest,
         source=found.binding,

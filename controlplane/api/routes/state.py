@@ -4,12 +4,12 @@ from fastapi import APIRouter
 
 from controlplane.api.problems import ApiError
 from controlplane.api.routes.clusters import living
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import clusters as api, messages as message_api
 from controlplane.api.services import Services
 from controlplane.cluster.planner_state import cluster_document
 from planner.drain.model.observed import RacksMissing
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["clusters"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["clusters"])
 
 
 @router.get("/clusters/{name}/state", responses={409: {"description": "its Kafka was not read yet by this server"}})

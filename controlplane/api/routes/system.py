@@ -11,7 +11,7 @@ from controlplane.api.access.roles import Verb
 from controlplane.api.api_document import api_document
 from controlplane.api.problems import ApiError
 from controlplane.api.routes.clusters import Keyed
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import messages as message_api, system as system_api
 from controlplane.api.services import Services
 from controlplane.storage.backup import BackupCorrupt
 
@@ -28,13 +28,13 @@ async def health(services: Services) -> PlainTextResponse:
     return PlainTextResponse(f"ok, but its database takes no writes since {since}\n" if since else "ok\n")
 
 
-@router.get(f"{api.API_PREFIX}/version")
-def version(services: Services) -> api.VersionOut:
+@router.get(f"{message_api.API_PREFIX}/version")
+def version(services: Services) -> system_api.VersionOut:
     """Who answers, and whether it leads."""
     leadership = services.operations.leadership
-    return api.VersionOut(
+    return system_api.VersionOut(
         version=services.operations.version,
-        api=api.API_PREFIX.strip("/"),
+        api=message_api.API_PREFIX.strip("/"),
         installation_id=services.access.installation.id,
         epoch=leadership.held_epoch() or 0,
         leader=leadership.may_act,
@@ -44,11 +44,11 @@ def version(services: Services) -> api.VersionOut:
 
 
 @router.post(
-    f"{api.API_PREFIX}/backup",
+    f"{message_api.API_PREFIX}/backup",
     responses={500: {"description": "the backup failed its own check"}},
     dependencies=[Keyed],
 )
-def backup(body: api.BackupIn, services: Services, rights: Caller) -> api.BackupOut:
+def backup(body: system_api.BackupIn, services: Services, rights: Caller) -> system_api.BackupOut:
     """Writes a backup to a new file on the server's machine, while it goes on working."""
     # Before the path is looked at: which files are there is nobody's to ask for.
     rights.require_everywhere(Verb.ADMINISTER, "the installation")
@@ -63,7 +63,7 @@ def backup(body: api.BackupIn, services: Services, rights: Caller) -> api.Backup
         raise ApiError(422, "not-writable", f"{path} cannot be written", detail=error.strerror or "") from error
     except BackupCorrupt as error:
         raise ApiError(500, "backup-corrupt", "the backup failed its own check", detail=str(error)) from error
-    return api.BackupOut(path=str(path), events=summary.head, sha256=summary.sha256)
+    return system_api.BackupOut(path=str(path), events=summary.head, sha256=summary.sha256)
 
 
 def _is_there(path: Path) -> bool:

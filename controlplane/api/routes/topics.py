@@ -16,13 +16,17 @@ from controlplane.api.read_models.partitions import ailing as ailing_of, behind,
 from controlplane.api.read_models.topic_rates import RatedTopics
 from controlplane.api.read_models.topics import TopicRow, partition_rows, rows_in_order
 from controlplane.api.routes.clusters import CommandId, carry_out, living
-from controlplane.api.schemas import clusters as api, topics as topic_api
+from controlplane.api.schemas import (
+    commands as command_api,
+    messages as message_api,
+    topics as topic_api,
+)
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import AdoptTopic, DeleteTopic
 from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot
 
-router = APIRouter(prefix=api.API_PREFIX, tags=["topics"])
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["topics"])
 
 Word = Literal["", "no leader", "below min ISR", "out of sync"]
 
@@ -141,7 +145,7 @@ def list_ailing(
 @router.post("/clusters/{name}/topics/{topic}/adopt")
 def adopt_topic(
     name: str, topic: str, body: topic_api.AdoptTopicIn, services: Services, actor: Actor, key: CommandId
-) -> api.CommandOut:
+) -> command_api.CommandOut:
     """Keep a topic that was made outside Kedge."""
     command = AdoptTopic(name=name, actor=actor, command_id=key, topic=topic, reason=body.reason)
     return carry_out(services, command)
@@ -150,7 +154,7 @@ def adopt_topic(
 @router.post("/clusters/{name}/topics/{topic}/delete")
 def delete_topic(
     name: str, topic: str, body: topic_api.DeleteTopicIn, services: Services, actor: Actor, key: CommandId
-) -> api.CommandOut:
+) -> command_api.CommandOut:
     """The tombstone of a topic; its name must be typed out."""
     command = DeleteTopic(
         name=name,

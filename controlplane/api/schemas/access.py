@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import Field
 
 from controlplane.api.audit.entry import Kept
-from controlplane.api.schemas.clusters import Message
+from controlplane.api.schemas.messages import Message
 
 
 class BindingIn(Message):

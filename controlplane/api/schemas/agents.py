@@ -3,19 +3,16 @@
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AnyHttpUrl, Field, StringConstraints
 
 from controlplane.api.schemas.images import Line, Sha256
+from controlplane.api.schemas.messages import Message
 
 AgentVersion = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z.+_-]{0,60}$")]
 Platform = Annotated[str, StringConstraints(pattern=r"^cp[0-9]{2,4}-[a-z0-9_]{1,20}$")]
 
 
-class _Told(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class AgentBuildIn(_Told):
+class AgentBuildIn(Message):
     """An archive on your mirror, as `kedge agent-bundle` writes it, for one Python and processor."""
 
     platform: Platform
@@ -24,7 +21,7 @@ class AgentBuildIn(_Told):
     size_bytes: int = Field(gt=0, le=1024 * 1024 * 1024)
 
 
-class AgentReleaseIn(_Told):
+class AgentReleaseIn(Message):
     """A version of the agent that every VM is to run."""
 
     version: AgentVersion
@@ -32,19 +29,19 @@ class AgentReleaseIn(_Told):
     notes: Line = ""
 
 
-class AgentReasonIn(_Told):
+class AgentReasonIn(Message):
     """Why."""
 
     reason: Line = ""
 
 
-class AgentSaidOut(_Told):
+class AgentSaidOut(Message):
     """What happens now, in a sentence."""
 
     sentence: str
 
 
-class AgentReleaseOut(_Told):
+class AgentReleaseOut(Message):
     """One version. `withdrawn` says why no VM is to run it."""
 
     version: str
@@ -56,7 +53,7 @@ class AgentReleaseOut(_Told):
     withdrawn: str
 
 
-class AgentVmOut(_Told):
+class AgentVmOut(Message):
     """The agent of one VM. `state`: current, behind, asked, failed, unable (it cannot be upgraded) or silent."""
 
     key: str
@@ -65,7 +62,7 @@ class AgentVmOut(_Told):
     why: str
 
 
-class AgentClusterOut(_Told):
+class AgentClusterOut(Message):
     """The VMs of one cluster; `waits` says why none of them is upgraded now."""
 
     name: str
@@ -74,10 +71,16 @@ class AgentClusterOut(_Told):
     vms: list[AgentVmOut]
 
 
-class AgentsOut(_Told):
+class AgentsOut(Message):
     """All versions, the newest first; `wanted` is what every VM is to run, "" for what it has."""
 
     wanted: str
     waits: str
     releases: list[AgentReleaseOut]
     clusters: list[AgentClusterOut]
+
+
+class AcceptedOut(Message):
+    """Whether what an agent sent was news."""
+
+    accepted: bool

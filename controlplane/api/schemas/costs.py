@@ -3,21 +3,19 @@
 from datetime import date
 from decimal import Decimal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from controlplane.api.schemas.messages import Message
 
 
-class _Told(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class MoneyOut(_Told):
+class MoneyOut(Message):
     """`currency` as in ISO 4217; without taxes."""
 
     amount: Decimal
     currency: str
 
 
-class CostPartOut(_Told):
+class CostPartOut(Message):
     """One line of a bill. `amount` is null for unknown; `source` and `read` say where the price is from."""
 
     what: str
@@ -28,7 +26,7 @@ class CostPartOut(_Told):
     count: int = Field(default=0, description="how many of them it stands for")
 
 
-class KindOfCostOut(_Told):
+class KindOfCostOut(Message):
     """All parts of a bill of one kind: `totals` of those with a price, and how many things have none."""
 
     kind: str
@@ -37,7 +35,7 @@ class KindOfCostOut(_Told):
     without_price: int
 
 
-class BillOut(_Told):
+class BillOut(Message):
     """`totals` leaves out what is in `unknown`: where that is not empty, they are the least it costs."""
 
     totals: list[MoneyOut]
@@ -46,14 +44,14 @@ class BillOut(_Told):
     kinds: list[KindOfCostOut] = Field(default=[], description="the same by kind of thing")
 
 
-class SurgeCostOut(_Told):
+class SurgeCostOut(Message):
     """VMs that stand twice while the roll replaces them, by the plan's estimate of time."""
 
     vm_hours: float
     bill: BillOut
 
 
-class CrossingOut(_Told):
+class CrossingOut(Message):
     """What drains copy from zone to zone; `bytes` is null where Kafka was not read."""
 
     bytes: int | None
@@ -61,7 +59,7 @@ class CrossingOut(_Told):
     bill: BillOut
 
 
-class PlanCostOut(_Told):
+class PlanCostOut(Message):
     """Cost per month before and after, and of the roll itself."""
 
     before: BillOut | None = Field(description="null for a new cluster")

@@ -5,7 +5,8 @@ from typing import Any
 
 from pydantic import Field
 
-from controlplane.api.schemas.clusters import FieldChangeOut, Message, StepOut
+from controlplane.api.schemas.messages import Message
+from controlplane.api.schemas.specs import FieldChangeOut, StepOut
 
 
 class FieldOut(Message):

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from controlplane.api.schemas.clusters import Message
+from controlplane.api.schemas.messages import Message
 
 
 class DriftedOut(Message):

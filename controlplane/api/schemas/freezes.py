@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, field_validator
 
 from controlplane.api.moments import Moment
-from controlplane.api.schemas.clusters import Message
+from controlplane.api.schemas.messages import Message
 
 Why = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")

@@ -4,8 +4,8 @@ from datetime import date, datetime
 
 from pydantic import Field
 
-from controlplane.api.schemas.clusters import Message
 from controlplane.api.schemas.costs import BillOut, MoneyOut
+from controlplane.api.schemas.messages import Message
 from controlplane.api.schemas.past import PastOut
 
 

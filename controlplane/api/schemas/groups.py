@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from controlplane.api.schemas.clusters import Message
+from controlplane.api.schemas.messages import Message
 
 
 class GroupMemberOut(Message):

@@ -3,8 +3,9 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AnyHttpUrl, Field, StringConstraints, model_validator
 
+from controlplane.api.schemas.messages import Message
 from events.image_facts import RegionImage
 
 Place = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]{0,30}/[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
@@ -14,18 +15,14 @@ Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=500)]
 
 
-class _Told(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ArchiveIn(_Told):
+class ArchiveIn(Message):
     """A Kafka archive that VMs of a plain image fetch when they boot, known by its SHA-256 (docs/boot.md)."""
 
     url: AnyHttpUrl
     sha256: Sha256
 
 
-class ImageIn(_Told):
+class ImageIn(Message):
     """A revision to publish. Without a number it is the next one of its Kafka version.
 
     `images`: `<cloud>/<region>` -> architecture (`arm64`, `x86_64`, `any`) -> id in that cloud's own words.
@@ -57,20 +54,20 @@ class ImageIn(_Told):
         return tuple(sorted(found, key=lambda i: (i.cloud, i.region, i.architecture)))
 
 
-class ImagePublishedOut(_Told):
+class ImagePublishedOut(Message):
     """The revision it became, and what happens."""
 
     name: str
     sentence: str
 
 
-class ImageWithdrawalIn(_Told):
+class ImageWithdrawalIn(Message):
     """Why nobody is to roll to it any more."""
 
     reason: Line = ""
 
 
-class ClusterAtOut(_Told):
+class ClusterAtOut(Message):
     """A cluster as it stands to a revision: `vms` of `of` VMs are made from it or a later one."""
 
     name: str
@@ -80,7 +77,7 @@ class ClusterAtOut(_Told):
     why: str = ""
 
 
-class ImageOut(_Told):
+class ImageOut(Message):
     """One revision. `on` are on it or a later one, `due` still have to roll, `left` follow nothing that leads there."""
 
     name: str
@@ -100,7 +97,7 @@ class ImageOut(_Told):
     left: list[ClusterAtOut]
 
 
-class ImagesOut(_Told):
+class ImagesOut(Message):
     """The catalogue, the newest first."""
 
     items: list[ImageOut]

@@ -4,7 +4,8 @@ from datetime import datetime
 
 from pydantic import Field
 
-from controlplane.api.schemas.clusters import EventOut, Message
+from controlplane.api.schemas.clusters import EventOut
+from controlplane.api.schemas.messages import Message
 
 
 class LogEventOut(EventOut):

@@ -5,7 +5,7 @@ from datetime import date
 
 from pydantic import Field
 
-from controlplane.api.schemas.clusters import Message
+from controlplane.api.schemas.messages import Message
 
 _VALUE = Field(description="a decimal number")
 _SOURCE = Field(description="what it was read from, in words")

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from controlplane.api.schemas.clusters import Message
+from controlplane.api.schemas.messages import Message
 
 Throttle = Field(default=0, ge=0, le=100_000, description="MiB/s a broker each way under the spec's own; 0: no other")
 Digest = Field(

@@ -2,14 +2,12 @@
 
 from datetime import datetime
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from controlplane.api.schemas.messages import Message
 
 
-class _Told(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class NetworkOut(_Told):
+class NetworkOut(Message):
     """One network Kedge makes. `error` is what its last failed run said, "" where none failed since it was asked."""
 
     name: str
@@ -39,7 +37,7 @@ class NetworkOut(_Told):
     audit_error: str = ""
 
 
-class NetworksOut(_Told):
+class NetworksOut(Message):
     """`free` is how many more networks the pool has room for."""
 
     items: list[NetworkOut]
@@ -48,7 +46,7 @@ class NetworksOut(_Told):
     free: int
 
 
-class NetworkIn(_Told):
+class NetworkIn(Message):
     """Which network is meant; account and region may be left out while only one has that name."""
 
     account: str = Field(default="", max_length=63)
@@ -62,7 +60,7 @@ class NetworkRemovalIn(NetworkIn):
     confirm: str = Field(max_length=63)
 
 
-class NetworkAskedOut(_Told):
+class NetworkAskedOut(Message):
     """What will happen."""
 
     name: str

@@ -4,7 +4,8 @@ from datetime import datetime
 
 from pydantic import Field
 
-from controlplane.api.schemas.clusters import Message, RebalanceOut
+from controlplane.api.schemas.conditions import RebalanceOut
+from controlplane.api.schemas.messages import Message
 from controlplane.api.schemas.moves import Digest, Targets, Throttle
 from controlplane.api.schemas.past import PastOut
 

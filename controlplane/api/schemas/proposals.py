@@ -4,7 +4,8 @@ from datetime import datetime
 
 from pydantic import Field
 
-from controlplane.api.schemas.clusters import Message, PlanOut
+from controlplane.api.schemas.messages import Message
+from controlplane.api.schemas.specs import PlanOut
 from controlplane.fleet.proposals.fold import ProposalView
 
 

@@ -1,13 +1,11 @@
 """The quorum in the API's answers."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from controlplane.api.schemas.messages import Message
 
 
-class _Message(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class QuorumMemberOut(_Message):
+class QuorumMemberOut(Message):
     """A controller that votes, or follows and has no vote."""
 
     id: int
@@ -19,7 +17,7 @@ class QuorumMemberOut(_Message):
     silent_s: float = Field(description="since it last asked the leader for records")
 
 
-class RememberedOut(_Message):
+class RememberedOut(Message):
     """A controller that left. Kafka keeps its registration, and asks it before `metadata.version` is raised."""
 
     id: int
@@ -27,10 +25,10 @@ class RememberedOut(_Message):
     kafka_version: str
 
 
-class QuorumOut(_Message):
+class QuorumOut(Message):
     """Of the last metadata that was read; `change` is the change of the voters in hand, in words."""
 
     members: list[QuorumMemberOut]
-    remembered: list[RememberedOut] = []
+    remembered: list[RememberedOut] = Field(default=[])
     change: str = ""
     static: bool = Field(default=False, description="a quorum of others at kraft.version 0: its voters cannot change")

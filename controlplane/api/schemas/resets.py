@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from controlplane.api.moments import Moment
-from controlplane.api.schemas.clusters import Message
+from controlplane.api.schemas.messages import Message
 from controlplane.cluster.request_limits import MOST_OFFSETS
 
 _FURTHEST = 2**53

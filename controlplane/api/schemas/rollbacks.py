@@ -4,8 +4,9 @@ from datetime import datetime
 
 from pydantic import Field
 
-from controlplane.api.schemas.clusters import Message, PlanOut, ProblemOut
+from controlplane.api.schemas.messages import Message
 from controlplane.api.schemas.sources import PullRequestOut
+from controlplane.api.schemas.specs import PlanOut, ProblemOut
 
 
 class RollbackIn(Message):

@@ -2,7 +2,8 @@
 
 from pydantic import Field
 
-from controlplane.api.schemas.clusters import ClusterOut, Message
+from controlplane.api.schemas.clusters import ClusterOut
+from controlplane.api.schemas.messages import Message
 
 
 class FoundOut(Message):

@@ -2,8 +2,9 @@
 
 from pydantic import Field
 
-from controlplane.api.schemas.clusters import Message, PlanOut, ProblemOut, SpecIn
+from controlplane.api.schemas.messages import Message
 from controlplane.api.schemas.sources import PullRequestOut
+from controlplane.api.schemas.specs import PlanOut, ProblemOut, SpecIn
 
 
 class SpecRequestIn(SpecIn):

@@ -1,6 +1,6 @@
 """What was found wrong, what is healed of it, and who is told."""
 
-from controlplane.api.schemas import anomalies as anomaly_api, clusters as api
+from controlplane.api.schemas import anomalies as anomaly_api, commands as command_api
 from controlplane.cli.clients.calls import ApiCalls
 from controlplane.cli.clients.exchange import part
 
@@ -17,9 +17,9 @@ class AnomalyCalls(ApiCalls):
         """The open ones of all clusters."""
         return self._whole("/anomalies", list[anomaly_api.AnomalyOut])
 
-    def switch_healing(self, name: str, order: anomaly_api.HealingIn) -> api.CommandOut:
+    def switch_healing(self, name: str, order: anomaly_api.HealingIn) -> command_api.CommandOut:
         """Has anomalies of a kind healed, or not."""
-        return self.post_of(name, "healing", order, api.CommandOut)
+        return self.post_of(name, "healing", order, command_api.CommandOut)
 
     def notifiers(self) -> list[anomaly_api.NotifierOut]:
         """Who is told."""
@@ -28,4 +28,4 @@ class AnomalyCalls(ApiCalls):
     def test_notifier(self, name: str) -> anomaly_api.NotifierTestedOut:
         """Tells a notifier that this is a test."""
         path = f"/notifiers/{part(name)}/test"
-        return self._post(path, api.ReasonIn(), anomaly_api.NotifierTestedOut)
+        return self._post(path, command_api.ReasonIn(), anomaly_api.NotifierTestedOut)

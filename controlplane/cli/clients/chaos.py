@@ -1,6 +1,6 @@
 """Moves, health, faults on purpose and game days."""
 
-from controlplane.api.schemas import chaos as chaos_api, clusters as api, games as game_api
+from controlplane.api.schemas import chaos as chaos_api, commands as command_api, games as game_api
 from controlplane.cli.clients.calls import ApiCalls
 from controlplane.cli.clients.exchange import part
 
@@ -12,13 +12,13 @@ class ChaosCalls(ApiCalls):
         """The reassignments that run."""
         return self.whole_of(name, "moves", chaos_api.MovesOut, "moves")
 
-    def take_back_moves(self, name: str, order: chaos_api.MovesIn) -> api.CommandOut:
+    def take_back_moves(self, name: str, order: chaos_api.MovesIn) -> command_api.CommandOut:
         """Has moves of others go back to the replicas before."""
-        return self.post_of(name, "moves/take-back", order, api.CommandOut)
+        return self.post_of(name, "moves/take-back", order, command_api.CommandOut)
 
-    def adopt_moves(self, name: str, order: chaos_api.MovesIn) -> api.CommandOut:
+    def adopt_moves(self, name: str, order: chaos_api.MovesIn) -> command_api.CommandOut:
         """Says that moves of others are known."""
-        return self.post_of(name, "moves/adopt", order, api.CommandOut)
+        return self.post_of(name, "moves/adopt", order, command_api.CommandOut)
 
     def health(self, name: str) -> chaos_api.HealthOut:
         """Whether the cluster is in full health."""

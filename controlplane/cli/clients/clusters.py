@@ -2,7 +2,13 @@
 
 from collections.abc import Mapping
 
-from controlplane.api.schemas import clusters as api, drift as drift_api, logs as log_api, queries as look_api
+from controlplane.api.schemas import (
+    clusters as api,
+    commands as command_api,
+    drift as drift_api,
+    logs as log_api,
+    queries as look_api,
+)
 from controlplane.cli.clients.calls import ApiCalls
 from controlplane.cli.clients.exchange import TIMEOUT_S
 
@@ -33,17 +39,17 @@ class ClusterCalls(ApiCalls):
         """The cluster as input for planners."""
         return self.get_of(name, "state", api.StateOut)
 
-    def command(self, name: str, verb: str, reason: api.ReasonIn) -> api.CommandOut:
+    def command(self, name: str, verb: str, reason: command_api.ReasonIn) -> command_api.CommandOut:
         """`pause`, `resume`, `roll-now` or `abort`."""
-        return self.post_of(name, verb, reason, api.CommandOut)
+        return self.post_of(name, verb, reason, command_api.CommandOut)
 
-    def delete(self, name: str, order: api.DeleteIn) -> api.CommandOut:
+    def delete(self, name: str, order: command_api.DeleteIn) -> command_api.CommandOut:
         """Records the tombstone."""
-        return self.post_of(name, "delete", order, api.CommandOut)
+        return self.post_of(name, "delete", order, command_api.CommandOut)
 
-    def confirm_loss(self, name: str, order: api.LossIn) -> api.CommandOut:
+    def confirm_loss(self, name: str, order: command_api.LossIn) -> command_api.CommandOut:
         """Records that VMs which a listing calls gone are gone."""
-        return self.post_of(name, "losses", order, api.CommandOut)
+        return self.post_of(name, "losses", order, command_api.CommandOut)
 
     def drift(self, name: str) -> drift_api.DriftOut:
         """What was changed by hand in the cloud."""
@@ -51,7 +57,7 @@ class ClusterCalls(ApiCalls):
 
     def ask_for_audit(self, name: str) -> drift_api.AuditAskedOut:
         """Has the cluster audited now."""
-        return self.post_of(name, "drift/audit", api.ReasonIn(), drift_api.AuditAskedOut)
+        return self.post_of(name, "drift/audit", command_api.ReasonIn(), drift_api.AuditAskedOut)
 
     def logs(self, name: str, params: Mapping[str, str]) -> log_api.LogsOut:
         """A page of lines of the logs of its VMs; `params` as the route takes them."""

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from controlplane.api.schemas.clusters import API_PREFIX
+from controlplane.api.schemas.messages import API_PREFIX
 from controlplane.cli import exits, replies
 from controlplane.cli.address import ServerAddress
 from controlplane.cli.errors import CliError

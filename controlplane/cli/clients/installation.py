@@ -2,7 +2,12 @@
 
 from collections.abc import Mapping
 
-from controlplane.api.schemas import access as access_api, clusters as api, loop as loop_api
+from controlplane.api.schemas import (
+    access as access_api,
+    commands as command_api,
+    loop as loop_api,
+    system as system_api,
+)
 from controlplane.cli.clients.calls import ApiCalls
 from controlplane.cli.clients.exchange import TIMEOUT_S, part
 
@@ -10,9 +15,9 @@ from controlplane.cli.clients.exchange import TIMEOUT_S, part
 class InstallationCalls(ApiCalls):
     """A part of `Client`."""
 
-    def version(self, *, timeout_s: float = TIMEOUT_S) -> api.VersionOut:
+    def version(self, *, timeout_s: float = TIMEOUT_S) -> system_api.VersionOut:
         """Who answers."""
-        return self._get("/version", api.VersionOut, timeout_s=timeout_s)
+        return self._get("/version", system_api.VersionOut, timeout_s=timeout_s)
 
     def loop(self) -> loop_api.LoopOut:
         """How the loop of the server that answers does."""
@@ -30,9 +35,9 @@ class InstallationCalls(ApiCalls):
         """A new token, with its text."""
         return self._post("/tokens", order, access_api.TokenMadeOut)
 
-    def revoke_token(self, token_id: str) -> api.ChangedOut:
+    def revoke_token(self, token_id: str) -> command_api.ChangedOut:
         """Ends a token."""
-        return self._post(f"/tokens/{part(token_id)}/revoke", api.ReasonIn(), api.ChangedOut)
+        return self._post(f"/tokens/{part(token_id)}/revoke", command_api.ReasonIn(), command_api.ChangedOut)
 
     def audit(self, params: Mapping[str, str]) -> access_api.AuditOut:
         """A page of the audit trail."""
@@ -42,6 +47,6 @@ class InstallationCalls(ApiCalls):
         """Holds every entry to its hash."""
         return self._get("/audit/check", access_api.AuditCheckOut)
 
-    def backup(self, order: api.BackupIn) -> api.BackupOut:
+    def backup(self, order: system_api.BackupIn) -> system_api.BackupOut:
         """Has the server write a backup."""
-        return self._post("/backup", order, api.BackupOut)
+        return self._post("/backup", order, system_api.BackupOut)

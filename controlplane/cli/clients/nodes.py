@@ -1,39 +1,39 @@
 """Nodes of a cluster, and the replicas on them."""
 
-from controlplane.api.schemas import clusters as api, moves as move_api, nodes as node_api
+from controlplane.api.schemas import commands as command_api, moves as move_api, nodes as node_api
 from controlplane.cli.clients.calls import ApiCalls
 
 
 class NodeCalls(ApiCalls):
     """A part of `Client`."""
 
-    def restart(self, name: str, order: node_api.RestartIn) -> api.CommandOut:
+    def restart(self, name: str, order: node_api.RestartIn) -> command_api.CommandOut:
         """Asks for a rolling restart."""
-        return self.post_of(name, "restart", order, api.CommandOut)
+        return self.post_of(name, "restart", order, command_api.CommandOut)
 
-    def replace(self, name: str, order: node_api.ReplaceIn) -> api.CommandOut:
+    def replace(self, name: str, order: node_api.ReplaceIn) -> command_api.CommandOut:
         """Asks for one node's next VM."""
-        return self.post_of(name, "replace", order, api.CommandOut)
+        return self.post_of(name, "replace", order, command_api.CommandOut)
 
     def plan_moves(self, name: str, order: move_api.MovesPlanIn) -> move_api.MovesPlanOut:
         """What emptying brokers, or a rebalance, would move now."""
         return self.post_of(name, "moves/plan", order, move_api.MovesPlanOut)
 
-    def evacuate(self, name: str, order: move_api.EvacuateIn) -> api.CommandOut:
+    def evacuate(self, name: str, order: move_api.EvacuateIn) -> command_api.CommandOut:
         """Asks for brokers to be emptied and kept empty."""
-        return self.post_of(name, "evacuate", order, api.CommandOut)
+        return self.post_of(name, "evacuate", order, command_api.CommandOut)
 
-    def readmit(self, name: str, order: node_api.BrokersIn) -> api.CommandOut:
+    def readmit(self, name: str, order: node_api.BrokersIn) -> command_api.CommandOut:
         """Lets brokers receive replicas again."""
-        return self.post_of(name, "readmit", order, api.CommandOut)
+        return self.post_of(name, "readmit", order, command_api.CommandOut)
 
-    def rebalance(self, name: str, order: node_api.RebalanceIn) -> api.CommandOut:
+    def rebalance(self, name: str, order: node_api.RebalanceIn) -> command_api.CommandOut:
         """Asks for replicas to be spread anew."""
-        return self.post_of(name, "rebalance", order, api.CommandOut)
+        return self.post_of(name, "rebalance", order, command_api.CommandOut)
 
-    def cancel_rebalance(self, name: str, order: node_api.CancelRebalanceIn) -> api.CommandOut:
+    def cancel_rebalance(self, name: str, order: node_api.CancelRebalanceIn) -> command_api.CommandOut:
         """Ends the rebalance in hand after its batch."""
-        return self.post_of(name, "rebalance/cancel", order, api.CommandOut)
+        return self.post_of(name, "rebalance/cancel", order, command_api.CommandOut)
 
     def rolls(self, name: str, *, limit: int = 20, at: str = "") -> node_api.RollsOut:
         """The rolls of a cluster, the newest first; with `at` as they were then."""

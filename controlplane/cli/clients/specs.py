@@ -1,10 +1,12 @@
 """Specs: what they say and would do, where they come from, and who has to agree."""
 
 from controlplane.api.schemas import (
-    clusters as api,
+    commands as command_api,
     proposals as proposal_api,
     rollbacks as rollback_api,
+    sources as source_api,
     spec_requests as request_api,
+    specs as spec_api,
 )
 from controlplane.cli.clients.calls import ApiCalls
 from controlplane.cli.clients.exchange import part
@@ -13,17 +15,17 @@ from controlplane.cli.clients.exchange import part
 class SpecCalls(ApiCalls):
     """A part of `Client`."""
 
-    def validate(self, spec: api.SpecIn) -> api.ValidateOut:
+    def validate(self, spec: spec_api.SpecIn) -> spec_api.ValidateOut:
         """Every problem of a file."""
-        return self._post("/validate", spec, api.ValidateOut)
+        return self._post("/validate", spec, spec_api.ValidateOut)
 
-    def plan(self, spec: api.SpecIn) -> api.PlansOut:
+    def plan(self, spec: spec_api.SpecIn) -> spec_api.PlansOut:
         """What applying the file would do."""
-        return self._post("/plan", spec, api.PlansOut)
+        return self._post("/plan", spec, spec_api.PlansOut)
 
-    def apply(self, order: api.ApplyIn) -> api.ApplyOut:
+    def apply(self, order: spec_api.ApplyIn) -> spec_api.ApplyOut:
         """Declares what the file says."""
-        return self._post("/apply", order, api.ApplyOut)
+        return self._post("/apply", order, spec_api.ApplyOut)
 
     def pull_request(self, order: request_api.SpecRequestIn) -> request_api.SpecRequestOut:
         """Has a spec file become a pull request, or says what that would take."""
@@ -39,21 +41,21 @@ class SpecCalls(ApiCalls):
         path = f"topics/{part(topic)}/rollback" if topic else "rollback"
         return self.post_of(name, path, order, rollback_api.RollbackOut)
 
-    def take_over(self, name: str, order: api.SourceIn) -> api.CommandOut:
+    def take_over(self, name: str, order: source_api.SourceIn) -> command_api.CommandOut:
         """Hands a cluster's spec over to another source."""
-        return self.post_of(name, "source", order, api.CommandOut)
+        return self.post_of(name, "source", order, command_api.CommandOut)
 
-    def sources(self) -> list[api.SourceOut]:
+    def sources(self) -> list[source_api.SourceOut]:
         """All git sources."""
-        return self._whole("/sources", list[api.SourceOut])
+        return self._whole("/sources", list[source_api.SourceOut])
 
-    def poll_source(self, name: str) -> api.SourcePolledOut:
+    def poll_source(self, name: str) -> source_api.SourcePolledOut:
         """Has the server look at a source now."""
-        return self._post(f"/sources/{part(name)}/poll", api.ReasonIn(), api.SourcePolledOut)
+        return self._post(f"/sources/{part(name)}/poll", command_api.ReasonIn(), source_api.SourcePolledOut)
 
-    def accept_source(self, name: str, order: api.AcceptIn) -> api.SourcePolledOut:
+    def accept_source(self, name: str, order: source_api.AcceptIn) -> source_api.SourcePolledOut:
         """Accepts a rewritten history."""
-        return self._post(f"/sources/{part(name)}/accept", order, api.SourcePolledOut)
+        return self._post(f"/sources/{part(name)}/accept", order, source_api.SourcePolledOut)
 
     def proposals(self, *, everything: bool = False) -> list[proposal_api.ProposalOut]:
         """Changes that wait for a second person; with `everything` also those that are over."""

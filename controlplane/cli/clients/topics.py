@@ -1,6 +1,11 @@
 """Topics and consumer groups."""
 
-from controlplane.api.schemas import clusters as api, groups as group_api, resets as reset_api, topics as topic_api
+from controlplane.api.schemas import (
+    commands as command_api,
+    groups as group_api,
+    resets as reset_api,
+    topics as topic_api,
+)
 from controlplane.cli.clients.calls import ApiCalls
 from controlplane.cli.clients.exchange import part
 from controlplane.runtime.path_names import is_path_part
@@ -42,10 +47,10 @@ class TopicCalls(ApiCalls):
         """Puts offsets of a group elsewhere, as planned."""
         return self.post_of(name, "offset-resets", order, reset_api.ResetOut)
 
-    def adopt_topic(self, name: str, topic: str, order: topic_api.AdoptTopicIn) -> api.CommandOut:
+    def adopt_topic(self, name: str, topic: str, order: topic_api.AdoptTopicIn) -> command_api.CommandOut:
         """Has Kedge keep a topic that was made outside."""
-        return self.post_of(name, f"topics/{part(topic)}/adopt", order, api.CommandOut)
+        return self.post_of(name, f"topics/{part(topic)}/adopt", order, command_api.CommandOut)
 
-    def delete_topic(self, name: str, topic: str, order: topic_api.DeleteTopicIn) -> api.CommandOut:
+    def delete_topic(self, name: str, topic: str, order: topic_api.DeleteTopicIn) -> command_api.CommandOut:
         """Records the tombstone of a topic."""
-        return self.post_of(name, f"topics/{part(topic)}/delete", order, api.CommandOut)
+        return self.post_of(name, f"topics/{part(topic)}/delete", order, command_api.CommandOut)

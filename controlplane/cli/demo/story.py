@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.rule import Rule
 
 from controlplane.api.presenters.plan_text import plan_lines
-from controlplane.api.schemas import chaos as chaos_api, clusters as api
+from controlplane.api.schemas import chaos as chaos_api, clusters as api, commands as command_api, specs as spec_api
 from controlplane.cli.demo.certificates import certificate_line
 from controlplane.cli.demo.house import DemoFailed, House
 from controlplane.cli.demo.report import planned
@@ -79,17 +79,17 @@ class DemoStory:
             raise DemoFailed(f"{self._file}: expected {pattern!r} once, found it {times} times")
         self._spec = changed
 
-    def apply(self) -> api.AppliedOut:
+    def apply(self) -> spec_api.AppliedOut:
         """Shows the plan, declares, and waits until the cluster is as declared."""
         client = self._house.client
-        spec = api.SpecIn(text=self._spec, file=self._file)
+        spec = spec_api.SpecIn(text=self._spec, file=self._file)
         plans = client.plan(spec)
         if not plans.ok:
             raise DemoFailed("; ".join(p.message for p in plans.problems))
         for plan in plans.plans:
             for line in plan_lines(plan):
                 self._console.print(line)
-        order = api.ApplyIn(text=self._spec, file=self._file, plan_digest=plans.plans[0].digest, message="demo")
+        order = spec_api.ApplyIn(text=self._spec, file=self._file, plan_digest=plans.plans[0].digest, message="demo")
         applied = client.apply(order).applied[0]
         self._wait(Converged(applied.generation, applied.uid))
         self._tell_certificates()
@@ -136,7 +136,7 @@ class DemoStory:
 
     def delete(self) -> None:
         """The tombstone, with the name typed out, and the end of every VM."""
-        self._house.client.delete(self.name, api.DeleteIn(confirm=self.name, reason="the demo is over"))
+        self._house.client.delete(self.name, command_api.DeleteIn(confirm=self.name, reason="the demo is over"))
 
     def _wait_for_health(self) -> None:
         """Faults are for a cluster in full health; the server's last look at Kafka may be from before the roll."""

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from controlplane.api.presenters.plan_text import plan_lines, summary
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import commands as command_api, specs as spec_api
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError, Refused
 from controlplane.cli.moments import seconds_of
@@ -84,7 +84,7 @@ def apply(
         _refuse_moved(shown, planned, saved.file)
     _tell_plan(session, planned)
     agreed = _agreed(session, planned, yes=yes)
-    order = api.ApplyIn(
+    order = spec_api.ApplyIn(
         text=spec.text,
         file=spec.name,
         # Nobody judged the plan when -y was given without a saved one: then there is nothing to hold on to.
@@ -104,7 +104,7 @@ def apply(
             session.tell(f"to follow it: kedge wait {recorded.cluster} --for=converged")
 
 
-def _tell_plan(session: Session, planned: api.PlansOut) -> None:
+def _tell_plan(session: Session, planned: spec_api.PlansOut) -> None:
     for one in planned.plans:
         session.tell_all(*plan_lines(one))
     session.tell_all(*answer_topics(planned))
@@ -112,18 +112,18 @@ def _tell_plan(session: Session, planned: api.PlansOut) -> None:
         session.tell(f"a second person must approve: {reason}", "yellow")
 
 
-def _refuse_proposed(answer: api.ApplyOut) -> None:
+def _refuse_proposed(answer: spec_api.ApplyOut) -> None:
     if answer.proposal:
         why, then = "; ".join(answer.reserved), f"somebody else: kedge proposal approve {answer.proposal}"
         what = f"a second person must approve: proposal {answer.proposal} is recorded, nothing is declared yet"
         raise CliError(what, why=why, next_step=then, exit_code=exits.BLOCKED)
 
 
-def _begin_at_once(session: Session, answer: api.ApplyOut, message: str) -> None:
+def _begin_at_once(session: Session, answer: spec_api.ApplyOut, message: str) -> None:
     """What is recorded stays so where nothing waits for a window: that is no failure."""
     for recorded in answer.applied:
         try:
-            told = session.client.command(recorded.cluster, "roll-now", api.ReasonIn(reason=message)).sentence
+            told = session.client.command(recorded.cluster, "roll-now", command_api.ReasonIn(reason=message)).sentence
         except Refused as refused:
             if refused.code not in ("no-window", "nothing-left"):
                 raise
@@ -145,7 +145,7 @@ def _declaration(plan_path: str, file: str) -> tuple[SpecFile, SavedPlan | None]
 
 
 def _dry_run(session: Session, spec: SpecFile, message: str, output: Format) -> None:
-    order = api.ApplyIn(text=spec.text, file=spec.name, message=message, dry_run=True)
+    order = spec_api.ApplyIn(text=spec.text, file=spec.name, message=message, dry_run=True)
     answer = session.client.apply(order)
     if not answer.ok:
         raise refuse_problems(session, answer.problems, file=spec.name)
@@ -155,13 +155,13 @@ def _dry_run(session: Session, spec: SpecFile, message: str, output: Format) -> 
     if output is Format.TEXT:
         for one in answer.plans:
             session.show(*plan_lines(one))
-        session.show(*answer_topics(session.client.plan(api.SpecIn(text=spec.text, file=spec.name))))
+        session.show(*answer_topics(session.client.plan(spec_api.SpecIn(text=spec.text, file=spec.name))))
         session.tell("dry run: nothing was recorded")
     else:
         write_document(session, output, document("DryRun", answer))
 
 
-def _agreed(session: Session, planned: api.PlansOut, *, yes: bool) -> bool:
+def _agreed(session: Session, planned: spec_api.PlansOut, *, yes: bool) -> bool:
     """Whether this very plan was agreed to; an empty one needs no question. Raises CliError on a no."""
     if all(one.is_empty for one in planned.plans) and not planned.topics:
         return True
@@ -175,12 +175,12 @@ def _agreed(session: Session, planned: api.PlansOut, *, yes: bool) -> bool:
     return True
 
 
-def _recorded(session: Session, order: api.ApplyIn, planned: api.PlansOut) -> api.ApplyOut:
+def _recorded(session: Session, order: spec_api.ApplyIn, planned: spec_api.PlansOut) -> spec_api.ApplyOut:
     try:
         answer = session.client.apply(order)
     except Refused as refused:
         if order.plan_digest is not None and refused.status == 409:
-            now = session.client.plan(api.SpecIn(text=order.text, file=order.file))
+            now = session.client.plan(spec_api.SpecIn(text=order.text, file=order.file))
             _refuse_moved(planned, now, order.file)
         raise
     if not answer.ok:
@@ -188,7 +188,7 @@ def _recorded(session: Session, order: api.ApplyIn, planned: api.PlansOut) -> ap
     return answer
 
 
-def _refuse_moved(before: api.PlansOut, now: api.PlansOut, file: str) -> None:
+def _refuse_moved(before: spec_api.PlansOut, now: spec_api.PlansOut, file: str) -> None:
     """Raises CliError naming each cluster whose plan is no longer what was agreed to, and in what."""
     current = {plan.cluster: plan for plan in now.plans}
     reasons = []
@@ -207,7 +207,7 @@ def _refuse_moved(before: api.PlansOut, now: api.PlansOut, file: str) -> None:
         )
 
 
-def _show(session: Session, answer: api.ApplyOut, output: Format) -> None:
+def _show(session: Session, answer: spec_api.ApplyOut, output: Format) -> None:
     if output is not Format.TEXT:
         write_document(session, output, document("Applied", answer))
         return
@@ -220,5 +220,5 @@ def _show(session: Session, answer: api.ApplyOut, output: Format) -> None:
     session.show(*(one.sentence for one in answer.topics))
 
 
-def _targets(answer: api.ApplyOut) -> list[Target]:
+def _targets(answer: spec_api.ApplyOut) -> list[Target]:
     return [Target(one.cluster, Converged(one.generation, one.uid)) for one in answer.applied]

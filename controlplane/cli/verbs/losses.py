@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import commands as command_api
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Cluster, Output, Reason
 from controlplane.cli.output import Format, document, write_document
@@ -44,7 +44,7 @@ def confirm_loss(
     typed = confirm or typed_name(session, question, unattended=by_hand)
     if typed != cluster:
         raise CliError("not confirmed, nothing was changed", why=f"`{typed}` is not `{cluster}`", next_step=by_hand)
-    answer = session.client.confirm_loss(cluster, api.LossIn(racks=rack, confirm=typed, reason=reason))
+    answer = session.client.confirm_loss(cluster, command_api.LossIn(racks=rack, confirm=typed, reason=reason))
     if output is Format.TEXT:
         session.show(answer.sentence)
     else:

@@ -7,7 +7,7 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from controlplane.api.schemas import clusters as api, moves as move_api, nodes as node_api
+from controlplane.api.schemas import commands as command_api, moves as move_api, nodes as node_api
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.moves_order import agreed_moves
@@ -235,7 +235,7 @@ def _first(blocking: Iterable[node_api.BlockingPartitionOut]) -> list[node_api.B
     return sorted(blocking, key=lambda b: (b.topic, b.partition))[:_NAMED]
 
 
-def _answer(session: Session, answer: api.CommandOut, output: Format) -> None:
+def _answer(session: Session, answer: command_api.CommandOut, output: Format) -> None:
     if output is Format.TEXT:
         session.show(answer.sentence)
     else:

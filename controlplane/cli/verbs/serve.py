@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import system as system_api
 from controlplane.cli.errors import CliError, Unreachable
 from controlplane.cli.options import Output
 from controlplane.cli.output import Format, document, write_document
@@ -130,7 +130,7 @@ def backup(
     """
     session = session_of(context)
     path = session.around.cwd / file.expanduser()
-    answer = session.client.backup(api.BackupIn(path=str(path)))
+    answer = session.client.backup(system_api.BackupIn(path=str(path)))
     if output is Format.TEXT:
         session.show(f"{answer.path}: {answer.events} events, sha256 {answer.sha256}")
     else:
@@ -271,7 +271,7 @@ def settings_of(**given: object) -> "Settings":
     return settings
 
 
-def _server_version(context: typer.Context) -> tuple[api.VersionOut | None, str]:
+def _server_version(context: typer.Context) -> tuple[system_api.VersionOut | None, str]:
     try:
         return session_of(context).client.version(timeout_s=_VERSION_TIMEOUT_S), ""
     except Unreachable as error:

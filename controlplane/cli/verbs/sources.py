@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import sources as source_api
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Cluster, Output, Reason, Yes
 from controlplane.cli.output import Format, document, write_document
@@ -81,7 +81,9 @@ def accept(
     unattended = "add -y to accept without asking, or use a terminal"
     if not yes and not confirm(session, f"Bring {commit[:12]} of {source} into force?", unattended=unattended):
         raise CliError("not confirmed, nothing was changed")
-    session.show(session.client.accept_source(_plain(source), api.AcceptIn(commit=commit, reason=reason)).sentence)
+    session.show(
+        session.client.accept_source(_plain(source), source_api.AcceptIn(commit=commit, reason=reason)).sentence
+    )
 
 
 def take_over(
@@ -103,7 +105,7 @@ def take_over(
       kedge take-over orders --to git:teams
     """
     session = session_of(context)
-    answer = session.client.take_over(cluster, api.SourceIn(source=to, reason=reason))
+    answer = session.client.take_over(cluster, source_api.SourceIn(source=to, reason=reason))
     if output is Format.TEXT:
         session.show(answer.sentence)
     else:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from controlplane.api.presenters.plan_text import change_line, plan_lines
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import specs as spec_api
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Output, SpecPath
@@ -47,7 +47,7 @@ def validate(
     if not names:
         raise CliError("no file was given", next_step="kedge validate -f FILE", exit_code=exits.USAGE)
     answers = [_offline(read_spec(name)) if offline else _validated(session, read_spec(name)) for name in names]
-    whole = api.ValidateOut(
+    whole = spec_api.ValidateOut(
         ok=all(answer.ok for answer in answers),
         clusters=[cluster for answer in answers for cluster in answer.clusters],
         topics=[topic for answer in answers for topic in answer.topics],
@@ -130,29 +130,29 @@ def diff(context: typer.Context, file: SpecPath, output: Output = Format.TEXT) -
         raise typer.Exit(exits.DIFFERS)
 
 
-def planned_or_refused(session: Session, spec: SpecFile) -> api.PlansOut:
+def planned_or_refused(session: Session, spec: SpecFile) -> spec_api.PlansOut:
     """The plans of a file, its warnings told. Raises CliError, its problems told, when the spec is refused."""
-    planned = session.client.plan(api.SpecIn(text=spec.text, file=spec.name))
+    planned = session.client.plan(spec_api.SpecIn(text=spec.text, file=spec.name))
     if not planned.ok:
         raise refuse_problems(session, planned.problems, file=spec.name)
     tell_problems(session, planned.problems)
     return planned
 
 
-def _validated(session: Session, spec: SpecFile) -> api.ValidateOut:
-    return session.client.validate(api.SpecIn(text=spec.text, file=spec.name))
+def _validated(session: Session, spec: SpecFile) -> spec_api.ValidateOut:
+    return session.client.validate(spec_api.SpecIn(text=spec.text, file=spec.name))
 
 
-def _offline(spec: SpecFile) -> api.ValidateOut:
+def _offline(spec: SpecFile) -> spec_api.ValidateOut:
     from events.spec.document import load_documents
 
     loaded = load_documents(spec.content, file=spec.name)
-    return api.ValidateOut(
+    return spec_api.ValidateOut(
         ok=loaded.ok,
         clusters=[found.metadata.name for found in loaded.documents],
         topics=[f"{found.spec.cluster}/{found.topic}" for found in loaded.topics],
         problems=[
-            api.ProblemOut(
+            spec_api.ProblemOut(
                 file=p.file,
                 line=p.line,
                 column=p.column,
@@ -166,7 +166,7 @@ def _offline(spec: SpecFile) -> api.ValidateOut:
     )
 
 
-def _show_validation(session: Session, answer: api.ValidateOut, *, files: int) -> None:
+def _show_validation(session: Session, answer: spec_api.ValidateOut, *, files: int) -> None:
     # The problems are what was asked for: they are data here.
     for problem in answer.problems:
         session.show(*problem_lines(problem))
@@ -180,7 +180,7 @@ def _show_validation(session: Session, answer: api.ValidateOut, *, files: int) -
     session.tell(f"{sound if answer.ok else counted(files, 'file')}; {found}", "green" if answer.ok else "red")
 
 
-def _show_differences(session: Session, different: list[api.PlanOut]) -> None:
+def _show_differences(session: Session, different: list[spec_api.PlanOut]) -> None:
     if not different:
         session.tell("no difference")
     for one in different:
@@ -188,7 +188,7 @@ def _show_differences(session: Session, different: list[api.PlanOut]) -> None:
         session.show(styled(f"{one.cluster}{what}", "bold"), *(change_line(change) for change in one.changes))
 
 
-def _difference(plan: api.PlanOut) -> dict[str, object]:
+def _difference(plan: spec_api.PlanOut) -> dict[str, object]:
     changes = [change.model_dump(mode="json") for change in plan.changes]
     return {
         "cluster": plan.cluster,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import clusters as api, commands as command_api
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.moments import moment_of
@@ -39,7 +39,7 @@ def pause(
     """
     session = session_of(context)
     then = moment_of(until, now=session.around.utc_now(), option="--until") if until else None
-    _command(session, cluster, "pause", api.ReasonIn(reason=reason, until=then), output)
+    _command(session, cluster, "pause", command_api.ReasonIn(reason=reason, until=then), output)
     session.tell(f"to go on: kedge resume {cluster}")
 
 
@@ -51,7 +51,7 @@ def resume(context: typer.Context, cluster: Cluster, reason: Reason = "", output
       kedge resume orders
       kedge resume orders --reason "quota raised" && kedge wait orders --for=converged
     """
-    _command(session_of(context), cluster, "resume", api.ReasonIn(reason=reason), output)
+    _command(session_of(context), cluster, "resume", command_api.ReasonIn(reason=reason), output)
 
 
 def roll(
@@ -77,7 +77,7 @@ def roll(
     if not now:
         why = "Kedge rolls by itself, inside the windows of the spec"
         raise CliError("nothing was changed", why=why, next_step=f"kedge roll {cluster} --now", exit_code=exits.USAGE)
-    _command(session_of(context), cluster, "roll-now", api.ReasonIn(reason=reason), output)
+    _command(session_of(context), cluster, "roll-now", command_api.ReasonIn(reason=reason), output)
 
 
 def abort(context: typer.Context, cluster: Cluster, reason: Reason = "", output: Output = Format.TEXT) -> None:
@@ -92,7 +92,7 @@ def abort(context: typer.Context, cluster: Cluster, reason: Reason = "", output:
       kedge apply -f orders-before.yaml && kedge resume orders     # and back
     """
     session = session_of(context)
-    _command(session, cluster, "abort", api.ReasonIn(reason=reason), output)
+    _command(session, cluster, "abort", command_api.ReasonIn(reason=reason), output)
     session.tell(f"it is paused then; to roll back apply the old spec, and: kedge resume {cluster}")
 
 
@@ -134,7 +134,7 @@ def delete(
     typed = confirm or typed_name(session, f"Type the name of the cluster to delete it ({cluster})", unattended=by_hand)
     if typed != cluster:
         raise CliError("not confirmed, nothing was changed", why=f"`{typed}` is not `{cluster}`", next_step=by_hand)
-    order = api.DeleteIn(confirm=typed, reason=reason, despite_freeze=despite_freeze)
+    order = command_api.DeleteIn(confirm=typed, reason=reason, despite_freeze=despite_freeze)
     answer = session.client.delete(cluster, order)
     _show(session, answer, output)
     if answer.proposal:
@@ -143,11 +143,11 @@ def delete(
     session.tell(f"to wait for its deletion: kedge wait {cluster} --for=deleted")
 
 
-def _command(session: Session, cluster: str, verb: str, reason: api.ReasonIn, output: Format) -> None:
+def _command(session: Session, cluster: str, verb: str, reason: command_api.ReasonIn, output: Format) -> None:
     _show(session, session.client.command(cluster, verb, reason), output)
 
 
-def _show(session: Session, answer: api.CommandOut, output: Format) -> None:
+def _show(session: Session, answer: command_api.CommandOut, output: Format) -> None:
     if output is Format.TEXT:
         session.show(answer.sentence)
     else:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from controlplane.api.schemas import clusters as api, topics as topic_api
+from controlplane.api.schemas import commands as command_api, topics as topic_api
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Cluster, Output, Reason
 from controlplane.cli.output import Format, document, write_document
@@ -170,7 +170,7 @@ def _show_ailing(session: Session, found: topic_api.AilingPartitionsOut, output:
         session.show(*ailing_lines(found, now=session.around.utc_now()))
 
 
-def _show(session: Session, answer: api.CommandOut, output: Format) -> None:
+def _show(session: Session, answer: command_api.CommandOut, output: Format) -> None:
     if output is Format.TEXT:
         session.show(answer.sentence)
     else:

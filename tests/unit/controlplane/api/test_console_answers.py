@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from controlplane.api.presenters.clusters import CONSOLE_LINES, console_out, consoles_out
-from controlplane.api.schemas.clusters import ConsoleOut
+from controlplane.api.presenters.instances import CONSOLE_LINES, console_out, consoles_out
+from controlplane.api.schemas.instances import ConsoleOut
 from controlplane.converger.tick.consoles import CONSOLE
 from controlplane.storage.latest_values import Observation, Subject
 from events.ids import ClusterUid

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from controlplane.api.presenters import clusters as answers
+from controlplane.api.presenters import specs as spec_answers
 from controlplane.api.presenters.plan_text import plan_lines
-from controlplane.api.schemas.clusters import PlanOut
 from controlplane.api.schemas.costs import PlanCostOut
+from controlplane.api.schemas.specs import PlanOut
 from controlplane.api.specs import Judged, judge
 from providers.errors import PlaceUnknown
 from providers.price_book import PriceBook
@@ -31,7 +31,7 @@ def judged(prices: PriceBook, text: str = ON_AWS, now: datetime = TODAY) -> Judg
 
 def plan(prices: PriceBook, text: str = ON_AWS, now: datetime = TODAY) -> PlanOut:
     (found,) = judged(prices, text, now).plans
-    return answers.plan_out(found)
+    return spec_answers.plan_out(found)
 
 
 def cost(of: PlanOut) -> PlanCostOut:
@@ -94,7 +94,7 @@ def test_a_catalog_that_cannot_be_read_stops_no_plan() -> None:
     services = House().services
     services = replace(services, fleet=replace(services.fleet, prices=broken))
     (found,) = judge(services, ON_AWS, file="orders.yaml").plans
-    told = lines(answers.plan_out(found))
+    told = lines(spec_answers.plan_out(found))
     assert "  cost a month: unknown" in told
     assert "  prices were not read: catalog.yaml: no sense" in told
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.api.presenters import clusters as answers
+from controlplane.api.presenters import specs as spec_answers
 from controlplane.api.presenters.plan_text import plan_lines
 from controlplane.api.specs import judge
 from controlplane.background.broker_queries import NoKafkaLooks
@@ -56,7 +56,7 @@ def total(house: House, brokers: Brokers, text: str = NEWER) -> str:
         replace(house.services, brokers=replace(house.services.brokers, kafka_looks=brokers)), text, file="orders.yaml"
     )
     (plan,) = judged.plans
-    return next(line.plain for line in plan_lines(answers.plan_out(plan)) if line.plain.startswith("  total"))
+    return next(line.plain for line in plan_lines(spec_answers.plan_out(plan)) if line.plain.startswith("  total"))
 
 
 def test_sizes_of_a_minute_ago_are_asked_for_anew(house: House) -> None:
@@ -101,7 +101,9 @@ def then(house: House, brokers: Brokers, text: str) -> list[str]:
     judged = judge(
         replace(house.services, brokers=replace(house.services.brokers, kafka_looks=brokers)), text, file="orders.yaml"
     )
-    return [line.plain for line in plan_lines(answers.plan_out(judged.plans[0])) if line.plain.startswith("  then")]
+    return [
+        line.plain for line in plan_lines(spec_answers.plan_out(judged.plans[0])) if line.plain.startswith("  then")
+    ]
 
 
 def test_more_brokers_are_told_what_moves_onto_them_once_they_have_joined(house: House) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.presenters.clusters import status_word
+from controlplane.api.presenters.conditions import status_word
 from controlplane.cluster.view import ConditionView
 from tests.builders import NOW, a_document, a_view
 

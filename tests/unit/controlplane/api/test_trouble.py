@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.schemas.clusters import BesideOut, ClusterDetailOut, FindingOut
+from controlplane.api.schemas.clusters import ClusterDetailOut
+from controlplane.api.schemas.instances import BesideOut, FindingOut
 from controlplane.api.schemas.quorum import QuorumMemberOut, QuorumOut
 from controlplane.api.trouble import GRAVE, ITS_TURN, NOTED_REASONS, NOTES, why
 from controlplane.cluster.wait_reasons import WaitReason, is_for_a_person

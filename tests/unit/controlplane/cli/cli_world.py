@@ -13,7 +13,13 @@ import httpx
 from pydantic import BaseModel
 from typer.testing import Result
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import (
+    clusters as api,
+    conditions as condition_api,
+    instances as instance_api,
+    messages as message_api,
+    specs as spec_api,
+)
 from controlplane.api.trouble import why
 from controlplane.cli.surroundings import Surroundings
 from tests.unit.controlplane.cli.invoked import kedge
@@ -65,7 +71,7 @@ class FakeServer:
         shorts = [api.ClusterOut.model_validate(first.model_dump(include=set(api.ClusterOut.model_fields)))]
         self.on("GET", "/clusters", list(shorts))
 
-    def plans(self, *answers: api.PlansOut) -> None:
+    def plans(self, *answers: spec_api.PlansOut) -> None:
         self.on("POST", "/plan", *answers)
 
     def bodies(self, method: str, path: str) -> list[dict[str, Any]]:
@@ -141,7 +147,7 @@ class World:
 
 def problem(status: int, code: str, title: str, *, detail: str = "", next_step: str = "") -> httpx.Response:
     """An error as the server sends it."""
-    body = api.ErrorOut(title=title, status=status, detail=detail, code=code, next=next_step)
+    body = message_api.ErrorOut(title=title, status=status, detail=detail, code=code, next=next_step)
     return httpx.Response(status, content=body.model_dump_json(), headers={"content-type": "application/problem+json"})
 
 
@@ -155,7 +161,7 @@ def snapshot(name: str, text: str) -> None:
     assert text == path.read_text()
 
 
-def instance(key: str, phase: str = "joined", **changes: Any) -> api.InstanceOut:
+def instance(key: str, phase: str = "joined", **changes: Any) -> instance_api.InstanceOut:
     """An instance by its key, as in `brokers-a-0.g1`."""
     node, _, generation = key.rpartition(".g")
     service = "controller" if node.startswith("controllers") else "broker"
@@ -178,15 +184,17 @@ def instance(key: str, phase: str = "joined", **changes: Any) -> api.InstanceOut
         "reported_state": "running",
         "report_age_s": 1.2,
     }
-    return api.InstanceOut(**fields | changes)
+    return instance_api.InstanceOut(**fields | changes)
 
 
-def condition(kind: str, status: bool = True, reason: str = "", message: str = "") -> api.ConditionOut:
+def condition(kind: str, status: bool = True, reason: str = "", message: str = "") -> condition_api.ConditionOut:
     reason = reason or ("Reached" if status else "Working")
-    return api.ConditionOut(type=kind, status=status, reason=reason, message=message, since=START - timedelta(hours=1))
+    return condition_api.ConditionOut(
+        type=kind, status=status, reason=reason, message=message, since=START - timedelta(hours=1)
+    )
 
 
-def step(node: str, change: str = "replace", **changes: Any) -> api.StepOut:
+def step(node: str, change: str = "replace", **changes: Any) -> spec_api.StepOut:
     fields: dict[str, Any] = {
         "change": change,
         "node": node,
@@ -197,45 +205,47 @@ def step(node: str, change: str = "replace", **changes: Any) -> api.StepOut:
         "bytes": 12 * 2**20,
         "seconds": 75.0,
     }
-    return api.StepOut(**fields | changes)
+    return spec_api.StepOut(**fields | changes)
 
 
-def plan_of(name: str = "orders", *, digest: str = "aaa-bbb-ccc", **changes: Any) -> api.PlanOut:
+def plan_of(name: str = "orders", *, digest: str = "aaa-bbb-ccc", **changes: Any) -> spec_api.PlanOut:
     """A version roll of one broker."""
     fields: dict[str, Any] = {
         "cluster": name,
         "exists": True,
         "generation": 2,
         "changes": [
-            api.FieldChangeOut(path="spec.kafka.version", old="4.1.1", new="4.2.0", field_class="static"),
+            spec_api.FieldChangeOut(path="spec.kafka.version", old="4.1.1", new="4.2.0", field_class="static"),
         ],
-        "phases": [api.PhaseOut(name="replace 1 broker in a", parallel=False, steps=[step("brokers-a-0")])],
+        "phases": [spec_api.PhaseOut(name="replace 1 broker in a", parallel=False, steps=[step("brokers-a-0")])],
         "bytes": 12 * 2**20,
         "sizes_age_s": 2.0,
         "seconds": 75.0,
         "warnings": [],
         "digest": digest,
     }
-    return api.PlanOut(**fields | changes)
+    return spec_api.PlanOut(**fields | changes)
 
 
-def plans_of(*plans: api.PlanOut, problems: Iterable[api.ProblemOut] = ()) -> api.PlansOut:
+def plans_of(*plans: spec_api.PlanOut, problems: Iterable[spec_api.ProblemOut] = ()) -> spec_api.PlansOut:
     told = list(problems)
     ok = not any(p.severity == "error" for p in told)
-    return api.PlansOut(ok=ok, problems=told, plans=list(plans), digest="+".join(p.digest for p in plans))
+    return spec_api.PlansOut(ok=ok, problems=told, plans=list(plans), digest="+".join(p.digest for p in plans))
 
 
-def no_change(name: str = "orders") -> api.PlanOut:
+def no_change(name: str = "orders") -> spec_api.PlanOut:
     return plan_of(name, generation=1, changes=[], phases=[], bytes=0, seconds=0.0)
 
 
-def applied(name: str = "orders", *, generation: int = 2, changed: bool = True, created: bool = False) -> api.ApplyOut:
-    one = api.AppliedOut(cluster=name, uid="u1", generation=generation, changed=changed, created=created)
-    return api.ApplyOut(ok=True, problems=[], applied=[one], plans=[plan_of(name)])
+def applied(
+    name: str = "orders", *, generation: int = 2, changed: bool = True, created: bool = False
+) -> spec_api.ApplyOut:
+    one = spec_api.AppliedOut(cluster=name, uid="u1", generation=generation, changed=changed, created=created)
+    return spec_api.ApplyOut(ok=True, problems=[], applied=[one], plans=[plan_of(name)])
 
 
-def spec_problem(severity: str = "error") -> api.ProblemOut:
-    return api.ProblemOut(
+def spec_problem(severity: str = "error") -> spec_api.ProblemOut:
+    return spec_api.ProblemOut(
         file="orders.yaml",
         line=7,
         column=3,
@@ -292,7 +302,7 @@ def rolling(name: str = "orders", **changes: Any) -> api.ClusterDetailOut:
             instance("brokers-b-0.g1"),
             instance("brokers-c-0.g1"),
         ],
-        "drain": api.DrainOut(
+        "drain": condition_api.DrainOut(
             keys=["brokers-a-0.g1"],
             outgoing=[1000],
             round=1,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import commands as command_api
 from controlplane.api.schemas.access import (
     AuditCheckOut,
     AuditEntryOut,
@@ -105,7 +105,7 @@ def test_a_token_is_printed_alone_on_stdout(world: World) -> None:
 
 def test_tokens_are_listed_and_revoked(world: World) -> None:
     world.server.on("GET", "/tokens", [TOKEN])
-    world.server.on("POST", f"/tokens/{TOKEN.id}/revoke", api.ChangedOut(changed=True))
+    world.server.on("POST", f"/tokens/{TOKEN.id}/revoke", command_api.ChangedOut(changed=True))
     assert TOKEN.id in world.run("token", "list", "--everyone").stdout
     assert world.server.requests[-1].url.params["everyone"] == "true"
     assert json.loads(world.run("token", "list", "-o", "json").stdout)["items"][0]["label"] == "ci"

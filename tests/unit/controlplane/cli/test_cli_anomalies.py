@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.schemas import anomalies as anomaly_api, clusters as api
+from controlplane.api.schemas import anomalies as anomaly_api, commands as command_api
 from controlplane.cli import exits
 from tests.unit.controlplane.cli.cli_world import START, World
 
@@ -73,7 +73,7 @@ def test_without_a_cluster_the_open_ones_of_all_are_told(world: World) -> None:
 
 def test_healing_is_shown_and_switched_for_a_time(world: World) -> None:
     assert "disk-failure" in world.run("healing", "show", "orders").stdout
-    done = api.CommandOut(cluster="orders", changed=True, sentence="healing of slow-broker of orders is off")
+    done = command_api.CommandOut(cluster="orders", changed=True, sentence="healing of slow-broker of orders is off")
     world.server.on("POST", "/clusters/orders/healing", done)
     ran = world.run("healing", "off", "orders", "--kind", "slow-broker", "--for", "2h", "--reason", "load test")
     assert ran.stdout.strip() == "healing of slow-broker of orders is off"

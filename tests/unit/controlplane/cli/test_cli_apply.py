@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import specs as spec_api
 from controlplane.cli import exits
 from tests.unit.controlplane.cli.cli_world import (
     World,
@@ -126,7 +126,7 @@ def test_a_refused_spec_is_told_with_all_its_problems(world: World) -> None:
 
 
 def test_problems_found_only_when_it_was_recorded_are_told_too(world: World) -> None:
-    world.server.on("POST", "/apply", api.ApplyOut(ok=False, problems=[spec_problem()], applied=[], plans=[]))
+    world.server.on("POST", "/apply", spec_api.ApplyOut(ok=False, problems=[spec_problem()], applied=[], plans=[]))
     ran = world.run("apply", "-f", world.spec(), "-y")
     assert ran.exit_code == exits.FAILED
     assert "KEDGE-SPEC-020" in ran.stderr
@@ -170,7 +170,7 @@ def test_a_saved_plan_brings_its_own_spec_and_is_held_on_to_even_with_y(world: W
         (plan_of("payments", digest="x"), "it is not planned any more"),
     ],
 )
-def test_a_saved_plan_that_moved_is_refused_and_says_in_what(world: World, now: api.PlanOut, named: str) -> None:
+def test_a_saved_plan_that_moved_is_refused_and_says_in_what(world: World, now: spec_api.PlanOut, named: str) -> None:
     plan = saved(world)
     world.server.plans(plans_of(now))
     ran = world.run("apply", plan, "-y")

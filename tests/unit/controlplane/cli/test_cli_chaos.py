@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 
-from controlplane.api.schemas import chaos as chaos_api, clusters as api, games as game_api
+from controlplane.api.schemas import chaos as chaos_api, commands as command_api, games as game_api
 from controlplane.cli import exits
 from tests.unit.controlplane.cli.cli_world import World, detail
 
@@ -22,7 +22,7 @@ def world(world: World) -> World:
     world.server.cluster(detail())
     world.server.on("POST", "/clusters/orders/chaos", injected())
     for verb in ("take-back", "adopt"):
-        done = api.CommandOut(cluster="orders", changed=True, sentence=f"orders-0: {verb}")
+        done = command_api.CommandOut(cluster="orders", changed=True, sentence=f"orders-0: {verb}")
         world.server.on("POST", f"/clusters/orders/moves/{verb}", done)
     move = chaos_api.MoveOut(
         topic="orders",

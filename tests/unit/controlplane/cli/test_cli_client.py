@@ -6,7 +6,7 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import commands as command_api, specs as spec_api
 from controlplane.cli.address import ServerAddress
 from controlplane.cli.client import Client
 from controlplane.cli.clients.exchange import ATTEMPTS
@@ -14,7 +14,7 @@ from controlplane.cli.errors import CliError, Refused, UnknownCluster, Unreachab
 from tests.unit.controlplane.cli.cli_world import TOKEN, URL, FakeServer, detail, no_change, plans_of, problem
 
 ADDRESS = ServerAddress(URL, SecretStr(TOKEN), "server.json")
-SPEC = api.SpecIn(text="x", file="orders.yaml")
+SPEC = spec_api.SpecIn(text="x", file="orders.yaml")
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_refused_connection_is_not_tried_again_and_says_how_to_start_the_serve
 def test_an_answer_that_takes_too_long_is_told_as_such(server: FakeServer, client: Client) -> None:
     server.on("POST", "/apply", httpx.ReadTimeout("slow"))
     with pytest.raises(Unreachable) as refused:
-        client.apply(api.ApplyIn(text="x"))
+        client.apply(spec_api.ApplyIn(text="x"))
     assert "gave no answer in time" in refused.value.why
 
 
@@ -101,7 +101,7 @@ def test_a_problem_is_told_with_its_code_and_its_next_step(server: FakeServer, c
     answer = problem(409, "being-deleted", "refused", detail="orders is being deleted", next_step="Wait.")
     server.on("POST", "/clusters/orders/pause", answer)
     with pytest.raises(Refused) as refused:
-        client.command("orders", "pause", api.ReasonIn())
+        client.command("orders", "pause", command_api.ReasonIn())
     assert (refused.value.status, refused.value.code) == (409, "being-deleted")
     assert "orders is being deleted [being-deleted]" in refused.value.lines()[1]
     assert refused.value.next_step == "Wait."
@@ -155,8 +155,8 @@ Ask = Callable[[Client], object]
         lambda c: c.cluster("ordres"),
         lambda c: c.events("ordres"),
         lambda c: c.endpoints("ordres"),
-        lambda c: c.command("ordres", "resume", api.ReasonIn()),
-        lambda c: c.delete("ordres", api.DeleteIn(confirm="ordres")),
+        lambda c: c.command("ordres", "resume", command_api.ReasonIn()),
+        lambda c: c.delete("ordres", command_api.DeleteIn(confirm="ordres")),
     ],
 )
 def test_a_misspelt_cluster_is_told_with_the_one_that_was_meant(server: FakeServer, client: Client, ask: Ask) -> None:

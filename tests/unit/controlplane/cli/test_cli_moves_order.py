@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from controlplane.api.schemas import clusters as api, moves as move_api
+from controlplane.api.schemas import commands as command_api, moves as move_api
 from controlplane.cli import exits
 from tests.unit.controlplane.cli.cli_world import World, detail, problem
 
@@ -45,7 +45,7 @@ def planned(**other: object) -> move_api.MovesPlanOut:
 def world(world: World) -> World:
     world.server.cluster(detail())
     world.server.on("POST", PLAN, planned())
-    done = api.CommandOut(cluster="orders", changed=True, sentence="orders: evacuate recorded")
+    done = command_api.CommandOut(cluster="orders", changed=True, sentence="orders: evacuate recorded")
     world.server.on("POST", EVACUATE, done)
     return world
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.api.schemas import clusters as api, nodes as node_api
+from controlplane.api.schemas import commands as command_api, nodes as node_api
 from controlplane.cli import exits
 from tests.unit.controlplane.cli.cli_world import World, detail, problem
 
@@ -11,7 +11,7 @@ from tests.unit.controlplane.cli.cli_world import World, detail, problem
 def world(world: World) -> World:
     world.server.cluster(detail())
     for verb in ("restart", "replace", "readmit"):
-        done = api.CommandOut(cluster="orders", changed=True, sentence=f"orders: {verb} recorded")
+        done = command_api.CommandOut(cluster="orders", changed=True, sentence=f"orders: {verb} recorded")
         world.server.on("POST", f"/clusters/orders/{verb}", done)
     return world
 

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import instances as instance_api
 from controlplane.cli.progress import RollProgress, batch_words, in_flight, news, track
 from controlplane.cli.status_tree import stage_in_hand
 from controlplane.cli.terminal import console
@@ -36,7 +36,7 @@ def test_in_flight_is_what_is_not_at_rest() -> None:
         (instance("brokers-a-0.g1", "failed"), "failed"),
     ],
 )
-def test_the_phase_an_instance_is_in_is_marked_without_colour(seen: api.InstanceOut, words: str) -> None:
+def test_the_phase_an_instance_is_in_is_marked_without_colour(seen: instance_api.InstanceOut, words: str) -> None:
     assert track(seen).plain == words
 
 

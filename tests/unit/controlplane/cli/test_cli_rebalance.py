@@ -2,13 +2,13 @@
 
 import pytest
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import commands as command_api, conditions as condition_api
 from controlplane.cli import exits
 from controlplane.cli.progress import rebalance_words
 from tests.unit.controlplane.cli.cli_world import World, detail, problem, snapshot
 from tests.unit.controlplane.cli.test_cli_moves_order import planned
 
-IN_HAND = api.RebalanceOut(
+IN_HAND = condition_api.RebalanceOut(
     cause="scale-up",
     reason="broker 1003 joined",
     round=1,
@@ -33,7 +33,7 @@ WORDS = "rebalance (scale-up): batch 2 of 7, 12 moves, 4.0 GiB, 3.0 GiB left, im
 def world(world: World) -> World:
     world.server.cluster(detail())
     for path in ("rebalance", "rebalance/cancel"):
-        done = api.CommandOut(cluster="orders", changed=True, sentence=f"orders: {path} recorded")
+        done = command_api.CommandOut(cluster="orders", changed=True, sentence=f"orders: {path} recorded")
         world.server.on("POST", f"/clusters/orders/{path}", done)
     world.server.on("POST", "/clusters/orders/moves/plan", planned())
     return world

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import system as system_api
 from controlplane.cli import exits
 from controlplane.storage.backup import backup as backup_to
 from controlplane.storage.migrate import upgrade
@@ -15,7 +15,7 @@ from events.envelope import NewEvent, Origin
 from events.sql_store import SqlEventStore
 from tests.unit.controlplane.cli.cli_world import World, problem, snapshot
 
-THERE = api.VersionOut(version="0.2.0", api="v1", installation_id="i1", epoch=7, leader=True, planner="spark")
+THERE = system_api.VersionOut(version="0.2.0", api="v1", installation_id="i1", epoch=7, leader=True, planner="spark")
 
 
 def test_version_tells_both_sides(world: World) -> None:
@@ -48,7 +48,7 @@ def test_version_writes_a_versioned_document(world: World) -> None:
 def test_backup_names_an_absolute_path_because_the_server_lives_elsewhere(
     world: World, given: str, absolute: bool
 ) -> None:
-    world.server.on("POST", "/backup", api.BackupOut(path="/x/b.jsonl", events=12, sha256="ab" * 32))
+    world.server.on("POST", "/backup", system_api.BackupOut(path="/x/b.jsonl", events=12, sha256="ab" * 32))
     ran = world.run("backup", given)
     expected = given if absolute else str(world.home / given)
     assert (ran.exit_code, world.server.bodies("POST", "/backup")) == (exits.OK, [{"path": expected}])
@@ -64,7 +64,7 @@ def test_a_backup_that_is_refused_is_told(world: World) -> None:
 
 
 def test_backup_writes_a_versioned_document(world: World) -> None:
-    world.server.on("POST", "/backup", api.BackupOut(path="/x/b.jsonl", events=12, sha256="ab" * 32))
+    world.server.on("POST", "/backup", system_api.BackupOut(path="/x/b.jsonl", events=12, sha256="ab" * 32))
     snapshot("backup.json", world.run("backup", "b", "-o", "json").stdout)
 
 

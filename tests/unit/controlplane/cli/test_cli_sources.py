@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import commands as command_api, sources as source_api, specs as spec_api
 from tests.unit.controlplane.cli.cli_world import START, World, condition, detail, problem, spec_problem
 
 COMMIT = "4f2a91c07be3d6a85b1f0e9c2d7a6b58c1e3f490"
@@ -18,7 +18,7 @@ def world(tmp_path: Any) -> World:
     return World(tmp_path)
 
 
-def a_source(**changes: Any) -> api.SourceOut:
+def a_source(**changes: Any) -> source_api.SourceOut:
     fields: dict[str, Any] = {
         "name": "teams",
         "source": "git:teams",
@@ -42,10 +42,10 @@ def a_source(**changes: Any) -> api.SourceOut:
         "missing": [],
         "problems": [],
     }
-    return api.SourceOut(**fields | changes)
+    return source_api.SourceOut(**fields | changes)
 
 
-def from_git(**changes: Any) -> api.SpecSourceOut:
+def from_git(**changes: Any) -> spec_api.SpecSourceOut:
     fields: dict[str, Any] = {
         "source": "git:teams",
         "repository": "https://git.example.org/specs.git",
@@ -57,7 +57,7 @@ def from_git(**changes: Any) -> api.SpecSourceOut:
         "reason": "Synced",
         "since": START - timedelta(hours=1),
     }
-    return api.SpecSourceOut(**fields | changes)
+    return spec_api.SpecSourceOut(**fields | changes)
 
 
 def test_sources_are_a_table_with_the_last_poll_and_the_commit(world: World) -> None:
@@ -100,13 +100,13 @@ def test_without_a_source_it_says_where_to_set_one(world: World) -> None:
 
 
 def test_a_look_can_be_asked_for_by_either_name(world: World) -> None:
-    answer = api.SourcePolledOut(source="git:teams", asked=True, sentence="it is polled now")
+    answer = source_api.SourcePolledOut(source="git:teams", asked=True, sentence="it is polled now")
     world.server.on("POST", "/sources/teams/poll", answer)
     assert "it is polled now" in world.run("sources", "poll", "git:teams").stdout
 
 
 def test_accepting_asks_first_and_sends_the_whole_commit(world: World) -> None:
-    answer = api.SourcePolledOut(source="git:teams", asked=True, sentence="comes into force")
+    answer = source_api.SourcePolledOut(source="git:teams", asked=True, sentence="comes into force")
     world.server.on("POST", "/sources/teams/accept", answer)
     refused = world.run("sources", "accept", "teams", "--commit", COMMIT)
     assert refused.exit_code == 1
@@ -116,7 +116,7 @@ def test_accepting_asks_first_and_sends_the_whole_commit(world: World) -> None:
 
 
 def test_a_cluster_is_handed_over(world: World) -> None:
-    answer = api.CommandOut(cluster="orders", changed=True, sentence="the spec of orders comes from api")
+    answer = command_api.CommandOut(cluster="orders", changed=True, sentence="the spec of orders comes from api")
     world.server.on("POST", "/clusters/orders/source", answer)
     result = world.run("take-over", "orders", "--to", "api", "--reason", "git is down")
     assert "comes from api" in result.stdout

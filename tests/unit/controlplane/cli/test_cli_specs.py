@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import specs as spec_api
 from controlplane.cli import exits
 from tests.unit.controlplane.cli.cli_world import (
     START,
@@ -22,9 +22,9 @@ from tests.unit.controlplane.cli.cli_world import (
 EXAMPLE = Path(__file__).parents[4] / "examples" / "orders.yaml"
 
 
-def validation(*problems: api.ProblemOut) -> api.ValidateOut:
+def validation(*problems: spec_api.ProblemOut) -> spec_api.ValidateOut:
     ok = not any(p.severity == "error" for p in problems)
-    return api.ValidateOut(ok=ok, clusters=["orders"] if ok else [], problems=list(problems))
+    return spec_api.ValidateOut(ok=ok, clusters=["orders"] if ok else [], problems=list(problems))
 
 
 # --- validate ---------------------------------------------------------------------------------------------------
@@ -102,13 +102,13 @@ def test_a_file_that_is_not_there_is_told_without_a_traceback(world: World, verb
 def test_plan_shows_fields_steps_reasons_bytes_time_and_warnings_on_stdout(world: World) -> None:
     create = step("brokers-b-1", "create", how=["create", "join"], bytes=0, seconds=10.0, reason="does not exist yet")
     phases = [
-        api.PhaseOut(name="create 2 brokers in b, c", parallel=True, steps=[create, create]),
-        api.PhaseOut(name="replace 1 broker in a", parallel=False, steps=[step("brokers-a-0")]),
+        spec_api.PhaseOut(name="create 2 brokers in b, c", parallel=True, steps=[create, create]),
+        spec_api.PhaseOut(name="replace 1 broker in a", parallel=False, steps=[step("brokers-a-0")]),
     ]
     changes = [
-        api.FieldChangeOut(path="spec.pools[1].size", old=3, new=5, field_class="behavioural"),
-        api.FieldChangeOut(path="spec.bootstrap.dns", old=None, new="kafka.example", field_class="behavioural"),
-        api.FieldChangeOut(path="spec.rollout.pause", old=True, new=None, field_class="dynamic"),
+        spec_api.FieldChangeOut(path="spec.pools[1].size", old=3, new=5, field_class="behavioural"),
+        spec_api.FieldChangeOut(path="spec.bootstrap.dns", old=None, new="kafka.example", field_class="behavioural"),
+        spec_api.FieldChangeOut(path="spec.rollout.pause", old=True, new=None, field_class="dynamic"),
     ]
     world.server.plans(plans_of(plan_of(phases=phases, changes=changes, warnings=["no address survives"])))
     ran = world.run("plan", "-f", world.spec())
@@ -117,7 +117,7 @@ def test_plan_shows_fields_steps_reasons_bytes_time_and_warnings_on_stdout(world
 
 
 def test_a_changed_setting_says_its_own_effect_instead_of_its_class(world: World) -> None:
-    change = api.FieldChangeOut(
+    change = spec_api.FieldChangeOut(
         path="spec.kafka.config[num.io.threads]",
         old="8",
         new="16",
@@ -141,7 +141,7 @@ def test_plan_writes_a_versioned_document(world: World) -> None:
     [([no_change()], 0, 0), ([plan_of()], 0, 2), ([no_change("a"), plan_of("b")], 0, 2)],
 )
 def test_only_detailed_exitcode_tells_changes_by_2(
-    world: World, plans: list[api.PlanOut], plain: int, detailed: int
+    world: World, plans: list[spec_api.PlanOut], plain: int, detailed: int
 ) -> None:
     world.server.plans(plans_of(*plans))
     assert world.run("plan", "-f", world.spec()).exit_code == plain
@@ -204,7 +204,7 @@ def test_diff_of_a_cluster_that_is_not_declared_differs(world: World) -> None:
 
 
 @pytest.mark.parametrize("answer", [plans_of(problems=[spec_problem()]), problem(500, "internal", "an error")])
-def test_diff_exits_2_when_it_could_not_be_told(world: World, answer: api.PlansOut) -> None:
+def test_diff_exits_2_when_it_could_not_be_told(world: World, answer: spec_api.PlansOut) -> None:
     world.server.plans(answer)
     assert world.run("diff", "-f", world.spec()).exit_code == exits.DIFF_FAILED
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import commands as command_api
 from controlplane.cli import exits
 from tests.unit.controlplane.cli.cli_world import World, detail, instance, problem, snapshot
 
@@ -11,7 +11,7 @@ from tests.unit.controlplane.cli.cli_world import World, detail, instance, probl
 def world(world: World) -> World:
     world.server.cluster(detail())
     for verb in ("pause", "resume", "abort", "delete"):
-        done = api.CommandOut(cluster="orders", changed=True, sentence=f"orders: {verb} recorded")
+        done = command_api.CommandOut(cluster="orders", changed=True, sentence=f"orders: {verb} recorded")
         world.server.on("POST", f"/clusters/orders/{verb}", done)
     return world
 
@@ -28,7 +28,7 @@ def test_a_command_is_recorded_with_its_reason_and_answered_on_stdout(world: Wor
 
 
 def test_a_roll_is_let_go_at_once_only_when_now_is_said(world: World) -> None:
-    done = api.CommandOut(cluster="orders", changed=True, sentence="begins at once")
+    done = command_api.CommandOut(cluster="orders", changed=True, sentence="begins at once")
     world.server.on("POST", "/clusters/orders/roll-now", done)
     ran = world.run("roll", "orders")
     assert (ran.exit_code, sent(world, "roll-now")) == (exits.USAGE, [])
@@ -117,7 +117,9 @@ def test_another_name_as_an_option_deletes_nothing(world: World) -> None:
 
 
 def test_a_loss_is_confirmed_with_the_name_typed_out_and_by_rack(world: World) -> None:
-    done = api.CommandOut(cluster="orders", changed=True, sentence="brokers-a-0.g1 of orders are taken for gone")
+    done = command_api.CommandOut(
+        cluster="orders", changed=True, sentence="brokers-a-0.g1 of orders are taken for gone"
+    )
     world.server.on("POST", "/clusters/orders/losses", done)
     ran = world.run("confirm-loss", "orders", "--rack", "a", "--rack", "b")
     assert (ran.exit_code, sent(world, "losses")) == (exits.FAILED, [])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.schemas import clusters as api, topics as topic_api
+from controlplane.api.schemas import commands as command_api, specs as spec_api, topics as topic_api
 from controlplane.api.schemas.rollbacks import TopicDeclarationOut, TopicDeclarationsOut
 from tests.unit.controlplane.cli.cli_world import START, World
 
@@ -166,7 +166,7 @@ def test_the_declarations_of_a_topic_are_listed_with_what_each_changed(world: Wo
 
 
 def test_a_topic_is_deleted_only_with_its_name(world: World) -> None:
-    answer = api.CommandOut(cluster="orders", changed=True, sentence="payments is deleted")
+    answer = command_api.CommandOut(cluster="orders", changed=True, sentence="payments is deleted")
     world.server.on("POST", "/clusters/orders/topics/payments/delete", answer)
     refused = world.run("topic", "delete", "orders", "payments", "--confirm", "payment")
     assert refused.exit_code == 1
@@ -179,7 +179,7 @@ def test_a_topic_is_deleted_only_with_its_name(world: World) -> None:
 
 
 def test_a_topic_is_adopted_with_the_reason(world: World) -> None:
-    answer = api.CommandOut(cluster="orders", changed=True, sentence="byhand is kept")
+    answer = command_api.CommandOut(cluster="orders", changed=True, sentence="byhand is kept")
     world.server.on("POST", "/clusters/orders/topics/byhand/adopt", answer)
     assert world.run("topic", "adopt", "orders", "byhand", "--reason", "ours").stdout.strip() == "byhand is kept"
     assert world.server.bodies("POST", "/clusters/orders/topics/byhand/adopt") == [{"reason": "ours"}]
@@ -189,11 +189,11 @@ def test_a_file_of_topics_alone_is_planned_agreed_to_and_applied(world: World, t
     file = tmp_path / "topics.yaml"
     file.write_text("kind: KafkaTopic\n")
     line = "+ topic orders/payments: 6 partitions, 3 replicas"
-    world.server.plans(api.PlansOut(ok=True, problems=[], plans=[], topics=[line]))
+    world.server.plans(spec_api.PlansOut(ok=True, problems=[], plans=[], topics=[line]))
     planned = world.run("plan", "-f", str(file), "--detailed-exitcode")
     assert (planned.exit_code, planned.stdout.strip()) == (2, line)
-    said = api.TopicsAppliedOut(cluster="orders", changed=True, sentence="1 topic of orders declared: payments")
-    world.server.on("POST", "/apply", api.ApplyOut(ok=True, problems=[], applied=[], plans=[], topics=[said]))
+    said = spec_api.TopicsAppliedOut(cluster="orders", changed=True, sentence="1 topic of orders declared: payments")
+    world.server.on("POST", "/apply", spec_api.ApplyOut(ok=True, problems=[], applied=[], plans=[], topics=[said]))
     unattended = world.run("apply", "-f", str(file))
     assert unattended.exit_code == 1
     assert world.server.bodies("POST", "/apply") == []
@@ -202,14 +202,14 @@ def test_a_file_of_topics_alone_is_planned_agreed_to_and_applied(world: World, t
     assert world.server.bodies("POST", "/apply")[0]["plan_digest"] is None
 
 
-def _planned(line: str, digest: str) -> api.PlansOut:
-    return api.PlansOut(ok=True, problems=[], plans=[], topics=[line], digest=digest)
+def _planned(line: str, digest: str) -> spec_api.PlansOut:
+    return spec_api.PlansOut(ok=True, problems=[], plans=[], topics=[line], digest=digest)
 
 
 def test_a_yes_to_topics_alone_holds_on_to_what_was_shown(world: World) -> None:
     world.server.plans(_planned("+ topic orders/payments: 6 partitions, 3 replicas", "ddd-eee"))
-    said = api.TopicsAppliedOut(cluster="orders", changed=True, sentence="1 topic of orders declared: payments")
-    world.server.on("POST", "/apply", api.ApplyOut(ok=True, problems=[], applied=[], plans=[], topics=[said]))
+    said = spec_api.TopicsAppliedOut(cluster="orders", changed=True, sentence="1 topic of orders declared: payments")
+    world.server.on("POST", "/apply", spec_api.ApplyOut(ok=True, problems=[], applied=[], plans=[], topics=[said]))
     assert world.terminal("apply", "-f", world.spec("kind: KafkaTopic\n"), typed="y\n").exit_code == 0
     assert world.server.bodies("POST", "/apply")[0]["plan_digest"] == "ddd-eee"
 

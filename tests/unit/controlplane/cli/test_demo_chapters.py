@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 from rich.console import Console
 
-from controlplane.api.schemas import clusters as api
+from controlplane.api.schemas import specs as spec_api
 from controlplane.cli.demo.chapters import LOSS_GRACE_S, TALES, Tale, shorter
 from controlplane.cli.demo.house import DemoFailed, House
 from controlplane.cli.demo.story import DemoStory, read_spec
@@ -54,14 +54,16 @@ class WrittenDown(DemoStory):
         self.did.append("server")
         return self.home
 
-    def apply(self) -> api.AppliedOut:
+    def apply(self) -> spec_api.AppliedOut:
         loaded = load_documents(self._spec.encode(), file=self._file)
         assert loaded.problems == ()
         (document,) = loaded.documents
         brokers = next(p.size for p in document.spec.pools if p.name == "brokers")
         self.did.append(f"{document.spec.kafka.mode} {document.spec.kafka.version}, {brokers} brokers")
         generation = sum(" brokers" in d for d in self.did)
-        return api.AppliedOut(cluster=self.name, uid="u", generation=generation, changed=True, created=generation == 1)
+        return spec_api.AppliedOut(
+            cluster=self.name, uid="u", generation=generation, changed=True, created=generation == 1
+        )
 
     def wait_for_balance(self) -> None:
         self.did.append("balanced")

@@ -7,8 +7,8 @@ import pytest
 
 from agent.wire import Document, FindingReport
 from controlplane.api.documents import offer
-from controlplane.api.presenters.clusters import AgentSeen, instance_out
-from controlplane.api.schemas.clusters import BesideOut
+from controlplane.api.presenters.instances import AgentSeen, instance_out
+from controlplane.api.schemas.instances import BesideOut
 from controlplane.cluster.cohosted_zookeeper import FIRST_ID, LAST_ID, next_member_id
 from controlplane.cluster.folds.quorum import RULES
 from controlplane.cluster.gateways import roll_of

@@ -7,7 +7,7 @@ import pytest
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from controlplane.api.audit.store import AuditFilter
-from controlplane.api.schemas.clusters import ErrorOut
+from controlplane.api.schemas.messages import ErrorOut
 from events.errors import StoreUnavailable
 from tests.unit.controlplane.api.portal_house import PORT, House
 

@@ -1,0 +1,20 @@
+"""From what came of a command to what the API says."""
+
+from controlplane.api.schemas import commands as command_api, specs as spec_api
+from controlplane.commands.handler import Outcome
+
+
+def applied_out(outcome: Outcome) -> spec_api.AppliedOut:
+    """What came of declaring one cluster."""
+    return spec_api.AppliedOut(
+        cluster=outcome.name,
+        uid=outcome.uid,
+        generation=outcome.generation,
+        changed=outcome.changed,
+        created=outcome.created,
+    )
+
+
+def command_out(outcome: Outcome) -> command_api.CommandOut:
+    """What came of a command."""
+    return command_api.CommandOut(cluster=outcome.name, changed=outcome.changed, sentence=outcome.sentence)

@@ -1,0 +1,77 @@
+"""From the state of a folded cluster to what the API says."""
+
+from datetime import datetime
+
+from controlplane.api.schemas import conditions as condition_api
+from controlplane.cluster.holds import hold_on
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.work_in_hand import has_work
+from controlplane.converger.conditions.changes import BLOCKED
+from controlplane.converger.conditions.ticks import TICK_FAILING
+
+
+def status_word(view: ClusterView, now: datetime) -> str:
+    """One word: the first that holds. A pause whose time has run out holds nothing."""
+    if view.unreadable:
+        return "Unreadable"
+    if view.held:
+        return "Held"
+    if view.tombstone:
+        return "Deleting"
+    if hold_on(view, now) is not None:
+        return "Paused"
+    told = (view.conditions.get(kind) for kind in (BLOCKED, TICK_FAILING))
+    if any(condition is not None and condition.status for condition in told):
+        return "Blocked"
+    return "Working" if has_work(view) else "Converged"
+
+
+def conditions_out(view: ClusterView) -> list[condition_api.ConditionOut]:
+    """All of them, by type."""
+    return [
+        condition_api.ConditionOut(type=t, status=c.status, reason=c.reason, message=c.message, since=c.since)
+        for t, c in sorted(view.conditions.items())
+    ]
+
+
+def drain_out(view: ClusterView) -> condition_api.DrainOut | None:
+    """The drain in hand, None when there is none."""
+    drain = view.drain
+    if drain is None:
+        return None
+    return condition_api.DrainOut(
+        keys=list(drain.keys),
+        outgoing=list(drain.outgoing),
+        round=drain.round,
+        engine=drain.plan.engine,
+        moves=drain.plan.moves,
+        bytes=drain.plan.bytes,
+        batch=drain.progress.batch,
+        batches=drain.plan.batches,
+    )
+
+
+def rebalance_out(view: ClusterView) -> condition_api.RebalanceOut | None:
+    """The rebalance in hand, None when there is none."""
+    rebalance = view.rebalance
+    if rebalance is None:
+        return None
+    return condition_api.RebalanceOut(
+        cause=rebalance.cause,
+        onto=list(rebalance.chosen),
+        reason=rebalance.reason,
+        round=rebalance.round,
+        engine=rebalance.plan.engine,
+        moves=rebalance.plan.moves,
+        bytes=rebalance.plan.bytes,
+        bytes_left=max(0, rebalance.plan.bytes - rebalance.begun_bytes),
+        batch=rebalance.progress.batch,
+        batches=rebalance.plan.batches,
+        imbalance_before=rebalance.gains.imbalance_before,
+        imbalance_after=rebalance.gains.imbalance_after,
+        done_moves=rebalance.progress.done_moves,
+        done_bytes=rebalance.progress.done_bytes,
+        per_day_bytes=rebalance.terms.per_day_bytes,
+        cancelled=rebalance.cancelled,
+        failed=rebalance.planning.failed,
+    )

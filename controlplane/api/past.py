@@ -19,7 +19,7 @@ from controlplane.cluster.observed.moves import Known
 from controlplane.cluster.observed.replica_lag import Replica
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.view import ClusterView, empty_view
-from controlplane.converger.tick.loop import Said
+from controlplane.converger.tick.report import Said
 from controlplane.storage.streams import cluster_stream
 from events.envelope import Recorded
 from events.ids import ClusterUid

@@ -39,7 +39,7 @@ from controlplane.commands.admission.spec import Unbootable, nothing_unbootable
 from controlplane.commands.chaos_injection import Harmer, nothing_to_harm
 from controlplane.commands.handler import Outcome
 from controlplane.commands.policies.gate import PolicyGate
-from controlplane.converger.tick.loop import Said
+from controlplane.converger.tick.report import Said
 from controlplane.converger.tick.status import LoopDesk, NoLoop
 from controlplane.fleet.freezes.commands import Freezes, NoFreezes
 from controlplane.fleet.images.commands import Images, NoImages

@@ -19,7 +19,7 @@ from controlplane.cluster.commands import (
     SpecRefused,
 )
 from controlplane.commands.handler import CommandHandler, Outcome
-from controlplane.converger.tick.loop import new_events
+from controlplane.converger.tick.cluster_tick import new_events
 from controlplane.fleet.cluster_names import name_stream
 from controlplane.storage.streams import cluster_stream
 from events import facts

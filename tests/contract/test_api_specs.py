@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from controlplane.api.schemas import clusters as api, specs as spec_api
-from controlplane.converger.tick.loop import Said
+from controlplane.converger.tick.report import Said
 from events import facts
 from events.engine import build_engine
 from events.sql_store import SqlEventStore

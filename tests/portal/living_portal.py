@@ -46,7 +46,7 @@ from controlplane.commands.handler import CommandHandler
 from controlplane.commands.policies.gate import PolicyGate
 from controlplane.commands.policies.store import NoPolicies, Policies
 from controlplane.converger.tick.beats import LoopWatch
-from controlplane.converger.tick.loop import new_events
+from controlplane.converger.tick.cluster_tick import new_events
 from controlplane.converger.tick.status import ServerLoop
 from controlplane.fleet.images.commands import ImageDesk
 from controlplane.fleet.images.state import ImageKeeper

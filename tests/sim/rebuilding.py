@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.wire import Document
-from controlplane.converger.tick.loop import new_events
+from controlplane.converger.tick.cluster_tick import new_events
 from controlplane.server.rebuild.clusters import RebuiltCluster, rebuild_cluster
 from controlplane.server.rebuild.evidence import DeclaredSpec, FoundCluster, FoundVm
 from controlplane.storage.plan_store import MemoryPlanStore

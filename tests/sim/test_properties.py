@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.converger.tick.loop import Said, new_events
+from controlplane.converger.tick.cluster_tick import new_events
+from controlplane.converger.tick.report import Said
 from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.envelope import Origin

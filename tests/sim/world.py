@@ -20,8 +20,9 @@ from controlplane.converger.questions.health.broken_down import BROKER_AWAY
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.situation.ports import Ports
+from controlplane.converger.tick.cluster_tick import new_events
 from controlplane.converger.tick.fleet_brake import FleetBrake
-from controlplane.converger.tick.loop import Converger, new_events
+from controlplane.converger.tick.loop import Converger
 from controlplane.converger.tick.observe import LOOK_EVERY
 from controlplane.converger.tick.runner import InfeasibleDrain, PlanRefused
 from controlplane.fleet.freezes.state import FreezeKeeper

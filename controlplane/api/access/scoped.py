@@ -56,7 +56,7 @@ from controlplane.cluster.observed.replica_lag import Replica
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.view import ClusterView, empty_view
 from controlplane.commands.handler import Outcome
-from controlplane.converger.tick.loop import Said
+from controlplane.converger.tick.report import Said
 from controlplane.storage.backup import BackupSummary
 from events.ids import ClusterUid
 from events.spec.model import KafkaClusterDocument

@@ -12,7 +12,7 @@ from controlplane.background.notifications.service import NotifierTold
 from controlplane.cluster.observed.cloud_drift import Noted
 from controlplane.cluster.observed.consumer_groups import GroupsNoted
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.tick.loop import Said
+from controlplane.converger.tick.report import Said
 from planner.observed import KafkaSnapshot
 
 

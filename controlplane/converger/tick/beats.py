@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from controlplane.converger.tick.loop import TickReport
+from controlplane.converger.tick.report import TickReport
 from events.clock import Clock, utc_now
 
 KEPT = 60

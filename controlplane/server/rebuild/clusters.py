@@ -10,7 +10,7 @@ from controlplane.cluster.view import ClusterView, empty_view
 from controlplane.converger.questions.quorum.quorum_ports import CONTROLLER_PORT
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.questions.running.setting_work import setting_work
-from controlplane.converger.tick.loop import new_events
+from controlplane.converger.tick.cluster_tick import new_events
 from controlplane.kafka.features import METADATA, metadata_level_of, next_feature_step
 from controlplane.server.rebuild.evidence import DeclaredSpec, FoundCluster, FoundVm, RebuildFinding, Weight
 from controlplane.server.rebuild.instances import (

@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, func, insert, select, update
 
 from controlplane.cluster.places import places_of
-from controlplane.converger.tick.loop import new_events
+from controlplane.converger.tick.cluster_tick import new_events
 from controlplane.fleet.cluster_names import name_stream
 from controlplane.runtime.process_lock import LeaderLock
 from controlplane.server.rebuild.clusters import RebuiltCluster

@@ -16,7 +16,7 @@ from controlplane.background.git_sync.signing import CLAIMED, Signature
 from controlplane.converger.tick.beats import Beat
 from controlplane.converger.tick.failing_ticks import Poisoned
 from controlplane.converger.tick.inventory import TaggedVms
-from controlplane.converger.tick.loop import Said
+from controlplane.converger.tick.report import Said
 from controlplane.runtime.polling import Looked
 from events.ids import ClusterUid
 from events.spec.problems import Problem

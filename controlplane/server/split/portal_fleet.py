@@ -9,7 +9,8 @@ from controlplane.cluster.observed.replica_lag import Replica
 from controlplane.cluster.observed.traffic import Traffic
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.tick.fleet_brake import FleetBrake
-from controlplane.converger.tick.loop import Converger, Said
+from controlplane.converger.tick.loop import Converger
+from controlplane.converger.tick.report import Said
 from controlplane.server.split.snapshot import KafkaSight
 from controlplane.server.split.subscriber import LoopHearing
 from events.ids import ClusterUid

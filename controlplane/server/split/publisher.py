@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from controlplane.api.cloud_readiness import Examination, Examinations
 from controlplane.api.services import Fleet, Leadership
 from controlplane.background.git_sync.status import SourceStatus, SourceStatuses
-from controlplane.converger.tick.loop import Said
+from controlplane.converger.tick.report import Said
 from controlplane.converger.tick.status import ServerLoop
 from controlplane.server.split.message import (
     ASKED,

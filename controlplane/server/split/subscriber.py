@@ -9,7 +9,7 @@ from controlplane.api.cloud_readiness import KEPT_FOR, CloudUnknown, Examination
 from controlplane.background.git_sync.binding import GitBinding
 from controlplane.background.git_sync.status import SourceStatus, SourceStatuses
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.tick.loop import Said
+from controlplane.converger.tick.report import Said
 from controlplane.converger.tick.status import MOST_JOBS, JobTold, LoopStanding
 from controlplane.server.split.message import (
     ASKED,

@@ -41,7 +41,8 @@ from controlplane.commands.handler import CommandHandler
 from controlplane.commands.policies.gate import PolicyGate
 from controlplane.commands.policies.store import NoPolicies, Policies
 from controlplane.converger.situation.ports import Ports
-from controlplane.converger.tick.loop import Converger, new_events
+from controlplane.converger.tick.cluster_tick import new_events
+from controlplane.converger.tick.loop import Converger
 from controlplane.fleet.networks.commands import NoNetworks
 from controlplane.portal.app import create_app
 from controlplane.storage.agent_credentials import Vm

@@ -13,7 +13,7 @@ from controlplane.api.event_log import Asked, browse, position_at
 from controlplane.converger.tick.beats import LoopWatch
 from controlplane.converger.tick.failing_ticks import Poisoned
 from controlplane.converger.tick.inventory import TaggedVms
-from controlplane.converger.tick.loop import TickReport
+from controlplane.converger.tick.report import TickReport
 from controlplane.converger.tick.status import ServerLoop
 from controlplane.portal.app import create_app
 from controlplane.runtime.polling import Looked

@@ -20,7 +20,7 @@ from controlplane.background.anomalies.record import ANOMALIES_NOTED
 from controlplane.background.dns.reconciler import DNS_NAME
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.observed.consumer_groups import GROUPS_NOTED, GroupNoted, GroupsNoted
-from controlplane.converger.tick.loop import Said
+from controlplane.converger.tick.report import Said
 from controlplane.runtime.descriptors import budget_of
 from controlplane.runtime.process_errors import Troubles
 from controlplane.storage.latest_values import Observation, Subject

@@ -24,8 +24,8 @@ from controlplane.converger.situation.observation import NoPlaceAnswers, refused
 from controlplane.converger.steps.clouds.intents import intent_step
 from controlplane.converger.steps.rolls.departures import request_retire
 from controlplane.converger.steps.rolls.handovers import handover_step
+from controlplane.converger.tick.cluster_tick import new_events
 from controlplane.converger.tick.inventory import ListedInventory
-from controlplane.converger.tick.loop import new_events
 from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.envelope import Recorded

@@ -99,7 +99,7 @@ def test_a_browser_that_comes_back_is_told_at_once_what_it_missed(house: House) 
 
 
 def test_a_new_sentence_is_told_though_it_is_no_event(house: House) -> None:
-    from controlplane.converger.tick.loop import Said
+    from controlplane.converger.tick.report import Said
 
     async def scene() -> None:
         tailer, stream = listening(house, whole_rights("x"))

@@ -13,8 +13,9 @@ from controlplane.cluster.observed.agent_reports import keep_report
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.situation.ports import Ports
+from controlplane.converger.tick.cluster_tick import new_events
 from controlplane.converger.tick.fleet_brake import FleetBrake
-from controlplane.converger.tick.loop import Converger, new_events
+from controlplane.converger.tick.loop import Converger
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.storage.lease import LostLeadership
 from controlplane.storage.plan_store import MemoryPlanStore

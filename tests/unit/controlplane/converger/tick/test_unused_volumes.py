@@ -10,7 +10,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.documents import document_for
-from controlplane.converger.tick.loop import new_events
+from controlplane.converger.tick.cluster_tick import new_events
 from events import facts
 from events.envelope import Recorded
 from tests.builders import BEFORE, NODES, NOW, a_view, an_instance

@@ -12,7 +12,7 @@ from controlplane.background.git_sync.binding import GitBinding
 from controlplane.background.git_sync.status import REFUSED, SourceStatus, SourceStatuses
 from controlplane.converger.steps.clouds.intents import job_id
 from controlplane.converger.tick.beats import LoopWatch
-from controlplane.converger.tick.loop import TickReport
+from controlplane.converger.tick.report import TickReport
 from controlplane.converger.tick.status import ServerLoop
 from controlplane.server.settings import load_settings
 from controlplane.server.split.config_parity import differing, files_alike

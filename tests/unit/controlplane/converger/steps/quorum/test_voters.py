@@ -25,7 +25,7 @@ from controlplane.converger.situation.effects import AddVoter, RemoveVoter
 from controlplane.converger.steps.quorum.voters import volume_step, voter_step, voters_left_step
 from controlplane.converger.steps.rolls.finalisation import finalisation_step
 from controlplane.converger.steps.rolls.replacements import replacement_step
-from controlplane.converger.tick.loop import new_events
+from controlplane.converger.tick.cluster_tick import new_events
 from events import facts
 from events.envelope import Recorded
 from planner.observed import FeatureSeen, QuorumSeen, VoterSeen

@@ -1,0 +1,177 @@
+"""The tick of one cluster: look, decide and record until nothing is to be recorded any more, then carry out."""
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from controlplane.cluster.view import ClusterView
+from controlplane.converger.conditions.converged import with_converged
+from controlplane.converger.conditions.ticks import tick_failing, tick_works
+from controlplane.converger.ladder.decide import decide
+from controlplane.converger.questions.windows import waits_its_turn
+from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.effects import CancelMoves, StartBalancing, StartPlanning, StartRun
+from controlplane.converger.situation.ports import Ports
+from controlplane.converger.situation.situation import Situation
+from controlplane.converger.steps.health.heartbeats import places_heartbeats
+from controlplane.converger.steps.housekeeping import asks_leaders_back
+from controlplane.converger.tick.act import carry_out
+from controlplane.converger.tick.fleet_brake import FleetBrake, is_counted
+from controlplane.converger.tick.fold_cache import FoldCache
+from controlplane.converger.tick.observe import Observer
+from controlplane.converger.tick.pacing import Pacing
+from controlplane.converger.tick.report import Said, TickReport
+from controlplane.fleet.freezes.state import FreezeKeeper
+from controlplane.fleet.images.state import ImageKeeper
+from controlplane.fleet.spec_order import SpecOrderKeeper
+from controlplane.kafka.errors import KafkaFault
+from controlplane.storage.lease import LostLeadership
+from controlplane.storage.streams import cluster_stream
+from events import facts
+from events.codec import encode
+from events.envelope import NewEvent, Origin, Recorded
+from events.errors import EventsError, StreamConflict
+from events.ids import ClusterUid, derived_id
+from providers.errors import ProviderError
+
+_log = logging.getLogger(__name__)
+
+MAX_DECISIONS = 20
+"""Decisions one tick takes in a row while each records something."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterTick:
+    """What ticks of all clusters share. `loss_grace_s`, `cost_tags`: as in `Situation`."""
+
+    ports: Ports
+    fold: FoldCache
+    observer: Observer
+    pacing: Pacing
+    brake: FleetBrake
+    images: ImageKeeper
+    freezes: FreezeKeeper
+    order: SpecOrderKeeper
+    loss_grace_s: float
+    cost_tags: tuple[str, ...]
+
+    def run(self, uid: ClusterUid, report: TickReport, *, again: bool) -> Said:
+        """Whatever goes wrong is told and backed off from, LostLeadership excepted. `again`: the log is read first."""
+        try:
+            if again:
+                self.fold.catch_up()
+            said = self._converge(uid, report)
+            report.doing = "recording that its ticks succeed again"
+            report.events += self._record_ticks(uid, tick_works)
+            self.pacing.failing.succeeded(uid)
+        except LostLeadership:
+            raise
+        except Exception as error:  # noqa: BLE001 - a poisoned cluster must not stop the others
+            return self.failed(uid, report, error)
+        return said
+
+    def failed(self, uid: ClusterUid, report: TickReport, error: Exception) -> Said:
+        """Backs off, and tells people of what does not pass by itself."""
+        report.failures += 1
+        now = self.ports.clock()
+        if isinstance(error, StreamConflict):
+            # Somebody declared something meanwhile: read it and decide again at the next tick.
+            return Said(now, str(error))
+        if not isinstance(error, KafkaFault | ProviderError | EventsError):
+            _log.error("tick of cluster %s failed while %s", uid, report.doing, exc_info=error)
+        self.brake.forget(uid)
+        failures, pause_s = self.pacing.failing.failed(uid, error, report.doing, now)
+        try:
+            report.events += self._record_ticks(uid, partial(tick_failing, failed=failures, now=now))
+        except LostLeadership:
+            raise
+        except Exception as unrecorded:  # noqa: BLE001 - told by `poisoned` then, and recorded when that is possible
+            _log.warning("that ticks of cluster %s fail could not be recorded: %s", uid, unrecorded)
+        row = f"failure {failures.count} in a row, next look in {pause_s:.0f} s"
+        return Said(now, f"{failures.error} ({row})")
+
+    def _converge(self, uid: ClusterUid, report: TickReport) -> Said:
+        view = self.fold.of(uid)
+        if view is None:
+            return Said(self.ports.clock(), "unknown cluster")
+        report.doing = "looking at it"
+        seen = self.observer.observe(view)
+        for _ in range(MAX_DECISIONS):
+            report.doing = "deciding what to do"
+            now, allowance = self.ports.clock(), self.brake.allowance(view)
+            image = self.images.offer(view, now)
+            freezes, order = self.freezes.left(now), self.order.waits(view, now)
+            situation = Situation(view, seen, now, allowance, self.loss_grace_s, freezes, image, order, self.cost_tags)
+            verdict = decide(situation)
+            if is_counted(verdict):
+                verdict, view, events = self._take(situation)
+            else:
+                view, events = self._record(view, verdict)
+            report.events += events
+            if not verdict.events or verdict.effects or verdict.wait:
+                # Condition changes end the tick, with the effects they came with.
+                self.brake.hear(view, verdict.wait)
+                self.pacing.waits_its_turn(view, waits=waits_its_turn(verdict))
+                acting = situation if view is situation.view else replace(situation, view=view)
+                sentence = self._act(acting, verdict, report)
+                return Said(self.ports.clock(), sentence, verdict.wait.until if verdict.wait else None)
+        return Said(self.ports.clock(), verdict.sentence)
+
+    def _act(self, situation: Situation, verdict: Verdict, report: TickReport) -> str:
+        refusals, uid = [], situation.view.uid
+        if verdict.effects:
+            self.observer.look_again(uid)
+        if asks_leaders_back(verdict):
+            self.observer.leaders_asked_back(uid)
+        if places_heartbeats(verdict):
+            self.observer.heartbeats_asked(uid)
+        for effect in verdict.effects:
+            report.effects += 1
+            report.doing = f"carrying out {type(effect).__name__}"
+            report.jobs += isinstance(effect, StartRun | StartPlanning | StartBalancing)
+            refused = carry_out(effect, situation, self.ports)
+            if refused:
+                refusals.append(refused)
+            if isinstance(effect, CancelMoves):
+                self.observer.moves_taken_back(uid, effect.partitions, refused)
+        if refusals and asks_leaders_back(verdict):
+            self.observer.election_refused(uid, refusals[0])
+        return "; ".join([verdict.sentence, *refusals])
+
+    def _take(self, situation: Situation) -> tuple[Verdict, ClusterView, int]:
+        """Decides again and records while no other cluster can take what the fleet's brake counts."""
+        with self.brake.taking:
+            verdict = decide(replace(situation, allowance=self.brake.allowance(situation.view)))
+            view, events = self._record(situation.view, verdict)
+            self.brake.note(view)
+        return verdict, view, events
+
+    def _record(self, view: ClusterView, verdict: Verdict) -> tuple[ClusterView, int]:
+        """The view after the verdict's events, and how many they are."""
+        if not verdict.events:
+            return view, 0
+        recorded = self._append(view, verdict)
+        return self.fold.advance(view, recorded), len(recorded)
+
+    def _append(self, view: ClusterView, verdict: Verdict) -> list[Recorded]:
+        epoch = self.ports.epoch()
+        stream = cluster_stream(view.uid)
+        origin = Origin(actor="converger", epoch=epoch)
+        events = new_events(stream, view.version, verdict.events)
+        return self.ports.store.append(stream, events, expected_version=view.version, origin=origin)
+
+    def _record_ticks(self, uid: ClusterUid, told: Callable[[ClusterView], facts.ConditionChanged | None]) -> int:
+        """Records that ticks fail, or do not any more, where `told` says so. Returns how many events that took."""
+        view = self.fold.of(uid)
+        changed = told(view) if view is not None else None
+        if view is None or changed is None:
+            return 0
+        return self._record(view, Verdict("", with_converged(view, changed)))[1]
+
+
+def new_events(stream: str, version: int, facts: Iterable[object]) -> list[NewEvent]:
+    """Facts as events to append after `version`. The same decision gets the same ids, so a retry is recognised."""
+    listed = list(facts)
+    content = repr(listed)
+    return [encode(f, derived_id("event", stream, str(version), str(n), content)) for n, f in enumerate(listed)]

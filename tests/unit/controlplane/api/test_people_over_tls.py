@@ -171,7 +171,7 @@ def test_a_server_nobody_could_sign_in_at_is_not_opened_to_the_network(tmp_path:
     [
         ({"portal_names": ()}, "portal_names is not"),
         ({"portal_cert": None, "portal_key": None}, "portal_cert, portal_key is not"),
-        ({"portal_host": "kedge.example.com"}, "no IP address"),
+        ({"portal_host": "kedge.example.com"}, "not an IP address"),
         ({"portal_host": None}, "portal_host is not"),
         ({"portal_names": ("https://kedge.example.com",)}, "host name or address"),
         ({"portal_names": ("*",)}, "host name or address"),

@@ -53,7 +53,7 @@ def test_first_and_end_of_each_log_are_told_with_the_records_between(house: Hous
     assert house.client.get(page.links["next"]["url"]).json()["partitions"] == [second]
     text = ada.get(LOGS).text
     assert "1200" in text
-    assert "unknown until a second look" in text
+    assert "unknown until a second reading" in text
 
 
 def test_a_second_look_tells_how_fast_records_come(house: House, ada: TestClient) -> None:
@@ -64,7 +64,7 @@ def test_a_second_look_tells_how_fast_records_come(house: House, ada: TestClient
     assert told["apart_s"] == 10
     assert [p["records_per_s"] for p in told["partitions"]] == [0, 50]
     assert told["records_per_s"] == 50
-    assert "the growth in 10 s between two looks" in ada.get(LOGS).text
+    assert "the growth in 10 s between two readings" in ada.get(LOGS).text
 
 
 @pytest.mark.parametrize("apart_s", [4.0, 601.0])

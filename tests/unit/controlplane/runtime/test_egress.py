@@ -90,7 +90,7 @@ def test_behind_a_proxy_what_stands_in_the_address_is_judged() -> None:
 
 @pytest.mark.parametrize("text", ["https://hooks.example.com", "10.0.0.1/8", "*", "a b", "", "hooks.example.com:443"])
 def test_an_entry_that_makes_no_sense_is_refused_at_the_start(text: str) -> None:
-    with pytest.raises(ServerSettingsRefused, match="no place to call"):
+    with pytest.raises(ServerSettingsRefused, match="not a place to call"):
         load_settings(egress_allow=[text])
 
 

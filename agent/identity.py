@@ -75,7 +75,7 @@ def check_server_url(server_url: str) -> None:
         return
     raise PlainHttpRefused(
         f"server_url {server_url!r}: the agent speaks https, and plain http to loopback addresses only: its credential "
-        "would cross the network readable. Set `agent_host` on the server: VMs made then are told an https address"
+        "would cross the network readable. Set `agents.host` on the server: VMs made then are told an https address"
     )
 
 

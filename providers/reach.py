@@ -110,7 +110,7 @@ def in_words(found: Reached) -> tuple[bool | None, str, str]:
         return (
             False,
             f"{told} within {WAIT_S:.0f} s: {_some(shut)}; {count - len(shut)} of {count} did",
-            "a firewall or a route is in the way of this machine: name it in `server_addresses` of the server's "
+            "a firewall or a route is in the way of this machine: name it in `clouds.server_addresses` of the server's "
             "settings where Kedge makes the network, let it in yourself where it is yours",
         )
     if not down:

@@ -61,7 +61,7 @@ def _of_broker(services: PortalServices, view: ClusterView, anomaly: Anomaly) ->
     windows = services.brokers.windows.past(view.uid, sorted(brokers), until) if own else ()
     shown = [w for w in windows if anomaly.found_at - BEFORE <= w.end <= until]
     if not shown:
-        return Measured(why="of that time the metric lake has no windows, or there is no lake (`metrics_lake`)")
+        return Measured(why="of that time the metric lake has no windows, or there is no lake (`telemetry.lake`)")
     # A node has a new broker id with each VM: the one that was measured then is meant.
     seen = [b for b in own if any(w.broker == b for w in shown)] or own[-1:]
     found = [_figure(shown, seen[-1], figure, unit) for figure, unit in FIGURES_OF[anomaly.kind].items()]

@@ -77,8 +77,8 @@ class BrokerDoors:
         if any(entry.covers(address) or entry.covers_name(host.lower().rstrip(".")) for entry in self._allow):
             return ""
         if address.is_loopback:
-            return f"{where}: it is this machine itself, and `external_allow` does not list it"
-        return f"{where}: `external_allow` does not list it" if known.is_outside and self._allow else ""
+            return f"{where}: it is this machine itself, and `allow.brokers` does not list it"
+        return f"{where}: `allow.brokers` does not list it" if known.is_outside and self._allow else ""
 
 
 class _JudgedSocket(KafkaNetSocket):  # type: ignore[misc]  # the library has no types

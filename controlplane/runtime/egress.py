@@ -45,7 +45,7 @@ _EMBEDDING = ip_network("64:ff9b::/96")
 
 
 class EgressRefused(httpx.ConnectError):
-    """The call was not made. What now: a person looks at the address, or allows it in `egress_allow`."""
+    """The call was not made. What now: a person looks at the address, or allows it in `allow.calls`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Egress:
         if _is_address(host):
             refused = self._refusal(host, host, named=named)
         elif self.allow and not self._allows_name(host):
-            refused = f"{host} is not in `egress_allow`"
+            refused = f"{host} is not in `allow.calls`"
         else:
             refused = ""
         if refused:
@@ -149,12 +149,12 @@ class Egress:
         if any(entry.covers(address) for entry in self.allow):
             return ""
         if self.allow and not self._allows_name(host):
-            return f"{where} is not in `egress_allow`"
+            return f"{where} is not in `allow.calls`"
         if address.is_loopback:
             return "" if named and is_loopback(host) else f"{where} is this machine itself, which its name does not say"
         if address.is_global or named or self.allow:
             return ""
-        return f"{where} is in a private network, and the settings do not name that host: list it in `egress_allow`"
+        return f"{where} is in a private network, and the settings do not name that host: list it in `allow.calls`"
 
     def _allows_name(self, host: str) -> bool:
         return any(entry.covers_name(host.lower().rstrip(".")) for entry in self.allow)

@@ -59,12 +59,12 @@ def address_of(url: str) -> ListenAddress:
     if parts.scheme == "http" and not is_loopback(parts.hostname):
         raise AddressRefused(
             f"`agent-url` in the home says {url}: plain HTTP is spoken on loopback only, because it would carry the "
-            "agents' credentials readable. Put it back; `agent_host` serves agents elsewhere over TLS"
+            "agents' credentials readable. Put it back; `agents.host` serves agents elsewhere over TLS"
         )
     return ListenAddress(parts.hostname, parts.port or _PORTS[parts.scheme], parts.scheme)
 
 
-def listening(host: str, port: int, *, settings: str = "KEDGE") -> socket.socket:
+def listening(host: str, port: int, *, settings: str = "KEDGE_PROCESS_") -> socket.socket:
     """A listening socket; port 0 lets the system choose. `settings` begins the names of both. Raises CannotListen."""
     door = tcp_socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:

@@ -30,7 +30,7 @@ def build(
     address its socket is bound to, `states_on` that of Terraform's states. Raises MirrorRefused, MigrationError,
     RoleRefused, HomeRefused, AuthorityRefused, StoreUnavailable, PositionGap, OSError.
     """
-    address = listens_on or (settings.host, settings.port)
+    address = listens_on or (settings.process.host, settings.process.port)
     ground = ground_of(settings, states_at=states_on or address, take_over_home=take_over_home, move_states=move_states)
     loop = loop_of(ground)
     asking = asking_of(ground, loop)
@@ -70,7 +70,7 @@ def build(
 def _desk(ground: Ground, loop: Loop, asking: Asking, rooms: Rooms, watch: LoopWatch) -> ServerLoop:
     return ServerLoop(
         server=ground.candidate.owner,
-        interval_s=ground.settings.tick_interval_s,
+        interval_s=ground.settings.loop.tick_interval_s,
         store=ground.store,
         jobs=ground.jobs,
         ticked=loop.converger,
@@ -100,7 +100,7 @@ def _scheduler(ground: Ground, loop: Loop, asking: Asking, watch: LoopWatch) -> 
         loop.converger,
         ground.candidate,
         loop.hands.bell,
-        interval_s=ground.settings.tick_interval_s,
+        interval_s=ground.settings.loop.tick_interval_s,
         on_lead=on_lead,
         watch=watch,
     )

@@ -49,9 +49,9 @@ class Clouds:
             **common,
             "root": local_root(settings),
             "python": sys.executable,
-            "kafka_dir": settings.kafka_dir,
-            "enforce_disk": settings.enforce_disk,
-            "network": settings.vm_network,
+            "kafka_dir": settings.kafka.dir,
+            "enforce_disk": settings.clouds.enforce_disk,
+            "network": settings.clouds.vm_network,
         }
 
 

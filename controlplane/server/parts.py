@@ -55,7 +55,7 @@ class Services:
 
     def end_runs(self) -> None:
         """Before the API stops, where Terraform saves its states through it: no step begins, its runs are ended."""
-        if self.settings.terraform_state == HTTP:
+        if self.settings.terraform.state == HTTP:
             self.scheduler.stop()
             self.runner.end_runs()
 

@@ -27,7 +27,7 @@ from controlplane.server.bootstrap import build
 from controlplane.server.database_roles import RoleRefused
 from controlplane.server.logging_setup import log_to_stderr, threads_told
 from controlplane.server.parts import Services
-from controlplane.server.settings import Settings
+from controlplane.server.settings import Settings, warn_of_old_names
 from controlplane.server.split.forbidden_access import PortalRefused
 from controlplane.server.split.portal_build import build_portal
 from controlplane.server.split.setup import LOOP, PORTAL
@@ -60,13 +60,14 @@ class Assemble(Protocol):
 
 def run(settings: Settings, *, take_over_home: bool = False, move_states: bool = False) -> int:
     """Serves until SIGTERM or SIGINT, then stops in order; VMs and brokers stay up. Returns the exit code."""
-    log_to_stderr(settings.log_level, settings.log_format, server=socket.gethostname())
+    log_to_stderr(settings.process.log_level, settings.process.log_format, server=socket.gethostname())
+    warn_of_old_names(settings)
     leave_no_core_files()
     shorten_turns()
     walks = ShortWalks().begin()
     try:
         with threads_told():
-            if settings.only == PORTAL:
+            if settings.process.only == PORTAL:
                 serve_portal(settings)
             else:
                 serve(settings, assemble=partial(build, take_over_home=take_over_home, move_states=move_states))
@@ -85,13 +86,13 @@ def serve(settings: Settings, *, assemble: Assemble = build) -> None:
     _make_room()
     with (
         _stopped_by_signals(),
-        listening(settings.host, settings.port) as door,
+        listening(settings.process.host, settings.process.port) as door,
         _states_door(settings) as states_door,
         _agents_door(settings) as agents_door,
         _peoples_door(settings) as peoples_door,
     ):
-        address = ListenAddress(settings.host, door.getsockname()[1])
-        states_on = (settings.host, states_door.getsockname()[1]) if states_door is not None else None
+        address = ListenAddress(settings.process.host, door.getsockname()[1])
+        states_on = (settings.process.host, states_door.getsockname()[1]) if states_door is not None else None
         services = assemble(settings, listens_on=(address.host, address.port), states_on=states_on)
         try:
             services.converger.catch_up()
@@ -106,14 +107,16 @@ def serve_portal(settings: Settings) -> None:
     PortalRefused, PeopleDoorRefused, OidcRefused, StoreUnavailable, PositionGap, OSError.
     """
     # Whatever the settings say of agents and VMs is the loop's to do.
-    settings = settings.model_copy(update={"agent_host": "", "agent_name": "", "vm_network": "loopback"})
+    agents = settings.agents.model_copy(update={"host": "", "name": ""})
+    clouds = settings.clouds.model_copy(update={"vm_network": "loopback"})
+    settings = settings.model_copy(update={"agents": agents, "clouds": clouds})
     _make_room()
     with (
         _stopped_by_signals(),
-        listening(settings.host, settings.port) as door,
+        listening(settings.process.host, settings.process.port) as door,
         _peoples_door(settings) as peoples_door,
     ):
-        address = ListenAddress(settings.host, door.getsockname()[1])
+        address = ListenAddress(settings.process.host, door.getsockname()[1])
         parts = build_portal(settings, listens_on=(address.host, address.port))
         try:
             elsewhere = people_tls(settings, parts.portal.access.people)
@@ -165,7 +168,7 @@ def _serve(
     peoples_door: socket.socket | None,
     states_door: socket.socket | None,
 ) -> None:
-    serves_people = services.settings.only != LOOP
+    serves_people = services.settings.process.only != LOOP
     elsewhere = people_tls(services.settings, services.portal.access.people) if serves_people else None
     if services.settings.oidc is not None and serves_people:
         services.settings.oidc.client_secret()  # refused now rather than at the first sign-in
@@ -223,10 +226,10 @@ def _states_door(settings: Settings) -> Iterator[socket.socket | None]:
     """Where Terraform's states are served to this server's own runs, bound; None where they are files. Any port does:
     a run is told the address, and none outlives its server. Raises CannotListen.
     """
-    if settings.terraform_state != HTTP:
+    if settings.terraform.state != HTTP:
         yield None
         return
-    with listening(settings.host, 0) as door:
+    with listening(settings.process.host, 0) as door:
         yield door
 
 
@@ -237,9 +240,9 @@ def _agents_door(settings: Settings) -> Iterator[socket.socket | None]:
     Raises CannotListen.
     """
     door = None
-    if settings.agent_host:
+    if settings.agents.host:
         try:
-            door = listening(settings.agent_host, settings.agent_port, settings="KEDGE_AGENT")
+            door = listening(settings.agents.host, settings.agents.port, settings="KEDGE_AGENTS_")
         except CannotListen as error:
             beside = Home(settings.home).server()
             if not error.is_taken or beside is None or not beside.is_alive:
@@ -258,9 +261,9 @@ def _peoples_door(settings: Settings) -> Iterator[socket.socket | None]:
     Taken by a server beside us, it is that one's.
     """
     door = None
-    if settings.portal_host and settings.only != LOOP:
+    if settings.portal.host and settings.process.only != LOOP:
         try:
-            door = listening(settings.portal_host, settings.portal_port, settings="KEDGE_PORTAL")
+            door = listening(settings.portal.host, settings.portal.port, settings="KEDGE_PORTAL_")
         except CannotListen as error:
             beside = Home(settings.home).server()
             if not error.is_taken or beside is None or not beside.is_alive:
@@ -286,10 +289,10 @@ def _tell_first_password(portal: PortalServices, address: ListenAddress) -> None
 
 
 def _served_to_agents(settings: Settings, address: ListenAddress, agents_door: socket.socket | None) -> ListenAddress:
-    if not settings.agent_host:
+    if not settings.agents.host:
         return address
-    port = agents_door.getsockname()[1] if agents_door else settings.agent_port
-    return ListenAddress(settings.told_agent_host, port, "https")
+    port = agents_door.getsockname()[1] if agents_door else settings.agents.port
+    return ListenAddress(settings.agents.called, port, "https")
 
 
 def _tls_for(services: Services, addresses: list[ListenAddress]) -> AgentTls | None:

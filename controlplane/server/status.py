@@ -20,7 +20,7 @@ def release() -> str:
 def planner_state(settings: Settings, planning: PlanningService) -> str:
     """In the API's words: `spark`, `starting` or `in-process`."""
     words = {"ready": "spark", "not started": "starting", "starting": "starting"}
-    return words.get(planning.status().state if settings.uses_spark else "", "in-process")
+    return words.get(planning.status().state if settings.planner.uses_spark else "", "in-process")
 
 
 def progress_of(progress: Mapping[str, str], view: ClusterView) -> str:

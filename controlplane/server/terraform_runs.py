@@ -15,13 +15,13 @@ from providers.tf.progress import RunProgress
 
 def module_root(settings: Settings) -> Path:
     """Where the Terraform modules are: the named folder if it is there, else those shipped with `providers`."""
-    named = settings.terraform_modules
+    named = settings.terraform.modules
     return named if named is not None and named.is_dir() else shipped_modules()
 
 
 def mirrored(settings: Settings) -> Mirrored | None:
     """Where providers come from, for whoever looks a cloud over; None where a registry may be asked."""
-    mirror = settings.provider_mirror
+    mirror = settings.terraform.provider_mirror
     return Mirrored(mirror, module_root(settings)) if mirror is not None else None
 
 

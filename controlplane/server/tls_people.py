@@ -25,7 +25,7 @@ class PeopleTls:
             self.context = _context(cert, key)
         except (OSError, ssl.SSLError) as error:
             raise PeopleDoorRefused(
-                f"portal_cert {cert} and portal_key {key} cannot be used: {error}. Both are PEM, the certificate first "
+                f"portal.cert {cert} and portal.key {key} cannot be used: {error}. Both are PEM, the certificate first "
                 "and its chain after it, readable by this user"
             ) from error
 
@@ -50,14 +50,14 @@ class PeopleTls:
 
 def people_tls(settings: Settings, people: People) -> PeopleTls | None:
     """What people elsewhere are served with; None where they are not. Raises PeopleDoorRefused, StoreUnavailable."""
-    if not settings.portal_host or settings.portal_cert is None or settings.portal_key is None:
+    if not settings.portal.host or settings.portal.cert is None or settings.portal.key is None:
         return None
     if settings.oidc is None and not people.users.all():
         raise PeopleDoorRefused(
-            f"portal_host is {settings.portal_host}, and nobody could sign in: there is no user and no `[oidc]`. Start "
-            "once without portal_host: that makes the user admin and prints the password; or set `[oidc]`"
+            f"portal.host is {settings.portal.host}, and nobody could sign in: there is no user and no `[oidc]`. Start "
+            "once without portal.host: that makes the user admin and prints the password; or set `[oidc]`"
         )
-    return PeopleTls(settings.portal_cert, settings.portal_key)
+    return PeopleTls(settings.portal.cert, settings.portal.key)
 
 
 def _context(cert: Path, key: Path) -> ssl.SSLContext:

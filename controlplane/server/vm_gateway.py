@@ -16,7 +16,7 @@ _IP_FREEBIND = 15
 
 def gateway_door(settings: Settings, port: int) -> socket.socket | None:
     """Listening, None where VMs share the loopback device. Raises CannotListen."""
-    if settings.vm_network != "namespaces":
+    if settings.clouds.vm_network != "namespaces":
         return None
     door = tcp_socket(socket.AF_INET)
     door.setsockopt(socket.IPPROTO_IP, _IP_FREEBIND, 1)
@@ -25,6 +25,8 @@ def gateway_door(settings: Settings, port: int) -> socket.socket | None:
         door.listen(128)
     except OSError as error:
         door.close()
-        message = f"cannot listen on {GATEWAY}:{port} for VMs: {error.strerror}. KEDGE_PORT names another port."
+        message = (
+            f"cannot listen on {GATEWAY}:{port} for VMs: {error.strerror}. KEDGE_PROCESS__PORT names another port."
+        )
         raise CannotListen(message, is_taken=False) from error
     return door

@@ -56,7 +56,7 @@ def config_of(app: FastAPI, settings: Settings, table: ConnectionTable) -> uvico
         backlog=ACCEPTED_AT_ONCE,
         proxy_headers=False,  # nobody stands between: what a header says of the door it came by is not believed
         timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=max(1, round(settings.graceful_stop_s)),
+        timeout_graceful_shutdown=max(1, round(settings.process.graceful_stop_s)),
     )
 
 
@@ -198,7 +198,7 @@ class WebServer(uvicorn.Server):
         told = self._told
         if told is None or not self._services.candidate.may_act or (told.is_tls and self._tls is None):
             return
-        bound_to = self._services.settings.agent_host or told.host if told.is_tls else told.host
+        bound_to = self._services.settings.agents.host or told.host if told.is_tls else told.host
         with suppress(CannotListen):
             context, served = (self._tls.context, Door.AGENTS) if told.is_tls and self._tls else (None, Door.LOOPBACK)
             await self._open(listening(bound_to, told.port), context, served=served)

@@ -20,7 +20,7 @@ from controlplane.storage.tables import HOME
 from events.engine import database_time, reading, writing
 
 LOCAL, HTTP = "local", "http"
-"""Where Terraform's states are: the words of the setting `terraform_state`."""
+"""Where Terraform's states are: the words of the setting `terraform.state`."""
 
 _FIRST = "home"
 _ALL = select(HOME).order_by(HOME.c.claimed_at, HOME.c.name)
@@ -169,7 +169,7 @@ def _refuse_stranger(first: HomeRecord, mine: HomeRecord, database: str) -> None
     lacking = [
         *([] if database == "postgresql" else [f"PostgreSQL as the database (this one is {database})"]),
         *([] if first.state == HTTP else [f"Terraform's states in it (they are `{first.state}` to that home)"]),
-        *([] if mine.state == HTTP else [f"the setting terraform_state = `http` here (it is `{mine.state}`)"]),
+        *([] if mine.state == HTTP else [f"the setting terraform.state = `http` here (it is `{mine.state}`)"]),
     ]
     if lacking:
         raise HomeRefused(

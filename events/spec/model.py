@@ -46,8 +46,8 @@ class Metadata(Part):
     owner: OneLine = classed(BEHAVIOURAL, "Team or person to ask. Shown, never interpreted.", default="")
     labels: dict[CloudWord, OneLine] = classed(
         BEHAVIOURAL,
-        "Labels for people and searches. Those that `cost_tags` of the server's settings names are put as tags on what "
-        "is made in clouds, and changed there in place.",
+        "Labels for people and searches. Those that `clouds.cost_tags` of the server's settings names are put as tags "
+        "on what is made in clouds, and changed there in place.",
         default_factory=dict,
     )
 

@@ -193,7 +193,7 @@ class LocalCloud:
         if name_of(address) != self.network:
             raise ResourceConflict(
                 f"{owner} has the address {address} of the network {name_of(address)}, and VMs of two networks do not "
-                f"reach each other: serve with KEDGE_VM_NETWORK={name_of(address)}, or delete the cluster first"
+                f"reach each other: serve with KEDGE_CLOUDS__VM_NETWORK={name_of(address)}, or delete the cluster first"
             )
         ledger.adopt(owner, address)
         return address

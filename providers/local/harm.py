@@ -124,7 +124,7 @@ def _prepare(vm_dir: Path, root: Path, harm: Harm) -> None:
     if harm is Harm.FULL_DISK and not (config and config.enforce_disk and os.geteuid() == 0):
         raise CannotHarm(
             f"{vm_dir.name} has no disk of its own size: filling it would fill this machine. "
-            "Serve with KEDGE_ENFORCE_DISK=1 as root for that"
+            "Serve with KEDGE_CLOUDS__ENFORCE_DISK=1 as root for that"
         )
     if harm is Harm.LOSE_VOLUME and not _mounts(vm_dir):
         raise CannotHarm(f"{vm_dir.name} has no volume")

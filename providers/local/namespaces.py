@@ -219,7 +219,7 @@ def _has_device(within: str, device: str) -> bool:
 def _locked() -> Iterator[None]:
     if os.geteuid() != 0:
         raise CloudUnavailable(
-            "a network for each VM needs root: run the server as root, or set KEDGE_VM_NETWORK=loopback"
+            "a network for each VM needs root: run the server as root, or set KEDGE_CLOUDS__VM_NETWORK=loopback"
         )
     _MADE.mkdir(parents=True, exist_ok=True)
     with (_MADE / ".lock").open("a") as file:

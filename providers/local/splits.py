@@ -44,7 +44,7 @@ def check_network(vm_dir: Path) -> None:
     if not namespace(vm_dir).exists():
         raise CannotHarm(
             f"{vm_dir.name} has no network of its own: a split would cut off this machine. "
-            "Serve with KEDGE_VM_NETWORK=namespaces, as root, and make the cluster anew"
+            "Serve with KEDGE_CLOUDS__VM_NETWORK=namespaces, as root, and make the cluster anew"
         )
 
 

@@ -20,7 +20,7 @@ IN_DATA_FOLDER = Path("terraform/plugins")
 """Where Terraform looks below an XDG data folder, `plugins` of a cloud's file."""
 
 _HOW = "docs/operating.md, `Providers from a mirror`"
-_NOBODY_ELSE = "with terraform_mirror no registry is asked"
+_NOBODY_ELSE = "with terraform.mirror no registry is asked"
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -55,17 +55,17 @@ class ProviderMirror:
             return
         if not self.folder.exists():
             raise MirrorRefused(
-                f"the mirror {self.place} that terraform_mirror names is not there: Terraform would have no provider "
+                f"the mirror {self.place} that terraform.mirror names is not there: Terraform would have no provider "
                 f"at all. Make it with `terraform providers mirror` ({_HOW}), or take the setting out"
             )
         if not self.folder.is_dir():
             raise MirrorRefused(
-                f"the mirror {self.place} that terraform_mirror names is not a folder: name the one that "
+                f"the mirror {self.place} that terraform.mirror names is not a folder: name the one that "
                 f"`terraform providers mirror` wrote ({_HOW})"
             )
         if not os.access(self.folder, os.R_OK | os.X_OK):
             raise MirrorRefused(
-                f"the mirror {self.place} that terraform_mirror names may not be read by user {os.geteuid()}, whom the "
+                f"the mirror {self.place} that terraform.mirror names may not be read by user {os.geteuid()}, whom the "
                 "server runs as: let that user read it"
             )
 

@@ -43,7 +43,7 @@ def test_an_address_says_which_network_it_is_of() -> None:
 
 
 def test_a_vm_that_shares_the_machines_network_is_not_split(tmp_path: Path) -> None:
-    with pytest.raises(CannotHarm, match="KEDGE_VM_NETWORK=namespaces"):
+    with pytest.raises(CannotHarm, match="KEDGE_CLOUDS__VM_NETWORK=namespaces"):
         check_network(tmp_path / "n-0.g1")
 
 
@@ -56,7 +56,7 @@ def test_a_cluster_stays_in_the_network_it_was_made_in(tmp_path: Path, monkeypat
     monkeypatch.setenv("KEDGE_LOCAL_CLAIMS", str(tmp_path / "claims"))
     asked = resources(instance("n-0", intent="one"))
     LocalCloud(tmp_path / "cloud", "test", sys.executable).variables(asked)
-    with pytest.raises(ResourceConflict, match="KEDGE_VM_NETWORK=loopback"):
+    with pytest.raises(ResourceConflict, match="KEDGE_CLOUDS__VM_NETWORK=loopback"):
         LocalCloud(tmp_path / "cloud", "test", sys.executable, network="namespaces").variables(asked)
 
 

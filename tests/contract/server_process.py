@@ -100,9 +100,9 @@ def _serve(home: str, environ: dict[str, str], log: Connection, user: int | None
     if user is not None:
         _become(user)
     settings = load_settings(home=home, port=0)
-    if settings.only == "portal":
+    if settings.process.only == "portal":
         serve_portal(settings)
-    elif settings.only == "relay":
+    elif settings.process.only == "relay":
         serve_relay(settings)
     else:
         serve(settings, assemble=assemble)

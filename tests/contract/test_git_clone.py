@@ -222,7 +222,7 @@ def test_a_path_that_leads_out_of_the_listed_folders_is_refused_at_each_look(
     (listed / "specs.git").symlink_to(upstream.bare)
     binding = GitBinding(name="teams", repository=str(listed / "specs.git"))
     clone = Clone(binding, tmp_path / "c", local_paths=(listed,), stop=threading.Event(), egress=Egress())
-    with pytest.raises(SourceFault, match="git_local_paths") as fault:
+    with pytest.raises(SourceFault, match=r"allow\.git_paths") as fault:
         clone.tip(None)
     assert fault.value.reason == "NotAllowed"
 

@@ -13,7 +13,7 @@ def test_a_mirror_of_providers_that_is_not_there(tmp_path: Path, capsys: pytest.
     settings = load_settings(home=tmp_path / "home", terraform_mirror=str(tmp_path / "mirror"), port=0)
     assert run(settings) == 1
     told = capsys.readouterr().err
-    assert f"kedge server: the mirror {tmp_path / 'mirror'} that terraform_mirror names is not there" in told
+    assert f"kedge server: the mirror {tmp_path / 'mirror'} that terraform.mirror names is not there" in told
     assert "`terraform providers mirror`" in told
     assert list((tmp_path / "home").glob("*")) == []
 
@@ -21,4 +21,4 @@ def test_a_mirror_of_providers_that_is_not_there(tmp_path: Path, capsys: pytest.
 def test_a_mirror_of_providers_that_is_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mirror").touch()
     assert run(load_settings(home=tmp_path / "home", terraform_mirror=str(tmp_path / "mirror"), port=0)) == 1
-    assert "that terraform_mirror names is not a folder" in capsys.readouterr().err
+    assert "that terraform.mirror names is not a folder" in capsys.readouterr().err

@@ -51,7 +51,7 @@ def test_states_in_files_keep_other_homes_out(postgresql: Engine) -> None:
 
 def test_a_home_that_is_set_to_files_is_kept_out(postgresql: Engine) -> None:
     claim(postgresql, ALPHA)
-    with pytest.raises(HomeRefused, match=r"what is missing: the setting terraform_state = `http` here"):
+    with pytest.raises(HomeRefused, match=r"what is missing: the setting terraform.state = `http` here"):
         claim(postgresql, BETA, state=LOCAL)
 
 

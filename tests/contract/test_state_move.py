@@ -66,7 +66,7 @@ def test_a_new_installation_begins_where_it_is_set_to(installation: Installation
 
 def test_another_setting_is_refused_until_the_move_is_asked_for(installation: Installation) -> None:
     fill(installation.start(LOCAL).states)
-    with pytest.raises(HomeRefused, match=r"are in `local`, and terraform_state says `http`.*--move-terraform-state"):
+    with pytest.raises(HomeRefused, match=r"are in `local`, and terraform.state says `http`.*--move-terraform-state"):
         installation.start(HTTP)
     assert installation.recorded == LOCAL
     assert installation.storage(HTTP).served.keys() == (), "nothing was moved"

@@ -22,7 +22,7 @@ DESTRUCTIVE = {"instance.lost", "stop.requested", "instance.fenced", "retire.req
 
 def a_target_fills_up_while_it_catches_up(cluster: LivingCluster) -> None:
     """1 MiB/s: the copy of the ledger lasts longer than it takes to fill the disk it goes to. The server runs with
-    `KEDGE_ENFORCE_DISK=1`."""
+    `KEDGE_CLOUDS__ENFORCE_DISK=1`."""
     old, heir = cluster.instance(ROLLED).key, cluster.next_instance(ROLLED)
     with traffic(cluster.bootstrap, may_fall_below_min_isr=True):
         before = cluster.head()

@@ -45,8 +45,8 @@ ROLL_WITHIN_S = 150.0
 REGION = "local-1"
 SETTINGS: Mapping[str, str] = {
     "KEDGE_KAFKA_DIR": str(KAFKA_DIR.absolute()),
-    "KEDGE_SPARK_MASTER": "off",
-    "KEDGE_LOSS_GRACE_S": "2",
+    "KEDGE_PLANNER__SPARK_MASTER": "off",
+    "KEDGE_LOOP__LOSS_GRACE_S": "2",
     "KEDGE_REST_S": "1",
 }
 """Short waits: what a test waits for is the fault, not the pause between two looks."""

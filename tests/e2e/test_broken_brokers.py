@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(900), A_N
 SPEC = ClusterSpec(name="broken", join_deadline_s=180, heal_after_s=20, healing={"lostAfter": "60s"})
 """A process that stands still takes no SIGTERM: its agent waits a minute before it kills it, which is part of its
 restart and must not count as one that failed."""
-SERVER_SETTINGS = {"KEDGE_VM_NETWORK": "namespaces", "KEDGE_ENFORCE_DISK": "1"}
+SERVER_SETTINGS = {"KEDGE_CLOUDS__VM_NETWORK": "namespaces", "KEDGE_CLOUDS__ENFORCE_DISK": "1"}
 
 
 def test_a_broker_that_stands_still_is_left_alone_for_40_s_and_then_started_anew_by_itself(

@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 SPEC = ClusterSpec(name="faults", controllers=3)
-SERVER_SETTINGS = {"KEDGE_VM_NETWORK": "namespaces", "KEDGE_ENFORCE_DISK": "1"}
+SERVER_SETTINGS = {"KEDGE_CLOUDS__VM_NETWORK": "namespaces", "KEDGE_CLOUDS__ENFORCE_DISK": "1"}
 
 REPLACES = {"instance.lost", "surge.requested", "node.replace_requested"}
 

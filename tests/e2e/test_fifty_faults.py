@@ -26,7 +26,7 @@ pytestmark = [
 
 SIX = ClusterSpec(name="fifty", controllers=3, join_deadline_s=180)
 SPEC = replace(SIX, sizes=dict.fromkeys(SIX.sizes, 2))
-SERVER_SETTINGS = {"KEDGE_VM_NETWORK": "namespaces", "KEDGE_ENFORCE_DISK": "1"}
+SERVER_SETTINGS = {"KEDGE_CLOUDS__VM_NETWORK": "namespaces", "KEDGE_CLOUDS__ENFORCE_DISK": "1"}
 
 FAULTS, SEED = 50, 11
 HEALED_WITHIN_S = (120.0, 300.0)

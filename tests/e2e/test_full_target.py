@@ -16,7 +16,7 @@ pytestmark = [
 ]
 
 SPEC = ClusterSpec(name="filled")
-SERVER_SETTINGS = {"KEDGE_ENFORCE_DISK": "1"}
+SERVER_SETTINGS = {"KEDGE_CLOUDS__ENFORCE_DISK": "1"}
 
 
 def test_a_target_whose_disk_is_full_is_told_nothing_goes_and_the_drain_ends_once_there_is_room(

@@ -23,7 +23,7 @@ pytestmark = [
 ]
 
 SPEC = ClusterSpec(name="half", controllers=3, heal_after_s=60, config={"replica.lag.time.max.ms": 5000})
-SERVER_SETTINGS = {"KEDGE_VM_NETWORK": "namespaces"}
+SERVER_SETTINGS = {"KEDGE_CLOUDS__VM_NETWORK": "namespaces"}
 
 DESTRUCTIVE = {"instance.lost", "instance.fenced", "retire.requested"}
 ANEW = {"surge.requested", "node.replace_requested", "restart.requested", "healing.requested"}

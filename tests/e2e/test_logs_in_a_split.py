@@ -24,7 +24,7 @@ from tests.marks import A_NETWORK_FOR_EACH_VM
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(470), A_NETWORK_FOR_EACH_VM]
 
 SPEC = ClusterSpec(name="told", heal_after_s=120)
-SERVER_SETTINGS = {"KEDGE_VM_NETWORK": "namespaces", "KEDGE_LOGS": "true"}
+SERVER_SETTINGS = {"KEDGE_CLOUDS__VM_NETWORK": "namespaces", "KEDGE_TELEMETRY__LOGS": "true"}
 
 PER_S = 40
 """Below what is told of one log in a minute (6,000 lines)."""

@@ -14,7 +14,7 @@ from tests.e2e.traffic import traffic
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(700)]
 
 SHARES_CLUSTER = True
-SERVER_SETTINGS = {"KEDGE_SPARK_MASTER": "local[1]"}
+SERVER_SETTINGS = {"KEDGE_PLANNER__SPARK_MASTER": "local[1]"}
 
 
 def test_a_worker_killed_mid_plan_stops_no_roll_and_the_next_plan_is_sparks(living_cluster: LivingCluster) -> None:

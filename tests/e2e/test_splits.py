@@ -22,7 +22,7 @@ pytestmark = [
 ]
 
 SPEC = ClusterSpec(name="split", controllers=1, heal_after_s=60, config={"replica.lag.time.max.ms": 5000})
-SERVER_SETTINGS = {"KEDGE_VM_NETWORK": "namespaces", "KEDGE_ENFORCE_DISK": "1"}
+SERVER_SETTINGS = {"KEDGE_CLOUDS__VM_NETWORK": "namespaces", "KEDGE_CLOUDS__ENFORCE_DISK": "1"}
 
 
 def _inject(cluster: LivingCluster, fault: str, *vms: str, for_s: float, **about: object) -> chaos_api.ChaosOut:

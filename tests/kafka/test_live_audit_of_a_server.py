@@ -41,7 +41,7 @@ class House:
 
     def __init__(self, home: Home, kafka: KafkaProcesses) -> None:
         self._home, self._kafka = home, kafka
-        self.server = LivingServer(home.path, {"HCLOUD_TOKEN": CANARY, "KEDGE_SPARK_MASTER": "off"})
+        self.server = LivingServer(home.path, {"HCLOUD_TOKEN": CANARY, "KEDGE_PLANNER__SPARK_MASTER": "off"})
 
     def start(self) -> None:
         self.server.start()

@@ -22,7 +22,7 @@ from tests.kafka_topics import create_topic
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1200)]
 
 SPEC = ClusterSpec(name="story", version="4.1.1", controllers=3, join_deadline_s=120)
-SETTINGS = {"KEDGE_SPARK_MASTER": "local[1]", "KEDGE_REQUIRE_SPARK": "true"}
+SETTINGS = {"KEDGE_PLANNER__SPARK_MASTER": "local[1]", "KEDGE_PLANNER__REQUIRE_SPARK": "true"}
 SLOW_MIB_PER_S = 4
 """Of a roll in which something dies in the middle of a drain: seconds for each, and not tenths of one."""
 WITHIN_S = 600.0

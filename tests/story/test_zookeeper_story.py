@@ -14,7 +14,7 @@ from tests.kafka_topics import create_topic
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1200)]
 
 SPEC = ClusterSpec(name="keeping", version="3.8.1", quorum="zookeeper", controllers=3, join_deadline_s=120)
-SETTINGS = {"KEDGE_SPARK_MASTER": "local[1]", "KEDGE_REQUIRE_SPARK": "true"}
+SETTINGS = {"KEDGE_PLANNER__SPARK_MASTER": "local[1]", "KEDGE_PLANNER__REQUIRE_SPARK": "true"}
 WITHIN_S = 600.0
 
 

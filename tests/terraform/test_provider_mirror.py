@@ -35,7 +35,8 @@ pytestmark = [pytest.mark.terraform, pytest.mark.timeout(300)]
 
 ONE = in_place(resources(instance("b-0")))
 NOT_THERE = (
-    rf"the mirror \S+ has no {SOURCE} {VERSION} for {own_platform()}, and with terraform_mirror no registry is asked\. "
+    rf"the mirror \S+ has no {SOURCE} {VERSION} for {own_platform()}, and with terraform\.mirror no registry is "
+    r"asked\. "
     rf"Where a registry can be reached run `terraform -chdir={MODULES}/hetzner\S* providers mirror"
 )
 

@@ -283,7 +283,7 @@ def _signed(authority: Authority, vm: Vm, csr: str, now: datetime) -> str:
 
 
 def _no_ca() -> ApiError:
-    then = "Agents call this server on loopback, without TLS; `agent_host` lets it serve them over TLS."
+    then = "Agents call this server on loopback, without TLS; `agents.host` lets it serve them over TLS."
     return ApiError(404, "no-ca", "this server has no CA for agents", next_step=then)
 
 

@@ -44,7 +44,7 @@ def list_log_lines(
     """
     view = living(services, name)
     if not services.brokers.logs:
-        then = "Start the server with KEDGE_LOGS=true; agents then send them from that time on."
+        then = "Start the server with KEDGE_TELEMETRY__LOGS=true; agents then send them from that time on."
         raise ApiError(422, "logs-off", f"agents of {view.name} send no lines of logs", next_step=then)
     begin = as_utc(since) if since is not None else services.clock() - SINCE
     try:

@@ -14,7 +14,7 @@ _PURPOSE = b"kedge: agents are signed by this key"
 
 
 class SigningKeyRefused(Exception):
-    """The file of `agent_signing_key` holds no usable key. What now: a person puts it right; nothing is published."""
+    """The file of `agents.signing_key` holds no usable key. What now: a person puts it right; nothing is published."""
 
 
 class AgentSigner:
@@ -42,9 +42,9 @@ class AgentSigner:
         try:
             found = serialization.load_pem_private_key(self._file.read_bytes(), password=None)
         except (OSError, ValueError, TypeError) as error:
-            raise SigningKeyRefused(f"agent_signing_key {self._file} cannot be read: {error}") from error
+            raise SigningKeyRefused(f"agents.signing_key {self._file} cannot be read: {error}") from error
         if not isinstance(found, Ed25519PrivateKey):
             raise SigningKeyRefused(
-                f"agent_signing_key {self._file} is not an Ed25519 key: `openssl genpkey -algorithm ed25519`"
+                f"agents.signing_key {self._file} is not an Ed25519 key: `openssl genpkey -algorithm ed25519`"
             )
         return found

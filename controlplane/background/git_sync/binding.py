@@ -29,7 +29,7 @@ class GitBinding(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(description="its clusters' source is `git:NAME`")
-    repository: str = Field(description="https://..., ssh://... or user@host:path, or a path under `git_local_paths`")
+    repository: str = Field(description="https://..., ssh://... or user@host:path, or a path under `allow.git_paths`")
     branch: str = "main"
     path: str = Field(default="", description="folder of the specs; empty: the whole repository")
     team: str = Field(default="", description="`metadata.owner` every spec must have; empty: any")

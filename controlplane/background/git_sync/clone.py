@@ -241,7 +241,7 @@ class Clone:
 
     def _refuse_outside(self) -> None:
         if self._binding.transport == "file" and not is_under(self._binding.repository, self._local_paths):
-            message = f"{self._binding.repository} does not lie in a folder of `git_local_paths`, links followed"
+            message = f"{self._binding.repository} does not lie in a folder of `allow.git_paths`, links followed"
             raise SourceFault("NotAllowed", message, "List its folder there, or name another repository.")
 
     # --- processes ----------------------------------------------------------------------------------------------

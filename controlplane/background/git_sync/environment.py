@@ -150,7 +150,7 @@ def _told_as_fault(host: str) -> Iterator[None]:
         yield
     except EgressRefused as refused:
         raise SourceFault(
-            "NotAllowed", str(refused), "Look at the address of the binding, and at `egress_allow`."
+            "NotAllowed", str(refused), "Look at the address of the binding, and at `allow.calls`."
         ) from None
     except OSError as error:
         raise SourceFault("Unreachable", f"{host} has no address: {error}", "It is tried again.") from None

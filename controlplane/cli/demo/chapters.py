@@ -191,7 +191,7 @@ TALES: Mapping[MetadataMode, Tale] = {
             _SHRINKING,
             _AUDIT,
         ),
-        {"KEDGE_LOSS_GRACE_S": str(LOSS_GRACE_S)},
+        {"KEDGE_LOOP__LOSS_GRACE_S": str(LOSS_GRACE_S)},
     ),
 }
 

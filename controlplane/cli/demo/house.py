@@ -117,10 +117,10 @@ class House:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("KEDGE_")}
         own = {
             "KEDGE_HOME": str(self.home),
-            "KEDGE_KAFKA_DIR": str(self._kafka_dir),
-            "KEDGE_PORT": "0",
-            "KEDGE_REQUIRE_SPARK": "true",
-            "KEDGE_SPARK_MASTER": "local[2]",
+            "KEDGE_KAFKA__DIR": str(self._kafka_dir),
+            "KEDGE_PROCESS__PORT": "0",
+            "KEDGE_PLANNER__REQUIRE_SPARK": "true",
+            "KEDGE_PLANNER__SPARK_MASTER": "local[2]",
             "PYTHONUNBUFFERED": "1",
         }
         return {**kept, **own, **self._settings}

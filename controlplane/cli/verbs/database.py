@@ -48,7 +48,7 @@ def migrate_database(
     from controlplane.storage.migrate import MigrationError, current, upgrade
     from events.errors import EventsError
 
-    url = settings_of(home=home, database_url=database_url).database
+    url = settings_of(home=home, database_url=database_url).database_url
     try:
         before = current(url)
         upgrade(url)

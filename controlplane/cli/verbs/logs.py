@@ -61,7 +61,8 @@ def logs(
     """Print what the services and agents of a cluster write.
 
     Lines come from the topic __kedge_logs of the cluster, which agents send them to when the server runs with
-    KEDGE_LOGS=true. A stack trace is one line of it. After a split lines come late, with the time they were written.
+    KEDGE_TELEMETRY__LOGS=true. A stack trace is one line of it. After a split lines come late, with the time they
+    were written.
 
     \b
     Examples:

@@ -91,7 +91,7 @@ def rebuild(
     if write:
         from events.engine import shown_url
 
-        question = f"Write {counted(len(report.clusters), 'cluster')} into {shown_url(settings.database)}?"
+        question = f"Write {counted(len(report.clusters), 'cluster')} into {shown_url(settings.database_url)}?"
         if not yes and not confirm(session, question, unattended="the same command with --write -y"):
             raise CliError("nothing was written", why="not confirmed")
         events = _write(settings, report)
@@ -173,13 +173,13 @@ def _write(settings: "Settings", report: "Rebuild") -> int:
     home = Home(settings.home)
     home.keep_installation_id(report.installation_id)
     lock = LeaderLock(home.leader_lock)
-    engine = build_engine(settings.database)
+    engine = build_engine(settings.database_url)
     try:
         if not lock.take():
             raise RebuildRefused(f"a server runs on {settings.home}: stop it first")
-        upgrade(settings.database)
+        upgrade(settings.database_url)
         files = LocalStates(settings.home / "terraform").keys()
-        claim_home(engine, home.identity(), state=LOCAL if files else settings.terraform_state)
+        claim_home(engine, home.identity(), state=LOCAL if files else settings.terraform.state)
         events = write_rebuild(report, engine, lock=lock)
     except (RebuildRefused, HomeRefused, MigrationError, EventsError, OSError) as error:
         engine.dispose()
@@ -208,10 +208,10 @@ def _refuse_history(settings: "Settings") -> None:
     from events.errors import EventsError
     from events.sql_store import SqlEventStore
 
-    path = settings.database.removeprefix("sqlite:///")
-    if path != settings.database and not Path(path).exists():
+    path = settings.database_url.removeprefix("sqlite:///")
+    if path != settings.database_url and not Path(path).exists():
         return
-    engine = build_engine(settings.database)
+    engine = build_engine(settings.database_url)
     try:
         head = SqlEventStore(engine).head()
     except EventsError:

@@ -70,7 +70,7 @@ _TakeOverHome = Annotated[
 ]
 _MoveTerraformState = Annotated[
     bool,
-    typer.Option("--move-terraform-state", help="Once: move Terraform's states to where terraform_state says."),
+    typer.Option("--move-terraform-state", help="Once: move Terraform's states to where terraform.state says."),
 ]
 
 
@@ -102,11 +102,11 @@ def server(
     agents = {"agent_host": agent_host, "agent_port": agent_port, "agent_name": agent_name}
     part = only.value if only is not None else None
     settings = settings_of(home=home, host=host, port=port, database_url=database_url, only=part, **agents)
-    if settings.only == "relay":
+    if settings.process.only == "relay":
         from controlplane.server.split.relay import run_relay
 
         raise typer.Exit(run_relay(settings))
-    if settings.metrics_lake:
+    if settings.telemetry.lake:
         import deltalake  # noqa: F401 - missing, it is told now, and not when the first plan asks the lake
     # Imported here, because the server is large and every other verb, and a relay, does without it.
     from controlplane.server.process import run
@@ -164,9 +164,9 @@ def restore(
     from events.errors import EventsError
 
     settings = settings_of(home=home, database_url=database_url)
-    engine = build_engine(settings.database)
+    engine = build_engine(settings.database_url)
     try:
-        upgrade(settings.database)
+        upgrade(settings.database_url)
         summary = restore_backup(file.expanduser(), engine)
     except (BackupCorrupt, RestoreRefused, MigrationError, EventsError, OSError) as error:
         raise CliError("nothing was restored", why=str(error), next_step="fix it and try again") from None
@@ -265,7 +265,7 @@ def settings_of(**given: object) -> "Settings":
     try:
         settings = load_settings(**given)
         # Connects to nothing: an address of a database that cannot be one is told here, not by a traceback later.
-        build_engine(settings.database).dispose()
+        build_engine(settings.database_url).dispose()
     except (ValueError, ArgumentError) as error:
         raise CliError("the server was not started", why=str(error), next_step="fix it and start again") from None
     return settings

@@ -153,10 +153,9 @@ def _cost_tags(document: KafkaClusterDocument, positions: Positions, listed: Col
     for key in sorted(set(listed) & labels.keys()):
         for cloud in sorted({pool.place.cloud for pool in document.spec.pools}):
             if why := misfit(cloud, key, labels[key]):
-                message = (
-                    f"label `{key}` is put on what is made in {cloud} (`cost_tags` of the server's settings): {why}"
-                )
-                fix = "Write it as the cloud can hold it, take the label away, or have its key taken off `cost_tags`."
+                setting = "`clouds.cost_tags` of the server's settings"
+                message = f"label `{key}` is put on what is made in {cloud} ({setting}): {why}"
+                fix = f"Write it as the cloud can hold it, take the label away, or have its key taken off {setting}."
                 yield positions.problem(p.COST_TAG, ("metadata", "labels", key), message, fix)
 
 

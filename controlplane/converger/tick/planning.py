@@ -120,7 +120,9 @@ class PlanningService:
         if not requests:
             return ()
         if not self._settings.use_spark:
-            return tuple(_in_process(kind, request, "Spark is off (KEDGE_SPARK_MASTER)") for request in requests)
+            return tuple(
+                _in_process(kind, request, "Spark is off (KEDGE_PLANNER__SPARK_MASTER)") for request in requests
+            )
         self.warm_up()
         started = time.monotonic()
         try:

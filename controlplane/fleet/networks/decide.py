@@ -166,8 +166,8 @@ def server_will_be_let_in(
     if servers is None and not known:
         return (
             f"network {place.network} in {place} lets no server of Kedge in: this one does not know where it dials "
-            f"from. Say so in `server_addresses` of the settings, or put it into `access.clients` of the spec (TCP "
-            f"{ports_in_words(ports.of_server)}); until then its brokers are not seen"
+            f"from. Say so in `clouds.server_addresses` of the settings, or put it into `access.clients` of the spec "
+            f"(TCP {ports_in_words(ports.of_server)}); until then its brokers are not seen"
         )
     if network is None or network.state is NetworkState.REMOVING:
         return ""
@@ -182,8 +182,10 @@ def server_to_let_in(place: Place, ports: FirewallPorts, servers: Collection[str
     let in who is declared in the settings, beside whatever it does itself."""
     told, who = ports_in_words(ports.of_server), f"this server ({', '.join(sorted(servers or ()))})"
     if servers is None:
-        who = "this server, which does not know where it dials from (`server_addresses` of the settings says so)"
-    beside = " VMs there filter packets too, and let in `server_addresses` of the settings." if vms_filter else ""
+        who = "this server, which does not know where it dials from (`clouds.server_addresses` of the settings says so)"
+    beside = (
+        " VMs there filter packets too, and let in `clouds.server_addresses` of the settings." if vms_filter else ""
+    )
     return (
         f"network {place.network} in {place} is yours, Kedge opens no port in it: let in {who} at TCP {told}, or its "
         f"brokers are not seen.{beside} Once they run `kedge doctor --cloud {place.cloud}` tries"

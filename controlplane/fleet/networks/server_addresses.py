@@ -13,7 +13,7 @@ WIDEST_PREFIX = 16
 
 
 def server_network(text: str) -> str:
-    """One of `server_addresses`, as a CIDR. Raises ValueError, in words for people."""
+    """One of `clouds.server_addresses`, as a CIDR. Raises ValueError, in words for people."""
     try:
         network = IPv4Network(text)
     except ValueError:

@@ -31,4 +31,6 @@ def oidc_of(settings: Settings, engine: Engine, installation: Installation) -> O
     """The way in by the provider, None where the settings name none."""
     if settings.oidc is None:
         return None
-    return OidcSignIn(Provider(settings.oidc, egress=settings.egress), SqlOidcPeople(engine), installation.server_key)
+    return OidcSignIn(
+        Provider(settings.oidc, egress=settings.allow.egress), SqlOidcPeople(engine), installation.server_key
+    )

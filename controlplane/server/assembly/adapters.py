@@ -55,20 +55,22 @@ def hands_of(ground: Ground, networks: MadeNetworks) -> Hands:
         clouds=clouds,
         planning=planning,
         runner=_runner(ground, bell, clouds, planning),
-        gateways=judged(settings.brokers_allowed, server_key=ground.installation.server_key),
+        gateways=judged(settings.allow.brokers_allowed, server_key=ground.installation.server_key),
         inventory=ListedInventory(clouds, utc_now),
     )
 
 
 def _planning(settings: Settings) -> PlanningService:
     worker = WorkerSettings(
-        master=settings.spark_master,
+        master=settings.planner.spark_master,
         scratch=settings.home / "spark",
         log=settings.home / "spark.log",
         redact=redacted,
     )
     return PlanningService(
-        PlanningSettings(worker=worker, use_spark=settings.uses_spark, require_spark=settings.require_spark)
+        PlanningSettings(
+            worker=worker, use_spark=settings.planner.uses_spark, require_spark=settings.planner.require_spark
+        )
     )
 
 
@@ -83,17 +85,17 @@ def _runner(ground: Ground, bell: Bell, clouds: SharedClouds, planning: Planning
         run_terraform=partial(run_terraform, settings, clouds, storage, in_force),
         run_network=partial(run_network, *files),
         run_audit=partial(run_audit, *files),
-        solve=partial(_solve, planning, settings.metrics_lake),
+        solve=partial(_solve, planning, settings.telemetry.lake),
         balance=partial(balanced, planning),
         wake=partial(bell.ring, at_once=True),
         leads=lambda epoch: candidate.held_epoch() == epoch,
-        terraform_threads=settings.terraform_threads,
+        terraform_threads=settings.terraform.threads,
     )
 
 
 def _homes(engine: Engine, settings: Settings) -> int:
     """How many homes share the database: one, where no other could have joined."""
-    return len(homes_of(engine)) if settings.terraform_state == HTTP else 1
+    return len(homes_of(engine)) if settings.terraform.state == HTTP else 1
 
 
 def _solve(planning: PlanningService, lake: str, request: DrainRequest) -> DrainPlan | Infeasible:

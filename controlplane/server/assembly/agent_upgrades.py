@@ -51,12 +51,12 @@ def agents_of(
         fleet,
         epoch,
         clock,
-        soak=timedelta(seconds=settings.agents_soak_s),
-        at_once=settings.max_rolling,
+        soak=timedelta(seconds=settings.agents.soak_s),
+        at_once=settings.loop.max_rolling,
         freezes=freezes,
     )
-    poller = Poller({AGENTS: keeper}, {AGENTS: settings.agents_poll_s}, leadership=leadership, stop=threading.Event())
-    signer = AgentSigner(server_key, settings.agent_signing_key)
+    poller = Poller({AGENTS: keeper}, {AGENTS: settings.agents.poll_s}, leadership=leadership, stop=threading.Event())
+    signer = AgentSigner(server_key, settings.agents.signing_key)
     return AgentsRoom(AgentDesk(keeper, signer, partial(_ring, poller)), poller)
 
 

@@ -62,7 +62,7 @@ def anomalies_of(
 ) -> AnomalyRoom:
     """The room of anomalies."""
     outbox = SqlOutbox(engine)
-    notifiers = {binding.name: notifier_of(binding, clock, settings.egress) for binding in settings.notifiers}
+    notifiers = {binding.name: notifier_of(binding, clock, settings.allow.egress) for binding in settings.notifiers}
     rung: list[Poller] = []
 
     def ring(name: str) -> None:
@@ -74,7 +74,7 @@ def anomalies_of(
         fleet,
         store,
         latest,
-        windows_of(settings.metrics_lake, settings.slow_window_s),
+        windows_of(settings.telemetry.lake, settings.telemetry.slow_window_s),
         commands,
         clock,
         epoch=epoch,
@@ -82,7 +82,7 @@ def anomalies_of(
         rates=rates,
     )
     polled: dict[str, Polled] = {ANOMALIES: keeper, RATES: rates}
-    every_s = {ANOMALIES: settings.anomalies_poll_s, RATES: RATES_EVERY_S}
+    every_s = {ANOMALIES: settings.telemetry.anomalies_poll_s, RATES: RATES_EVERY_S}
     if settings.notifiers:
         rings = {name: partial(ring, _sender(name)) for name in notifiers}
         polled[NOTICES] = NoticeSpreader(settings.notifiers, store, outbox, rings)

@@ -72,7 +72,7 @@ def api_of(
         brake=converger.brake_on,
         wake=hands.bell.ring,
     )
-    filters = partial(packet_filter_in, loop.clouds, loop.networks.cidr_at, declared=settings.server_addresses)
+    filters = partial(packet_filter_in, loop.clouds, loop.networks.cidr_at, declared=settings.clouds.server_addresses)
     return PortalServices(
         store=ground.store,
         clock=utc_now,
@@ -109,7 +109,7 @@ def cluster_services(
         wake=wake,
         gate=gate,
         unbootable=partial(unbootable_in, folded.clouds),
-        cost_tags=base.settings.cost_tags,
+        cost_tags=base.settings.clouds.cost_tags,
         console_page=partial(console_page_in, folded.clouds),
     )
 
@@ -135,16 +135,16 @@ def broker_services(
     """Brokers are asked through `gateways`."""
     settings, kafka = base.settings, gateways.of
     return BrokerServices(
-        metrics=settings.metrics,
-        logs=settings.logs,
+        metrics=settings.telemetry.metrics,
+        logs=settings.telemetry.logs,
         journals=KafkaJournals(),
         groups=groups,
         group_offsets=GroupOffsetDesk(kafka),
-        kafka_looks=KafkaLookDesk(kafka, utc_now, lake=settings.metrics_lake),
-        windows=windows_of(settings.metrics_lake, settings.slow_window_s),
+        kafka_looks=KafkaLookDesk(kafka, utc_now, lake=settings.telemetry.lake),
+        windows=windows_of(settings.telemetry.lake, settings.telemetry.slow_window_s),
         topic_names=topic_names,
         placements=RecordedPlacements(SqlPlacementStore(base.engine), base.latest, utc_now),
-        past_placements=past_placements_of(settings.metrics_lake),
+        past_placements=past_placements_of(settings.telemetry.lake),
     )
 
 
@@ -153,17 +153,17 @@ def access_services(
 ) -> AccessServices:
     """Whom a loop apart from its portal serves has its home's token, nobody else."""
     settings, engine, installation = base.settings, base.engine, base.installation
-    is_loop = settings.only == LOOP
+    is_loop = settings.process.only == LOOP
     return AccessServices(
         installation=installation,
         hosts=hosts,
-        public_hosts=public_hosts(settings.portal_names, settings.portal_port),
+        public_hosts=public_hosts(settings.portal.names, settings.portal.port),
         people=People() if is_loop else people,
         oidc=None if is_loop else oidc_of(settings, engine, installation),
         audit=SqlAuditStore(engine),
         call_keys=SqlCallKeys(engine),
         credentials=credentials,
-        credential_life=timedelta(seconds=settings.credential_life_s),
+        credential_life=timedelta(seconds=settings.agents.credential_life_s),
         ca_pem=ca_pem,
     )
 
@@ -180,13 +180,13 @@ def _operations(ground: Ground, loop: Loop, rooms: Rooms, desk: LoopDesk) -> Ope
         version=release(),
         leadership=ground.candidate,
         backup=lambda path: backup(ground.store, ground.engine, path),
-        states=ground.storage.served if settings.terraform_state == HTTP else None,
+        states=ground.storage.served if settings.terraform.state == HTTP else None,
         examinations=examiner_of(settings, loop.clouds, loop.converger.views),
         database=lambda: (*examined(ground.engine), *found_by(rooms.audit.watch)),
         database_trouble=lambda: trouble_with(ground.engine) or trouble_with(ground.hasty),
-        query_limit_s=settings.query_limit_s,
+        query_limit_s=settings.database.query_limit_s,
         loop=desk,
-        part="loop" if settings.only == LOOP else "",
+        part="loop" if settings.process.only == LOOP else "",
         planner_state=partial(planner_state, settings, hands.planning),
     )
 

@@ -35,7 +35,7 @@ class Rooms:
 
 
 def rooms_of(ground: Ground, loop: Loop, asking: Asking) -> Rooms:
-    """Raises SettingsRefused for a DNS zone or a notifier that cannot be used."""
+    """Raises ServerSettingsRefused for a DNS zone or a notifier that cannot be used."""
     settings, latest, candidate, fleet = ground.settings, ground.latest, ground.candidate, loop.converger
     groups = groups_of(settings, fleet=fleet, latest=latest, leadership=candidate, clock=utc_now)
     return Rooms(

@@ -65,7 +65,7 @@ def handler_of(
         judge=SpecJudge(
             gate=gate,
             unbootable=partial(unbootable_in, folded.clouds),
-            cost_tags=base.settings.cost_tags,
+            cost_tags=base.settings.clouds.cost_tags,
             clients_must_avoid=base.settings.networks.pool,
         ),
         reports=partial(reports_of, base.latest),

@@ -35,12 +35,12 @@ def groups_of(
     settings: Settings, *, fleet: FreshFleet, latest: LatestStore, leadership: Leadership, clock: Clock
 ) -> GroupsRoom:
     """The room of groups, with connections of its own."""
-    gateways = judged(settings.brokers_allowed, keep=_CONNECTIONS)
+    gateways = judged(settings.allow.brokers_allowed, keep=_CONNECTIONS)
     desk = GroupDesk(latest, gateways.of, clock)
     polled = (
         {}
-        if settings.watch_groups == "off"
-        else {GROUPS: GroupWatch(desk, fleet, latest, clock, settings.watch_groups)}
+        if settings.kafka.watch_groups == "off"
+        else {GROUPS: GroupWatch(desk, fleet, latest, clock, settings.kafka.watch_groups)}
     )
-    poller = Poller(polled, {GROUPS: settings.groups_poll_s}, leadership=leadership, stop=threading.Event())
+    poller = Poller(polled, {GROUPS: settings.kafka.groups_poll_s}, leadership=leadership, stop=threading.Event())
     return GroupsRoom(desk, poller, gateways)

@@ -11,7 +11,8 @@ from controlplane.runtime.listen_addresses import ListenAddress
 from controlplane.runtime.process_lock import LeaderLock
 from controlplane.server.assembly.terraform_states import Storage, first_state, keys_print, settle, storage_of
 from controlplane.server.database_roles import check_role
-from controlplane.server.settings import LONGEST_CALL_S, Settings
+from controlplane.server.sections.database import LONGEST_CALL_S
+from controlplane.server.settings import Settings
 from controlplane.server.tls_agents import authority_of
 from controlplane.storage.certificates.authority import Authority
 from controlplane.storage.home import Home, HomeIdentity, Installation
@@ -64,32 +65,39 @@ def ground_of(settings: Settings, *, states_at: tuple[str, int], take_over_home:
     Raises MirrorRefused, MigrationError, RoleRefused, HomeRefused, AuthorityRefused, StoreUnavailable, PositionGap,
     OSError.
     """
-    if settings.provider_mirror is not None:
-        settings.provider_mirror.refuse_unusable()  # now, rather than at the first run of a cluster
+    if settings.terraform.provider_mirror is not None:
+        settings.terraform.provider_mirror.refuse_unusable()  # now, rather than at the first run of a cluster
     home = Home(settings.home)
     installation = home.installation()
     authority = authority_of(settings, home)
-    upgrade(settings.database)
-    engine = build_engine(settings.database)
+    upgrade(settings.database_url)
+    engine = build_engine(settings.database_url)
     check_role(engine)
     identity = home.identity()
     leases = SqlLeaseStore(engine, longest_call_s=LONGEST_CALL_S)
     candidate = Candidate(
         leases,
         owner=f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}",
-        term_s=settings.lease_term_s,
+        term_s=settings.database.lease_term_s,
         lock=LeaderLock(home.leader_lock),
     )
     storage = _storage(settings, engine, installation, candidate, states_at)
     prints = keys_print(installation.server_key.get_secret_value(), authority.sha256 if authority else "")
     try:
         claimed = claim_home(engine, identity, take_over=take_over_home, state=first_state(storage), keys_print=prints)
-        settle(engine, storage, recorded=claimed.state, move=move_states, leases=leases, term_s=settings.lease_term_s)
+        settle(
+            engine,
+            storage,
+            recorded=claimed.state,
+            move=move_states,
+            leases=leases,
+            term_s=settings.database.lease_term_s,
+        )
     except HomeRefused:
         engine.dispose()
         raise
     # Reports may be lost, and there are many of them: they do not wait for the disk.
-    hasty = build_engine(settings.database, durable=False)
+    hasty = build_engine(settings.database_url, durable=False)
     store = SqlEventStore(engine)
     store.verify()
     return Ground(
@@ -115,12 +123,12 @@ def _storage(
 ) -> Storage:
     return storage_of(
         engine,
-        chosen=settings.terraform_state,
+        chosen=settings.terraform.state,
         server_key=installation.server_key,
-        keep=settings.terraform_state_versions,
+        keep=settings.terraform.state_versions,
         root=settings.home / "terraform",
         url=ListenAddress(*at).url,
         leading=Leading(candidate.owner, candidate.epoch, lambda epoch: candidate.held_epoch() == epoch),
-        lease_term_s=settings.lease_term_s,
-        mirror=settings.provider_mirror,
+        lease_term_s=settings.database.lease_term_s,
+        mirror=settings.terraform.provider_mirror,
     )

@@ -26,8 +26,8 @@ def names_of(
     leadership: Leadership,
     clock: Callable[[], datetime],
 ) -> Poller:
-    """What keeps the names, not started yet. Raises SettingsRefused for a zone whose key cannot be used, and for one
-    whose server is nothing this server may call."""
+    """What keeps the names, not started yet. Raises ServerSettingsRefused for a zone whose key cannot be used, and for
+    one whose server is nothing this server may call."""
     stop = threading.Event()
     for binding in settings.dns:
         _judge(settings, binding)
@@ -39,7 +39,7 @@ def names_of(
         zones, fleet, latest, installation_id, clock, may_act=lambda: leadership.may_act and not stop.is_set()
     )
     polled = {DNS: keeper} if zones else {}
-    return Poller(polled, {DNS: settings.dns_poll_s}, leadership=leadership, stop=stop)
+    return Poller(polled, {DNS: settings.clouds.dns_poll_s}, leadership=leadership, stop=stop)
 
 
 def _judge(settings: Settings, binding: ZoneBinding) -> None:
@@ -47,10 +47,10 @@ def _judge(settings: Settings, binding: ZoneBinding) -> None:
     if binding.kind != "rfc2136":
         return
     try:
-        settings.egress.addresses(binding.server, binding.port, named=True)
+        settings.allow.egress.addresses(binding.server, binding.port, named=True)
     except OSError as error:
         raise ServerSettingsRefused(f"dns: the server of {binding.zone}: {error}") from error
     except EgressRefused as error:
         raise ServerSettingsRefused(
-            f"dns: the server of {binding.zone} is not called: {error}. Name another one, or list it in `egress_allow`"
+            f"dns: the server of {binding.zone} is not called: {error}. Name another one, or list it in `allow.calls`"
         ) from error

@@ -56,11 +56,11 @@ def drift_of(
             clock=ports.clock,
             epoch=ports.epoch,
         ),
-        every=timedelta(seconds=settings.audit_every_s),
-        at_once=settings.audits_at_once,
+        every=timedelta(seconds=settings.clouds.audit_every_s),
+        at_once=settings.clouds.audits_at_once,
     )
-    polled = {CLOUDS: keeper} if settings.audits_at_once else {}
-    poller = Poller(polled, {CLOUDS: settings.audit_poll_s}, leadership=leadership, stop=threading.Event())
+    polled = {CLOUDS: keeper} if settings.clouds.audits_at_once else {}
+    poller = Poller(polled, {CLOUDS: settings.clouds.audit_poll_s}, leadership=leadership, stop=threading.Event())
     return DriftRoom(keeper, poller)
 
 

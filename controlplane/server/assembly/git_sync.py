@@ -72,7 +72,11 @@ def sources_of(
         binding.name: SourceSync(
             binding,
             Clone(
-                binding, folder / binding.name, local_paths=settings.git_local_paths, stop=stop, egress=settings.egress
+                binding,
+                folder / binding.name,
+                local_paths=settings.allow.git_paths,
+                stop=stop,
+                egress=settings.allow.egress,
             ),
             parts,
         )
@@ -104,12 +108,17 @@ class _Telling:
 
 def links_of(settings: Settings, board: SourceStatuses, clock: Clock) -> Mapping[str, ForgeLink]:
     """The forges of the bindings that name one. Statuses lead to the portal where people elsewhere can reach it."""
-    name = settings.portal_names[0] if settings.portal_names else ""
+    name = settings.portal.names[0] if settings.portal.names else ""
     bare = ":" not in name or name.endswith("]")
-    portal = f"https://{name}{f':{settings.portal_port}' if bare else ''}" if name else ""
+    portal = f"https://{name}{f':{settings.portal.port}' if bare else ''}" if name else ""
     return {
         binding.name: link_of(
-            binding, binding.forge, partial(board.of, binding.name), portal=portal, clock=clock, egress=settings.egress
+            binding,
+            binding.forge,
+            partial(board.of, binding.name),
+            portal=portal,
+            clock=clock,
+            egress=settings.allow.egress,
         )
         for binding in settings.git
         if binding.forge is not None

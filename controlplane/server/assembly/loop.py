@@ -59,21 +59,21 @@ def loop_of(ground: Ground) -> Loop:
         hands,
         networks=lambda view: networks.waits_for(view),
         packet_filter=lambda view, vm: packet_filter_in(
-            hands.clouds, networks.cidr_at, view, vm, settings.server_addresses
+            hands.clouds, networks.cidr_at, view, vm, settings.clouds.server_addresses
         ),
         drift=lambda view: drift.keeper.noted(view),
     )
-    servers = server_cidrs(settings.server_addresses, settings.told_agent_host)
+    servers = server_cidrs(settings.clouds.server_addresses, settings.agents.called)
     networks = keeper_of(ports, hands.clouds, hands.runner, settings.networks.address_pool, servers)
     images = ImageKeeper()
     freezes = FreezeKeeper(tuple(binding.freeze for binding in settings.freezes))
     converger = Converger(
         ports,
         _brake(settings),
-        workers=settings.workers,
-        rest_s=settings.rest_s,
-        loss_grace_s=settings.loss_grace_s,
-        cost_tags=settings.cost_tags,
+        workers=settings.loop.workers,
+        rest_s=settings.loop.rest_s,
+        loss_grace_s=settings.loop.loss_grace_s,
+        cost_tags=settings.clouds.cost_tags,
         wake=hands.bell.ring,
         networks=networks,
         images=images,
@@ -94,7 +94,9 @@ def loop_of(ground: Ground) -> Loop:
 
 
 def _brake(settings: Settings) -> FleetBrake:
-    return FleetBrake(settings.max_rolling, settings.max_surge_per_account, FleetCures(settings.max_cures_per_day))
+    return FleetBrake(
+        settings.loop.max_rolling, settings.loop.max_surge_per_account, FleetCures(settings.loop.max_cures_per_day)
+    )
 
 
 def _ports(

@@ -97,14 +97,14 @@ def settle(engine: Engine, storage: Storage, *, recorded: str, move: bool, lease
         return
     if not move:
         raise HomeRefused(
-            f"Terraform's states of this database are in `{recorded}`, and terraform_state says `{storage.chosen}`: a "
+            f"Terraform's states of this database are in `{recorded}`, and terraform.state says `{storage.chosen}`: a "
             f"server would begin with none. Set it back to `{recorded}`, or stop all servers, take a backup, and "
             f"start once with {MOVE_OPTION}: it moves every state and says so"
         )
     if storage.chosen == LOCAL and len(homes_of(engine)) > 1:
         raise HomeRefused(
             "servers of several homes share this database: as files, Terraform's states would be one home's alone. "
-            "Keep terraform_state = `http`"
+            "Keep terraform.state = `http`"
         )
     if storage.chosen == LOCAL:
         storage.served.chosen.write_files()
@@ -130,7 +130,7 @@ def still_in_force(engine: Engine, storage: Storage) -> None:
     if homes and homes[0].state != storage.chosen:
         raise StateUnreadable(
             f"Terraform's states were moved to `{homes[0].state}` while this server was running on `{storage.chosen}`: "
-            "set terraform_state to that and start it again"
+            "set terraform.state to that and start it again"
         )
 
 

@@ -4,12 +4,22 @@ out. Compared by hash, file by file; none of these files holds a secret.
 
 import hashlib
 from collections.abc import Mapping
+from operator import attrgetter
 
 from controlplane.server.clouds import settings_file_of
 from controlplane.server.settings import Settings
 from providers.registry import names
 
-_SETTINGS = ("networks", "freezes", "max_rolling", "max_surge_per_account", "metrics", "logs", "cost_tags")
+_SETTINGS = {
+    "networks": "networks",
+    "freezes": "freezes",
+    "max_rolling": "loop.max_rolling",
+    "max_surge_per_account": "loop.max_surge_per_account",
+    "metrics": "telemetry.metrics",
+    "logs": "telemetry.logs",
+    "cost_tags": "clouds.cost_tags",
+}
+"""Where they are, by the name they are told under to servers of any release."""
 
 
 def files_alike(settings: Settings) -> dict[str, str]:
@@ -19,8 +29,8 @@ def files_alike(settings: Settings) -> dict[str, str]:
     policies = sorted((home / "policies").glob("*.y*ml"))
     found = [file for file in (*clouds, home / "catalog.yaml", *policies) if file.is_file()]
     told = {str(file.relative_to(home)): _sha256(file.read_bytes()) for file in found}
-    for name in _SETTINGS:
-        told[f"setting {name}"] = _sha256(repr(getattr(settings, name)).encode())
+    for name, where in _SETTINGS.items():
+        told[f"setting {name}"] = _sha256(repr(attrgetter(where)(settings)).encode())
     return told
 
 

@@ -97,11 +97,11 @@ def build_portal(
 
     Raises MigrationError, RoleRefused, PortalRefused, StoreUnavailable, PositionGap, OSError.
     """
-    upgrade(settings.database)
-    engine = build_engine(settings.database)
-    hasty = build_engine(settings.database, durable=False)
+    upgrade(settings.database_url)
+    engine = build_engine(settings.database_url)
+    hasty = build_engine(settings.database_url, durable=False)
     try:
-        return _built(settings, engine, hasty, listens_on or (settings.host, settings.port))
+        return _built(settings, engine, hasty, listens_on or (settings.process.host, settings.process.port))
     except Exception:
         engine.dispose()
         hasty.dispose()
@@ -116,7 +116,7 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
     check_reach(settings.home, homes, socket.gethostname())
     home = Home(settings.home)
     installation = installation_of(home, homes[0].home.installation_id)
-    brake = FleetBrake(settings.max_rolling, settings.max_surge_per_account)
+    brake = FleetBrake(settings.loop.max_rolling, settings.loop.max_surge_per_account)
     base = Base(
         settings=settings,
         installation=installation,
@@ -126,7 +126,10 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
     )
     base.store.verify()
     folded = _folded(base, brake)
-    gateways, pool = judged(settings.brokers_allowed, keep=_CONNECTIONS), ThreadPoolExecutor(settings.workers, "sight")
+    gateways, pool = (
+        judged(settings.allow.brokers_allowed, keep=_CONNECTIONS),
+        ThreadPoolExecutor(settings.loop.workers, "sight"),
+    )
     sight = KafkaSight(folded.converger, gateways.of, base.latest, utc_now, pool=pool)
     fleet = PortalFleet(folded.converger, sight, LoopHearing(base.latest, utc_now), brake)
     fleet.catch_up()
@@ -148,7 +151,7 @@ def _folded(base: Base, brake: FleetBrake) -> Folded:
     clouds = Clouds(settings, installation_id)
     ports = inert_ports(base.store, SqlJobStore(base.engine), base.latest, installation_id, utc_now)
     # The loop dials: where from is known here only where it is declared.
-    servers = server_cidrs(settings.server_addresses, "") if settings.server_addresses else None
+    servers = server_cidrs(settings.clouds.server_addresses, "") if settings.clouds.server_addresses else None
     networks = keeper_of(ports, clouds, IDLE, settings.networks.address_pool, servers)
     images, freezes = ImageKeeper(), FreezeKeeper(tuple(binding.freeze for binding in settings.freezes))
     converger = Converger(ports, brake, networks=networks, images=images, freezes=freezes)
@@ -199,8 +202,8 @@ def _agents(base: Base, folded: Folded) -> PortalAgents:
         folded.converger,
         NOBODY_LEADS.held_epoch,
         utc_now,
-        soak=timedelta(seconds=base.settings.agents_soak_s),
-        at_once=base.settings.max_rolling,
+        soak=timedelta(seconds=base.settings.agents.soak_s),
+        at_once=base.settings.loop.max_rolling,
         freezes=folded.freezes,
     )
     return PortalAgents(AgentDesk(keeper, AgentSigner(SecretBytes(b""))))
@@ -215,7 +218,7 @@ def _operations(base: Base, hearing: LoopHearing) -> OperationsServices:
         backup=no_backup,
         examinations=AskedExaminations(hearing, base.latest, utc_now),
         database=lambda: (*examined(engine, PORTAL), _loop_finding(hearing, files), *found_by(watch)),
-        query_limit_s=settings.query_limit_s,
+        query_limit_s=settings.database.query_limit_s,
         loop=HeardLoop(hearing, base.store, SqlJobStore(engine)),
         loop_notice=hearing.notice,
         part="portal",

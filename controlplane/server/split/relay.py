@@ -26,7 +26,7 @@ from controlplane.runtime.process_errors import TROUBLES
 from controlplane.runtime.redaction import redacted
 from controlplane.server.database_roles import RELAY, RoleRefused, check_role
 from controlplane.server.logging_setup import log_to_stderr
-from controlplane.server.settings import Settings
+from controlplane.server.settings import Settings, warn_of_old_names
 from controlplane.server.split.relay_forbidden_access import RelayRefused, check_relay_reach
 from events.engine import build_engine
 from events.errors import EventsError
@@ -38,7 +38,8 @@ _REFUSALS = (RelayRefused, RoleRefused, NotifierUnusable, EventsError, OSError)
 
 def run_relay(settings: Settings) -> int:
     """Relays until SIGTERM or SIGINT. Returns the exit code."""
-    log_to_stderr(settings.log_level, settings.log_format, server=socket.gethostname())
+    log_to_stderr(settings.process.log_level, settings.process.log_format, server=socket.gethostname())
+    warn_of_old_names(settings)
     leave_no_core_files()
     try:
         serve_relay(settings)
@@ -54,7 +55,7 @@ def serve_relay(settings: Settings) -> None:
     if binding is None:  # the settings refuse it
         raise RelayRefused("there is no [audit_topic]: a relay has nothing to write to")
     check_relay_reach(settings.home)
-    engine = build_engine(settings.database, pool_size=2)
+    engine = build_engine(settings.database_url, pool_size=2)
     try:
         with _stopped_by_signals() as stop:
             _relayed(engine, binding, stop)

@@ -24,7 +24,7 @@ def teller_of(
 ) -> Poller:
     """Nothing is told by a whole server, which is its own portal. Nothing is started."""
     polled: dict[str, Polled] = {}
-    if settings.only == LOOP:
+    if settings.process.only == LOOP:
         polled[_TELLER] = LoopTeller(
             loop,
             portal.fleet.clusters,

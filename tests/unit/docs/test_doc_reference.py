@@ -7,6 +7,7 @@ import pytest
 
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.ladder.rungs import LADDER
+from controlplane.server.sections.old_names import SECTIONS, variable_of
 from controlplane.server.settings import Settings
 from controlplane.storage.home import Home
 from tests.unit.docs.doc_pages import ROOT, Block, bare, blocks, table_headed, text
@@ -17,9 +18,15 @@ GOLDEN = ROOT / "tests" / "sequences" / "golden"
 
 def test_every_setting_is_in_the_table_with_its_variable_and_default() -> None:
     told = {bare(row[0]): (bare(row[1]), bare(row[2])) for row in table_headed(OPERATING, "setting")}
-    assert told == {
-        name: (f"KEDGE_{name.upper()}", _default(field.default)) for name, field in Settings.model_fields.items()
+    wanted = {
+        name: (f"KEDGE_{name.upper()}", _default(field.default))
+        for name, field in Settings.model_fields.items()
+        if name not in SECTIONS
     }
+    for section in SECTIONS:
+        for key, field in type(getattr(Settings(), section)).model_fields.items():
+            wanted[f"{section}.{key}"] = (variable_of(section, key), _default(field.default))
+    assert told == wanted
 
 
 def _default(value: object) -> str:

@@ -70,17 +70,17 @@ def test_signs_of_a_path_stay_signs(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_mirror_is_refused_with_the_settings(tmp_path: Path, told: str, why: str) -> None:
-    with pytest.raises(ServerSettingsRefused, match=rf"KEDGE_TERRAFORM_MIRROR: .*{why}") as refused:
+    with pytest.raises(ServerSettingsRefused, match=rf"KEDGE_TERRAFORM__MIRROR: .*{why}") as refused:
         load_settings(home=tmp_path, terraform_mirror=told)
     assert "secret" not in str(refused.value)
 
 
 def test_a_relative_folder_is_of_where_the_server_was_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    mirror = load_settings(home=tmp_path, terraform_mirror="mirror").provider_mirror
+    mirror = load_settings(home=tmp_path, terraform_mirror="mirror").terraform.provider_mirror
     assert mirror is not None
     assert mirror.folder == tmp_path / "mirror"
-    assert load_settings(home=tmp_path).provider_mirror is None
+    assert load_settings(home=tmp_path).terraform.provider_mirror is None
 
 
 def test_a_mirror_that_is_not_there_or_no_folder_is_refused_when_the_server_starts(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_it_lacks_one_of_another_version_or_platform_and_one_that_is_an_empty_fo
         told = ProviderMirror.of(str(folder)).explained(FAILED, AWS, "")
         assert isinstance(told, ProviderNotMirrored)
         assert str(told).splitlines() == [
-            f"the mirror {folder} has no hashicorp/aws 5.100.0 for {own_platform()}, and with terraform_mirror no "
+            f"the mirror {folder} has no hashicorp/aws 5.100.0 for {own_platform()}, and with terraform.mirror no "
             f"registry is asked. Where a registry can be reached run `terraform -chdir={AWS} providers mirror "
             f"-platform={own_platform()} {folder}` (docs/operating.md, `Providers from a mirror`)",
             "was not found in any of the search locations",

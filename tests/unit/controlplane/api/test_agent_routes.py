@@ -434,7 +434,7 @@ def test_a_cluster_tells_that_somebody_showed_an_outdated_credential(house: Hous
 def test_a_server_without_tls_has_no_ca_to_show(house: House) -> None:
     response = house.client_with({}).get("/agent/v1/ca")
     assert (response.status_code, response.json()["code"]) == (404, "no-ca")
-    assert "agent_host" in response.json()["next"]
+    assert "agents.host" in response.json()["next"]
 
 
 def test_the_ca_is_shown_to_anybody(house: House) -> None:

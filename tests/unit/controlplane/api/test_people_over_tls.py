@@ -157,7 +157,7 @@ def settings(tmp_path: Path, authority: Authority, **more: object) -> Settings:
 
 def test_a_server_nobody_could_sign_in_at_is_not_opened_to_the_network(tmp_path: Path, authority: Authority) -> None:
     people = People()
-    with pytest.raises(PeopleDoorRefused, match="Start once without portal_host"):
+    with pytest.raises(PeopleDoorRefused, match=r"Start once without portal\.host"):
         people_tls(settings(tmp_path, authority), people)
     people.first_password(datetime.now(UTC))
     assert people_tls(settings(tmp_path, authority), people) is not None
@@ -169,13 +169,13 @@ def test_a_server_nobody_could_sign_in_at_is_not_opened_to_the_network(tmp_path:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"portal_names": ()}, "portal_names is not"),
-        ({"portal_cert": None, "portal_key": None}, "portal_cert, portal_key is not"),
+        ({"portal_names": ()}, "portal.names is not"),
+        ({"portal_cert": None, "portal_key": None}, "portal.cert, portal.key is not"),
         ({"portal_host": "kedge.example.com"}, "not an IP address"),
-        ({"portal_host": None}, "portal_host is not"),
+        ({"portal_host": None}, "portal.host is not"),
         ({"portal_names": ("https://kedge.example.com",)}, "host name or address"),
         ({"portal_names": ("*",)}, "host name or address"),
-        ({"host": "0.0.0.0"}, "set portal_host"),
+        ({"host": "0.0.0.0"}, "set portal.host"),
         ({"oidc": {"issuer": "http://id.example.com", "client_id": "kedge"}}, "plain HTTP"),
     ],
 )

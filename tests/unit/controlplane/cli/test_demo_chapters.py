@@ -141,6 +141,6 @@ def test_the_audit_is_told_only_after_it_was_made(tmp_path: Path) -> None:
 
 def test_the_server_of_the_demo_replaces_a_lost_vm_as_soon_as_the_story_says() -> None:
     lines = " ".join(line for c in TALES["zookeeper"].chapters for line in c.lines)
-    assert TALES["zookeeper"].settings == {"KEDGE_LOSS_GRACE_S": str(LOSS_GRACE_S)}
+    assert TALES["zookeeper"].settings == {"KEDGE_LOOP__LOSS_GRACE_S": str(LOSS_GRACE_S)}
     assert f"After {LOSS_GRACE_S} s ({DEFAULT_GRACE_S / 60:g} minutes by default)" in lines
     assert TALES["kraft"].settings == {}

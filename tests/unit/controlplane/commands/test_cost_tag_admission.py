@@ -56,7 +56,7 @@ def test_a_value_a_cloud_cannot_hold_is_refused_where_it_is_written(cloud: str, 
     assert "team:" in text.splitlines()[found.line - 1]
     assert f"label `team` is put on what is made in {cloud}" in found.message
     assert why in found.message
-    assert "`cost_tags`" in found.fix
+    assert "`clouds.cost_tags`" in found.fix
 
 
 @pytest.mark.parametrize("cloud", ["aws", "google", "azure", "digitalocean", "upcloud", "hetzner"])

@@ -67,7 +67,7 @@ def test_with_a_list_brokers_of_others_are_there_alone_and_our_own_vms_everywher
     assert rules.addresses("theirs", "kafka.example.com", 9092)
     assert rules.addresses("theirs", "192.168.1.4", 9092)
     assert rules.addresses("ours", "192.168.1.5", 9092)
-    with pytest.raises(EgressRefused, match="`external_allow` does not list it"):
+    with pytest.raises(EgressRefused, match=r"`allow\.brokers` does not list it"):
         rules.addresses("theirs", "192.168.1.5", 9092)
 
 

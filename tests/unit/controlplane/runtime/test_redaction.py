@@ -222,7 +222,7 @@ def test_a_secret_shows_nothing_wherever_it_is_printed() -> None:
 def test_the_password_of_the_database_is_in_no_text_of_the_settings(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, database_url=SecretStr("postgresql://kedge:p%40ssword1@db/kedge"))
     assert "ssword1" not in repr(settings) + str(settings) + settings.model_dump_json()
-    assert settings.database == "postgresql://kedge:p%40ssword1@db/kedge"
+    assert settings.database_url == "postgresql://kedge:p%40ssword1@db/kedge"
     assert redacted("the password is p@ssword1") == f"the password is {MASK}"
 
 

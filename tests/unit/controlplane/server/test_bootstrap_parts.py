@@ -292,7 +292,7 @@ def test_a_home_that_says_plain_http_over_a_network_starts_no_server(tmp_path: P
     house.surge(broker())
     services = parts(tmp_path, house.converger.views)
     services.home.keep_agent_url("http://10.0.0.5:8428")
-    with pytest.raises(AddressRefused, match=r"http://10\.0\.0\.5:8428.*agent_host"):
+    with pytest.raises(AddressRefused, match=r"http://10\.0\.0\.5:8428.*agents\.host"):
         _address_for_agents(services, MINE)  # type: ignore[arg-type]
 
 
@@ -382,13 +382,13 @@ def test_the_second_half_of_an_answer_does_not_wait_until_the_first_is_acknowled
 
 
 def test_a_taken_address_is_refused_with_what_to_do() -> None:
-    with listening("127.0.0.1", 0) as taken, pytest.raises(CannotListen, match="KEDGE_PORT"):
+    with listening("127.0.0.1", 0) as taken, pytest.raises(CannotListen, match="KEDGE_PROCESS__PORT"):
         listening("127.0.0.1", taken.getsockname()[1])
 
 
 def test_an_address_this_machine_does_not_have_is_refused_by_the_setting_that_names_it() -> None:
-    with pytest.raises(CannotListen, match="no such address; KEDGE_AGENT_HOST") as refused:
-        listening("203.0.113.7", 8443, settings="KEDGE_AGENT")
+    with pytest.raises(CannotListen, match="no such address; KEDGE_AGENTS__HOST") as refused:
+        listening("203.0.113.7", 8443, settings="KEDGE_AGENTS_")
     assert not refused.value.is_taken
 
 

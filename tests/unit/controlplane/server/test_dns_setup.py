@@ -54,5 +54,5 @@ def test_a_dns_server_that_the_settings_name_is_called(server: str, tmp_path: Pa
 
 def test_with_an_allow_list_that_alone_counts_for_dns_servers_too(tmp_path: Path) -> None:
     _names(tmp_path, "10.0.0.53", allow=("10.0.0.0/24",))
-    with pytest.raises(ServerSettingsRefused, match="not in `egress_allow`"):
+    with pytest.raises(ServerSettingsRefused, match=r"not in `allow\.calls`"):
         _names(tmp_path, "10.0.1.53", allow=("10.0.0.0/24",))

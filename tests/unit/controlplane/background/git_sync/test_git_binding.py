@@ -124,9 +124,9 @@ def test_bindings_come_from_the_settings_file(tmp_path: Path) -> None:
 
 def test_a_local_repository_outside_the_listed_folders_is_refused(tmp_path: Path) -> None:
     outside = {"name": "lab", "repository": f"{tmp_path}/lab.git"}
-    with pytest.raises(ServerSettingsRefused, match="git_local_paths"):
+    with pytest.raises(ServerSettingsRefused, match=r"allow\.git_paths"):
         load_settings(git=[outside])
-    with pytest.raises(ServerSettingsRefused, match="git_local_paths"):
+    with pytest.raises(ServerSettingsRefused, match=r"allow\.git_paths"):
         load_settings(
             git=[{**outside, "repository": f"{tmp_path}/in/../../out.git"}], git_local_paths=[tmp_path / "in"]
         )

@@ -146,7 +146,7 @@ def test_brokers_that_do_not_answer_and_logs_that_are_off_are_said_to_be_so() ->
     assert (silent.status_code, silent.json()["code"]) == (503, "kafka-unavailable")
     off = LogHouse(logs=False).client.get("/v1/clusters/orders/logs")
     assert (off.status_code, off.json()["code"]) == (422, "logs-off")
-    assert "KEDGE_LOGS" in off.json()["next"]
+    assert "KEDGE_TELEMETRY__LOGS" in off.json()["next"]
 
 
 def test_lines_are_kept_from_who_may_not_read_the_cluster() -> None:

@@ -94,7 +94,7 @@ def test_a_plan_warns_where_no_server_is_let_in_and_says_what_to_set() -> None:
     world = a_world(known=False)
     (told,) = world.desk.planned(world.clusters["orders"])
     assert "network default in aws/main/r1 lets no server of Kedge in" in told
-    assert "`server_addresses`" in told
+    assert "`clouds.server_addresses`" in told
     assert "`access.clients`" in told
     assert "port 9092" in told
 

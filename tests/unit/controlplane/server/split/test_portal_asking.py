@@ -183,9 +183,9 @@ def test_other_commands_pass_as_they_are(house: House) -> None:
 def test_either_part_needs_postgresql(tmp_path: Path, only: str) -> None:
     with pytest.raises(ServerSettingsRefused, match=f"only = '{only}' needs PostgreSQL"):
         load_settings(home=tmp_path, only=only)
-    assert load_settings(home=tmp_path, only=only, database_url="postgresql://db/kedge").only == only
+    assert load_settings(home=tmp_path, only=only, database_url="postgresql://db/kedge").process.only == only
 
 
 def test_another_word_is_no_part(tmp_path: Path) -> None:
-    with pytest.raises(ServerSettingsRefused, match="KEDGE_ONLY"):
+    with pytest.raises(ServerSettingsRefused, match="KEDGE_PROCESS__ONLY"):
         load_settings(home=tmp_path, only="agents", database_url="postgresql://db/kedge")

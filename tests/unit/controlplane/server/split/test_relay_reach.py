@@ -43,6 +43,7 @@ def test_the_home_of_another_part_is_refused(tmp_path: Path, file: str) -> None:
         ((*SERVER, "--only", "relay"), {}, False),
         ((*SERVER, "--only=relay"), {"KEDGE_ONLY": "loop"}, False),
         (SERVER, {"KEDGE_ONLY": "relay"}, False),
+        (SERVER, {"KEDGE_PROCESS__ONLY": "relay", "KEDGE_ONLY": "loop"}, False),
         (("/opt/kedge/.venv/bin/python", "-m", "controlplane.cli", "audit"), {}, False),
         (("/usr/bin/server", "kedge.conf"), {}, False),
     ],

@@ -1,0 +1,35 @@
+"""`[terraform]`: modules, providers, states."""
+
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from controlplane.server.sections.section import AbsolutePath, Section
+from controlplane.storage.terraform_states.versions import FEWEST_STATE_VERSIONS
+from providers.tf.mirror import ProviderMirror
+
+
+class TerraformSection(Section):
+    """Of Terraform."""
+
+    modules: AbsolutePath | None = Field(default=None, description="one folder per cloud; default: those shipped")
+    mirror: str = Field(
+        default="", description="folder, or https URL, that providers come from and nowhere else; empty: the registry"
+    )
+    state: Literal["local", "http"] = Field(
+        default="local", description="`local`: files of the home; `http`: in the database, served by Kedge to Terraform"
+    )
+    state_versions: int = Field(
+        default=50, ge=FEWEST_STATE_VERSIONS, le=10_000, description="with `http`: versions of each state that are kept"
+    )
+    threads: int = Field(default=4, ge=1, le=64)
+
+    @field_validator("mirror")
+    @classmethod
+    def _a_mirror(cls, told: str) -> str:
+        return ProviderMirror.of(told).place if told else ""
+
+    @property
+    def provider_mirror(self) -> ProviderMirror | None:
+        """Where providers come from; None where Terraform's registry may be asked."""
+        return ProviderMirror(self.mirror) if self.mirror else None

@@ -47,7 +47,7 @@ def test_the_lag_of_a_group_is_drawn_and_its_offsets_are_reset_from_its_page(
     window = visit(portal)
     page = window.page
     window.go("/clusters/orders/groups/nightly")
-    expect(page.get_by_text("is shown from the second look on")).to_be_visible()
+    expect(page.get_by_text("begins with the second reading")).to_be_visible()
     for _ in range(3):
         look_later(portal)
     window.go("/clusters/orders/groups/nightly")

@@ -12,9 +12,7 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -46,6 +44,7 @@ from agent.services.kafka import KafkaService
 from agent.services.zookeeper import ZooKeeperService
 from agent.settings import AgentSettings, AgentSettingsRefused
 from agent.surroundings import AgentEnvironment, Service
+from agent.system_clock import SystemClock
 from agent.talk import DocumentTalk, ReportTalk, talk_in_thread
 from agent.tools import run_tool
 from agent.trust import PinnedCa
@@ -66,16 +65,6 @@ class SecondAgent(Exception):
 
 class TalkDied(RuntimeError):
     """The agent is deaf or mute: end it, whoever started it starts it again."""
-
-
-class SystemClock:
-    """The machine's clocks."""
-
-    def now(self) -> datetime:
-        return datetime.now(UTC)
-
-    def monotonic_s(self) -> float:
-        return time.monotonic()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,7 +1,6 @@
 """Starts the shipping of one broker's metrics with the real parts; the only place that puts them together."""
 
 import threading
-import time
 from pathlib import Path
 
 from agent.disk_spool import DiskSpool
@@ -13,19 +12,10 @@ from agent.metrics_shipping import Shipping, ShippingSettings
 from agent.metrics_topic import topic_is_there
 from agent.sending import Carrier, KafkaCarrier, ship
 from agent.services.launch import JOLOKIA_PORT
+from agent.system_clock import SystemClock
 
 _ONE = threading.Lock()
 """The thread before may still be leaving: two would take from one spool."""
-
-
-class SystemClock:
-    """The machine's clocks."""
-
-    def epoch_s(self) -> float:
-        return time.time()
-
-    def monotonic_s(self) -> float:
-        return time.monotonic()
 
 
 def start_shipping(measured: MeasuredBroker, /, *, leaving: threading.Event, spool: Path) -> threading.Thread:

@@ -25,7 +25,7 @@ from controlplane.converger.tick.loop import Converger
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.storage import migrate
 from controlplane.storage.job_store import SqlJobStore
-from controlplane.storage.latest_values import Observation, SqlLatestStore, Subject
+from controlplane.storage.latest_values import LatestValue, SqlLatestStore, Subject
 from controlplane.storage.plan_store import SqlPlanStore
 from controlplane.storage.streams import cluster_stream
 from events.clock import utc_now
@@ -266,7 +266,7 @@ def _adapted(recorded: Recorded, uid: ClusterUid, number: int) -> Mapping[str, A
 def _report(latest: SqlLatestStore, world: World, uids: Iterable[ClusterUid]) -> None:
     """The last word of each VM's agent."""
     told = world.latest.of_cluster(UID, AGENT_REPORT)
-    pending: list[Observation] = []
+    pending: list[LatestValue] = []
     for uid in uids:
         for one in told:
             value = {**one.value, "cluster_uid": uid}

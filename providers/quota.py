@@ -30,7 +30,7 @@ class Unit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Quota:
+class AccountQuota:
     """One limit of an account, in one region or in all. `name` is the cloud's own word for it."""
 
     name: str
@@ -52,12 +52,12 @@ class Quota:
 class TellsQuotas(Protocol):
     """An account's limits can be read, in a call or two."""
 
-    def quotas(self, place: Place) -> tuple[Quota, ...]:
+    def quotas(self, place: Place) -> tuple[AccountQuota, ...]:
         """Limits that VMs and disks of the place count against. Raises `ProviderError`."""
         ...
 
 
-def lacking(quotas: Iterable[Quota], wanted: Resources, new: Set[str], sold: CatalogFile) -> list[str]:
+def lacking(quotas: Iterable[AccountQuota], wanted: Resources, new: Set[str], sold: CatalogFile) -> list[str]:
     """What `new` (targets as `instance/b-0.g1`) needs and the account may not have, a sentence each. Pure."""
     machines = [i for i in wanted.instances if f"instance/{i.key}" in new]
     disks = [v for v in wanted.volumes if f"volume/{v.key}" in new and sold.raw["disks"][v.kind]["outlives_vm"]]
@@ -71,7 +71,9 @@ def lacking(quotas: Iterable[Quota], wanted: Resources, new: Set[str], sold: Cat
     return found
 
 
-def refuse_what_does_not_fit(quotas: Iterable[Quota], wanted: Resources, new: Set[str], sold: CatalogFile) -> None:
+def refuse_what_does_not_fit(
+    quotas: Iterable[AccountQuota], wanted: Resources, new: Set[str], sold: CatalogFile
+) -> None:
     """Raises `QuotaExceeded` naming each limit that is in the way. Pure."""
     if missing := lacking(quotas, wanted, new, sold):
         raise QuotaExceeded(
@@ -93,7 +95,7 @@ def check_room(provider: TellsQuotas, wanted: Resources, new: Set[str], sold: Ca
     refuse_what_does_not_fit(quotas, wanted, new, sold)
 
 
-def findings(place: Place, quotas: Iterable[Quota], sold: CatalogFile) -> Iterator[Finding]:
+def findings(place: Place, quotas: Iterable[AccountQuota], sold: CatalogFile) -> Iterator[Finding]:
     """One for each limit: wrong where not even one VM of the smallest size fits in."""
     sample = InstanceResource("sample", 1, "", SAMPLE, "", "", "")
     for quota in quotas:
@@ -111,7 +113,7 @@ def findings(place: Place, quotas: Iterable[Quota], sold: CatalogFile) -> Iterat
 
 
 def _need(
-    quota: Quota, machines: Iterable[InstanceResource], disks: Iterable[VolumeResource], sold: CatalogFile
+    quota: AccountQuota, machines: Iterable[InstanceResource], disks: Iterable[VolumeResource], sold: CatalogFile
 ) -> float:
     types = [sold.machine(i.shape) for i in machines if quota.spot is None or quota.spot == i.spot]
     counted = [t for t in types if quota.machines is None or t.type in quota.machines]

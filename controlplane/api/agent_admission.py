@@ -106,7 +106,7 @@ class AgentTurns:
         takes_s = max(self._takes_s, self._clock_s() - self._moved_s)
         return (len(self._waiting) + 1) * takes_s / self.at_once
 
-    async def take(self) -> "Turn":
+    async def take(self) -> "RequestTurn":
         """Raises TooBusy at once where the wait would be too long, and after the longest wait where it was."""
         if self.expected_wait_s() > self._longest_wait_s:
             raise _too_long()
@@ -115,7 +115,7 @@ class AgentTurns:
         else:
             self.taken += 1
             self._moved_s = self._clock_s()
-        return Turn(self, self._clock_s())
+        return RequestTurn(self, self._clock_s())
 
     def give_back(self, began_s: float) -> None:
         """The turn goes to who waits longest."""
@@ -151,7 +151,7 @@ class AgentTurns:
         return False
 
 
-class Turn:
+class RequestTurn:
     """One request's: given back while it waits for news, and at its end."""
 
     def __init__(self, turns: AgentTurns, began_s: float) -> None:

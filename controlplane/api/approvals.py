@@ -30,7 +30,7 @@ from controlplane.cluster.commands import (
 from controlplane.cluster.spec_source import binding_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
-from controlplane.commands.handler import Outcome
+from controlplane.commands.handler import CommandOutcome
 from controlplane.fleet.proposals.fold import ProposalState, ProposalView
 from controlplane.fleet.proposals.stream import ProposalBook, ProposalNotFound
 from events import proposal_facts as facts
@@ -229,13 +229,13 @@ class ProposalDesk:
                 self.services.cluster.wake(outcome.uid)
         return self._done(number, "; ".join(outcome.sentence for outcome in outcomes))
 
-    def _carried_out(self, services: PortalServices, proposal: ProposalView) -> list[Outcome]:
+    def _carried_out(self, services: PortalServices, proposal: ProposalView) -> list[CommandOutcome]:
         if proposal.made.change == REBALANCE:
             return [services.cluster.commands.handle(order_of(proposal))]
         is_file = proposal.made.change == "apply"
         return self._apply(services, proposal) if is_file else self._delete(services, proposal)
 
-    def _apply(self, services: PortalServices, proposal: ProposalView) -> list[Outcome]:
+    def _apply(self, services: PortalServices, proposal: ProposalView) -> list[CommandOutcome]:
         made = proposal.made
         for name in made.clusters:
             services.cluster.commands.current(name)  # raises Forbidden where its author may not see it any more
@@ -255,7 +255,7 @@ class ProposalDesk:
         )
         return declare(services, judged, order).all
 
-    def _delete(self, services: PortalServices, proposal: ProposalView) -> list[Outcome]:
+    def _delete(self, services: PortalServices, proposal: ProposalView) -> list[CommandOutcome]:
         made, name = proposal.made, proposal.made.clusters[0]
         view = services.cluster.commands.current(name)
         if in_force_digest(view, made.topic) != made.digest:

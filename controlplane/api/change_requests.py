@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controlplane.api.pull_requests import Asked, ForgeDoor, Wish, door_of, may_commit, open_request, require_declare
+from controlplane.api.pull_requests import (
+    ForgeDoor,
+    Requester,
+    Wish,
+    door_of,
+    may_commit,
+    open_request,
+    require_declare,
+)
 from controlplane.api.schemas.sources import PullRequestOut
 from controlplane.api.services import PortalServices
 from controlplane.api.specs import Judged
@@ -46,7 +54,12 @@ def declared_file(services: PortalServices, view: ClusterView, topic: str, judge
 
 
 def request_change(
-    services: PortalServices, file: DeclaredFile | None, text: str, judged: Judged, asked: Asked, plan: Sequence[str]
+    services: PortalServices,
+    file: DeclaredFile | None,
+    text: str,
+    judged: Judged,
+    asked: Requester,
+    plan: Sequence[str],
 ) -> PullRequestOut:
     """Opens a pull request with the document `text`. Raises Forbidden, ForgeFault, and CommandRefused where it cannot.
 

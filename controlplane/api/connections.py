@@ -38,7 +38,7 @@ SPARE_DESCRIPTORS = 24
 NEW = "new"
 
 
-class Part(IntEnum):
+class ConnectionPhase(IntEnum):
     """What a connection is doing, in the order in which it may be closed for room."""
 
     ASKED_NOTHING = 0
@@ -54,7 +54,7 @@ class Seen:
     moved in the direction that is waited for.
     """
 
-    part: Part
+    part: ConnectionPhase
     opened_s: float
     since_s: float
     moved_s: float
@@ -82,7 +82,7 @@ def first_to_go(seen: Iterable[tuple[int, Seen]], count: int, now_s: float) -> l
 
     def order(entry: tuple[int, Seen]) -> tuple[int, float]:
         _, one = entry
-        is_agent = one.part in (Part.AGENT_IDLE, Part.AGENT_ASKING)
+        is_agent = one.part in (ConnectionPhase.AGENT_IDLE, ConnectionPhase.AGENT_ASKING)
         return int(one.part), -one.opened_s if is_agent else one.since_s
 
     may_go = [entry for entry in seen if _may_go(entry[1], now_s)]
@@ -93,14 +93,14 @@ def longest_silent(seen: Iterable[tuple[int, Seen]]) -> int | None:
     """The key of whoever has asked nothing for longest, however short that is: it makes way for the next to come where
     nobody else may. Each of a crowd that only knocks would otherwise keep its place for a second, and people out.
     """
-    silent = [(one.opened_s, key) for key, one in seen if one.part is Part.ASKED_NOTHING]
+    silent = [(one.opened_s, key) for key, one in seen if one.part is ConnectionPhase.ASKED_NOTHING]
     return min(silent)[1] if silent else None
 
 
 def _may_go(seen: Seen, now_s: float) -> bool:
-    if seen.part is Part.ASKED_NOTHING:
+    if seen.part is ConnectionPhase.ASKED_NOTHING:
         return now_s - seen.opened_s > HEARD_OUT_S
-    return seen.part is not Part.PERSON_ASKING
+    return seen.part is not ConnectionPhase.PERSON_ASKING
 
 
 class TooManyConnections(Exception):
@@ -143,7 +143,7 @@ class ConnectionTable:
                 self._close(protocol, why)
         limit = current_limit()  # others may lower it while the process runs: prlimit(2)
         in_use = descriptors if descriptors is not None else limit
-        settled = sum(p.seen(now_s).part is not Part.ASKED_NOTHING for p in self._open.values())
+        settled = sum(p.seen(now_s).part is not ConnectionPhase.ASKED_NOTHING for p in self._open.values())
         too_many = max(in_use - (limit - SPARE_DESCRIPTORS), settled - self.load.budget.connections)
         if too_many > 0:
             self._make_room(too_many)
@@ -153,7 +153,7 @@ class ConnectionTable:
         """How many are whose; of `new` ones nobody knows yet."""
         return Counter({AGENTS: 0, PEOPLE: 0, NEW: len(self._shaking)}) + Counter(p.whose for p in self._open.values())
 
-    def _make_room(self, count: int, last: Part = Part.PERSON_IDLE) -> int:
+    def _make_room(self, count: int, last: ConnectionPhase = ConnectionPhase.PERSON_IDLE) -> int:
         """Closes up to `count` of those that may go for it, `last` and what goes before it. Returns how many."""
         now_s = time.monotonic()
         seen = ((key, p.seen(now_s)) for key, p in self._open.items())
@@ -164,7 +164,7 @@ class ConnectionTable:
 
     def _make_way(self) -> bool:
         """For one that comes: a person's connection that is idle goes after a silent one, however young that is."""
-        if self._make_room(1, last=Part.AGENT_ASKING):
+        if self._make_room(1, last=ConnectionPhase.AGENT_ASKING):
             return True
         now_s = time.monotonic()
         key = longest_silent((key, p.seen(now_s)) for key, p in self._open.items())
@@ -244,13 +244,13 @@ class GuardedProtocol(H11Protocol):
         cycle: object = self.cycle
         return cycle is not None
 
-    def _part(self) -> Part:
+    def _part(self) -> ConnectionPhase:
         if not self._has_asked:
-            return Part.ASKED_NOTHING
+            return ConnectionPhase.ASKED_NOTHING
         is_idle, is_agent = self.cycle.response_complete, self.whose == AGENTS
         if is_agent:
-            return Part.AGENT_IDLE if is_idle else Part.AGENT_ASKING
-        return Part.PERSON_IDLE if is_idle else Part.PERSON_ASKING
+            return ConnectionPhase.AGENT_IDLE if is_idle else ConnectionPhase.AGENT_ASKING
+        return ConnectionPhase.PERSON_IDLE if is_idle else ConnectionPhase.PERSON_ASKING
 
     def _waits_for(self, unread: int) -> str:
         if unread:

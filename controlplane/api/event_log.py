@@ -15,7 +15,7 @@ MOST_LOOKED_AT = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class EventQuery:
     """What is looked for. `clusters`: those whose events may be shown, with `others` what concerns no single cluster.
 
     `only`: a few clusters alone. `type` is how an event's type begins, `actor` a part of who did it. `before` is the
@@ -35,7 +35,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundEvents:
     """Events that match, in the order asked for. `looked_to` is the position up to which that was looked through;
     where `is_all`, nothing lies beyond it.
     """
@@ -60,7 +60,7 @@ def told_of(event: Recorded, without_others: Callable[[str], str]) -> Recorded:
     return event if told == said else replace(event, data={**event.data, "message": told})
 
 
-def browse(store: EventStore, asked: Asked) -> Found:
+def browse(store: EventStore, asked: EventQuery) -> FoundEvents:
     """A page of the log. Raises StoreUnavailable."""
     head = store.head()
     first, last = 1, head
@@ -78,7 +78,7 @@ def browse(store: EventStore, asked: Asked) -> Found:
     few.sort(key=lambda e: e.position, reverse=asked.after is None)
     page = few[: asked.limit]
     is_all = len(few) <= asked.limit
-    return Found(page, head, page[-1].position if page and not is_all else _end(asked, first, last), is_all)
+    return FoundEvents(page, head, page[-1].position if page and not is_all else _end(asked, first, last), is_all)
 
 
 def position_at(store: EventStore, moment: datetime, *, head: int, inclusive: bool = True) -> int:
@@ -97,17 +97,17 @@ def position_at(store: EventStore, moment: datetime, *, head: int, inclusive: bo
     return low
 
 
-def _scanned(store: EventStore, asked: Asked, first: int, last: int, head: int) -> Found:
+def _scanned(store: EventStore, asked: EventQuery, first: int, last: int, head: int) -> FoundEvents:
     """Position by position: there is no gap, so pages are read backwards as well as forwards."""
     found: list[Recorded] = []
     looked_to, looked_at = _begin(asked, first, last), 0
     for event in _walked(store, first, last, forwards=asked.after is not None):
         if len(found) == asked.limit or looked_at == MOST_LOOKED_AT:
-            return Found(found, head, looked_to, False)
+            return FoundEvents(found, head, looked_to, False)
         looked_at, looked_to = looked_at + 1, event.position
         if _matches(event, asked):
             found.append(event)
-    return Found(found, head, _end(asked, first, last), True)
+    return FoundEvents(found, head, _end(asked, first, last), True)
 
 
 def _walked(store: EventStore, first: int, last: int, *, forwards: bool) -> Iterator[Recorded]:
@@ -126,15 +126,15 @@ def _of_clusters(store: EventStore, uids: Collection[ClusterUid]) -> Iterator[Re
         yield from store.read_stream(anomalies_stream(uid))
 
 
-def _matches(event: Recorded, asked: Asked) -> bool:
+def _matches(event: Recorded, asked: EventQuery) -> bool:
     uid = uid_of(event.stream)
     may = asked.others if uid is None else uid in asked.clusters
     return may and event.type.startswith(asked.type) and asked.actor.lower() in event.actor.lower()
 
 
-def _begin(asked: Asked, first: int, last: int) -> int:
+def _begin(asked: EventQuery, first: int, last: int) -> int:
     return first - 1 if asked.after is not None else last + 1
 
 
-def _end(asked: Asked, first: int, last: int) -> int:
+def _end(asked: EventQuery, first: int, last: int) -> int:
     return max(last, first - 1) if asked.after is not None else min(first, last + 1)

@@ -68,7 +68,7 @@ _OFF_LOOPBACK = {"Strict-Transport-Security": "max-age=31536000"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _ShownCredentials:
     """What of a request says who asks. Not the request itself: that holds `recheck`, and the two would be a circle of
     60 objects that only the garbage collector finds, at each request."""
 
@@ -80,7 +80,7 @@ class _Shown:
     client: str
 
 
-class Gate:
+class AccessGate:
     """Denies by default: a route nobody thought of is a route for people who are known."""
 
     def __init__(self, app: ASGIApp, services: PortalServices) -> None:
@@ -229,15 +229,15 @@ class Gate:
             return services.operations.states.hosts if services.operations.states is not None else frozenset()
         return services.access.public_hosts if door is Door.PEOPLE else services.access.hosts
 
-    def _shown_in(self, scope: Scope, headers: Headers) -> _Shown:
+    def _shown_in(self, scope: Scope, headers: Headers) -> _ShownCredentials:
         """A session counts for pages only, and only where no token is shown."""
         path, authorization = scope["path"], headers.get("authorization", "")
         cookie = ""
         if not authorization and not path.startswith((*API_PATHS, AGENT_PATHS, RUN_PATHS, HOOK_PATHS)):
             cookie = HTTPConnection(scope).cookies.get(cookie_name(self._services.access.installation.id), "")
-        return _Shown(path, authorization, cookie, door_of(scope), _client(scope))
+        return _ShownCredentials(path, authorization, cookie, door_of(scope), _client(scope))
 
-    async def _rights(self, shown: _Shown) -> Rights | None:
+    async def _rights(self, shown: _ShownCredentials) -> Rights | None:
         """None for somebody nobody knows. Machines prove themselves to their routes."""
         path, now = shown.path, self._services.clock()
         if path in OPEN_PATHS or path.startswith((AGENT_PATHS, RUN_PATHS)):
@@ -254,7 +254,7 @@ class Gate:
         is_open = path in OPEN_PAGES or path.startswith(STATIC_PATHS)
         return Rights("nobody", ()) if is_open else None
 
-    def _recheck(self, shown: _Shown) -> Callable[[], Awaitable[Rights | None]]:
+    def _recheck(self, shown: _ShownCredentials) -> Callable[[], Awaitable[Rights | None]]:
         """What whoever holds a long answer open may do by now; None when nothing any more."""
 
         async def recheck() -> Rights | None:

@@ -19,7 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from controlplane.api.access.passwords import Guesses, neighbourhood
 from controlplane.api.auth import same_secret
 from controlplane.api.problems import ApiError
-from controlplane.api.services import Leadership
+from controlplane.api.services import HeldLeadership
 from controlplane.background.git_sync.binding import GitBinding
 from controlplane.background.git_sync.faults import SourceFault
 from controlplane.background.git_sync.service import SourceDesk
@@ -42,7 +42,7 @@ class Hooks:
     """
 
     sources: SourceDesk | None
-    leadership: Leadership
+    leadership: HeldLeadership
     _wrong: Guesses = field(default_factory=lambda: Guesses(_FREE_TRIES))
     _nobodys: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     """What is compared with where there is no secret: nobody learns from the time it takes which bindings exist."""

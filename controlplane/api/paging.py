@@ -26,7 +26,7 @@ Most = Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE, description="how many at mo
 _T = TypeVar("_T")
 
 
-class Turn:
+class PageCut:
     """Cuts a page off a list, and says in the answer where the next one begins."""
 
     def __init__(self, request: Request, response: Response) -> None:
@@ -47,12 +47,12 @@ class Turn:
         self._response.headers["Link"] = f'<{address}>; rel="next"'
 
 
-async def turn(request: Request, response: Response) -> Turn:
+async def turn(request: Request, response: Response) -> PageCut:
     """For the routes of lists."""
-    return Turn(request, response)
+    return PageCut(request, response)
 
 
-Turning = Annotated[Turn, Depends(turn)]
+Turning = Annotated[PageCut, Depends(turn)]
 
 
 def by_name(items: Iterable[_T], name: Callable[[_T], str], *, after: str) -> list[_T]:

@@ -20,7 +20,7 @@ _NOBODY_RECEIVES = "kedge.invalid"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Requester:
     """Who asks for something, and under which id."""
 
     rights: Rights
@@ -83,7 +83,7 @@ def may_commit(services: PortalServices, binding: GitBinding, judged: Judged, ve
     return verb in binding.verbs and lies_in_its_own and (not binding.team or teams == {binding.team})
 
 
-def require_declare(services: PortalServices, judged: Judged, asked: Asked) -> None:
+def require_declare(services: PortalServices, judged: Judged, asked: Requester) -> None:
     """Raises Forbidden unless who asks may declare all of a file as it would be, under names that are not taken."""
     for owner in _owners(services, judged):
         asked.rights.require(Verb.DECLARE, traits_of(owner), "what this spec declares")
@@ -91,7 +91,9 @@ def require_declare(services: PortalServices, judged: Judged, asked: Asked) -> N
         services.cluster.commands.current(one.document.metadata.name)
 
 
-def request_new(services: PortalServices, judged: Judged, text: str, asked: Asked, *, binding: str) -> PullRequestOut:
+def request_new(
+    services: PortalServices, judged: Judged, text: str, asked: Requester, *, binding: str
+) -> PullRequestOut:
     """Opens a pull request with a new file. Raises Forbidden, ForgeFault, and CommandRefused where that is no way."""
     require_declare(services, judged, asked)
     door = next((d for d in doors_for(services, judged) if d.binding.name == binding), None)
@@ -111,7 +113,7 @@ def request_new(services: PortalServices, judged: Judged, text: str, asked: Aske
     return open_request(door, wish, asked)
 
 
-def open_request(door: ForgeDoor, wish: Wish, asked: Asked) -> PullRequestOut:
+def open_request(door: ForgeDoor, wish: Wish, asked: Requester) -> PullRequestOut:
     """Opens it, the same one for the same id; the audit names it.
 
     Raises ForgeFault, and CommandRefused where a new file is there already. Rights are judged by who calls this: a

@@ -11,7 +11,7 @@ from controlplane.api.change_requests import file_on_branch, file_with
 from controlplane.api.presenters import specs as spec_answers
 from controlplane.api.presenters.judged_text import words_of
 from controlplane.api.problems import ApiError
-from controlplane.api.pull_requests import Asked, ForgeDoor, Wish, door_of, open_request
+from controlplane.api.pull_requests import ForgeDoor, Requester, Wish, door_of, open_request
 from controlplane.api.read_models.spec_form import text_of
 from controlplane.api.routes.clusters import living, spread
 from controlplane.api.schemas.rollbacks import RollbackIn, RollbackOut
@@ -70,7 +70,7 @@ class Rollback:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class DeclarationOrigin:
     """Where a document was declared from: nothing where that was the API."""
 
     source: str = ""
@@ -123,7 +123,9 @@ def rollback_of(services: PortalServices, rights: Rights, name: str, generation:
     return through_git(services, found, Spec(text, says_it), path=view.source.origin.path, origin=origin)
 
 
-def through_git(services: PortalServices, found: Rollback, spec: Spec, *, path: str, origin: Origin) -> Rollback:
+def through_git(
+    services: PortalServices, found: Rollback, spec: Spec, *, path: str, origin: DeclarationOrigin
+) -> Rollback:
     """The same by the file it is declared in: as a pull request, or by hand where its binding names no forge.
 
     Raises ForgeFault, and CommandRefused where the file does not take it.
@@ -143,7 +145,7 @@ def through_git(services: PortalServices, found: Rollback, spec: Spec, *, path: 
     return replace(found, way=REQUEST, path=path, text=text, judged=judge(services, text, file=path), door=door)
 
 
-def roll_back(services: PortalServices, found: Rollback, order: RollbackIn, asked: Asked) -> RollbackOut:
+def roll_back(services: PortalServices, found: Rollback, order: RollbackIn, asked: Requester) -> RollbackOut:
     """Does it, or with `dry_run` says what it would do. A plan that moved is a refusal (409)."""
     told = _told(found)
     asked.rights.trail.refused = found.judged.refusal
@@ -160,7 +162,7 @@ def roll_back(services: PortalServices, found: Rollback, order: RollbackIn, aske
     return _applied(services, found, order, asked, told)
 
 
-def _as_committed(door: ForgeDoor, name: str, spec: Spec, origin: Origin) -> str | None:
+def _as_committed(door: ForgeDoor, name: str, spec: Spec, origin: DeclarationOrigin) -> str | None:
     """The document as people wrote it, comments and all, where its commit still has it and it says the same."""
     if origin.source != f"git:{door.binding.name}" or not origin.path:
         return None
@@ -173,7 +175,7 @@ def _as_committed(door: ForgeDoor, name: str, spec: Spec, origin: Origin) -> str
     return found if loaded.ok and spec.says_it(loaded) else None
 
 
-def _requested(found: Rollback, order: RollbackIn, asked: Asked, told: RollbackOut) -> RollbackOut:
+def _requested(found: Rollback, order: RollbackIn, asked: Requester, told: RollbackOut) -> RollbackOut:
     assert found.door is not None
     wish = Wish(
         path=found.path,
@@ -189,7 +191,7 @@ def _requested(found: Rollback, order: RollbackIn, asked: Asked, told: RollbackO
 
 
 def _applied(
-    services: PortalServices, found: Rollback, order: RollbackIn, asked: Asked, told: RollbackOut
+    services: PortalServices, found: Rollback, order: RollbackIn, asked: Requester, told: RollbackOut
 ) -> RollbackOut:
     message = f"back to {found.then}{': ' * bool(order.reason)}{order.reason}"
     if found.judged.reserved:
@@ -225,9 +227,9 @@ def _told(found: Rollback) -> RollbackOut:
     )
 
 
-def _origin_before(events: Sequence[Recorded], declared: Recorded) -> Origin:
+def _origin_before(events: Sequence[Recorded], declared: Recorded) -> DeclarationOrigin:
     before = [e.data for e in events if e.type == "cluster.source_changed" and e.version < declared.version]
     if not before:
-        return Origin()
+        return DeclarationOrigin()
     last = before[-1]
-    return Origin(str(last.get("source") or ""), str(last.get("path") or ""), str(last.get("commit") or ""))
+    return DeclarationOrigin(str(last.get("source") or ""), str(last.get("path") or ""), str(last.get("commit") or ""))

@@ -37,7 +37,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.commands.admission.spec import Unbootable, nothing_unbootable
 from controlplane.commands.chaos_injection import Harmer, nothing_to_harm
-from controlplane.commands.handler import Outcome
+from controlplane.commands.handler import CommandOutcome
 from controlplane.commands.policies.gate import PolicyGate
 from controlplane.converger.tick.report import Said
 from controlplane.converger.tick.status import LoopDesk, NoLoop
@@ -94,7 +94,7 @@ class Fleet(Protocol):
 class Commands(Protocol):
     """What people ask for; `CommandHandler` is one."""
 
-    def handle(self, command: Command) -> Outcome: ...
+    def handle(self, command: Command) -> CommandOutcome: ...
 
     def check(self, command: DeclareCluster | DeclareTopics, *, beside: KafkaClusterDocument | None = None) -> None: ...
 
@@ -106,7 +106,7 @@ class Commands(Protocol):
         ...
 
 
-class Leadership(Protocol):
+class HeldLeadership(Protocol):
     """Whether this server leads; `Candidate` is one. Neither asks the database."""
 
     def held_epoch(self) -> Epoch | None: ...
@@ -272,7 +272,7 @@ class OperationsServices:
     """
 
     version: str
-    leadership: Leadership
+    leadership: HeldLeadership
     backup: Callable[[Path], BackupSummary]
     states: ServedStates | None = None
     examinations: Examinations = field(default_factory=NoExaminations)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from controlplane.api.change_requests import declared_file, request_change
 from controlplane.api.presenters.judged_text import words_of
 from controlplane.api.problems import ApiError
-from controlplane.api.pull_requests import Asked, doors_for, request_new, require_declare
+from controlplane.api.pull_requests import Requester, doors_for, request_new, require_declare
 from controlplane.api.schemas.sources import PullRequestOut
 from controlplane.api.services import PortalServices
 from controlplane.api.specs import Judged, judge
@@ -35,7 +35,7 @@ class SpecWish:
     dry_run: bool = False
 
 
-def spec_request(services: PortalServices, wish: SpecWish, asked: Asked) -> SpecRequest:
+def spec_request(services: PortalServices, wish: SpecWish, asked: Requester) -> SpecRequest:
     """Opens it, or with `dry_run` says what it would take. Nothing is declared by it.
 
     A file with problems is an answer. Raises Forbidden, ForgeFault, StoreUnavailable, ApiError where the plan moved,
@@ -58,7 +58,7 @@ def spec_request(services: PortalServices, wish: SpecWish, asked: Asked) -> Spec
     return _change(services, judged, wish, asked, *there[0])
 
 
-def _new(services: PortalServices, judged: Judged, wish: SpecWish, asked: Asked) -> SpecRequest:
+def _new(services: PortalServices, judged: Judged, wish: SpecWish, asked: Requester) -> SpecRequest:
     bindings = tuple(door.binding.name for door in doors_for(services, judged))
     binding = wish.binding or (bindings[0] if len(bindings) == 1 else "")
     if binding not in bindings:
@@ -70,7 +70,7 @@ def _new(services: PortalServices, judged: Judged, wish: SpecWish, asked: Asked)
 
 
 def _change(
-    services: PortalServices, judged: Judged, wish: SpecWish, asked: Asked, view: ClusterView, topic: str
+    services: PortalServices, judged: Judged, wish: SpecWish, asked: Requester, view: ClusterView, topic: str
 ) -> SpecRequest:
     if all(not plan.changes for plan in judged.plans) and not judged.topic_plan:
         raise CommandRefused("in-force", "what it says is in force already", "Change something, or leave it.")

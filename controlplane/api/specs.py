@@ -15,9 +15,9 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
 from controlplane.commands.admission.judge import SpecJudge
 from controlplane.commands.admission.topics import by_cluster
-from controlplane.commands.handler import Outcome
+from controlplane.commands.handler import CommandOutcome
 from controlplane.commands.previews.old_clients import old_clients_told
-from controlplane.commands.previews.plan import Preview, combined_digest, preview
+from controlplane.commands.previews.plan import PlanPreview, combined_digest, preview
 from controlplane.commands.previews.topics import topic_lines, topics_digest
 from controlplane.runtime.call_errors import CallFault
 from events.ids import derived_id
@@ -39,7 +39,7 @@ class JudgedDocument:
     document: KafkaClusterDocument
     positions: Positions
     warnings: tuple[str, ...]
-    plan: Preview
+    plan: PlanPreview
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Judged:
         return f"the spec is refused: {counted(len(errors), 'problem')}, the first {first}"
 
     @property
-    def plans(self) -> tuple[Preview, ...]:
+    def plans(self) -> tuple[PlanPreview, ...]:
         return tuple(d.plan for d in self.documents)
 
     @property
@@ -103,11 +103,11 @@ class Order:
 class Declared:
     """What came of it, cluster by cluster; of a dry run nothing."""
 
-    clusters: Sequence[Outcome] = ()
-    topics: Sequence[Outcome] = ()
+    clusters: Sequence[CommandOutcome] = ()
+    topics: Sequence[CommandOutcome] = ()
 
     @property
-    def all(self) -> list[Outcome]:
+    def all(self) -> list[CommandOutcome]:
         return [*self.clusters, *self.topics]
 
 
@@ -175,11 +175,11 @@ def _planned(
 
 def _plan_of(
     services: PortalServices, view: ClusterView, document: KafkaClusterDocument, *, warnings: Sequence[str], brake: str
-) -> tuple[Preview, KafkaSnapshot | None]:
+) -> tuple[PlanPreview, KafkaSnapshot | None]:
     """The plan, and the metadata that its bytes are from: a converged cluster is looked at once a minute only, and a
     person is not to be told that nothing moves because nothing was there a minute, or ten seconds, ago."""
 
-    def plan_by(snapshot: KafkaSnapshot | None) -> Preview:
+    def plan_by(snapshot: KafkaSnapshot | None) -> PlanPreview:
         plan = preview(
             view, document, snapshot=snapshot, warnings=warnings, brake=brake, cost_tags=services.cluster.cost_tags
         )

@@ -12,7 +12,7 @@ from controlplane.api.access.roles import Verb
 from controlplane.api.problems import ApiError
 from controlplane.api.read_models.change_form import topic_data
 from controlplane.api.read_models.spec_form import text_of
-from controlplane.api.rollback import APPLY, UNJUDGED, Origin, Rollback, Spec, through_git
+from controlplane.api.rollback import APPLY, UNJUDGED, DeclarationOrigin, Rollback, Spec, through_git
 from controlplane.api.routes.clusters import living
 from controlplane.api.schemas.rollbacks import TopicDeclarationsOut
 from controlplane.api.services import PortalServices
@@ -86,5 +86,5 @@ def _worked_out(
     found = Rollback(view, number, APPLY, text, UNJUDGED, source, topic=topic)
     if not is_elsewhere:
         return replace(found, judged=judge(services, text, file=f"{topic} of declaration {number}"))
-    origin = Origin(wanted.origin.source, wanted.origin.path, wanted.origin.commit)
+    origin = DeclarationOrigin(wanted.origin.source, wanted.origin.path, wanted.origin.commit)
     return through_git(services, found, Spec(text, says_it), path=known.path, origin=origin)

@@ -6,7 +6,7 @@ from typing import Any
 from rich.table import Table
 
 from controlplane.cli.tables import listing
-from controlplane.commands.previews.drain_figures import BrokerRow
+from controlplane.commands.previews.drain_figures import DrainedBroker
 from controlplane.runtime.quantities import human_seconds
 from planner.quantities import human_bytes, human_share
 
@@ -14,19 +14,19 @@ _HEADERS = ("BROKER", "RACK", "STATE", "REPLICAS", "LEADERS", "DISK", "TAKES", "
 _WIDE = ("FULLEST", "SLOTS IN/OUT", "THROTTLE IN/OUT")
 
 
-def broker_table(rows: list[BrokerRow], *, wide: bool) -> Table:
+def broker_table(rows: list[DrainedBroker], *, wide: bool) -> Table:
     """`41 -> 0` where a figure changes; brokers nothing happens to are in it too, so that balance can be seen."""
     headers = (*_HEADERS, *(_WIDE if wide else ()), "EMPTY AFTER")
     return listing(headers, [_cells(row, wide=wide) for row in rows])
 
 
-def plain(row: BrokerRow) -> Mapping[str, Any]:
+def plain(row: DrainedBroker) -> Mapping[str, Any]:
     """For machines; what is infinite becomes null."""
-    fields = {name: getattr(row, name) for name in BrokerRow.__slots__}
+    fields = {name: getattr(row, name) for name in DrainedBroker.__slots__}
     return {name: None if value == float("inf") else value for name, value in fields.items()}
 
 
-def _cells(row: BrokerRow, *, wide: bool) -> list[str]:
+def _cells(row: DrainedBroker, *, wide: bool) -> list[str]:
     cells = [
         str(row.id),
         row.rack,

@@ -9,7 +9,7 @@ from controlplane.cluster.places import place_of
 from controlplane.cluster.view import ChaosView, ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.commands.deciders.chaos import CutFrom, Fault
-from controlplane.commands.handler import Outcome
+from controlplane.commands.handler import CommandOutcome
 from events.ids import derived_id
 from providers.base import CloudProvider
 from providers.harm import CannotHarm, Harm, HarmsVms, Manner, Way
@@ -18,10 +18,10 @@ Harmer = Callable[[ClusterView, ChaosView], None]
 """(the cluster, the fault as recorded). Raises CannotHarm, ProviderError."""
 
 
-class Commands(Protocol):
+class ChaosCommands(Protocol):
     """`CommandHandler` is one, also as far as a caller may use it."""
 
-    def handle(self, command: Command) -> Outcome: ...
+    def handle(self, command: Command) -> CommandOutcome: ...
 
     def current(self, name: str) -> ClusterView: ...
 
@@ -35,7 +35,7 @@ class BroughtAbout:
     sentence: str
 
 
-def recorded_and_done(commands: Commands, harm: Harmer, command: InjectChaos) -> BroughtAbout:
+def recorded_and_done(commands: ChaosCommands, harm: Harmer, command: InjectChaos) -> BroughtAbout:
     """A fault: recorded, then done, once however often the command is sent. One that could not be begun is over at
     once: nothing waits for it, and no other fault is refused for it.
 

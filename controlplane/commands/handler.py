@@ -39,7 +39,7 @@ TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CommandOutcome:
     """What came of a command. `generation` is the one in force afterwards."""
 
     uid: ClusterUid
@@ -70,7 +70,7 @@ class CommandHandler:
         self._last_snapshot, self._judge = last_snapshot, judge or SpecJudge()
         self._reports, self._clock, self._frozen = reports, clock, frozen
 
-    def handle(self, command: Command) -> Outcome:
+    def handle(self, command: Command) -> CommandOutcome:
         """Does it, or says that nothing had to be done.
 
         Raises ClusterNotFound, CommandRefused, SpecRefused, StoreUnavailable, and StreamConflict when the stream never
@@ -110,7 +110,7 @@ class CommandHandler:
         events = self._store.read_stream(cluster_stream(uid))
         return CommandHistory(events, fold(empty_view(uid), events))
 
-    def _handle(self, command: Command) -> Outcome:
+    def _handle(self, command: Command) -> CommandOutcome:
         uid = self._find(command)
         history = self._history(uid)
         view = history.view
@@ -155,11 +155,11 @@ class CommandHandler:
         return decided(view, command, known)
 
 
-def _outcome(view: ClusterView, changed: bool, sentence: str, *, created: bool = False) -> Outcome:
-    return Outcome(view.uid, view.name, view.generation, changed, sentence, created)
+def _outcome(view: ClusterView, changed: bool, sentence: str, *, created: bool = False) -> CommandOutcome:
+    return CommandOutcome(view.uid, view.name, view.generation, changed, sentence, created)
 
 
-def _answer_of_then(history: CommandHistory, command_id: str) -> Outcome:
+def _answer_of_then(history: CommandHistory, command_id: str) -> CommandOutcome:
     """The answer a command got when it was done: from the history as it was right after it."""
     last = max(e.version for e in history.events if e.command_id == command_id)
     before = fold(empty_view(history.view.uid), (e for e in history.events if e.version < last))

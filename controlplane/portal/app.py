@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute
 
 from controlplane.api.approvals import ProposalDesk
 from controlplane.api.feed import Feed
-from controlplane.api.gate import Gate
+from controlplane.api.gate import AccessGate
 from controlplane.api.history import History
 from controlplane.api.hooks import Hooks
 from controlplane.api.overload import OverloadGuard
@@ -206,7 +206,7 @@ def create_app(services: PortalServices) -> FastAPI:
     app.state.rated_topics = RatedTopics()
     app.state.uptimes = UptimeLooks(services.cluster.latest, services.clock)
     app.state.shown_certificates = ShownCertificates(services.cluster.latest, services.clock)
-    app.add_middleware(Gate, services=services)
+    app.add_middleware(AccessGate, services=services)
     app.add_middleware(OverloadGuard, services=services)  # the last one added is the first one passed
     answer_problems(app, error_page)
     return app

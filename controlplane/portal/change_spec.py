@@ -20,7 +20,7 @@ from controlplane.api.auth import actor_of
 from controlplane.api.change_requests import declared_file, request_change
 from controlplane.api.presenters.judged_text import words_of
 from controlplane.api.problems import ApiError
-from controlplane.api.pull_requests import Asked
+from controlplane.api.pull_requests import Requester
 from controlplane.api.read_models.change_form import (
     FormField,
     changed_fields,
@@ -54,7 +54,7 @@ _WAS = "was:"
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ChangeSubject:
     """What is changed. `topic` is "" for the cluster itself; `elsewhere` says where it is changed, None for here."""
 
     view: ClusterView
@@ -115,21 +115,21 @@ def changed_topic(
     return _answer(request, services, rights, _topic(services, rights, name, topic), typed)
 
 
-def _cluster(services: PortalServices, rights: Rights, name: str) -> Subject:
+def _cluster(services: PortalServices, rights: Rights, name: str) -> ChangeSubject:
     view = _declarable(services, rights, name)
     assert view.document is not None
     data = shortest_data(view.document)
-    return Subject(view, "", data, cluster_fields(data), refuse_declaration(view, None, is_change=True))
+    return ChangeSubject(view, "", data, cluster_fields(data), refuse_declaration(view, None, is_change=True))
 
 
-def _topic(services: PortalServices, rights: Rights, name: str, topic: str) -> Subject:
+def _topic(services: PortalServices, rights: Rights, name: str, topic: str) -> ChangeSubject:
     view = _declarable(services, rights, name)
     known = view.topics.by_name.get(topic)
     if known is None or view.document is None:
         then = f"To have one kept that is in Kafka: kedge topic adopt {name} {topic}. To make one: /new?kind=topic"
         raise ApiError(409, "topic-not-kept", f"{name} has no declared topic called {topic}", next_step=then)
     data = topic_data(view.document, known.declared)
-    return Subject(view, topic, data, topic_fields(data), refuse_topic(view, topic, API))
+    return ChangeSubject(view, topic, data, topic_fields(data), refuse_topic(view, topic, API))
 
 
 def _declarable(services: PortalServices, rights: Rights, name: str) -> ClusterView:
@@ -143,7 +143,7 @@ def _declarable(services: PortalServices, rights: Rights, name: str) -> ClusterV
 
 
 def _answer(
-    request: Request, services: PortalServices, rights: Rights, subject: Subject, typed: Mapping[str, str]
+    request: Request, services: PortalServices, rights: Rights, subject: ChangeSubject, typed: Mapping[str, str]
 ) -> Response:
     do, key = typed.get("do", "preview"), typed.get("key", "")
     known = {f.path: typed[f.path] for f in subject.fields if f.path in typed}
@@ -163,7 +163,7 @@ def _answer(
         return _shown(request, services, subject, known, text=text, judged=judged, has_moved=True, status=422)
     if do == "request":
         file = declared_file(services, subject.view, subject.topic, judged)
-        asked = Asked(rights, actor_of(rights), _key(key))
+        asked = Requester(rights, actor_of(rights), _key(key))
         opened = request_change(services, file, text, judged, asked, words_of(judged))
         return _shown(request, services, subject, known, text=text, judged=judged, opened=opened)
     made = declared_or_proposed(services, judged, text, actor=actor_of(rights), key=asked_id(rights, _key(key)))
@@ -174,7 +174,7 @@ def _answer(
 def _shown(
     request: Request,
     services: PortalServices,
-    subject: Subject,
+    subject: ChangeSubject,
     typed: Mapping[str, str] | None = None,
     *,
     text: str = "",
@@ -218,7 +218,7 @@ def _shown(
 
 
 def _overtaken(
-    subject: Subject, was: Mapping[str, str], mine: Mapping[str, str]
+    subject: ChangeSubject, was: Mapping[str, str], mine: Mapping[str, str]
 ) -> list[tuple[FormField, str, str, str]]:
     """Fields that differ: as the form was filled, as in force now, as it was sent."""
     rows = [(f, was.get(f.path, ""), f.declared, mine.get(f.path, "")) for f in subject.fields]

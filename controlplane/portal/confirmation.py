@@ -19,7 +19,7 @@ from controlplane.api.routes.clusters import living
 from controlplane.api.services import PortalServices
 from controlplane.cluster.commands import SpecRefused
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.policies.decision import Verdict
+from controlplane.commands.policies.decision import PolicyDecision
 from controlplane.portal.frame import page
 from events.spec.positions import NOWHERE
 
@@ -105,7 +105,7 @@ def capital(sentence: str) -> str:
     return sentence[0].upper() + sentence[1:]
 
 
-def reserved_reasons(verdict: Verdict) -> tuple[str, ...]:
+def reserved_reasons(verdict: PolicyDecision) -> tuple[str, ...]:
     """Why somebody else must approve it. Raises SpecRefused where a policy refuses it, whoever agrees."""
     if verdict.refusals:
         raise SpecRefused([refusal.problem(NOWHERE) for refusal in verdict.refusals])

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
-from controlplane.api.event_log import MOST_LOOKED_AT, Asked, Found
+from controlplane.api.event_log import MOST_LOOKED_AT, EventQuery, FoundEvents
 from controlplane.api.presenters.loop import log_event_out
 from controlplane.api.read_models.changes import changes_of
 from controlplane.api.routes.loop import Word, log_of, loop_of
@@ -59,10 +59,10 @@ def events(
     asked = {"cluster": cluster, "type": kind, "actor": actor, "since": since, "until": until}
     span = span_of_fields(request, since, until)
     problem = span.problem
-    wanted = Asked(
+    wanted = EventQuery(
         type=kind.strip(), actor=actor.strip(), since=span.since, until=span.until, before=before, limit=ON_A_PAGE
     )
-    found: Found | None = None
+    found: FoundEvents | None = None
     names: Mapping[ClusterUid, str] = {}
     try:
         found, names = log_of(services, rights, wanted, cluster=cluster.strip())
@@ -102,7 +102,7 @@ def events_csv(
     """The newest that match, as a sheet: of those that one answer looks through. Times are in UTC. Where older ones may
     match its name says so, and `Link` has the address of the next sheet. 422 for a moment that is none."""
     span = span_of_fields(request, since, until).sound
-    wanted = Asked(
+    wanted = EventQuery(
         type=kind.strip(),
         actor=actor.strip(),
         since=span.since,

@@ -12,7 +12,7 @@ from controlplane.api.auth import actor_of
 from controlplane.api.costs import book_of
 from controlplane.api.placement_offers import machine_choices, version_choices, zone_choices
 from controlplane.api.presenters.judged_text import words_of
-from controlplane.api.pull_requests import Asked, doors_for, request_new
+from controlplane.api.pull_requests import Requester, doors_for, request_new
 from controlplane.api.read_models.spec_form import (
     CLUSTER_PRESETS,
     TOPIC_PRESETS,
@@ -105,7 +105,7 @@ def filled(request: Request, services: Services, rights: Caller, form: Annotated
     if judged.digest != form.digest:
         return _page(request, services, rights, form, text=text, judged=judged, has_moved=True, status=422)
     if form.do == "request":
-        asked = Asked(rights, actor_of(rights), form.key)
+        asked = Requester(rights, actor_of(rights), form.key)
         opened = request_new(services, judged, text, asked, binding=form.binding)
         return _page(request, services, rights, form, text=text, judged=judged, opened=opened)
     return onwards(

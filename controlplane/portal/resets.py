@@ -44,7 +44,7 @@ class WishForm(BaseModel):
     reason: str = Field(default="", max_length=200)
 
 
-class YesForm(BaseModel):
+class ResetForm(BaseModel):
     """A plan that was looked at. `offsets`: rows of topic, partition, before and after, as JSON."""
 
     group: str = Field(default="", max_length=250)
@@ -90,7 +90,7 @@ def plan(
 
 @router.post("")
 def reset(
-    request: Request, name: str, services: Services, rights: Caller, form: Annotated[YesForm, Form()]
+    request: Request, name: str, services: Services, rights: Caller, form: Annotated[ResetForm, Form()]
 ) -> Response:
     """Does it, if all is as it was when it was looked at."""
     view = living(services, name)

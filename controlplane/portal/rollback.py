@@ -11,7 +11,7 @@ from starlette.responses import Response
 from controlplane.api.access.caller import Caller
 from controlplane.api.auth import Actor
 from controlplane.api.presenters.judged_text import words_of
-from controlplane.api.pull_requests import Asked
+from controlplane.api.pull_requests import Requester
 from controlplane.api.request_identity import asked_id
 from controlplane.api.rollback import Rollback, roll_back, rollback_of
 from controlplane.api.routes.clusters import living
@@ -48,7 +48,7 @@ def done(
 ) -> Response:
     """Does what was shown, or shows what it would do by now."""
     found = rollback_of(services, rights, name, form.to)
-    return _done(request, services, found, form, Asked(rights, actor, asked_id(rights, form.key)))
+    return _done(request, services, found, form, Requester(rights, actor, asked_id(rights, form.key)))
 
 
 @router.get("/topics/{topic}/declarations")
@@ -81,10 +81,12 @@ def done_to_topic(
 ) -> Response:
     """As for a cluster."""
     found = topic_rollback_of(services, rights, name, topic, form.to)
-    return _done(request, services, found, form, Asked(rights, actor, asked_id(rights, form.key)))
+    return _done(request, services, found, form, Requester(rights, actor, asked_id(rights, form.key)))
 
 
-def _done(request: Request, services: PortalServices, found: Rollback, form: RollbackForm, asked: Asked) -> Response:
+def _done(
+    request: Request, services: PortalServices, found: Rollback, form: RollbackForm, asked: Requester
+) -> Response:
     asked.rights.trail.refused = found.judged.refusal
     if not found.judged.ok or found.digest != form.digest:
         return _page(request, services, asked.rights, found, has_moved=found.judged.ok, status=422)

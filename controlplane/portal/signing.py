@@ -15,7 +15,7 @@ from controlplane.api.access.bindings import BindingRefused, role_of
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import ALLOWS, Role
-from controlplane.api.access.sessions import LIFE, Session
+from controlplane.api.access.sessions import LIFE, BrowserSession
 from controlplane.api.access.tokens import TokenRefused
 from controlplane.api.auth import cookie_name, same_secret
 from controlplane.api.problems import ApiError
@@ -167,7 +167,7 @@ def change_password(
 
 
 def signed_in(
-    request: Request, services: PortalServices, rights: Rights, cookie: str, session: Session, wanted: str
+    request: Request, services: PortalServices, rights: Rights, cookie: str, session: BrowserSession, wanted: str
 ) -> Response:
     """On to a page of ours with a fresh session; the one the browser came with ends."""
     if rights.session is not None:

@@ -7,7 +7,7 @@ from controlplane.converger.tick.scheduler import Scheduler
 from controlplane.converger.tick.status import ServerLoop
 from controlplane.server.assembly.api import api_of
 from controlplane.server.assembly.background import Rooms, rooms_of
-from controlplane.server.assembly.commands import Asking, asking_of
+from controlplane.server.assembly.commands import CommandParts, asking_of
 from controlplane.server.assembly.core import Ground, ground_of
 from controlplane.server.assembly.loop import Loop, loop_of
 from controlplane.server.assembly.terraform_states import refuse_beside_local
@@ -67,7 +67,7 @@ def build(
     )
 
 
-def _desk(ground: Ground, loop: Loop, asking: Asking, rooms: Rooms, watch: LoopWatch) -> ServerLoop:
+def _desk(ground: Ground, loop: Loop, asking: CommandParts, rooms: Rooms, watch: LoopWatch) -> ServerLoop:
     return ServerLoop(
         server=ground.candidate.owner,
         interval_s=ground.settings.loop.tick_interval_s,
@@ -91,7 +91,7 @@ def _desk(ground: Ground, loop: Loop, asking: Asking, rooms: Rooms, watch: LoopW
     )
 
 
-def _scheduler(ground: Ground, loop: Loop, asking: Asking, watch: LoopWatch) -> Scheduler:
+def _scheduler(ground: Ground, loop: Loop, asking: CommandParts, watch: LoopWatch) -> Scheduler:
     def on_lead(epoch: Epoch) -> None:
         loop.hands.runner.reclaim(epoch)
         asking.sources.ring_all()

@@ -22,7 +22,7 @@ from controlplane.api.feed import Feed
 from controlplane.api.overload import room_for_agents
 from controlplane.api.portal_access import Door, at_door
 from controlplane.api.server_load import MORE_AGENTS
-from controlplane.api.services import Leadership
+from controlplane.api.services import HeldLeadership
 from controlplane.runtime.descriptors import NONE_LEFT, open_descriptors
 from controlplane.runtime.listen_addresses import (
     ACCEPTED_AT_ONCE,
@@ -70,7 +70,7 @@ class Served(Protocol):
     def home(self) -> Home: ...
 
     @property
-    def candidate(self) -> Leadership: ...
+    def candidate(self) -> HeldLeadership: ...
 
 
 class WebServer(uvicorn.Server):

@@ -36,7 +36,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class LatestValue:
     """One observed value. `observed_at` is when its source saw it; agent reports are ordered by `boot_id` and `seq`."""
 
     subject: Subject
@@ -50,34 +50,34 @@ class Observation:
 class LatestStore(Protocol):
     """Contract: tests/contract/test_latest_store.py."""
 
-    def put(self, observation: Observation) -> bool:
+    def put(self, observation: LatestValue) -> bool:
         """Keeps it when it is news; False when something newer is known already."""
         ...
 
-    def put_all(self, observations: Sequence[Observation]) -> int:
+    def put_all(self, observations: Sequence[LatestValue]) -> int:
         """The same for many at once, in order and in one transaction; the number that were news."""
         ...
 
-    def get(self, subject: Subject) -> Observation | None:
+    def get(self, subject: Subject) -> LatestValue | None:
         """The newest about one subject."""
         ...
 
-    def of_cluster(self, cluster_uid: ClusterUid, kind: str | None = None) -> list[Observation]:
+    def of_cluster(self, cluster_uid: ClusterUid, kind: str | None = None) -> list[LatestValue]:
         """The newest about each subject of a cluster, of one kind or of all."""
         ...
 
-    def of_kind(self, kind: str) -> list[Observation]:
+    def of_kind(self, kind: str) -> list[LatestValue]:
         """The newest of one kind for the whole fleet, in one read."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class KeptObservation:
-    observation: Observation
+    observation: LatestValue
     past_boots: tuple[str, ...] = ()
 
 
-def read_as(adapter: TypeAdapter[_T], row: Observation) -> _T | None:
+def read_as(adapter: TypeAdapter[_T], row: LatestValue) -> _T | None:
     """The value of a row as this release writes it; None for what another one wrote, until it is written anew."""
     try:
         return adapter.validate_python(dict(row.value))
@@ -85,13 +85,13 @@ def read_as(adapter: TypeAdapter[_T], row: Observation) -> _T | None:
         return None
 
 
-def read_by_cluster(adapter: TypeAdapter[_T], rows: Iterable[Observation]) -> dict[ClusterUid, _T]:
+def read_by_cluster(adapter: TypeAdapter[_T], rows: Iterable[LatestValue]) -> dict[ClusterUid, _T]:
     """Of a kind with one row a cluster, as `read_as`; what another release wrote is left out."""
     read = {row.subject.cluster_uid: read_as(adapter, row) for row in rows}
     return {uid: value for uid, value in read.items() if value is not None}
 
 
-def supersede(kept: KeptObservation | None, new: Observation) -> KeptObservation | None:
+def supersede(kept: KeptObservation | None, new: LatestValue) -> KeptObservation | None:
     """What is kept once `new` has arrived, or None when `new` is no news."""
     if kept is None:
         return KeptObservation(new)
@@ -114,11 +114,11 @@ class SqlLatestStore:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def put(self, observation: Observation) -> bool:
+    def put(self, observation: LatestValue) -> bool:
         """See LatestStore."""
         return self.put_all([observation]) == 1
 
-    def put_all(self, observations: Sequence[Observation]) -> int:
+    def put_all(self, observations: Sequence[LatestValue]) -> int:
         """See LatestStore."""
         with writing(self._engine) as transaction:
             subjects = sorted({_key(observation.subject) for observation in observations})
@@ -133,22 +133,22 @@ class SqlLatestStore:
             _write(transaction, changed)
             return news
 
-    def get(self, subject: Subject) -> Observation | None:
+    def get(self, subject: Subject) -> LatestValue | None:
         """See LatestStore."""
         with reading(self._engine) as connection:
             row = connection.execute(select(LATEST).where(_KEY.in_([_key(subject)]))).one_or_none()
             return None if row is None else _kept(row).observation
 
-    def of_cluster(self, cluster_uid: ClusterUid, kind: str | None = None) -> list[Observation]:
+    def of_cluster(self, cluster_uid: ClusterUid, kind: str | None = None) -> list[LatestValue]:
         """See LatestStore."""
         wanted = select(LATEST).where(LATEST.c.cluster_uid == cluster_uid)
         return self._select(wanted if kind is None else wanted.where(LATEST.c.kind == kind))
 
-    def of_kind(self, kind: str) -> list[Observation]:
+    def of_kind(self, kind: str) -> list[LatestValue]:
         """See LatestStore."""
         return self._select(select(LATEST).where(LATEST.c.kind == kind))
 
-    def _select(self, wanted: Select[Any]) -> list[Observation]:
+    def _select(self, wanted: Select[Any]) -> list[LatestValue]:
         with reading(self._engine) as connection:
             return in_order(_kept(row).observation for row in connection.execute(wanted))
 
@@ -160,7 +160,7 @@ def _key(subject: Subject) -> tuple[str, str, str]:
     return (subject.kind, subject.cluster_uid, subject.name)
 
 
-def in_order(observations: Iterable[Observation]) -> list[Observation]:
+def in_order(observations: Iterable[LatestValue]) -> list[LatestValue]:
     return sorted(observations, key=lambda observation: _key(observation.subject))
 
 
@@ -204,7 +204,7 @@ def _values(kept: KeptObservation) -> dict[str, Any]:
 
 
 def _kept(row: Row[Any]) -> KeptObservation:
-    observation = Observation(
+    observation = LatestValue(
         subject=Subject(row.kind, ClusterUid(row.cluster_uid), row.subject),
         value=row.value,
         source=row.source,

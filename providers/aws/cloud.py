@@ -30,7 +30,7 @@ from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, NetworkRun, ipv6_word, none_made
 from providers.notices import MaintenanceNotice
-from providers.quota import Quota
+from providers.quota import AccountQuota
 from providers.settings_file import zones_of
 from providers.settingscloud import SettingsCloud
 from providers.tf.abilities import Import
@@ -166,7 +166,7 @@ class AwsCloud(SettingsCloud):
         ec2, _ = self._reach(place)
         return examine_region(ec2, place, self._settings.region(place), lambda: self.quotas(place))
 
-    def quotas(self, place: Place) -> tuple[Quota, ...]:
+    def quotas(self, place: Place) -> tuple[AccountQuota, ...]:
         """See `TellsQuotas`."""
         ec2, account_id = self._reach(place)
         return read_quotas(ec2, self._access.limits(place), place, sold_by(self.name), account_id=account_id)

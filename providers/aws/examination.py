@@ -10,7 +10,7 @@ from providers.base import Place
 from providers.catalog_file import sold_by
 from providers.doctor import Finding, looked_at
 from providers.errors import ProviderError
-from providers.quota import Quota, findings
+from providers.quota import AccountQuota, findings
 
 Machine = dict[str, Any]
 
@@ -19,7 +19,7 @@ _QUOTA = "Give the credentials servicequotas:GetServiceQuota, or look at Service
 
 
 def examine_region(
-    ec2: Any, place: Place, region: AwsRegion, quotas: Callable[[], tuple[Quota, ...]]
+    ec2: Any, place: Place, region: AwsRegion, quotas: Callable[[], tuple[AccountQuota, ...]]
 ) -> Iterator[Finding]:
     """A finding for the subnets, the security groups, each image, and each quota."""
     subnets, groups = sorted(set(region.subnets.values())), list(region.security_groups)

@@ -13,7 +13,7 @@ from providers.aws.errors import translated
 from providers.aws.inventory import PAGE, running_machines
 from providers.base import Place
 from providers.catalog_file import CatalogFile
-from providers.quota import Quota, Unit
+from providers.quota import AccountQuota, Unit
 
 CODES: Mapping[bool, str] = {False: "L-1216C47A", True: "L-34B43A08"}
 """By whether VMs are pre-emptible: "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances" and "All Standard
@@ -23,7 +23,7 @@ _STANDARD = re.compile(r"(a|c|d|h|i|im|is|m|r|t|z)\d")
 """Types of those letters; `im4gn` and `is4gen` are of family I (EC2 User Guide, "Instance types")."""
 
 
-def read_quotas(ec2: Any, limits: Any, place: Place, sold: CatalogFile, *, account_id: str) -> tuple[Quota, ...]:
+def read_quotas(ec2: Any, limits: Any, place: Place, sold: CatalogFile, *, account_id: str) -> tuple[AccountQuota, ...]:
     """Both limits with what runs in the region, whoever made it. Raises what the calls may end with."""
     with translated(f"{place}: quota"):
         told = {
@@ -35,7 +35,7 @@ def read_quotas(ec2: Any, limits: Any, place: Place, sold: CatalogFile, *, accou
                 used[machine.get("InstanceLifecycle") == "spot"] += _vcpus(machine, sold)
     counted = frozenset(type_ for type_ in sold.raw["machines"] if _STANDARD.match(type_))
     return tuple(
-        Quota(str(q["QuotaName"]), Unit.VCPUS, float(q["Value"]), float(used[spot]), counted, spot)
+        AccountQuota(str(q["QuotaName"]), Unit.VCPUS, float(q["Value"]), float(used[spot]), counted, spot)
         for spot, q in told.items()
     )
 

@@ -28,7 +28,7 @@ from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
 from providers.networks import MadeNetworks, ipv6_word, none_made
 from providers.notices import MaintenanceNotice
-from providers.quota import Quota
+from providers.quota import AccountQuota
 from providers.settings_file import zones_of
 from providers.settingscloud import SettingsCloud
 from providers.tf.abilities import Import
@@ -155,7 +155,7 @@ class AzureCloud(SettingsCloud):
         clients, _ = self._reach(place)
         return examine_region(clients, place, self._settings.region(place))
 
-    def quotas(self, place: Place) -> tuple[Quota, ...]:
+    def quotas(self, place: Place) -> tuple[AccountQuota, ...]:
         """See `TellsQuotas`."""
         clients, _ = self._reach(place)
         return read_quotas(clients, place)

@@ -15,7 +15,7 @@ from providers.base import Place
 from providers.catalog_file import sold_by
 from providers.doctor import Finding, looked_at
 from providers.errors import NotFound, ProviderError
-from providers.quota import Quota, Unit, findings
+from providers.quota import AccountQuota, Unit, findings
 
 COMPUTE_API, NETWORK_API = "2026-04-01", "2026-03-01"
 _IMAGES_API, _GALLERIES_API = "2026-04-01", "2025-03-03"
@@ -48,7 +48,7 @@ def examine_region(clients: Clients, place: Place, region: AzureRegion) -> Itera
     yield from findings(place, read_quotas(clients, place), sold_by("azure"))
 
 
-def read_quotas(clients: Clients, place: Place) -> tuple[Quota, ...]:
+def read_quotas(clients: Clients, place: Place) -> tuple[AccountQuota, ...]:
     """The subscription's limits in the region that VMs count against; one call. Raises `ProviderError`."""
     with translated(f"{place}: usage"):
         told = list(clients.listed(f"Microsoft.Compute/locations/{place.region}/usages", COMPUTE_API))
@@ -71,7 +71,7 @@ def free_addresses(clients: Clients, place: Place, subnets: Iterable[str]) -> di
     return {subnet: left for subnet, left in free.items() if subnet in wanted}
 
 
-def quotas_in(usages: Iterable[Mapping[str, Any]]) -> tuple[Quota, ...]:
+def quotas_in(usages: Iterable[Mapping[str, Any]]) -> tuple[AccountQuota, ...]:
     """Of "Usage - List": `cores`, `virtualMachines`, and the family of each size of the catalogue. Pure."""
     families: dict[str, set[str]] = {}
     for size in sold_by("azure").raw["machines"]:
@@ -80,13 +80,13 @@ def quotas_in(usages: Iterable[Mapping[str, Any]]) -> tuple[Quota, ...]:
     for usage in usages:
         name, limit, used = str(usage["name"]["value"]), float(usage["limit"]), float(usage["currentValue"])
         if name.lower() == "cores":
-            found.append(Quota(name, Unit.VCPUS, limit, used, spot=False))
+            found.append(AccountQuota(name, Unit.VCPUS, limit, used, spot=False))
         elif name.lower() == "lowprioritycores":
-            found.append(Quota(name, Unit.VCPUS, limit, used, spot=True))
+            found.append(AccountQuota(name, Unit.VCPUS, limit, used, spot=True))
         elif name.lower() == "virtualmachines":
-            found.append(Quota(name, Unit.VMS, limit, used))
+            found.append(AccountQuota(name, Unit.VMS, limit, used))
         elif name.lower() in families:
-            found.append(Quota(name, Unit.VCPUS, limit, used, frozenset(families[name.lower()]), spot=False))
+            found.append(AccountQuota(name, Unit.VCPUS, limit, used, frozenset(families[name.lower()]), spot=False))
     return tuple(found)
 
 

@@ -21,7 +21,7 @@ from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
 from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, ipv6_word, none_made
-from providers.quota import Quota
+from providers.quota import AccountQuota
 from providers.settings_file import zones_of
 from providers.settingscloud import SettingsCloud
 from providers.sightings import Sightings
@@ -152,7 +152,7 @@ class DigitaloceanCloud(SettingsCloud):
         client = self._reach(place)
         return examine_region(client, place, self._settings.region(place))
 
-    def quotas(self, place: Place) -> tuple[Quota, ...]:
+    def quotas(self, place: Place) -> tuple[AccountQuota, ...]:
         """See `TellsQuotas`."""
         client = self._reach(place)
         return read_quotas(client, place)

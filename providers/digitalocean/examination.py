@@ -9,7 +9,7 @@ from providers.digitalocean.errors import is_not_found, translated
 from providers.digitalocean.settings import DigitaloceanRegion
 from providers.doctor import Finding, looked_at
 from providers.errors import CloudUnavailable, NotFound
-from providers.quota import Quota, Unit, findings
+from providers.quota import AccountQuota, Unit, findings
 
 _CORRECT = "Correct digitalocean.yaml."
 _ELSEWHERE = "Choose another region, or ask DigitalOcean for these sizes."
@@ -33,15 +33,15 @@ def examine_region(client: Any, place: Place, region: DigitaloceanRegion) -> Ite
     yield from findings(place, read_quotas(client, place), sold_by("digitalocean"))
 
 
-def read_quotas(client: Any, place: Place) -> tuple[Quota, ...]:
+def read_quotas(client: Any, place: Place) -> tuple[AccountQuota, ...]:
     """Limits of the team, all regions together: Droplets and volumes; three calls. Raises `ProviderError`."""
     with translated(f"{place}: limits"):
         account = client.account.get()["account"]
         droplets = int(client.droplets.list(per_page=1, page=1)["meta"]["total"])
         volumes = int(client.volumes.list(per_page=1, page=1)["meta"]["total"])
-    found = [Quota("droplet_limit", Unit.VMS, float(account["droplet_limit"]), droplets)]
+    found = [AccountQuota("droplet_limit", Unit.VMS, float(account["droplet_limit"]), droplets)]
     if "volume_limit" in account:
-        found.append(Quota("volume_limit", Unit.VOLUMES, float(account["volume_limit"]), volumes))
+        found.append(AccountQuota("volume_limit", Unit.VOLUMES, float(account["volume_limit"]), volumes))
     return tuple(found)
 
 

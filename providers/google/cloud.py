@@ -28,7 +28,7 @@ from providers.handover import Handover
 from providers.networks import MadeNetworks, ipv6_word, none_made
 from providers.notices import MaintenanceNotice
 from providers.preflight import of_permissions
-from providers.quota import Quota
+from providers.quota import AccountQuota
 from providers.settings_file import zones_of
 from providers.settingscloud import SettingsCloud
 from providers.sightings import Sightings
@@ -165,7 +165,7 @@ class GoogleCloud(SettingsCloud):
         self._reach(place)
         return examine_region(self._access, place)
 
-    def quotas(self, place: Place) -> tuple[Quota, ...]:
+    def quotas(self, place: Place) -> tuple[AccountQuota, ...]:
         """See `TellsQuotas`."""
         self._reach(place)
         return read_quotas(self._access, place)

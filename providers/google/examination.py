@@ -11,14 +11,14 @@ from providers.errors import ProviderError
 from providers.google.access import GoogleAccess
 from providers.google.errors import translated
 from providers.google.permissions import needed
-from providers.quota import Quota, Unit, findings
+from providers.quota import AccountQuota, Unit, findings
 
 _CORRECT = "Correct google.yaml."
 _GRANT = "Grant them to the service account, as the role of docs/clouds/policies/google.yaml does."
 _ARCHITECTURES = {"ARM64": "arm64", "X86_64": "x86_64"}
 
 _UNITS = {"INSTANCES": Unit.VMS, "SSD_TOTAL_GB": Unit.DISK_GIB}
-"""Quotas of a region by their metric (compute.v1, `Quota.metric`); pd-balanced disks count as SSD."""
+"""Quotas of a region by their metric (compute.v1, `AccountQuota.metric`); pd-balanced disks count as SSD."""
 
 _SPOT = "PREEMPTIBLE_CPUS"
 """Pre-emptible VMs of all families count against it, where an account has it (Google documentation, "Spot VMs")."""
@@ -49,14 +49,14 @@ def examine_region(access: GoogleAccess, place: Place) -> Iterator[Finding]:
     yield from findings(place, quotas_in(there), sold_by("google"))
 
 
-def read_quotas(access: GoogleAccess, place: Place) -> tuple[Quota, ...]:
+def read_quotas(access: GoogleAccess, place: Place) -> tuple[AccountQuota, ...]:
     """Those of the region that VMs and disks count against; one call. Raises `ProviderError`."""
     project = access.settings.account(place).project
     region = _ask(access, place, "Regions", f"{place}: quota", {"project": project, "region": place.region})
     return quotas_in(region)
 
 
-def quotas_in(region: Any) -> tuple[Quota, ...]:
+def quotas_in(region: Any) -> tuple[AccountQuota, ...]:
     """Of a region as the SDK gives it. Pure."""
     found = []
     spot = next((told for told in region.quotas if told.metric == _SPOT), None)
@@ -65,11 +65,11 @@ def quotas_in(region: Any) -> tuple[Quota, ...]:
     for told in region.quotas:
         metric = str(told.metric)
         if (unit := _UNITS.get(metric)) is not None:
-            found.append(Quota(metric, unit, told.limit, told.usage))
+            found.append(AccountQuota(metric, unit, told.limit, told.usage))
         elif metric == "CPUS" or re.fullmatch(r"[A-Z]\d[A-Z]?_CPUS", metric):
-            found.append(Quota(metric, Unit.VCPUS, told.limit, told.usage, _types_of(metric), spot=kept))
+            found.append(AccountQuota(metric, Unit.VCPUS, told.limit, told.usage, _types_of(metric), spot=kept))
         elif metric == _SPOT and own:
-            found.append(Quota(metric, Unit.VCPUS, told.limit, told.usage, spot=True))
+            found.append(AccountQuota(metric, Unit.VCPUS, told.limit, told.usage, spot=True))
     return tuple(found)
 
 

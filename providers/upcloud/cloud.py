@@ -13,7 +13,7 @@ from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
 from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, none_made
-from providers.quota import Quota
+from providers.quota import AccountQuota
 from providers.settings_file import zones_of
 from providers.settingscloud import SettingsCloud
 from providers.sightings import Sightings
@@ -153,7 +153,7 @@ class UpcloudCloud(SettingsCloud):
         api = self._reach(place)
         return examine_region(api, place, self._settings.region(place))
 
-    def quotas(self, place: Place) -> tuple[Quota, ...]:
+    def quotas(self, place: Place) -> tuple[AccountQuota, ...]:
         """See `TellsQuotas`."""
         api = self._reach(place)
         return read_quotas(api, place)

@@ -8,7 +8,7 @@ from providers.base import Place
 from providers.catalog_file import sold_by
 from providers.doctor import Finding, looked_at
 from providers.errors import NotFound
-from providers.quota import Quota, Unit, findings
+from providers.quota import AccountQuota, Unit, findings
 from providers.upcloud.calls import Calls
 from providers.upcloud.errors import UpcloudAnswerError, translated
 from providers.upcloud.settings import UpcloudRegion
@@ -39,7 +39,7 @@ def examine_region(api: Calls, place: Place, region: UpcloudRegion) -> Iterator[
     yield from findings(place, read_quotas(api, place), sold_by("upcloud"))
 
 
-def read_quotas(api: Calls, place: Place) -> tuple[Quota, ...]:
+def read_quotas(api: Calls, place: Place) -> tuple[AccountQuota, ...]:
     """Limits of the account, all zones together, against all its servers and storages. Raises `ProviderError`."""
     with translated(f"{place}: limits"):
         limits = api.get_request("/account")["account"].get("resource_limits") or {}
@@ -50,7 +50,7 @@ def read_quotas(api: Calls, place: Place) -> tuple[Quota, ...]:
 
 def quotas_in(
     limits: Mapping[str, Any], servers: Iterable[Mapping[str, Any]], storages: Iterable[Mapping[str, Any]]
-) -> tuple[Quota, ...]:
+) -> tuple[AccountQuota, ...]:
     """Of `resource_limits` ("Get account information"), those that VMs and our disks count against. Pure."""
     servers, storages = list(servers), list(storages)
     used = {
@@ -58,7 +58,9 @@ def quotas_in(
         "memory": (Unit.MEMORY_MIB, sum(int(s["memory_amount"]) for s in servers)),
         "storage_maxiops": (Unit.DISK_GIB, sum(int(s["size"]) for s in storages if s.get("tier") == "maxiops")),
     }
-    return tuple(Quota(name, unit, float(limits[name]), n) for name, (unit, n) in used.items() if limits.get(name))
+    return tuple(
+        AccountQuota(name, unit, float(limits[name]), n) for name, (unit, n) in used.items() if limits.get(name)
+    )
 
 
 def _zone(api: Calls, place: Place) -> _Look:

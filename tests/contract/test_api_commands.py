@@ -18,7 +18,7 @@ from controlplane.cluster.commands import (
     ResumeCluster,
     SpecRefused,
 )
-from controlplane.commands.handler import CommandHandler, Outcome
+from controlplane.commands.handler import CommandHandler
 from controlplane.converger.tick.cluster_tick import new_events
 from controlplane.fleet.cluster_names import name_stream
 from controlplane.storage.streams import cluster_stream
@@ -68,7 +68,7 @@ def larger(size: int = 6) -> KafkaClusterDocument:
     return document({19: f"      size: {size}"})
 
 
-def history(store: EventStore, outcome: Outcome) -> list[str]:
+def history(store: EventStore, outcome: CommandOutcome) -> list[str]:
     return [e.type for e in store.read_stream(cluster_stream(outcome.uid))]
 
 
@@ -150,7 +150,7 @@ def test_of_many_first_declarations_at_once_one_mints_the_uid(store: EventStore)
     """Each on a handler of its own, as on servers of their own."""
     gate = threading.Barrier(8)
 
-    def run(number: int) -> Outcome:
+    def run(number: int) -> CommandOutcome:
         gate.wait(10)
         return CommandHandler(store).handle(declare(larger(3 * (1 + number % 2)), command_id=f"c{number}"))
 

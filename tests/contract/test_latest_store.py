@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controlplane.storage.latest_values import LatestStore, Observation, SqlLatestStore, Subject
+from controlplane.storage.latest_values import LatestStore, LatestValue, SqlLatestStore, Subject
 from tests.fakes.latest_values import MemoryLatestStore
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -16,17 +16,17 @@ def latest(engine_or_memory) -> LatestStore:
     return MemoryLatestStore() if engine_or_memory is None else SqlLatestStore(engine_or_memory)
 
 
-def seen(at_s: float = 0, subject: Subject = NODE, **value: object) -> Observation:
-    return Observation(subject, value, "inventory", START + timedelta(seconds=at_s))
+def seen(at_s: float = 0, subject: Subject = NODE, **value: object) -> LatestValue:
+    return LatestValue(subject, value, "inventory", START + timedelta(seconds=at_s))
 
 
-def report(boot: str, seq: int, at_s: float = 0) -> Observation:
+def report(boot: str, seq: int, at_s: float = 0) -> LatestValue:
     moment = START + timedelta(seconds=at_s)
-    return Observation(NODE, {"boot": boot, "seq": seq}, "agent", moment, boot_id=boot, seq=seq)
+    return LatestValue(NODE, {"boot": boot, "seq": seq}, "agent", moment, boot_id=boot, seq=seq)
 
 
 def test_what_was_put_is_read_back_whole(latest):
-    observation = Observation(NODE, {"a": [1, {"ü": None}]}, "agent", START, boot_id="b1", seq=2**40)
+    observation = LatestValue(NODE, {"a": [1, {"ü": None}]}, "agent", START, boot_id="b1", seq=2**40)
     assert latest.put(observation) is True
     assert latest.get(NODE) == observation
     assert latest.get(Subject("agent-report", "c1", "other")) is None

@@ -10,8 +10,8 @@ from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from controlplane.api.access.sessions import (
     IDLE,
+    BrowserSession,
     MemorySessionStore,
-    Session,
     SessionStore,
     SqlSessionStore,
     begin_session,
@@ -128,4 +128,4 @@ def test_sessions_that_are_over_are_swept_away(sessions: SessionStore) -> None:
     _, new = begin_session(sessions, "bob", NOW + IDLE)
     assert sessions.get(old.key) is None
     assert sessions.get(new.key) == new
-    assert isinstance(new, Session)
+    assert isinstance(new, BrowserSession)

@@ -13,7 +13,7 @@ from controlplane.server.database_roles import PORTAL, RIGHTS, RoleRefused, chec
 from controlplane.server.split.moments import SqlCredentialMoments
 from controlplane.server.split.portal_rights import EVENTS, LATEST, PORTAL_RIGHTS
 from controlplane.storage.agent_credentials import SqlCredentialStore, Vm
-from controlplane.storage.latest_values import Observation, SqlLatestStore, Subject
+from controlplane.storage.latest_values import LatestValue, SqlLatestStore, Subject
 from events.engine import build_engine, reading, writing
 from events.envelope import NewEvent, Origin
 from events.errors import StoreUnavailable
@@ -54,8 +54,8 @@ def by_owner(url: str, statement: str) -> None:
         connection.execute(statement.encode())
 
 
-def seen(kind: str, at: datetime = NOW) -> Observation:
-    return Observation(Subject(kind, UID, "x"), {}, "test", at)
+def seen(kind: str, at: datetime = NOW) -> LatestValue:
+    return LatestValue(Subject(kind, UID, "x"), {}, "test", at)
 
 
 def test_a_portal_adds_what_people_ask_for_and_no_event_of_the_loop(app: Engine, portal: Engine) -> None:
@@ -85,7 +85,7 @@ def test_a_portal_writes_its_own_latest_values_and_forges_no_report(app: Engine,
         with pytest.raises(StoreUnavailable, match="row-level security"):
             ours.put(seen(kind, NOW.replace(day=3)))
         with pytest.raises(StoreUnavailable, match="row-level security"):
-            ours.put(Observation(Subject(kind, UID, "fresh"), {}, "test", NOW))
+            ours.put(LatestValue(Subject(kind, UID, "fresh"), {}, "test", NOW))
     assert ours.get(Subject("agent-report", UID, "x")) == seen("agent-report"), "it reads them"
     assert len(theirs.of_cluster(UID)) == len(LATEST) + 1, "a server sees every row"
 

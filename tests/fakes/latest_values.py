@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Sequence
 
-from controlplane.storage.latest_values import KeptObservation, Observation, Subject, in_order, supersede
+from controlplane.storage.latest_values import KeptObservation, LatestValue, Subject, in_order, supersede
 from events.ids import ClusterUid
 
 
@@ -14,11 +14,11 @@ class MemoryLatestStore:
         self._lock = threading.Lock()
         self._kept: dict[Subject, KeptObservation] = {}
 
-    def put(self, observation: Observation) -> bool:
+    def put(self, observation: LatestValue) -> bool:
         """See LatestStore."""
         return self.put_all([observation]) == 1
 
-    def put_all(self, observations: Sequence[Observation]) -> int:
+    def put_all(self, observations: Sequence[LatestValue]) -> int:
         """See LatestStore."""
         with self._lock:
             news = 0
@@ -29,13 +29,13 @@ class MemoryLatestStore:
                     news += 1
             return news
 
-    def get(self, subject: Subject) -> Observation | None:
+    def get(self, subject: Subject) -> LatestValue | None:
         """See LatestStore."""
         with self._lock:
             kept = self._kept.get(subject)
             return None if kept is None else kept.observation
 
-    def of_cluster(self, cluster_uid: ClusterUid, kind: str | None = None) -> list[Observation]:
+    def of_cluster(self, cluster_uid: ClusterUid, kind: str | None = None) -> list[LatestValue]:
         """See LatestStore."""
         with self._lock:
             return in_order(
@@ -44,7 +44,7 @@ class MemoryLatestStore:
                 if subject.cluster_uid == cluster_uid and kind in (None, subject.kind)
             )
 
-    def of_kind(self, kind: str) -> list[Observation]:
+    def of_kind(self, kind: str) -> list[LatestValue]:
         """See LatestStore."""
         with self._lock:
             return in_order(kept.observation for subject, kept in self._kept.items() if subject.kind == kind)

@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
-from controlplane.storage.latest_values import Observation
+from controlplane.storage.latest_values import LatestValue
 from tests.builders import a_document
 from tests.sim.evidence import Violation
 from tests.sim.faults import Trouble
@@ -60,9 +60,9 @@ class Losing(Trouble):
         self._later(self._random.choice((0.0, 5.0, 40.0, 200.0)), lambda: self._again(row))
         return True
 
-    def _again(self, row: Observation) -> None:
+    def _again(self, row: LatestValue) -> None:
         self.repeats += 1
-        late = Observation(row.subject, row.value, row.source, self._world.clock(), row.boot_id, row.seq)
+        late = LatestValue(row.subject, row.value, row.source, self._world.clock(), row.boot_id, row.seq)
         if self._world.latest.put(late):
             raise Violation(f"report {row.seq} of {row.subject.name} counted a second time")
 

@@ -11,7 +11,7 @@ from controlplane.api.access.oidc_users import MemoryOidcPeople, OidcPeopleStore
 from controlplane.api.access.passwords import Guesses, Passwords, Remembered, made_password, neighbourhood, refusal_of
 from controlplane.api.access.rights import Forbidden, Rights, rights_of, whole_rights
 from controlplane.api.access.roles import Role
-from controlplane.api.access.sessions import MemorySessionStore, Session, SessionStore, begin_session, session_of
+from controlplane.api.access.sessions import BrowserSession, MemorySessionStore, SessionStore, begin_session, session_of
 from controlplane.api.access.tokens import INSTALLATION, MemoryTokenStore, Token, TokenStore, make_token, token_of
 from controlplane.api.access.users import MemoryUserStore, User, UserStore
 from events.clock import Clock, utc_now
@@ -118,7 +118,7 @@ class People:
             self.sessions.end_all_of(name)
         return found
 
-    def sign_in(self, name: str, password: str, now: datetime, *, client: str = "") -> tuple[str, Session]:
+    def sign_in(self, name: str, password: str, now: datetime, *, client: str = "") -> tuple[str, BrowserSession]:
         """The cookie and the session, new each time; `client` is the address it comes from. Raises SignInRefused."""
         near = neighbourhood(client)
         here = f"{name} from {near}"
@@ -139,7 +139,7 @@ class People:
             self.right_before.add(here)
         return begin_session(self.sessions, name, now)
 
-    def sign_in_oidc(self, person: OidcPerson, now: datetime, *, life: timedelta) -> tuple[str, Session]:
+    def sign_in_oidc(self, person: OidcPerson, now: datetime, *, life: timedelta) -> tuple[str, BrowserSession]:
         """The same for somebody the provider has vouched for. Raises SignInRefused."""
         known = self.oidc.signed_in(person)
         if known is None:
@@ -151,7 +151,7 @@ class People:
             raise SignInRefused("An administrator has disabled you here.")
         return begin_session(self.sessions, known.subject, now, life=life)
 
-    def change_password(self, session: Session, old: str, new: str, now: datetime) -> tuple[str, Session]:
+    def change_password(self, session: BrowserSession, old: str, new: str, now: datetime) -> tuple[str, BrowserSession]:
         """Sets it, ends all sessions of the person and begins a new one. Raises PasswordRefused, SignInRefused."""
         known = self.users.get(session.user)
         wait_s = self.guesses.wait_s(session.key, now)
@@ -246,7 +246,7 @@ class People:
         subject: str,
         *,
         via: str,
-        session: Session | None = None,
+        session: BrowserSession | None = None,
         limit: Binding | None = None,
         now: datetime | None = None,
     ) -> Rights | None:

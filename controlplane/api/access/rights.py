@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from controlplane.api.access.bindings import EVERYTHING, TOKEN, Binding, Traits, traits_of
 from controlplane.api.access.roles import ALLOWS, Role, Verb
-from controlplane.api.access.sessions import Session
+from controlplane.api.access.sessions import BrowserSession
 from controlplane.api.access.trail import Trail
 from controlplane.cluster.view import ClusterView
 
@@ -30,7 +30,7 @@ class Rights:
 
     subject: str
     bindings: tuple[Binding, ...]
-    session: Session | None = None
+    session: BrowserSession | None = None
     limit: Binding | None = None
     via: str = ""
     granted: tuple[Binding, ...] = ()
@@ -92,7 +92,7 @@ def whole_rights(
 def rights_of(
     subject: str,
     bindings: Iterable[Binding],
-    session: Session | None = None,
+    session: BrowserSession | None = None,
     *,
     groups: Iterable[str] = (),
     limit: Binding | None = None,

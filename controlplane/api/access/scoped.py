@@ -55,7 +55,7 @@ from controlplane.cluster.observed.moves import Known
 from controlplane.cluster.observed.replica_lag import Replica
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.view import ClusterView, empty_view
-from controlplane.commands.handler import Outcome
+from controlplane.commands.handler import CommandOutcome
 from controlplane.converger.tick.report import Said
 from controlplane.storage.backup import BackupSummary
 from events.ids import ClusterUid
@@ -202,7 +202,7 @@ class NotedCommands:
     rights: Rights
     head: Callable[[], int]
 
-    def handle(self, command: Command) -> Outcome:
+    def handle(self, command: Command) -> CommandOutcome:
         """See CommandHandler."""
         verb = VERB_OF.get(type(command), Verb.ADMINISTER)
         self.rights.trail.judged(verb, command.name, allowed=True)
@@ -235,7 +235,7 @@ class ScopedCommands:
     commands: Commands
     rights: Rights
 
-    def handle(self, command: Command) -> Outcome:
+    def handle(self, command: Command) -> CommandOutcome:
         """See CommandHandler. Raises Forbidden."""
         self._judge(command)
         return self.commands.handle(command)

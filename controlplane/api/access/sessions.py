@@ -22,7 +22,7 @@ _NOTED_EVERY = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class BrowserSession:
     """`key` is the SHA-256 (hex) of the cookie. `csrf` goes into every form of this session and into no other."""
 
     key: str
@@ -50,11 +50,11 @@ class Session:
 class SessionStore(Protocol):
     """Contract: tests/contract/test_portal_people.py."""
 
-    def put(self, session: Session) -> None:
+    def put(self, session: BrowserSession) -> None:
         """Keeps a new one."""
         ...
 
-    def get(self, key: str) -> Session | None:
+    def get(self, key: str) -> BrowserSession | None:
         """Also one that is over: the caller looks at the clock."""
         ...
 
@@ -77,16 +77,16 @@ class SessionStore(Protocol):
 
 def begin_session(
     store: SessionStore, user: str, now: datetime, *, life: timedelta | None = None
-) -> tuple[str, Session]:
+) -> tuple[str, BrowserSession]:
     """A fresh session and its cookie. Whatever the browser had before opens nothing of it."""
     cookie = secrets.token_urlsafe(32)
-    session = Session(key_of(cookie), user, secrets.token_urlsafe(32), now, now, now + life if life else None)
+    session = BrowserSession(key_of(cookie), user, secrets.token_urlsafe(32), now, now, now + life if life else None)
     store.sweep(now)
     store.put(session)
     return cookie, session
 
 
-def session_of(store: SessionStore, cookie: str, now: datetime) -> Session | None:
+def session_of(store: SessionStore, cookie: str, now: datetime) -> BrowserSession | None:
     """The session a cookie opens, None when there is none or it is over. Raises StoreUnavailable."""
     found = store.get(key_of(cookie)) if cookie else None
     if found is None:
@@ -109,14 +109,14 @@ class MemorySessionStore:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, BrowserSession] = {}
 
-    def put(self, session: Session) -> None:
+    def put(self, session: BrowserSession) -> None:
         """See SessionStore."""
         with self._lock:
             self._sessions[session.key] = session
 
-    def get(self, key: str) -> Session | None:
+    def get(self, key: str) -> BrowserSession | None:
         """See SessionStore."""
         with self._lock:
             return self._sessions.get(key)
@@ -149,7 +149,7 @@ class SqlSessionStore:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def put(self, session: Session) -> None:
+    def put(self, session: BrowserSession) -> None:
         """See SessionStore."""
         values = {
             "key": session.key,
@@ -162,7 +162,7 @@ class SqlSessionStore:
         with writing(self._engine) as transaction:
             transaction.execute(insert(PORTAL_SESSION).values(values))
 
-    def get(self, key: str) -> Session | None:
+    def get(self, key: str) -> BrowserSession | None:
         """See SessionStore."""
         with reading(self._engine) as connection:
             row = connection.execute(select(PORTAL_SESSION).where(PORTAL_SESSION.c.key == key)).one_or_none()
@@ -191,5 +191,5 @@ class SqlSessionStore:
             transaction.execute(delete(PORTAL_SESSION).where(over))
 
 
-def _session(row: Row[Any]) -> Session:
-    return Session(row.key, row.user_name, row.csrf, row.began_at, row.seen_at, row.ends_at)
+def _session(row: Row[Any]) -> BrowserSession:
+    return BrowserSession(row.key, row.user_name, row.csrf, row.began_at, row.seen_at, row.ends_at)

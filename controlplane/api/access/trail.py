@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RightsJudgement:
     """One judgement. `what` names the thing in words."""
 
     verb: str
@@ -16,7 +16,7 @@ class Trail:
     """Of one request. It is served in one thread at a time."""
 
     def __init__(self) -> None:
-        self._judged: list[Judged] = []
+        self._judged: list[RightsJudgement] = []
         self.event_position: int | None = None
         """Of the event log once the request's command was recorded: its events are at or before it."""
         self.who = ""
@@ -30,10 +30,10 @@ class Trail:
 
     def judged(self, verb: str, what: str, *, allowed: bool) -> None:
         """Notes a judgement."""
-        self._judged.append(Judged(verb, what, allowed))
+        self._judged.append(RightsJudgement(verb, what, allowed))
 
     @property
-    def decisive(self) -> Judged | None:
+    def decisive(self) -> RightsJudgement | None:
         """What the audit tells: the refusal, else the last that was allowed. None where nothing was judged."""
         refused = next((j for j in self._judged if not j.allowed), None)
         return refused or (self._judged[-1] if self._judged else None)

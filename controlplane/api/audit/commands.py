@@ -9,7 +9,7 @@ from controlplane.api.audit import entry as audit
 from controlplane.api.audit.store import AuditStore
 from controlplane.cluster.commands import Command, DeclareCluster, DeclareTopics, ReportSync, ReportTopicsGone
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.handler import CommandHandler, Outcome
+from controlplane.commands.handler import CommandHandler, CommandOutcome
 from events.clock import Clock
 from events.errors import StoreUnavailable
 
@@ -25,7 +25,7 @@ class AuditedCommands:
     head: Callable[[], int]
     clock: Clock
 
-    def handle(self, command: Command) -> Outcome:
+    def handle(self, command: Command) -> CommandOutcome:
         """See CommandHandler."""
         outcome = self.commands.handle(command)
         if outcome.changed and not isinstance(command, ReportSync | ReportTopicsGone):

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from controlplane.api.audit.binding import AuditTopicBinding
 from controlplane.api.audit.holder import relays_of
 from controlplane.api.audit.lock import NobodyElse, Turn
-from controlplane.api.audit.status import TopicLooks, TopicState, TopicTold, state_of
+from controlplane.api.audit.status import AuditTopicState, TopicLooks, TopicTold, state_of
 from controlplane.api.audit.store import AuditFilter, AuditStore, newest_of
 from controlplane.api.audit.topic import AuditTopic, AuditTopicForeign, KafkaAuditTopic, Sent
 from controlplane.api.audit.watch import RelayWatch
@@ -126,15 +126,15 @@ class WritingLook:
             self._keep(state_of(error))
             raise
         # One that ended before its time lost the turn, with its session.
-        self._keep(TopicState.REACHED if self._relay.sent is not None else TopicState.NO_DATABASE)
+        self._keep(AuditTopicState.REACHED if self._relay.sent is not None else AuditTopicState.NO_DATABASE)
 
-    def _keep(self, state: TopicState) -> None:
+    def _keep(self, state: AuditTopicState) -> None:
         """What the topic has is not known where another one writes to it."""
-        last = None if state is TopicState.TURN_TAKEN else self._relay.reached
+        last = None if state is AuditTopicState.TURN_TAKEN else self._relay.reached
         self._looks.note(state, newest=self._newest(state), last=last)
 
-    def _newest(self, state: TopicState) -> int | None:
-        if state is TopicState.NO_DATABASE:
+    def _newest(self, state: AuditTopicState) -> int | None:
+        if state is AuditTopicState.NO_DATABASE:
             return None
         try:
             return newest_of(self._store)

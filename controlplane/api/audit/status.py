@@ -16,7 +16,7 @@ from events.errors import StoreUnavailable
 Writer = Literal["server", "relay"]
 
 
-class TopicState(StrEnum):
+class AuditTopicState(StrEnum):
     """What is in the way of the audit, in words of ours alone: what a session says of itself is none of them."""
 
     REACHED = "reached"
@@ -48,7 +48,7 @@ class TopicTold:
 
     by: Writer
     at: datetime
-    state: TopicState
+    state: AuditTopicState
     reached_at: datetime | None = None
     newest: int | None = None
     last: int | None = None
@@ -69,7 +69,7 @@ class TopicLooks:
 
     def note(
         self,
-        state: TopicState,
+        state: AuditTopicState,
         *,
         newest: int | None = None,
         last: int | None = None,
@@ -77,19 +77,19 @@ class TopicLooks:
     ) -> None:
         """A look that has ended."""
         now, before = self._clock(), self._told
-        reached_at = now if state is TopicState.REACHED else before.reached_at if before is not None else None
+        reached_at = now if state is AuditTopicState.REACHED else before.reached_at if before is not None else None
         self._told = TopicTold(self._by, now, state, reached_at, newest, last, waiting)
 
 
-def state_of(error: Exception) -> TopicState:
+def state_of(error: Exception) -> AuditTopicState:
     """What a look that ended so found."""
     match error:
         case AuditNotSent():
-            return TopicState.NOT_SENT
+            return AuditTopicState.NOT_SENT
         case AuditTopicForeign():
-            return TopicState.FOREIGN
+            return AuditTopicState.FOREIGN
         case AuditTurnTaken():
-            return TopicState.TURN_TAKEN
+            return AuditTopicState.TURN_TAKEN
         case StoreUnavailable():
-            return TopicState.NO_DATABASE
-    return TopicState.FAILED
+            return AuditTopicState.NO_DATABASE
+    return AuditTopicState.FAILED

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from controlplane.api.audit.holder import Relays, RelayWord
-from controlplane.api.audit.status import TopicLooks, TopicState, TopicTold, state_of
+from controlplane.api.audit.status import AuditTopicState, TopicLooks, TopicTold, state_of
 from controlplane.api.audit.store import AuditStore, newest_of
 from events.clock import Clock
 from events.errors import EventsError
@@ -28,10 +28,10 @@ class AuditRelayTrouble(EventsError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _TopicLook:
     """One look in words, what to do, and in figures."""
 
-    state: TopicState
+    state: AuditTopicState
     told: str
     then: str
     newest: int
@@ -43,7 +43,7 @@ class _Seen:
         """That others wait is neither well nor ill: anybody may say so of their session, and one relay is enough."""
         waiting = ", ".join(f"{count} of role {role}" for role, count in sorted(self.waiting.items()) if count)
         told = f"{self.told}; relays that wait: {waiting}" if waiting else self.told
-        return Finding("the audit's topic", self.state is TopicState.REACHED, told, self.then)
+        return Finding("the audit's topic", self.state is AuditTopicState.REACHED, told, self.then)
 
 
 class RelayWatch:
@@ -84,29 +84,29 @@ class RelayWatch:
         """For `kedge doctor`. Raises StoreUnavailable."""
         return self._look().finding
 
-    def _look(self) -> _Seen:
+    def _look(self) -> _TopicLook:
         relays = self._relays()
         newest = newest_of(self._store)  # after the relay's word: that is never ahead of it
         holder, waiting = relays.holder, relays.waiting
         if holder is None:
             told = f"no relay is at work, and nothing of the audit goes to {self._where}"
-            return _Seen(TopicState.NO_RELAY, told, _START, newest, self._last, waiting)
+            return _TopicLook(AuditTopicState.NO_RELAY, told, _START, newest, self._last, waiting)
         if not holder.is_relay or holder.word is None:
             told = f"role {holder.role} has the turn to write to {self._where}, and is not a relay"
-            return _Seen(TopicState.TURN_TAKEN, told, _WHO, newest, None, waiting)
+            return _TopicLook(AuditTopicState.TURN_TAKEN, told, _WHO, newest, None, waiting)
         state, told, then = self._of_relay(holder.role, holder.word, newest)
-        return _Seen(state, told, then, newest, self._last, {holder.role: 0, **waiting})
+        return _TopicLook(state, told, then, newest, self._last, {holder.role: 0, **waiting})
 
-    def _of_relay(self, role: str, word: RelayWord, newest: int) -> tuple[TopicState, str, str]:
+    def _of_relay(self, role: str, word: RelayWord, newest: int) -> tuple[AuditTopicState, str, str]:
         stands_for = self._stands_for(word.position, newest)
         self._last = word.position if word.position is not None else self._last
         entries = f"the relay (role {role}) has written entry {word.position or 0} of {newest} to {self._where}"
         if word.problem:
-            return TopicState.REPORTED, f"{entries} and says: {word.problem}", _LOG
+            return AuditTopicState.REPORTED, f"{entries} and says: {word.problem}", _LOG
         if stands_for >= STANDS_AFTER:
             told = f"{entries} and has not come on for {stands_for.total_seconds():.0f} s"
-            return TopicState.STANDS, told, _LOG
-        return TopicState.REACHED, entries, ""
+            return AuditTopicState.STANDS, told, _LOG
+        return AuditTopicState.REACHED, entries, ""
 
     def _stands_for(self, at: int | None, head: int) -> timedelta:
         """How long it has been seen at the same entry, with others to write."""

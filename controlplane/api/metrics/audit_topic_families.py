@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from controlplane.api.audit.status import TopicState, TopicTold
+from controlplane.api.audit.status import AuditTopicState, TopicTold
 
 YOUNG = timedelta(minutes=1)
 """It is looked at every 5 s. Of an older look only its time is told, and that it went ill: how far the topic is, and
@@ -33,7 +33,7 @@ def audit_topic_families(told: TopicTold | None, now: datetime) -> Iterator[Metr
     )
     if told is not None:
         is_young = now - told.at <= YOUNG
-        is_ill = told.state is not TopicState.REACHED
+        is_ill = told.state is not AuditTopicState.REACHED
         if is_young or is_ill:
             problem.add_metric([], float(is_ill))
         if told.reached_at is not None:

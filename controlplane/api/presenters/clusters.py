@@ -21,7 +21,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.work_in_hand import is_worked_on
 from controlplane.commands.previews.plan import pending_rollout
 from controlplane.converger.steps.rolls.external_brokers import external_words
-from controlplane.storage.latest_values import Observation
+from controlplane.storage.latest_values import LatestValue
 from events.envelope import Recorded
 from events.spec.conversion import to_data
 from planner.observed import KafkaSnapshot
@@ -48,7 +48,7 @@ def cluster_detail(
     now: datetime,
     progress: str = "",
     source: spec_api.SpecSourceOut | None = None,
-    consoles: Iterable[Observation] = (),
+    consoles: Iterable[LatestValue] = (),
     window: str = "",
 ) -> api.ClusterDetailOut:
     """One cluster with all that is known of it. `agents` by instance key."""
@@ -84,7 +84,7 @@ def _fault_words(chaos: ChaosView, now: datetime) -> str:
     return f"{chaos.fault} of {', '.join(chaos.keys)}, {chaos.reason}: {over}"
 
 
-def endpoints_out(view: ClusterView, names: Iterable[Observation] = ()) -> api.EndpointsOut:
+def endpoints_out(view: ClusterView, names: Iterable[LatestValue] = ()) -> api.EndpointsOut:
     """How clients find the cluster: the DNS name first, then the brokers that are to stay. `names` as kept in DNS."""
     document = view.document
     if document is None:
@@ -103,7 +103,7 @@ def endpoints_out(view: ClusterView, names: Iterable[Observation] = ()) -> api.E
     )
 
 
-def _dns_name(seen: Observation) -> api.DnsNameOut:
+def _dns_name(seen: LatestValue) -> api.DnsNameOut:
     value = dict(seen.value)
     return api.DnsNameOut(
         name=seen.subject.name, addresses=value["addresses"], problem=value["problem"], since=seen.observed_at

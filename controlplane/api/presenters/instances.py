@@ -11,7 +11,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.commands.deciders.nodes import asked_for
 from controlplane.storage.agent_credentials import Credential
-from controlplane.storage.latest_values import Observation
+from controlplane.storage.latest_values import LatestValue
 from planner.observed import KafkaSnapshot
 
 STALE = timedelta(seconds=180)
@@ -35,13 +35,13 @@ class AgentSeen:
     """When the one ends that it showed last."""
 
 
-def consoles_out(observations: Iterable[Observation], now: datetime) -> list[instance_api.ConsoleOut]:
+def consoles_out(observations: Iterable[LatestValue], now: datetime) -> list[instance_api.ConsoleOut]:
     """Those of the last day, newest first, each with its last lines."""
     young = [console_out(o, lines=CONSOLE_LINES) for o in observations if now - o.observed_at < timedelta(days=1)]
     return sorted(young, key=lambda c: c.at, reverse=True)
 
 
-def console_out(seen: Observation, *, lines: int | None = None) -> instance_api.ConsoleOut:
+def console_out(seen: LatestValue, *, lines: int | None = None) -> instance_api.ConsoleOut:
     """One console, whole or its last lines."""
     value, text = seen.value, str(seen.value["text"])
     shown = text if lines is None else "\n".join(text.splitlines()[-lines:])
@@ -51,7 +51,7 @@ def console_out(seen: Observation, *, lines: int | None = None) -> instance_api.
 
 
 def agents_seen(
-    observations: Iterable[Observation],
+    observations: Iterable[LatestValue],
     credentials: Iterable[Credential],
     *,
     credential_life: timedelta,

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from controlplane.api.event_log import Found, uid_of
+from controlplane.api.event_log import FoundEvents, uid_of
 from controlplane.api.presenters.clusters import event_out
 from controlplane.api.schemas import loop as api
 from controlplane.api.server_load import LoadFigures
-from controlplane.api.services import Leadership
+from controlplane.api.services import HeldLeadership
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.tick.beats import Beat
 from controlplane.converger.tick.failing_ticks import Poisoned
@@ -25,7 +25,12 @@ LATE_BEATS = 3
 
 
 def loop_out(
-    standing: LoopStanding, leadership: Leadership, views: Sequence[ClusterView], load: LoadFigures, *, now: datetime
+    standing: LoopStanding,
+    leadership: HeldLeadership,
+    views: Sequence[ClusterView],
+    load: LoadFigures,
+    *,
+    now: datetime,
 ) -> api.LoopOut:
     """Everything, with clusters by their names."""
     names = {view.uid: view.name for view in views}
@@ -71,7 +76,7 @@ def load_out(load: LoadFigures) -> api.LoadOut:
     )
 
 
-def log_out(found: Found, names: Mapping[ClusterUid, str]) -> api.LogOut:
+def log_out(found: FoundEvents, names: Mapping[ClusterUid, str]) -> api.LogOut:
     """A page of the log."""
     return api.LogOut(
         events=[log_event_out(e, names) for e in found.events],

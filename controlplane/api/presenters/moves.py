@@ -12,7 +12,7 @@ from controlplane.commands.deciders.decision import CommandDecision
 from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.nodes import evacuation_asked
 from controlplane.commands.deciders.rebalances import rebalance_asked
-from controlplane.commands.previews.moves import NoPreview, Preview, placement_of
+from controlplane.commands.previews.moves import MovesPreview, NoPreview, placement_of
 from planner.observed import KafkaSnapshot
 
 GIB = 1024**3
@@ -22,7 +22,7 @@ _ONE_AT_A_TIME = threading.Lock()
 """Planning is work for a core: a second person waits for the first."""
 
 
-def planned(services: PortalServices, view: ClusterView, command: Moves) -> Preview:
+def planned(services: PortalServices, view: ClusterView, command: Moves) -> MovesPreview:
     """The plan on the metadata there is. Records nothing. Raises NoPreview."""
     snapshot, traffic = services.fleet.clusters.last_snapshot(view.uid), services.fleet.clusters.traffic(view.uid)
     if snapshot is None:
@@ -44,24 +44,24 @@ def moves_asked(view: ClusterView, command: Moves, kafka: KafkaSnapshot | None) 
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class MovesLook:
     """What would be recorded, and what would come of it: the plan, or why there is none to show."""
 
     asked: CommandDecision
-    preview: Preview | None
+    preview: MovesPreview | None
     no_plan: str = ""
 
 
-def look_of(services: PortalServices, view: ClusterView, command: Moves, asked: CommandDecision) -> Look:
+def look_of(services: PortalServices, view: ClusterView, command: Moves, asked: CommandDecision) -> MovesLook:
     """The plan for what was asked. Records nothing."""
     try:
         preview = planned(services, view, command)
     except NoPreview as none:
-        return Look(asked, None, str(none))
-    return Look(_unless_even(view, command, asked, preview), preview)
+        return MovesLook(asked, None, str(none))
+    return MovesLook(_unless_even(view, command, asked, preview), preview)
 
 
-def _unless_even(view: ClusterView, command: Moves, asked: CommandDecision, preview: Preview) -> CommandDecision:
+def _unless_even(view: ClusterView, command: Moves, asked: CommandDecision, preview: MovesPreview) -> CommandDecision:
     """What was asked for; nothing where it is a rebalance that no move would come of, and no work in hand may change
     that before it begins."""
     does_something = preview.course.total_moves or preview.shortfall or has_work(view)
@@ -87,7 +87,7 @@ def plan_out(
     )
 
 
-def _course_out(preview: Preview) -> move_api.PlannedMovesOut:
+def _course_out(preview: MovesPreview) -> move_api.PlannedMovesOut:
     course = preview.course
     return move_api.PlannedMovesOut(
         seconds=course.seconds,

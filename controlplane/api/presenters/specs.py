@@ -2,12 +2,12 @@
 
 from controlplane.api.costs import cost_out
 from controlplane.api.schemas import specs as spec_api
-from controlplane.commands.previews.plan import Preview
+from controlplane.commands.previews.plan import PlanPreview
 from events.spec.problems import Problem
 from planner.rollout.steps import RolloutPlan, RolloutStep
 
 
-def plan_out(plan: Preview) -> spec_api.PlanOut:
+def plan_out(plan: PlanPreview) -> spec_api.PlanOut:
     """The plan of one document."""
     return spec_api.PlanOut(
         cluster=plan.cluster,

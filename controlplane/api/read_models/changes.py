@@ -14,7 +14,7 @@ _MOST = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class EventChange:
     """One event in words. `generation` is set where it declares one."""
 
     position: int
@@ -28,16 +28,16 @@ class Change:
     generation: int = 0
 
 
-def changes_of(events: Iterable[Recorded]) -> list[Change]:
+def changes_of(events: Iterable[Recorded]) -> list[EventChange]:
     """The newest first."""
     told = [_change(e) for e in events]
     told.reverse()
     return told
 
 
-def _change(event: Recorded) -> Change:
+def _change(event: Recorded) -> EventChange:
     kind, _, name = event.actor.partition(":")
-    return Change(
+    return EventChange(
         position=event.position,
         version=event.version,
         type=event.type,

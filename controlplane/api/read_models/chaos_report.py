@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from controlplane.api.read_models.changes import Change, changes_of
+from controlplane.api.read_models.changes import EventChange, changes_of
 from events.envelope import Recorded
 
 FOLLOWS_WITHIN = timedelta(minutes=5)
@@ -31,7 +31,7 @@ class FaultTold:
     at: datetime
     for_s: float
     ended_at: datetime | None
-    followed: tuple[Change, ...]
+    followed: tuple[EventChange, ...]
 
     @property
     def noticed_s(self) -> float | None:

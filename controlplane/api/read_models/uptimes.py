@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from controlplane.api.moments import moment_in
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.runtime.short_cache import Looks
-from controlplane.storage.latest_values import LatestStore, Observation
+from controlplane.storage.latest_values import LatestStore, LatestValue
 from events.clock import Clock
 from events.ids import ClusterUid
 
@@ -18,7 +18,7 @@ Uptimes = Mapping[str, datetime]
 """By instance key, since when its broker runs; one that does not, or of which nobody has told lately, is missing."""
 
 
-def running_since(rows: Iterable[Observation], now: datetime) -> dict[str, datetime]:
+def running_since(rows: Iterable[LatestValue], now: datetime) -> dict[str, datetime]:
     """Out of agents' reports as they are kept. Pure."""
     found: dict[str, datetime] = {}
     for row in rows:

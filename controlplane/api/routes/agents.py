@@ -22,7 +22,7 @@ from agent.wire import (
     ReportAnswer,
     RotateRequest,
 )
-from controlplane.api.agent_admission import Turn
+from controlplane.api.agent_admission import RequestTurn
 from controlplane.api.auth import (
     Agent,
     AgentAtRenewal,
@@ -174,7 +174,7 @@ async def get_document(
     """
     _refuse_other(vm, cluster, node, generation)
     feed: Feed = request.app.state.feed
-    turn: Turn = request.state.turn
+    turn: RequestTurn = request.state.turn
     deadline = time.monotonic() + hold_s(vm, wait_s)
     while True:
         # On a thread: the fold's lock may be held while the database is slow.

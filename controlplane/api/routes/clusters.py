@@ -55,7 +55,7 @@ from controlplane.cluster.commands import (
 )
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.handler import Outcome
+from controlplane.commands.handler import CommandOutcome
 from controlplane.converger.tick.consoles import CONSOLE
 from controlplane.storage.certificates.shown import certificate_ends
 from controlplane.storage.latest_values import Subject
@@ -345,7 +345,7 @@ def known(services: PortalServices, name: str) -> ClusterView:
     return max(named, key=lambda v: (not v.deleted, v.declared_at is not None and v.declared_at.timestamp()))
 
 
-def spread(services: PortalServices, outcomes: list[Outcome]) -> None:
+def spread(services: PortalServices, outcomes: list[CommandOutcome]) -> None:
     """Whoever was answered sees it in the next answer, and the converger looks at once."""
     if any(o.changed for o in outcomes):
         services.fleet.clusters.catch_up()

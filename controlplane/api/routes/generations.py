@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from controlplane.api.generations import generations_out
-from controlplane.api.paging import BelowNumber, Turn, Turning
+from controlplane.api.paging import BelowNumber, PageCut, Turning
 from controlplane.api.past import At, past_of, past_out
 from controlplane.api.rollback import declared_in
 from controlplane.api.routes.clusters import living
@@ -44,6 +44,6 @@ def get_generations(
     return generations_out(services, view, history, after=after, limit=limit)
 
 
-def _tell_more(turn: Turn, history: Sequence[Recorded], after: int, limit: int) -> None:
+def _tell_more(turn: PageCut, history: Sequence[Recorded], after: int, limit: int) -> None:
     """Of what is told alone are prices looked up, so what follows is counted by the log."""
     turn.page(sorted((g for g in declared_in(history) if not after or g < after), reverse=True), int, limit)

@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
-from controlplane.api.event_log import Asked, Found, browse, told_of
+from controlplane.api.event_log import EventQuery, FoundEvents, browse, told_of
 from controlplane.api.event_stream import AT_ONCE, EVENT_STREAM, Watch, event_messages, grown
 from controlplane.api.feed import MAX_WAIT_S
 from controlplane.api.moments import Moment
@@ -74,7 +74,7 @@ async def get_log(
     answer is a stream of what is recorded from then on, or after `Last-Event-ID` or `after`: each message is one event
     as in a page, its id the position. It ends with the message `over` when the token does, or its rights change.
     """
-    asked = Asked(
+    asked = EventQuery(
         type=kind.strip(),
         actor=actor.strip(),
         since=in_utc(since),
@@ -86,7 +86,7 @@ async def get_log(
     tailer: Tailer = request.app.state.tailer
     watch = Watch(rights, request.state.recheck, tailer.recheck_every_s)
 
-    def read(asked: Asked) -> LogOut:
+    def read(asked: EventQuery) -> LogOut:
         return log_out(*log_of(services, rights, asked, cluster=cluster))
 
     streams = EVENT_STREAM in request.headers.get("accept", "")
@@ -125,8 +125,8 @@ def loop_of(services: PortalServices, rights: Rights) -> LoopOut:
 
 
 def log_of(
-    services: PortalServices, rights: Rights, asked: Asked, *, cluster: str = ""
-) -> tuple[Found, Mapping[ClusterUid, str]]:
+    services: PortalServices, rights: Rights, asked: EventQuery, *, cluster: str = ""
+) -> tuple[FoundEvents, Mapping[ClusterUid, str]]:
     """A page of the log and the names of its clusters, as far as the caller may read; of one cluster by its name.
 
     Raises ClusterNotFound.

@@ -5,7 +5,7 @@ from fastapi import APIRouter
 from controlplane.api.access.caller import Caller
 from controlplane.api.auth import Actor
 from controlplane.api.paging import MOST_ON_A_PAGE, BelowNumber, Most, Turning
-from controlplane.api.pull_requests import Asked
+from controlplane.api.pull_requests import Requester
 from controlplane.api.rollback import roll_back, rollback_of
 from controlplane.api.routes.clusters import CommandId
 from controlplane.api.schemas import messages as message_api
@@ -27,7 +27,7 @@ def rollback(
     found = rollback_of(services, rights, name, body.to)
     if body.dry_run:
         rights.trail.note = "dry run"
-    return roll_back(services, found, body, Asked(rights, actor, key))
+    return roll_back(services, found, body, Requester(rights, actor, key))
 
 
 @router.get("/clusters/{name}/topics/{topic}/declarations", tags=["topics"])
@@ -56,4 +56,4 @@ def rollback_topic(
     found = topic_rollback_of(services, rights, name, topic, body.to)
     if body.dry_run:
         rights.trail.note = "dry run"
-    return roll_back(services, found, body, Asked(rights, actor, key))
+    return roll_back(services, found, body, Requester(rights, actor, key))

@@ -5,7 +5,7 @@ from fastapi import APIRouter
 from controlplane.api.access.caller import Caller
 from controlplane.api.auth import Actor
 from controlplane.api.presenters import specs as spec_answers
-from controlplane.api.pull_requests import Asked
+from controlplane.api.pull_requests import Requester
 from controlplane.api.routes.clusters import CommandId
 from controlplane.api.schemas import messages as message_api
 from controlplane.api.schemas.spec_requests import SpecRequestIn, SpecRequestOut
@@ -30,7 +30,7 @@ def open_pull_request(
         plan_digest=body.plan_digest,
         dry_run=body.dry_run,
     )
-    found = spec_request(services, wish, Asked(rights, actor, key))
+    found = spec_request(services, wish, Requester(rights, actor, key))
     judged, opened = found.judged, found.opened
     return SpecRequestOut(
         ok=judged.ok,

@@ -14,7 +14,7 @@ from controlplane.cluster.observed.agent_reports import AGENT_REPORT, ReportSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.images.choice import stage
 from controlplane.fleet.stream_command import recorded_once
-from controlplane.storage.latest_values import Observation
+from controlplane.storage.latest_values import LatestValue
 from controlplane.storage.streams import AGENTS
 from events import facts
 from events.envelope import Origin
@@ -144,7 +144,7 @@ class AgentDesk:
         """Clusters by stage and name, with the last report of each agent; those of the whole fleet in one read."""
         keeper = self.keeper
         keeper.fleet.catch_up()
-        told: dict[ClusterUid, list[Observation]] = defaultdict(list)
+        told: dict[ClusterUid, list[LatestValue]] = defaultdict(list)
         for row in keeper.latest.of_kind(AGENT_REPORT):
             told[row.subject.cluster_uid].append(row)
         views = [v for v in keeper.fleet.views() if v.document is not None and not v.deleted]

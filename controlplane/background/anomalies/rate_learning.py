@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from controlplane.background.anomalies.record import noted
 from controlplane.background.anomalies.status import own_doing
 from controlplane.cluster.view import ClusterView
-from controlplane.storage.latest_values import LatestStore, Observation, Subject
+from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
 from events.ids import ClusterUid
 from planner.anomalies.judge import AnomalyFinding
 from planner.anomalies.kinds import Kind
@@ -174,12 +174,12 @@ def _kind(hour: int) -> str:
     return f"topic-rates-{hour:02d}"
 
 
-def _row(topic: Topic, hour: int, past: Past, now: datetime) -> Observation:
+def _row(topic: Topic, hour: int, past: Past, now: datetime) -> LatestValue:
     value = {"days": _PAST.dump_python(past, mode="json")}
-    return Observation(Subject(_kind(hour), *topic), value, _SOURCE, now)
+    return LatestValue(Subject(_kind(hour), *topic), value, _SOURCE, now)
 
 
-def _past(row: Observation) -> Past:
+def _past(row: LatestValue) -> Past:
     """What another release wrote is learned anew."""
     try:
         return _PAST.validate_python(row.value.get("days", ()))

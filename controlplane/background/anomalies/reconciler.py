@@ -57,7 +57,7 @@ _LOST_DIR = f"{DIRECTORY_LOST}:"
 """Of a broker; a controller's disk that holds nothing is on record."""
 
 
-class Handles(Protocol):
+class HandlesCommands(Protocol):
     """Carries out commands; `CommandHandler` is one."""
 
     def handle(self, command: Command) -> object: ...
@@ -105,7 +105,7 @@ class AnomalyKeeper:
         store: EventStore,
         latest: LatestStore,
         windows: Windows,
-        commands: Handles,
+        commands: HandlesCommands,
         clock: Clock,
         *,
         epoch: Callable[[], int],

@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import TypeAdapter
 
 from controlplane.background.anomalies.fold import AnomalyBook
-from controlplane.storage.latest_values import LatestStore, Observation, Subject, read_by_cluster
+from controlplane.storage.latest_values import LatestStore, LatestValue, Subject, read_by_cluster
 from events.ids import ClusterUid
 from planner.anomalies.kinds import Kind, State
 
@@ -40,10 +40,10 @@ def keep_noted(latest: LatestStore, uid: ClusterUid, book: AnomalyBook, at: date
     """Raises StoreUnavailable."""
     short = tuple(AnomalyNoted(a.kind, a.subject, a.state, a.found_at) for a in book.open_.values())
     value = _NOTED.dump_python(AnomaliesNoted(short, book.found), mode="json")
-    latest.put_all([Observation(Subject(ANOMALIES_NOTED, uid, _SUBJECT), value, "events", at)])
+    latest.put_all([LatestValue(Subject(ANOMALIES_NOTED, uid, _SUBJECT), value, "events", at)])
 
 
-def noted_of(rows: Iterable[Observation]) -> dict[ClusterUid, AnomaliesNoted]:
+def noted_of(rows: Iterable[LatestValue]) -> dict[ClusterUid, AnomaliesNoted]:
     """Rows of `ANOMALIES_NOTED` by cluster; those another release wrote are left out until they are written anew."""
     return read_by_cluster(_NOTED, rows)
 

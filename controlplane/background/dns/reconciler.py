@@ -14,7 +14,7 @@ from controlplane.background.dns.wanted import Names, bootstrap_name, wanted_nam
 from controlplane.background.rounds import Round
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.ports import FoldedFleet
-from controlplane.storage.latest_values import LatestStore, Observation, Subject
+from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
 from providers.dns.zone import NOTHING, DnsZone, HeldName
 from providers.errors import ProviderError, ResourceConflict
 
@@ -126,7 +126,7 @@ class NameKeeper:
             "problem": problem,
         }
         if value != dict(old) and (before is not None or value["addresses"] or problem):
-            self.latest.put(Observation(subject, value, source="dns", observed_at=self.clock()))
+            self.latest.put(LatestValue(subject, value, source="dns", observed_at=self.clock()))
             if problem:
                 _log.warning("%s: %s", name, problem)
         return not problem

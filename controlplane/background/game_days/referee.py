@@ -19,7 +19,7 @@ from controlplane.background.rounds import Round
 from controlplane.cluster.commands import ClusterNotFound, CommandRefused, EndGame, InjectChaos, ScoreFault
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.game_days import GameView
-from controlplane.commands.chaos_injection import Commands, Harmer, recorded_and_done
+from controlplane.commands.chaos_injection import ChaosCommands, Harmer, recorded_and_done
 from controlplane.storage.latest_values import LatestStore
 from events import facts
 from events.clock import Clock
@@ -76,7 +76,7 @@ class GameWorld:
     """
 
     fleet: GameFleet
-    commands: Commands
+    commands: ChaosCommands
     latest: LatestStore
     harm: Harmer
     epoch: Callable[[], Epoch | None]

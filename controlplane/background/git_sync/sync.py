@@ -58,7 +58,7 @@ from controlplane.cluster.spec_source import (
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import SpecOrigin
 from controlplane.commands.deciders.topics import topic_news
-from controlplane.commands.handler import Outcome
+from controlplane.commands.handler import CommandOutcome
 from controlplane.fleet.ports import FreshFleet
 from controlplane.fleet.proposals.from_git import GitProposals
 from events import facts
@@ -74,7 +74,7 @@ _log = logging.getLogger(__name__)
 class SourceCommands(Protocol):
     """What a source may ask for; `CommandHandler` is one."""
 
-    def handle(self, command: Command) -> Outcome: ...
+    def handle(self, command: Command) -> CommandOutcome: ...
 
     def check(self, command: DeclareCluster) -> None: ...
 

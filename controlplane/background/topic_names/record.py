@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from controlplane.storage.latest_values import LatestStore, Observation, Subject
+from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
 from events.ids import ClusterUid
 
 NAMES = "topic-names"
@@ -30,7 +30,7 @@ def keep_names(latest: LatestStore, uid: ClusterUid, names: tuple[str, ...], at:
     """Keeps what a look found, in one transaction. Raises StoreUnavailable."""
     packed = base64.b64encode(zlib.compress("\n".join(names).encode())).decode()
     values = {NAMES: {"names": packed}, NAMES_HASH: {"sha256": hash_of(names)}}
-    latest.put_all([Observation(Subject(kind, uid, _SUBJECT), value, "kafka", at) for kind, value in values.items()])
+    latest.put_all([LatestValue(Subject(kind, uid, _SUBJECT), value, "kafka", at) for kind, value in values.items()])
 
 
 def kept_hashes(latest: LatestStore) -> Mapping[ClusterUid, str]:

@@ -10,7 +10,7 @@ from controlplane.background.rounds import Round
 from controlplane.background.topic_placement.packed import hash_of, packed, packed_sizes, shape_of, text_of
 from controlplane.background.topic_placement.store import PlacementStore, TopicRecord
 from controlplane.fleet.ports import SeenFleet
-from controlplane.storage.latest_values import LatestStore, Observation, Subject
+from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
 from events.ids import ClusterUid, Epoch
 from planner.observed import KafkaSnapshot, PartitionSeen
 
@@ -58,7 +58,7 @@ class PlacementKeeper:
             self._known, self._known_in = {}, epoch
             for gone in self._store.clusters() - {v.uid for v in views}:
                 self._store.drop(gone)
-        rows: list[Observation] = []
+        rows: list[LatestValue] = []
         for view in views:
             with this_round.apart(view.name):
                 rows += self._look(view.uid)
@@ -68,15 +68,15 @@ class PlacementKeeper:
             del self._known[gone]
         this_round.close()
 
-    def _look(self, uid: ClusterUid) -> Iterator[Observation]:
+    def _look(self, uid: ClusterUid) -> Iterator[LatestValue]:
         snapshot, known = self._fleet.last_snapshot(uid), self._known.get(uid)
         if snapshot is None or (known is not None and known.at == snapshot.at):
             return
         known = self._known[uid] = self._recorded(uid, snapshot, known)
         if known.sized_at == snapshot.at:
-            yield Observation(Subject(SIZES, uid, _SUBJECT), {"sizes": packed_sizes(snapshot)}, "kafka", snapshot.at)
+            yield LatestValue(Subject(SIZES, uid, _SUBJECT), {"sizes": packed_sizes(snapshot)}, "kafka", snapshot.at)
         told = {"written_at": known.written_at.isoformat(), "sized_at": known.sized_at.isoformat()}
-        yield Observation(
+        yield LatestValue(
             Subject(LOOKS, uid, _SUBJECT), {"cluster_id": snapshot.cluster_id, **told}, "kafka", snapshot.at
         )
 
@@ -103,12 +103,12 @@ class PlacementKeeper:
         return _Recorded(snapshot.at, shapes, written_at, sized_at)
 
 
-def look_of(latest: LatestStore, uid: ClusterUid) -> Observation | None:
+def look_of(latest: LatestStore, uid: ClusterUid) -> LatestValue | None:
     """The newest look at a cluster, whoever looked. Raises StoreUnavailable."""
     return latest.get(Subject(LOOKS, uid, _SUBJECT))
 
 
-def sizes_of(latest: LatestStore, uid: ClusterUid) -> Observation | None:
+def sizes_of(latest: LatestStore, uid: ClusterUid) -> LatestValue | None:
     """The sizes of a cluster's partitions that were recorded last. Raises StoreUnavailable."""
     return latest.get(Subject(SIZES, uid, _SUBJECT))
 

@@ -10,7 +10,7 @@ from typing import Protocol
 from controlplane.background.topic_placement.packed import unpacked, unpacked_sizes
 from controlplane.background.topic_placement.reconciler import look_of, sizes_of
 from controlplane.background.topic_placement.store import PlacementStore
-from controlplane.storage.latest_values import LatestStore, Observation
+from controlplane.storage.latest_values import LatestStore, LatestValue
 from events.clock import Clock
 from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot, PartitionSeen, QuorumSeen, ThrottlesSeen, TopicPartition
@@ -105,7 +105,7 @@ def _snapshot_of(
     topics: Mapping[str, tuple[str, tuple[PartitionSeen, ...]]],
     cluster_id: str,
     at: datetime,
-    sizes: Observation | None,
+    sizes: LatestValue | None,
 ) -> KafkaSnapshot:
     known = unpacked_sizes(str(sizes.value.get("sizes", ""))) if sizes is not None else {}
     return KafkaSnapshot(

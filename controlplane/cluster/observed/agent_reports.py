@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pydantic import ValidationError
 
 from agent.wire import Report, ServiceReport
-from controlplane.storage.latest_values import LatestStore, Observation, Subject
+from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
 from events.ids import ClusterUid
 
 AGENT_REPORT = "agent-report"
@@ -54,7 +54,7 @@ SILENT_AFTER_S = 30.0
 
 def keep_report(latest: LatestStore, cluster_uid: ClusterUid, key: str, report: Report, at: datetime) -> bool:
     """Keeps it under the key of its instance. Whether it was news. Raises StoreUnavailable."""
-    told = Observation(
+    told = LatestValue(
         subject=Subject(AGENT_REPORT, cluster_uid, key),
         value=report.model_dump(mode="json"),
         source="agent",
@@ -67,7 +67,7 @@ def keep_report(latest: LatestStore, cluster_uid: ClusterUid, key: str, report: 
     count += report.preemption is not None
     if count:
         mark = Subject(AGENT_FINDINGS, cluster_uid, key)
-        latest.put(Observation(mark, {"findings": count}, source="agent", observed_at=at))
+        latest.put(LatestValue(mark, {"findings": count}, source="agent", observed_at=at))
     return latest.put(told)
 
 
@@ -76,7 +76,7 @@ def reports_of(latest: LatestStore, uid: ClusterUid) -> dict[str, ReportSeen]:
     return reports_by_key(latest.of_cluster(uid, AGENT_REPORT))
 
 
-def reports_by_key(rows: Iterable[Observation]) -> dict[str, ReportSeen]:
+def reports_by_key(rows: Iterable[LatestValue]) -> dict[str, ReportSeen]:
     """Reports as they are kept, by the key of their instance. One that another release kept and this one cannot read is
     left out until its agent reports anew: it has not been heard, which is waited for, and no tick fails over it."""
     read = ((row, _read(row)) for row in rows)
@@ -89,12 +89,12 @@ def last_report(latest: LatestStore, cluster_uid: ClusterUid, key: str) -> Repor
     return reports_by_key([kept]).get(key) if kept is not None else None
 
 
-def ailing(marks: Iterable[Observation], now: datetime) -> frozenset[ClusterUid]:
+def ailing(marks: Iterable[LatestValue], now: datetime) -> frozenset[ClusterUid]:
     """Clusters of which something was found a moment ago."""
     return frozenset(m.subject.cluster_uid for m in marks if now - m.observed_at <= STALE_AFTER)
 
 
-def _read(row: Observation) -> Report | None:
+def _read(row: LatestValue) -> Report | None:
     try:
         return Report.model_validate(dict(row.value))
     except ValidationError:

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from controlplane.cluster.places import places_of
 from controlplane.cluster.view import ClusterView
-from controlplane.storage.latest_values import LatestStore, Observation, Subject, read_as
+from controlplane.storage.latest_values import LatestStore, LatestValue, Subject, read_as
 from events.ids import ClusterUid
 from providers.audits import Drift
 from providers.base import Place
@@ -43,7 +43,7 @@ DRIFTS: TypeAdapter[tuple[Drift, ...]] = TypeAdapter(tuple[Drift, ...])
 def keep_audit(latest: LatestStore, uid: ClusterUid, place: str, noted: AuditNoted) -> None:
     """Keeps it. Raises StoreUnavailable."""
     value = _NOTED.dump_python(noted, mode="json")
-    latest.put(Observation(Subject(CLOUD_DRIFT, uid, place), value, source="terraform", observed_at=noted.tried_at))
+    latest.put(LatestValue(Subject(CLOUD_DRIFT, uid, place), value, source="terraform", observed_at=noted.tried_at))
 
 
 def kept_audits(latest: LatestStore, uid: ClusterUid) -> Noted:
@@ -58,7 +58,7 @@ def all_audits(latest: LatestStore) -> dict[ClusterUid, dict[str, AuditNoted]]:
 
 def ask_for_audit(latest: LatestStore, uid: ClusterUid, at: datetime) -> None:
     """The next round audits the cluster, whenever its turn would be. Raises StoreUnavailable."""
-    latest.put(Observation(Subject(AUDIT_ASKED, uid, "cluster"), {}, source="person", observed_at=at))
+    latest.put(LatestValue(Subject(AUDIT_ASKED, uid, "cluster"), {}, source="person", observed_at=at))
 
 
 def asked_audits(latest: LatestStore) -> Mapping[ClusterUid, datetime]:
@@ -81,7 +81,7 @@ def audited_networks(view: ClusterView, noted: Noted) -> Mapping[Place, AuditNot
     return {place: noted[label] for place in places_of(view) if (label := network_label(place)) in noted}
 
 
-def _by_cluster(rows: Iterable[Observation]) -> dict[ClusterUid, dict[str, AuditNoted]]:
+def _by_cluster(rows: Iterable[LatestValue]) -> dict[ClusterUid, dict[str, AuditNoted]]:
     found: dict[ClusterUid, dict[str, AuditNoted]] = {}
     for row in rows:
         noted = read_as(_NOTED, row)  # what another release wrote is audited again

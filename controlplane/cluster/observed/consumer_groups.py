@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from pydantic import TypeAdapter
 
-from controlplane.storage.latest_values import LatestStore, Observation, Subject, read_as, read_by_cluster
+from controlplane.storage.latest_values import LatestStore, LatestValue, Subject, read_as, read_by_cluster
 from events.ids import ClusterUid
 from planner.consumers.history import LagPoint, with_point
 from planner.consumers.reported import GroupsTold, GroupTold
@@ -74,7 +74,7 @@ def keep_groups(latest: LatestStore, uid: ClusterUid, told: GroupsTold, asked_at
         GROUPS_NOTED: _NOTED.dump_python(noted_of(told, asked_at), mode="json"),
         LAGS: {name: [[int(p.at.timestamp()), p.lag] for p in points] for name, points in lags.items()},
     }
-    latest.put_all([Observation(Subject(kind, uid, _SUBJECT), value, "kafka", told.at) for kind, value in rows.items()])
+    latest.put_all([LatestValue(Subject(kind, uid, _SUBJECT), value, "kafka", told.at) for kind, value in rows.items()])
 
 
 def kept_groups(latest: LatestStore, uid: ClusterUid) -> GroupsTold | None:
@@ -104,7 +104,7 @@ def kept_note(latest: LatestStore, uid: ClusterUid) -> GroupsNoted | None:
     return None if row is None else read_as(_NOTED, row)
 
 
-def notes_of(rows: Iterable[Observation]) -> dict[ClusterUid, GroupsNoted]:
+def notes_of(rows: Iterable[LatestValue]) -> dict[ClusterUid, GroupsNoted]:
     """Rows of `GROUPS_NOTED` by cluster; those another release wrote are left out."""
     return read_by_cluster(_NOTED, rows)
 

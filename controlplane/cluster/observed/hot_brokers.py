@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from pydantic import TypeAdapter
 
-from controlplane.storage.latest_values import LatestStore, Observation, Subject, read_by_cluster
+from controlplane.storage.latest_values import LatestStore, LatestValue, Subject, read_by_cluster
 from events.ids import ClusterUid
 
 HOT_NOTED = "hot-brokers"
@@ -46,9 +46,9 @@ _NOTED: TypeAdapter[HotNoted] = TypeAdapter(HotNoted)
 def keep_hot(latest: LatestStore, uid: ClusterUid, noted: HotNoted) -> None:
     """Raises StoreUnavailable."""
     value = _NOTED.dump_python(noted, mode="json")
-    latest.put_all([Observation(Subject(HOT_NOTED, uid, _SUBJECT), value, "metrics", noted.at)])
+    latest.put_all([LatestValue(Subject(HOT_NOTED, uid, _SUBJECT), value, "metrics", noted.at)])
 
 
-def hot_of(rows: Iterable[Observation]) -> dict[ClusterUid, HotNoted]:
+def hot_of(rows: Iterable[LatestValue]) -> dict[ClusterUid, HotNoted]:
     """Rows of `HOT_NOTED` by cluster; those another release wrote are left out until they are written anew."""
     return read_by_cluster(_NOTED, rows)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from controlplane.storage.latest_values import LatestStore, Observation, Subject
+from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
 from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot, TopicPartition
 from planner.pulse import MovePulse, felt
@@ -109,7 +109,7 @@ class MoveWatch:
         same = before.pulses.keys() == now.pulses.keys() and before.elections == now.elections
         due = now.at is not None and (now.kept_at is None or now.at - now.kept_at >= WRITE_EVERY)
         if now.at is not None and (not same or (now.pulses and due)):
-            row = Observation(Subject(MOVE_PULSES, uid, "moves"), _written(now), source="converger", observed_at=now.at)
+            row = LatestValue(Subject(MOVE_PULSES, uid, "moves"), _written(now), source="converger", observed_at=now.at)
             self._latest.put(row)
             now = replace(now, kept_at=now.at)
         self._known[uid] = now

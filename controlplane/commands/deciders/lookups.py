@@ -16,7 +16,7 @@ from controlplane.cluster.commands import (
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.admission.judge import Judgement, SpecJudge
-from controlplane.commands.policies.decision import Verdict
+from controlplane.commands.policies.decision import PolicyDecision
 from events.clock import Clock, utc_now
 from events.envelope import Recorded
 from events.spec.positions import NOWHERE
@@ -66,7 +66,7 @@ def refuse_unagreed(command: Approvable, reasons: Sequence[str]) -> None:
         raise NeedsApproval(command.name, reasons)
 
 
-def obey(verdict: Verdict, command: Approvable) -> None:
+def obey(verdict: PolicyDecision, command: Approvable) -> None:
     """A refusal of policies stands whoever agreed."""
     if verdict.refusals:
         raise SpecRefused([refusal.problem(NOWHERE) for refusal in verdict.refusals])

@@ -36,7 +36,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PolicyDecision:
     """Refused beats reserved, reserved beats allowed."""
 
     refusals: tuple[Refusal, ...] = ()
@@ -48,9 +48,9 @@ class Verdict:
             return "refused"
         return "reserved" if self.reasons else "allowed"
 
-    def beside(self, other: "Verdict") -> "Verdict":
+    def beside(self, other: "PolicyDecision") -> "PolicyDecision":
         """Both together."""
-        return Verdict((*self.refusals, *other.refusals), (*self.reasons, *other.reasons))
+        return PolicyDecision((*self.refusals, *other.refusals), (*self.reasons, *other.reasons))
 
 
-ALLOWED = Verdict()
+ALLOWED = PolicyDecision()

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from controlplane.commands.policies.decision import Verdict
+from controlplane.commands.policies.decision import PolicyDecision
 from controlplane.commands.policies.judge import (
     ClusterChange,
     TopicsChange,
@@ -95,7 +95,7 @@ def try_out(policies: Iterable[Policy], book: PriceBook) -> list[Trial]:
     return [Trial(policy.name, test.name, _fault(policy, test, book)) for policy in policies for test in policy.tests]
 
 
-def judge_text(policies: Iterable[Policy], text: str, *, file: str, book: PriceBook) -> Verdict:
+def judge_text(policies: Iterable[Policy], text: str, *, file: str, book: PriceBook) -> PolicyDecision:
     """What policies say to a file as if nothing of it were in force yet; topics count where their cluster is beside.
 
     Raises ValueError for a file with errors.
@@ -110,7 +110,7 @@ def _fault(policy: Policy, test: PolicyTest, book: PriceBook) -> str:
         if test.change == "delete":
             if not before:
                 return "a deletion needs the cluster in `inForce`"
-            verdict = Verdict()
+            verdict = PolicyDecision()
             for document in before.values():
                 verdict = verdict.beside(judge_deletion((policy,), document))
         else:
@@ -136,11 +136,11 @@ def _judged(
     *,
     rolling: int | None,
     have: Mapping[tuple[str, str], int] = MappingProxyType({}),
-) -> Verdict:
+) -> PolicyDecision:
     """`rolling` None: as many as the file changes. `have`: partitions in force, by cluster and topic."""
     documents = {document.metadata.name: document for document in loaded.documents}
     changed = sum(name in before and before[name] != document for name, document in documents.items())
-    verdict = Verdict()
+    verdict = PolicyDecision()
     for name, document in documents.items():
         change = ClusterChange(before.get(name), document, changed if rolling is None else rolling)
         others = _others({**before, **documents}, have, name)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.policies.decision import ALLOWED, Refusal, Verdict
+from controlplane.commands.policies.decision import ALLOWED, PolicyDecision, Refusal
 from controlplane.commands.policies.judge import (
     ClusterChange,
     TopicsChange,
@@ -23,7 +23,7 @@ from events.spec.topic_model import KafkaTopicDocument
 from planner.observed import KafkaSnapshot
 
 
-class Fleet(Protocol):
+class LivingFleet(Protocol):
     """Every living cluster, whoever may see it: a quota is of the team, not of who asks."""
 
     def views(self) -> list[ClusterView]: ...
@@ -57,7 +57,7 @@ class PolicyGate:
     """
 
     policies: Policies = field(default_factory=NoPolicies)
-    fleet: Fleet = field(default_factory=NoFleet)
+    fleet: LivingFleet = field(default_factory=NoFleet)
 
     def cluster(
         self,
@@ -65,7 +65,7 @@ class PolicyGate:
         document: KafkaClusterDocument,
         rolling: int,
         beside: Iterable[KafkaClusterDocument] = (),
-    ) -> Verdict:
+    ) -> PolicyDecision:
         """A declaration, with the other documents of the same change. One that changes nothing is always allowed.
 
         Raises StoreUnavailable where a quota asks for the fleet.
@@ -86,7 +86,7 @@ class PolicyGate:
         cluster: KafkaClusterDocument,
         topics: Sequence[KafkaTopicDocument],
         snapshot: KafkaSnapshot | None,
-    ) -> Verdict:
+    ) -> PolicyDecision:
         """Topics in the cluster as it is, or is about to be. Raises as `cluster`."""
         known = self.policies.current()
         if (closed := _closed(known)) is not None:
@@ -119,21 +119,21 @@ class PolicyGate:
             if document is not None
         ]
 
-    def deletion(self, view: ClusterView, topic: str = "") -> Verdict:
+    def deletion(self, view: ClusterView, topic: str = "") -> PolicyDecision:
         """A tombstone."""
         known = self.policies.current()
         return _closed(known) or judge_deletion(known.policies, view.document, topic)
 
-    def rebalance(self, view: ClusterView) -> Verdict:
+    def rebalance(self, view: ClusterView) -> PolicyDecision:
         """A rebalance a person asks for. Repairs go on where policies cannot be read, and it changes no spec."""
         return judge_rebalance(self.policies.current().policies, view.document)
 
 
-def _closed(known: PolicySet) -> Verdict | None:
+def _closed(known: PolicySet) -> PolicyDecision | None:
     if known.is_good:
         return None
     fix = "Fix the files in `policies/` of the server's home: kedge policy test DIR"
-    return Verdict((Refusal("?", (), f"the policies cannot be read: {known.fault}", fix),))
+    return PolicyDecision((Refusal("?", (), f"the policies cannot be read: {known.fault}", fix),))
 
 
 def _partitions_beside(view: ClusterView, names: set[str], snapshot: KafkaSnapshot | None) -> int | None:

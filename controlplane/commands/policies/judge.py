@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from controlplane.commands.policies.decision import Reason, Refusal, Verdict
+from controlplane.commands.policies.decision import PolicyDecision, Reason, Refusal
 from controlplane.commands.policies.model import Money, Policy, Selector
 from controlplane.commands.previews.costs import Bill, CostPart, monthly_bill
 from events.spec.model import KafkaClusterDocument
@@ -47,10 +47,10 @@ class TopicsChange:
     """What these topics have already, None where Kafka was not read."""
 
 
-def judge_cluster(policies: Iterable[Policy], change: ClusterChange, book: PriceBook) -> Verdict:
+def judge_cluster(policies: Iterable[Policy], change: ClusterChange, book: PriceBook) -> PolicyDecision:
     """What all policies that speak of it say; a document that is in force already is nobody's business."""
     if change.before == change.after:
-        return Verdict()
+        return PolicyDecision()
     refusals: list[Refusal] = []
     reasons: list[Reason] = []
     for policy in policies:
@@ -61,10 +61,10 @@ def judge_cluster(policies: Iterable[Policy], change: ClusterChange, book: Price
         cost = _cost(policy, change, book)
         refusals += [one for one in cost if isinstance(one, Refusal)]
         reasons += [one for one in cost if isinstance(one, Reason)]
-    return Verdict(tuple(refusals), tuple(reasons))
+    return PolicyDecision(tuple(refusals), tuple(reasons))
 
 
-def judge_topics(policies: Iterable[Policy], change: TopicsChange) -> Verdict:
+def judge_topics(policies: Iterable[Policy], change: TopicsChange) -> PolicyDecision:
     """The same for topics: each by the policies of its cluster and its tier."""
     refusals: list[Refusal] = []
     reasons: list[Reason] = []
@@ -88,10 +88,10 @@ def judge_topics(policies: Iterable[Policy], change: TopicsChange) -> Verdict:
         elif chosen and most is not None and change.partitions_beside is None:
             what = f"Kafka was not read: nobody knows whether {most} partitions are passed"
             reasons.append(Reason(policy.name, what))
-    return Verdict(tuple(refusals), tuple(reasons))
+    return PolicyDecision(tuple(refusals), tuple(reasons))
 
 
-def judge_deletion(policies: Iterable[Policy], cluster: KafkaClusterDocument | None, topic: str = "") -> Verdict:
+def judge_deletion(policies: Iterable[Policy], cluster: KafkaClusterDocument | None, topic: str = "") -> PolicyDecision:
     """A tombstone, of the cluster or of one topic in it. Nothing refuses it; somebody may have to agree.
 
     A cluster without a document is spoken of by every policy: nobody knows whose it is.
@@ -102,17 +102,17 @@ def judge_deletion(policies: Iterable[Policy], cluster: KafkaClusterDocument | N
         for policy in policies
         if policy.reserved.tombstone and (cluster is None or _speaks(policy.selector, None, cluster))
     ]
-    return Verdict(reasons=tuple(found))
+    return PolicyDecision(reasons=tuple(found))
 
 
-def judge_rebalance(policies: Iterable[Policy], cluster: KafkaClusterDocument | None) -> Verdict:
+def judge_rebalance(policies: Iterable[Policy], cluster: KafkaClusterDocument | None) -> PolicyDecision:
     """A rebalance that a person asks for; what the spec itself has done is none. As `judge_deletion` otherwise."""
     found = [
         Reason(policy.name, "replicas are spread anew")
         for policy in policies
         if policy.reserved.rebalance and (cluster is None or _speaks(policy.selector, None, cluster))
     ]
-    return Verdict(reasons=tuple(found))
+    return PolicyDecision(reasons=tuple(found))
 
 
 def _speaks(selector: Selector, before: KafkaClusterDocument | None, after: KafkaClusterDocument) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from controlplane.commands.policies.decision import Reason, Refusal, Verdict
+from controlplane.commands.policies.decision import PolicyDecision, Reason, Refusal
 from controlplane.commands.policies.judge import ClusterChange, TopicsChange, fits, missing_prices, money_words
 from controlplane.commands.policies.model import Money, Policy
 from controlplane.commands.previews.costs import monthly_bill
@@ -28,7 +28,7 @@ class OtherCluster:
 
 def judge_cluster_quotas(
     policies: Iterable[Policy], change: ClusterChange, others: Sequence[OtherCluster], book: PriceBook
-) -> Verdict:
+) -> PolicyDecision:
     """Brokers and costs of the team that owns the cluster from here on."""
     found = [
         one
@@ -39,7 +39,9 @@ def judge_cluster_quotas(
     return _verdict(found)
 
 
-def judge_topic_quotas(policies: Iterable[Policy], change: TopicsChange, others: Sequence[OtherCluster]) -> Verdict:
+def judge_topic_quotas(
+    policies: Iterable[Policy], change: TopicsChange, others: Sequence[OtherCluster]
+) -> PolicyDecision:
     """Partitions of the team that owns the cluster the topics are in."""
     found = [
         one
@@ -144,7 +146,7 @@ def _team(document: KafkaClusterDocument) -> str:
     return f"team {owner}" if owner else "what has no owner"
 
 
-def _verdict(found: Iterable[Refusal | Reason]) -> Verdict:
+def _verdict(found: Iterable[Refusal | Reason]) -> PolicyDecision:
     told = list(found)
     refusals = tuple(one for one in told if isinstance(one, Refusal))
-    return Verdict(refusals, tuple(one for one in told if isinstance(one, Reason)))
+    return PolicyDecision(refusals, tuple(one for one in told if isinstance(one, Reason)))

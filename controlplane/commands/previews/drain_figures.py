@@ -30,7 +30,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerRow:
+class DrainedBroker:
     """Disks are fractions in use, None of a broker whose disk is not known (a dead one); `empty_after_s` is None for a
     broker that is not drained, inf if it never is.
     `slots_*` and `throttle_*` are None without a limit.
@@ -55,7 +55,7 @@ class BrokerRow:
     empty_after_s: float | None
 
 
-def broker_rows(state: ClusterState, schedule: Schedule, replay: Replay) -> list[BrokerRow]:
+def broker_rows(state: ClusterState, schedule: Schedule, replay: Replay) -> list[DrainedBroker]:
     """Every broker, by id."""
     brokers, parts = state.brokers, state.partitions
     count = len(brokers)
@@ -70,7 +70,7 @@ def broker_rows(state: ClusterState, schedule: Schedule, replay: Replay) -> list
     known = brokers.disk_bytes > 0
     used = used_bytes(state, parts.replicas) / np.maximum(brokers.disk_bytes, 1)
     return [
-        BrokerRow(
+        DrainedBroker(
             id=int(brokers.id[b]),
             rack=brokers.racks[int(brokers.rack[b])],
             state=BrokerState(int(brokers.state[b])).name.lower(),

@@ -19,7 +19,7 @@ from controlplane.commands.previews.drain_figures import (
     goal_rows,
     targets_over_time,
 )
-from controlplane.commands.previews.moves import Course, NoPreview, PlannedMove, Preview
+from controlplane.commands.previews.moves import Course, MovesPreview, NoPreview, PlannedMove
 from planner.balance.answer import Shortfall
 from planner.drain.certified import CertifiedPlan, PlanRefused, certified
 from planner.drain.model.document import read_state
@@ -39,7 +39,7 @@ _MOST_LISTED = 200
 
 def drain_preview(
     view: ClusterView, kafka: KafkaSnapshot, command: EvacuateBrokers, *, traffic: Traffic, now: datetime
-) -> Preview:
+) -> MovesPreview:
     """How these brokers would be emptied, onto those chosen where some are. Raises NoPreview."""
     state, assumptions = _state(_slowed(view, command.throttle_mib_per_s), kafka, traffic, now)
     rows = _rows(state, command.brokers)
@@ -54,7 +54,7 @@ def drain_preview(
         raise NoPreview(str(refused)) from refused
     if not isinstance(answer, CertifiedPlan):
         raise NoPreview(answer.message)
-    return Preview(
+    return MovesPreview(
         certificate=tuple(tuple(row) for row in certificate_rows(answer.measures)),
         brokers=tuple(broker_rows(state, answer.schedule, answer.verdict.replay)),
         assumptions=assumptions,
@@ -64,7 +64,7 @@ def drain_preview(
 
 def rebalance_preview(
     view: ClusterView, kafka: KafkaSnapshot, command: RebalanceCluster, *, traffic: Traffic, now: datetime
-) -> Preview:
+) -> MovesPreview:
     """How replicas would be spread within all goals, or as near to them as can be; onto those chosen alone, where some
     are. Raises NoPreview.
     """
@@ -78,7 +78,7 @@ def rebalance_preview(
     run = replay(state, balanced.schedule)
     if run.violations:
         raise NoPreview(f"the plan breaks a rule in its replay: {run.violations[0]}; please report the state")
-    return Preview(
+    return MovesPreview(
         certificate=(),
         brokers=tuple(broker_rows(state, balanced.schedule, run)),
         assumptions=assumptions,

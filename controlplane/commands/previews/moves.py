@@ -19,7 +19,7 @@ from planner.observed import KafkaSnapshot
 from planner.quantities import human_bytes
 
 if TYPE_CHECKING:
-    from controlplane.commands.previews.drain_figures import BrokerRow
+    from controlplane.commands.previews.drain_figures import DrainedBroker
 
 _PARTS = ("what is asked for or in force", "which brokers live", "where replicas are")
 
@@ -67,12 +67,12 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+class MovesPreview:
     """`certificate`: measure, value, bound, ratio in words; empty for a rebalance, whose measure are its goals."""
 
     course: Course
     certificate: tuple[tuple[str, ...], ...]
-    brokers: "tuple[BrokerRow, ...]"
+    brokers: "tuple[DrainedBroker, ...]"
     assumptions: tuple[str, ...]
     shortfall: str = ""
     goals: tuple[tuple[str, ...], ...] = ()

@@ -62,7 +62,7 @@ OTHER_ADDRESSES = "the VMs are replaced: clients know the addresses of the liste
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class PlanPreview:
     """The plan of one document on one cluster."""
 
     cluster: str
@@ -117,7 +117,7 @@ def preview(
     warnings: Sequence[str] = (),
     brake: str = "",
     cost_tags: Collection[str] = (),
-) -> Preview:
+) -> PlanPreview:
     """The plan of a document. `view` is the living cluster of that name, or an empty one; `brake` is told where the
     plan replaces VMs; `cost_tags` are the labels that are put on clouds. Pure."""
     exists = view.document is not None
@@ -152,7 +152,7 @@ def preview(
         effects |= _label_effects(changes, document, cost_tags)
     moves = (*pools_that_move(view, document, rollout, snapshot), *externals_told(view, document, snapshot))
     then = shares_of_newcomers(wanted, document, nodes, snapshot) if exists else ()
-    return Preview(
+    return PlanPreview(
         document.metadata.name,
         exists,
         generation,

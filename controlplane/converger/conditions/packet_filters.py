@@ -30,7 +30,7 @@ _NAMED = 3
 
 
 @dataclass(slots=True)
-class _Seen:
+class _SeenFilters:
     at: datetime
     since: dict[str, datetime] = field(default_factory=dict)
     behind: Mapping[str, str] | None = None
@@ -41,7 +41,7 @@ class FilterWatch:
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
-        self._seen: dict[ClusterUid, _Seen] = {}
+        self._seen: dict[ClusterUid, _SeenFilters] = {}
 
     def look(
         self, view: ClusterView, now: datetime, reports: Callable[[], Mapping[str, ReportSeen]]
@@ -53,7 +53,7 @@ class FilterWatch:
         seen = self._seen.get(view.uid)
         if seen is not None and now - seen.at < LOOK_EVERY:
             return seen.behind
-        seen = self._seen[view.uid] = _Seen(now, seen.since if seen is not None else {})
+        seen = self._seen[view.uid] = _SeenFilters(now, seen.since if seen is not None else {})
         wanted = {i.key: rules for i in view.alive() if (rules := self._rules(view, i))}
         if not wanted or view.held:
             seen.since.clear()

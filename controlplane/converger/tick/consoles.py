@@ -12,7 +12,7 @@ from controlplane.cluster.places import place_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.situation.ports import ReadsConsole
-from controlplane.storage.latest_values import LatestStore, Observation, Subject
+from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
 from events.ids import ClusterUid
 from providers.base import CloudProvider
 from providers.console import TellsConsole, tail
@@ -55,7 +55,7 @@ def keep_console(
         told, why = None, f"it could not be read: {error}"
     value = {"key": instance.key, "text": tail(without_secrets(told or "", boot_data)), "why": why}
     latest.put(
-        Observation(Subject(CONSOLE, ClusterUid(view.uid), instance.node), value, source="cloud", observed_at=at)
+        LatestValue(Subject(CONSOLE, ClusterUid(view.uid), instance.node), value, source="cloud", observed_at=at)
     )
 
 

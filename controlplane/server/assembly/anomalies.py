@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from controlplane.background.anomalies.rate_learning import RateLearning
 from controlplane.background.anomalies.rates import RateWatch
-from controlplane.background.anomalies.reconciler import AnomalyKeeper, Handles
+from controlplane.background.anomalies.reconciler import AnomalyKeeper, HandlesCommands
 from controlplane.background.anomalies.windows import windows_of
 from controlplane.background.notifications.notifier import Notifier, notifier_of
 from controlplane.background.notifications.outbox import SqlOutbox
@@ -54,7 +54,7 @@ def anomalies_of(
     fleet: SeenFleet,
     store: EventStore,
     latest: LatestStore,
-    commands: Handles,
+    commands: HandlesCommands,
     leadership: Leadership,
     epoch: Callable[[], int],
     clock: Clock,

@@ -41,7 +41,7 @@ from controlplane.fleet.images.commands import ImageDesk
 from controlplane.fleet.networks.commands import NetworkDesk
 from controlplane.server.assembly.access import oidc_of
 from controlplane.server.assembly.background import Rooms
-from controlplane.server.assembly.commands import Asking
+from controlplane.server.assembly.commands import CommandParts
 from controlplane.server.assembly.core import Base, Ground
 from controlplane.server.assembly.loop import Folded, Loop
 from controlplane.server.cloud_readiness import examiner_of
@@ -59,7 +59,7 @@ from providers.price_book import read_price_book
 
 
 def api_of(
-    ground: Ground, loop: Loop, asking: Asking, rooms: Rooms, desk: LoopDesk, *, listens_on: tuple[str, int]
+    ground: Ground, loop: Loop, asking: CommandParts, rooms: Rooms, desk: LoopDesk, *, listens_on: tuple[str, int]
 ) -> PortalServices:
     """That of a whole server, or of a loop apart from its portals. `desk` tells how the loop does."""
     settings, converger, hands = ground.settings, loop.converger, loop.hands
@@ -168,7 +168,7 @@ def access_services(
     )
 
 
-def _access(ground: Ground, asking: Asking, rooms: Rooms, listens_on: tuple[str, int]) -> AccessServices:
+def _access(ground: Ground, asking: CommandParts, rooms: Rooms, listens_on: tuple[str, int]) -> AccessServices:
     credentials, ca_pem = SqlCredentialStore(ground.engine), ground.authority.pem if ground.authority else ""
     access = access_services(ground, _hosts(ground.home, *listens_on), asking.people, credentials, ca_pem)
     return replace(access, authority=ground.authority, audit_topic=rooms.audit.told)

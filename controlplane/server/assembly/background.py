@@ -11,7 +11,7 @@ from controlplane.commands.chaos_injection import bring_about
 from controlplane.runtime.polling import Poller
 from controlplane.server.assembly.agent_upgrades import AgentsRoom, agents_of
 from controlplane.server.assembly.anomalies import AnomalyRoom, anomalies_of
-from controlplane.server.assembly.commands import Asking
+from controlplane.server.assembly.commands import CommandParts
 from controlplane.server.assembly.consumer_groups import GroupsRoom, groups_of
 from controlplane.server.assembly.core import Ground
 from controlplane.server.assembly.dns import names_of
@@ -34,7 +34,7 @@ class Rooms:
     audit: AuditRoom
 
 
-def rooms_of(ground: Ground, loop: Loop, asking: Asking) -> Rooms:
+def rooms_of(ground: Ground, loop: Loop, asking: CommandParts) -> Rooms:
     """Raises ServerSettingsRefused for a DNS zone or a notifier that cannot be used."""
     settings, latest, candidate, fleet = ground.settings, ground.latest, ground.candidate, loop.converger
     groups = groups_of(settings, fleet=fleet, latest=latest, leadership=candidate, clock=utc_now)
@@ -65,7 +65,7 @@ def rooms_of(ground: Ground, loop: Loop, asking: Asking) -> Rooms:
     )
 
 
-def _anomalies(ground: Ground, loop: Loop, asking: Asking, groups: GroupsRoom) -> AnomalyRoom:
+def _anomalies(ground: Ground, loop: Loop, asking: CommandParts, groups: GroupsRoom) -> AnomalyRoom:
     return anomalies_of(
         ground.settings,
         engine=ground.engine,
@@ -94,7 +94,7 @@ def _agents(ground: Ground, loop: Loop) -> AgentsRoom:
     )
 
 
-def _games(ground: Ground, loop: Loop, asking: Asking) -> GamesRoom:
+def _games(ground: Ground, loop: Loop, asking: CommandParts) -> GamesRoom:
     house = GameWorld(
         fleet=loop.converger,
         commands=asking.commands,

@@ -11,7 +11,7 @@ from controlplane.api.audit.store import SqlAuditStore
 from controlplane.cluster.observed.agent_reports import reports_of
 from controlplane.commands.admission.judge import SpecJudge
 from controlplane.commands.handler import CommandHandler
-from controlplane.commands.policies.gate import Fleet, PolicyGate
+from controlplane.commands.policies.gate import LivingFleet, PolicyGate
 from controlplane.commands.policies.store import PolicyShelf
 from controlplane.converger.questions.windows import frozen_words
 from controlplane.fleet.proposals.from_git import GitProposals
@@ -29,7 +29,7 @@ from providers.price_book import read_price_book
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class CommandParts:
     """What is asked goes through `gate` and `commands`, whoever asks."""
 
     gate: PolicyGate
@@ -39,16 +39,16 @@ class Asking:
     sources: Sources
 
 
-def asking_of(ground: Ground, loop: Loop) -> Asking:
+def asking_of(ground: Ground, loop: Loop) -> CommandParts:
     """Nothing is polled yet."""
     settings, converger = ground.settings, loop.converger
     gate = gate_of(settings, converger)
     commands = handler_of(ground, loop, gate, converger.last_snapshot)
     audit, people = SqlAuditStore(ground.engine), people_of(settings, ground.engine)
-    return Asking(gate, commands, audit, people, _sources(ground, loop, commands, audit, people))
+    return CommandParts(gate, commands, audit, people, _sources(ground, loop, commands, audit, people))
 
 
-def gate_of(settings: Settings, fleet: Fleet) -> PolicyGate:
+def gate_of(settings: Settings, fleet: LivingFleet) -> PolicyGate:
     """A policy that cannot be read is told in the log now, not at the first change."""
     gate = PolicyGate(PolicyShelf(settings.home / "policies", partial(read_price_book, settings.home)), fleet)
     gate.policies.current()

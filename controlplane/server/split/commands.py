@@ -19,7 +19,7 @@ from controlplane.cluster.commands import (
     RebalanceCluster,
 )
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.handler import Outcome
+from controlplane.commands.handler import CommandOutcome
 from controlplane.server.split.config_parity import differing
 from controlplane.server.split.subscriber import LoopHearing
 from controlplane.storage.backup import BackupSummary
@@ -44,7 +44,7 @@ class PortalCommands:
     hearing: LoopHearing
     files: Callable[[], Mapping[str, str]]
 
-    def handle(self, command: Command) -> Outcome:
+    def handle(self, command: Command) -> CommandOutcome:
         """See Commands. Raises CommandRefused for a fault, which needs hands on VMs, and for a change while the portal
         would judge it by other files than the loop.
         """

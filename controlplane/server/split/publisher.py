@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from controlplane.api.cloud_readiness import Examination, Examinations
-from controlplane.api.services import Fleet, Leadership
+from controlplane.api.services import Fleet, HeldLeadership
 from controlplane.background.git_sync.status import SourceStatus, SourceStatuses
 from controlplane.converger.tick.report import Said
 from controlplane.converger.tick.status import ServerLoop
@@ -23,7 +23,7 @@ from controlplane.server.split.message import (
     LoopWord,
     SourceTold,
 )
-from controlplane.storage.latest_values import LatestStore, Observation, Subject
+from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
 from events.clock import Clock
 from events.ids import ClusterUid
 
@@ -43,7 +43,7 @@ class LoopTeller:
     loop: ServerLoop
     fleet: Fleet
     latest: LatestStore
-    leadership: Leadership
+    leadership: HeldLeadership
     board: SourceStatuses
     examinations: Examinations
     ring: Callable[[str], bool]
@@ -62,7 +62,7 @@ class LoopTeller:
             return
         now = self.clock()
         value = WORD.dump_python(self._word(epoch), mode="json")
-        self.latest.put_all([*self._said(), Observation(Subject(LOOP, NOBODY, "loop"), value, "loop", now)])
+        self.latest.put_all([*self._said(), LatestValue(Subject(LOOP, NOBODY, "loop"), value, "loop", now)])
         self._answer(now)
 
     def _word(self, epoch: int) -> LoopWord:
@@ -84,7 +84,7 @@ class LoopTeller:
             ca_pem=self.ca_pem,
         )
 
-    def _said(self) -> list[Observation]:
+    def _said(self) -> list[LatestValue]:
         """What is new of each cluster; a sentence that stays costs a row every ten seconds."""
         rows = []
         for view in self.fleet.views():
@@ -94,7 +94,7 @@ class LoopTeller:
             if before is None or before.sentence != said.sentence or said.at - before.at >= SAID_ANEW:
                 self._told[view.uid] = said
                 value = SAYING.dump_python(said, mode="json")
-                rows.append(Observation(Subject(SAID, view.uid, "said"), value, "loop", said.at))
+                rows.append(LatestValue(Subject(SAID, view.uid, "said"), value, "loop", said.at))
         return rows
 
     def _answer(self, now: datetime) -> None:
@@ -116,7 +116,7 @@ class LoopTeller:
 
     def _tell(self, cloud: str, found: tuple[Examination, ...], now: datetime) -> None:
         value = {"found": EXAMINATIONS.dump_python(found, mode="json")}
-        self.latest.put(Observation(Subject(EXAMINED, NOBODY, cloud), value, "loop", now))
+        self.latest.put(LatestValue(Subject(EXAMINED, NOBODY, cloud), value, "loop", now))
 
 
 def _told(standing: SourceStatus) -> SourceTold:

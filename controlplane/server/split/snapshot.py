@@ -19,7 +19,7 @@ from controlplane.converger.tick.observe import has_brokers
 from controlplane.fleet.ports import FoldedFleet
 from controlplane.kafka.errors import KafkaFault
 from controlplane.kafka.gateway import KafkaGateway
-from controlplane.storage.latest_values import LatestStore, Observation
+from controlplane.storage.latest_values import LatestStore, LatestValue
 from events.clock import Clock
 from events.errors import EventsError
 from events.ids import ClusterUid
@@ -128,10 +128,10 @@ class _ReadOnly:
         self._latest = latest
         self.get, self.of_cluster, self.of_kind = latest.get, latest.of_cluster, latest.of_kind
 
-    def put(self, observation: Observation) -> bool:
+    def put(self, observation: LatestValue) -> bool:
         """Nothing is kept."""
         return False
 
-    def put_all(self, observations: Sequence[Observation]) -> int:
+    def put_all(self, observations: Sequence[LatestValue]) -> int:
         """Nothing is kept."""
         return 0

@@ -26,7 +26,7 @@ from controlplane.server.split.message import (
 )
 from controlplane.server.status import progress_of
 from controlplane.storage.job_store import JobStore
-from controlplane.storage.latest_values import LatestStore, Observation, Subject, read_as, read_by_cluster
+from controlplane.storage.latest_values import LatestStore, LatestValue, Subject, read_as, read_by_cluster
 from events.clock import Clock
 from events.ids import ClusterUid
 from events.store import EventStore
@@ -107,7 +107,7 @@ class LoopHearing:
 
     def ask(self, name: str) -> None:
         """Asks for a look; the loop answers within about a second. Raises StoreUnavailable."""
-        self._latest.put(Observation(Subject(ASKED, NOBODY, name), {}, "portal", self._clock()))
+        self._latest.put(LatestValue(Subject(ASKED, NOBODY, name), {}, "portal", self._clock()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import threading
 from datetime import datetime
 
 from controlplane.storage.certificates.agents import AgentCertificate
-from controlplane.storage.latest_values import LatestStore, Observation, Subject
+from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
 from events.clock import Clock
 from events.ids import ClusterUid
 
@@ -26,7 +26,7 @@ class ShownCertificates:
             if self._known.get((uid, key)) == certificate.until:
                 return
         value = {"until": certificate.until.isoformat()}
-        self._latest.put(Observation(Subject(AGENT_CERTIFICATE, uid, key), value, "agent", self._clock()))
+        self._latest.put(LatestValue(Subject(AGENT_CERTIFICATE, uid, key), value, "agent", self._clock()))
         with self._lock:
             self._known[uid, key] = certificate.until
 

@@ -51,7 +51,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class StateHold:
     """A state in somebody's hands. Times are the database's. `lock` is Terraform's own, {} while it has none."""
 
     key: StateKey
@@ -90,7 +90,7 @@ def this_process() -> ServerProcess:
     return ServerProcess(f"{me.boot_id}/{namespace}", me.pid, me.start_ticks)
 
 
-def refusal(held: Hold, claim: Claim, now: datetime, *, proved_dead: str | None = None) -> str | None:
+def refusal(held: StateHold, claim: Claim, now: datetime, *, proved_dead: str | None = None) -> str | None:
     """Why the claim may not take what is held, None when it may. `proved_dead` is the hold that was proved over."""
     theirs = held.claim
     who = f"run {theirs.run_id} of server {theirs.owner} (epoch {theirs.epoch})"

@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from controlplane.storage.lease_holder import CONVERGE
 from controlplane.storage.tables import LEASE, TERRAFORM_LOCK
-from controlplane.storage.terraform_states.lock import Claim, Hold, LockInfo, ServerProcess, refusal
+from controlplane.storage.terraform_states.lock import Claim, LockInfo, ServerProcess, StateHold, refusal
 from events.engine import database_time, reading, writing
 from events.ids import Epoch
 from providers.tf.states import StateKey
@@ -38,13 +38,13 @@ class SqlStateLocks:
         self._engine = engine
         self._now = now
 
-    def holder(self, key: StateKey) -> Hold | None:
+    def holder(self, key: StateKey) -> StateHold | None:
         """Who holds it now, None when nobody does."""
         with reading(self._engine) as connection:
             row = connection.execute(select(TERRAFORM_LOCK).where(_is(key))).one_or_none()
             return _hold(row)
 
-    def take(self, key: StateKey, claim: Claim, *, proved_dead: str | None = None) -> Hold:
+    def take(self, key: StateKey, claim: Claim, *, proved_dead: str | None = None) -> StateHold:
         """Takes it for a run. `proved_dead` names the hold that was proved to be over. Raises StateHeld."""
         try:
             with writing(self._engine) as transaction:
@@ -84,7 +84,7 @@ class SqlStateLocks:
                 raise TerraformLocked(held.lock)
             _put(transaction, key, lock_info=None)
 
-    def _take(self, transaction: Connection, key: StateKey, claim: Claim, proved_dead: str | None) -> Hold:
+    def _take(self, transaction: Connection, key: StateKey, claim: Claim, proved_dead: str | None) -> StateHold:
         row = transaction.execute(select(TERRAFORM_LOCK).where(_is(key)).with_for_update()).one_or_none()
         now = self._now(transaction)  # after the wait for the row, not before
         if _led_beyond(transaction, claim.epoch) or (row is not None and row.epoch > claim.epoch):
@@ -98,15 +98,15 @@ class SqlStateLocks:
             transaction.execute(insert(TERRAFORM_LOCK).values(cluster_uid=key.cluster_uid, place=key.place, **values))
         else:
             _put(transaction, key, **values)
-        return Hold(key, claim, now, now)
+        return StateHold(key, claim, now, now)
 
 
-def hold_in(transaction: Connection, key: StateKey) -> Hold | None:
+def hold_in(transaction: Connection, key: StateKey) -> StateHold | None:
     """Who holds it, its row locked until the transaction ends: nobody takes it meanwhile."""
     return _hold(transaction.execute(select(TERRAFORM_LOCK).where(_is(key)).with_for_update()).one_or_none())
 
 
-def require_hold(transaction: Connection, key: StateKey, hold_id: str) -> Hold:
+def require_hold(transaction: Connection, key: StateKey, hold_id: str) -> StateHold:
     """The same, of the one who must hold it. Raises StateNotHeld."""
     held = hold_in(transaction, key)
     if held is None or held.claim.hold_id != hold_id:
@@ -141,9 +141,9 @@ def _columns(claim: Claim) -> Mapping[str, Any]:
     }
 
 
-def _hold(row: Row[Any] | None) -> Hold | None:
+def _hold(row: Row[Any] | None) -> StateHold | None:
     if row is None or row.hold_id is None:
         return None
     its = ServerProcess(row.machine, row.pid, row.start_ticks)
     claim = Claim(row.hold_id, row.run_id, Epoch(row.epoch), row.owner, its, row.lease_s)
-    return Hold(StateKey(row.cluster_uid, row.place), claim, row.taken_at, row.renewed_at, row.lock_info or {})
+    return StateHold(StateKey(row.cluster_uid, row.place), claim, row.taken_at, row.renewed_at, row.lock_info or {})

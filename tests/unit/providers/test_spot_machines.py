@@ -9,7 +9,7 @@ from providers.base import InstanceResource
 from providers.catalog_file import CatalogFile, sold_by
 from providers.catalogs import catalog
 from providers.google.examination import quotas_in as google_quotas
-from providers.quota import Quota, lacking
+from providers.quota import AccountQuota, lacking
 from providers.variables import module_variables
 from tests.fakes.resources import instance, resources
 
@@ -39,7 +39,7 @@ def limits(**told: tuple[float, float]) -> SimpleNamespace:
     return SimpleNamespace(quotas=[SimpleNamespace(metric=k, limit=v[0], usage=v[1]) for k, v in told.items()])
 
 
-def missing(quotas: tuple[Quota, ...], sold: CatalogFile, *parts: InstanceResource) -> list[str]:
+def missing(quotas: tuple[AccountQuota, ...], sold: CatalogFile, *parts: InstanceResource) -> list[str]:
     wanted = resources(*parts)
     return [line.partition(":")[0] for line in lacking(quotas, wanted, {f"instance/{p.key}" for p in parts}, sold)]
 

@@ -22,7 +22,7 @@ from planner.healing import Ailment, Cure, HealingPolicy, HealingRefusal, Prescr
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class HealingPlan:
     """What is to be done now, in the order in which it is tried, and what is left alone, with the reason."""
 
     prescriptions: tuple[Prescription, ...]
@@ -30,11 +30,11 @@ class Health:
 
 
 @once
-def health_of(situation: Situation) -> Health:
+def health_of(situation: Situation) -> HealingPlan:
     """Findings of services, by reports young enough to act on, judged against what was done before."""
     view, document = situation.view, situation.view.document
     if document is None or not _is_anything_found(situation):
-        return Health((), ())
+        return HealingPlan((), ())
     policy, ill = healing_policy(situation, document), (*_ailments(situation), *broken_ailments(situation))
     services = {a.whose: named_service(view, a.key, a.service) for a in ill}
     evidence = {whose: evidence_of(situation, service) for whose, service in services.items()}
@@ -43,8 +43,8 @@ def health_of(situation: Situation) -> Health:
     refusals = (*leaving, *refusals)
     braked = situation.allowance.cures.why_none(situation.now) if prescriptions else ""
     if braked:
-        return Health((), (HealingRefusal(prescriptions[0].ailment, braked, gave_up=False), *refusals))
-    return Health(prescriptions, refusals)
+        return HealingPlan((), (HealingRefusal(prescriptions[0].ailment, braked, gave_up=False), *refusals))
+    return HealingPlan(prescriptions, refusals)
 
 
 def _of_those_that_stay(

@@ -32,7 +32,7 @@ from controlplane.fleet.images.commands import ImageDesk
 from controlplane.fleet.images.state import ImageKeeper
 from controlplane.portal.app import create_app
 from controlplane.runtime.polling import Looked
-from controlplane.storage.latest_values import Observation, Subject
+from controlplane.storage.latest_values import LatestValue, Subject
 from controlplane.storage.streams import FREEZES, IMAGES, PROPOSALS, anomalies_stream
 from events import facts
 from events.anomaly_facts import AnomalyFound
@@ -193,7 +193,7 @@ def _with_vms(house: House, word: str) -> None:
         seen = a_report(instance, "running", received_at=house.now, findings=(finding,), message=word)
         said = {**seen.report.model_dump(mode="json"), "agent_version": word, "message": word}
         subject = Subject(AGENT_REPORT, house.view().uid, instance.key)
-        house.latest.put(Observation(subject, said, source="agent", observed_at=house.now))
+        house.latest.put(LatestValue(subject, said, source="agent", observed_at=house.now))
 
 
 def _with_kafka(house: House, word: str) -> None:

@@ -12,7 +12,7 @@ from agent.identity import enrol_request
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from controlplane.storage.certificates.shown import AGENT_CERTIFICATE
-from controlplane.storage.latest_values import Observation
+from controlplane.storage.latest_values import LatestValue
 from tests.unit.controlplane.api.agents_door import Door
 from tests.unit.controlplane.api.certified_agent import LIFE, RENEWAL, agent_of, asked, certified_at
 from tests.unit.controlplane.api.portal_house import START
@@ -72,10 +72,10 @@ def test_it_is_renewed_after_two_of_its_seven_days_by_the_servers_clock_with_a_f
 def test_when_it_ends_is_told_to_people_before_it_does(tmp_path: Path, door: Door) -> None:
     house = door.house
     ada = house.browser("ada", Binding("", Role.VIEWER, "*"))
-    writes: list[Observation] = []
+    writes: list[LatestValue] = []
     put = house.latest.put
 
-    def noted(observation: Observation) -> bool:
+    def noted(observation: LatestValue) -> bool:
         if observation.subject.kind == AGENT_CERTIFICATE:
             writes.append(observation)
         return put(observation)

@@ -12,7 +12,7 @@ from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.view import ChaosView, ClusterView
 from controlplane.commands.chaos_injection import Harmer
 from controlplane.portal.app import create_app
-from controlplane.storage.latest_values import Observation, Subject
+from controlplane.storage.latest_values import LatestValue, Subject
 from events import facts
 from providers.harm import CannotHarm
 from tests.builders import a_partition, a_report, a_snapshot
@@ -118,7 +118,7 @@ def test_health_names_a_server_beside_a_broker_and_sees_that_it_is_down() -> Non
     server = seen.report.services[0].model_copy(update={"name": "zookeeper", "node_id": 103, "state": "starting"})
     report = seen.report.model_copy(update={"services": (*seen.report.services, server)})
     subject = Subject(AGENT_REPORT, house.view().uid, "brokers-b-0.g1")
-    house.latest.put(Observation(subject, report.model_dump(mode="json"), source="agent", observed_at=house.now))
+    house.latest.put(LatestValue(subject, report.model_dump(mode="json"), source="agent", observed_at=house.now))
     told = house.client.get("/v1/clusters/orders/health").json()
     assert (told["healthy"], told["why"]) == (False, "zookeeper of brokers-b-0.g1 is starting")
 

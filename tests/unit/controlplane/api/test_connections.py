@@ -10,7 +10,7 @@ from controlplane.api.connections import (
     BODY_WITHIN_S,
     HEAD_WITHIN_S,
     HEARD_OUT_S,
-    Part,
+    ConnectionPhase,
     Seen,
     first_to_go,
     longest_silent,
@@ -21,7 +21,7 @@ from controlplane.runtime.descriptors import budget_of
 NOW_S = 1000.0
 
 
-def seen(part: Part, *, opened_s: float = 0.0, since_s: float = 0.0, waits_for: str = "") -> Seen:
+def seen(part: ConnectionPhase, *, opened_s: float = 0.0, since_s: float = 0.0, waits_for: str = "") -> Seen:
     return Seen(part, opened_s, since_s, since_s, waits_for)
 
 
@@ -41,34 +41,39 @@ def seen(part: Part, *, opened_s: float = 0.0, since_s: float = 0.0, waits_for: 
 def test_a_connection_is_closed_when_its_other_end_keeps_us_waiting(
     waits_for: str, since_ago_s: float, moved_ago_s: float, why: str
 ) -> None:
-    one = seen(Part.PERSON_ASKING, waits_for=waits_for)
+    one = seen(ConnectionPhase.PERSON_ASKING, waits_for=waits_for)
     assert overdue(replace(one, since_s=NOW_S - since_ago_s, moved_s=NOW_S - moved_ago_s), NOW_S) == why
 
 
 def test_agents_go_before_people_the_newest_of_them_first_and_who_is_being_answered_stays() -> None:
     connections = {
-        1: seen(Part.PERSON_ASKING),
-        2: seen(Part.PERSON_IDLE, since_s=10),
-        3: seen(Part.PERSON_IDLE, since_s=5),
-        4: seen(Part.AGENT_ASKING, opened_s=100),
-        5: seen(Part.AGENT_IDLE, opened_s=100),
-        6: seen(Part.AGENT_IDLE, opened_s=200),
-        7: seen(Part.ASKED_NOTHING, opened_s=NOW_S - 2 * HEARD_OUT_S, since_s=NOW_S - 2 * HEARD_OUT_S),
+        1: seen(ConnectionPhase.PERSON_ASKING),
+        2: seen(ConnectionPhase.PERSON_IDLE, since_s=10),
+        3: seen(ConnectionPhase.PERSON_IDLE, since_s=5),
+        4: seen(ConnectionPhase.AGENT_ASKING, opened_s=100),
+        5: seen(ConnectionPhase.AGENT_IDLE, opened_s=100),
+        6: seen(ConnectionPhase.AGENT_IDLE, opened_s=200),
+        7: seen(ConnectionPhase.ASKED_NOTHING, opened_s=NOW_S - 2 * HEARD_OUT_S, since_s=NOW_S - 2 * HEARD_OUT_S),
     }
     assert first_to_go(connections.items(), 10, NOW_S) == [7, 6, 5, 4, 3, 2]
     assert first_to_go(connections.items(), 2, NOW_S) == [7, 6]
 
 
 def test_who_has_just_come_is_heard_out_as_it_may_be_a_person() -> None:
-    young = seen(Part.ASKED_NOTHING, opened_s=NOW_S - HEARD_OUT_S / 2, since_s=NOW_S - HEARD_OUT_S / 2)
+    young = seen(ConnectionPhase.ASKED_NOTHING, opened_s=NOW_S - HEARD_OUT_S / 2, since_s=NOW_S - HEARD_OUT_S / 2)
     assert first_to_go({1: young}.items(), 1, NOW_S) == []
 
 
 def test_of_a_crowd_that_only_knocks_the_first_makes_way_for_the_next_to_come() -> None:
     """All of it had come within the second, and the person after it found no room."""
-    crowd = {n: seen(Part.ASKED_NOTHING, opened_s=NOW_S - 0.5 + n / 100) for n in (3, 1, 2)}
-    assert longest_silent([*crowd.items(), (0, seen(Part.PERSON_ASKING)), (4, seen(Part.AGENT_ASKING))]) == 1
-    assert longest_silent({0: seen(Part.PERSON_ASKING)}.items()) is None
+    crowd = {n: seen(ConnectionPhase.ASKED_NOTHING, opened_s=NOW_S - 0.5 + n / 100) for n in (3, 1, 2)}
+    assert (
+        longest_silent(
+            [*crowd.items(), (0, seen(ConnectionPhase.PERSON_ASKING)), (4, seen(ConnectionPhase.AGENT_ASKING))]
+        )
+        == 1
+    )
+    assert longest_silent({0: seen(ConnectionPhase.PERSON_ASKING)}.items()) is None
 
 
 @pytest.mark.parametrize("limit", [128, 256, 320, 1024, 20_000, 1 << 20])

@@ -5,16 +5,16 @@ from datetime import UTC, datetime, timedelta
 from controlplane.api.presenters.instances import CONSOLE_LINES, console_out, consoles_out
 from controlplane.api.schemas.instances import ConsoleOut
 from controlplane.converger.tick.consoles import CONSOLE
-from controlplane.storage.latest_values import Observation, Subject
+from controlplane.storage.latest_values import LatestValue, Subject
 from events.ids import ClusterUid
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 TEXT = "\n".join(f"line {n}" for n in range(100))
 
 
-def kept(node: str, hours_ago: float, text: str = TEXT, why: str = "") -> Observation:
+def kept(node: str, hours_ago: float, text: str = TEXT, why: str = "") -> LatestValue:
     value = {"key": f"{node}.g2", "text": text, "why": why}
-    return Observation(Subject(CONSOLE, ClusterUid("c1"), node), value, "cloud", NOW - timedelta(hours=hours_ago))
+    return LatestValue(Subject(CONSOLE, ClusterUid("c1"), node), value, "cloud", NOW - timedelta(hours=hours_ago))
 
 
 def test_the_newest_comes_first_with_its_last_lines_and_yesterdays_not_at_all() -> None:

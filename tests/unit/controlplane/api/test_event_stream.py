@@ -11,7 +11,7 @@ from controlplane.api.access.bindings import Binding
 from controlplane.api.access.rights import Rights, rights_of, whole_rights
 from controlplane.api.access.roles import Role
 from controlplane.api.access.scoped import scoped
-from controlplane.api.event_log import Asked
+from controlplane.api.event_log import EventQuery
 from controlplane.api.event_stream import AT_ONCE, Watch, event_messages, grown
 from controlplane.api.presenters.loop import log_out
 from controlplane.api.read_models.event_tail import MOST_OF_ONE, Tailer
@@ -45,7 +45,7 @@ def watching(rights: Rights, recheck: Callable[[], Awaitable[Rights | None]] | N
 
 def reading(house: House, rights: Rights, **asked: Any) -> Callable[[int], LogOut]:
     services = scoped(house.services, rights)
-    return lambda after: log_out(*log_of(services, rights, Asked(after=after, limit=AT_ONCE, **asked)))
+    return lambda after: log_out(*log_of(services, rights, EventQuery(after=after, limit=AT_ONCE, **asked)))
 
 
 def stream_of(

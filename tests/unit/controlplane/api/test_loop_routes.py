@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
-from controlplane.api.event_log import Asked, browse, position_at
+from controlplane.api.event_log import EventQuery, browse, position_at
 from controlplane.converger.tick.beats import LoopWatch
 from controlplane.converger.tick.failing_ticks import Poisoned
 from controlplane.converger.tick.inventory import TaggedVms
@@ -227,7 +227,7 @@ def test_pages_go_on_where_the_one_before_ended(forwards: bool, only: tuple[Clus
     store, seen, at = a_log(25), [], 0
     for _ in range(9):
         way = {"after": at} if forwards else {"before": at}
-        found = browse(store, Asked(clusters=BOTH, only=only, limit=4, **way))  # type: ignore[arg-type]
+        found = browse(store, EventQuery(clusters=BOTH, only=only, limit=4, **way))  # type: ignore[arg-type]
         seen += [e.position for e in found.events]
         at = found.looked_to
         if found.is_all:
@@ -237,14 +237,14 @@ def test_pages_go_on_where_the_one_before_ended(forwards: bool, only: tuple[Clus
 
 def test_a_filter_that_finds_little_says_how_far_it_looked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("controlplane.api.event_log.MOST_LOOKED_AT", 7)
-    found = browse(a_log(25), Asked(clusters=BOTH, type="cluster.declared"))
+    found = browse(a_log(25), EventQuery(clusters=BOTH, type="cluster.declared"))
     assert ([e.position for e in found.events], found.looked_to, found.is_all) == ([21], 19, False)
-    on = browse(a_log(25), Asked(clusters=BOTH, type="cluster.declared", before=found.looked_to))
+    on = browse(a_log(25), EventQuery(clusters=BOTH, type="cluster.declared", before=found.looked_to))
     assert ([e.position for e in on.events], on.looked_to) == ([], 12)
 
 
 def test_an_empty_log_has_nothing_and_says_so() -> None:
-    found = browse(MemoryEventStore(), Asked(clusters=BOTH))
+    found = browse(MemoryEventStore(), EventQuery(clusters=BOTH))
     assert (list(found.events), found.head, found.is_all) == ([], 0, True)
 
 

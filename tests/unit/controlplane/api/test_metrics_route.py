@@ -14,7 +14,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from agent.wire import FindingReport, HeartbeatReport, LogDirReport, Report, ServiceReport
-from controlplane.api.audit.status import TopicState, TopicTold
+from controlplane.api.audit.status import AuditTopicState, TopicTold
 from controlplane.api.server_load import ServerLoad
 from controlplane.background.anomalies.record import ANOMALIES_NOTED
 from controlplane.background.dns.reconciler import DNS_NAME
@@ -23,7 +23,7 @@ from controlplane.cluster.observed.consumer_groups import GROUPS_NOTED, GroupNot
 from controlplane.converger.tick.report import Said
 from controlplane.runtime.descriptors import budget_of
 from controlplane.runtime.process_errors import Troubles
-from controlplane.storage.latest_values import Observation, Subject
+from controlplane.storage.latest_values import LatestValue, Subject
 from events import facts
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.api.portal_house import START, House, three_brokers
@@ -66,14 +66,14 @@ def a_house() -> House:
     house.latest.put(_report(view.uid))
     house.converger._said[view.uid] = Said(START, "blocked")
     name = Subject(DNS_NAME, view.uid, "orders.example.com")
-    house.latest.put(Observation(name, {"addresses": [], "problem": "refused"}, source="dns", observed_at=START))
+    house.latest.put(LatestValue(name, {"addresses": [], "problem": "refused"}, source="dns", observed_at=START))
     groups = (GroupNoted("billing", "Stuck", 2, 6, 1200, stuck=1), GroupNoted("away", "NoMembers", 0, 1, None))
     noted = GroupsNoted(START, START, groups)
-    house.latest.put(Observation(Subject(GROUPS_NOTED, view.uid, "groups"), asdict(noted), "kafka", START))
+    house.latest.put(LatestValue(Subject(GROUPS_NOTED, view.uid, "groups"), asdict(noted), "kafka", START))
     open_ = {"kind": "slow-broker", "subject": "b", "state": "waiting", "found_at": START.isoformat()}
-    house.audit_topic = TopicTold("relay", START, TopicState.REACHED, START, 41, 40, {"kedge_relay": 1})
+    house.audit_topic = TopicTold("relay", START, AuditTopicState.REACHED, START, 41, 40, {"kedge_relay": 1})
     value = {"open_": [open_], "found": 1}
-    house.latest.put(Observation(Subject(ANOMALIES_NOTED, view.uid, "anomalies"), value, "events", START))
+    house.latest.put(LatestValue(Subject(ANOMALIES_NOTED, view.uid, "anomalies"), value, "events", START))
     return house
 
 
@@ -212,7 +212,7 @@ def _metrics(node: Any) -> Iterator[str]:
         yield from _metrics(argument)
 
 
-def _report(uid: str, node: str = "brokers-a-0") -> Observation:
+def _report(uid: str, node: str = "brokers-a-0") -> LatestValue:
     service = ServiceReport(
         name="broker",
         state="running",
@@ -241,7 +241,7 @@ def _report(uid: str, node: str = "brokers-a-0") -> Observation:
         ),
     )
     subject = Subject(AGENT_REPORT, uid, f"{node}.g1")  # type: ignore[arg-type]
-    return Observation(subject, report.model_dump(mode="json"), source="agent", observed_at=START)
+    return LatestValue(subject, report.model_dump(mode="json"), source="agent", observed_at=START)
 
 
 def test_the_load_of_the_server_is_told_with_what_it_sent_away() -> None:

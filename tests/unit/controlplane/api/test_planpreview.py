@@ -12,7 +12,7 @@ from controlplane.cluster.view import ClusterView, empty_view
 from controlplane.cluster.views.instances import InstanceView, StartView
 from controlplane.commands.previews.plan import (
     NO_ADDRESS_SURVIVES,
-    Preview,
+    PlanPreview,
     combined_digest,
     moved_parts,
     pending_rollout,
@@ -87,7 +87,7 @@ def snapshot(*, size: int = GIB, leader: int = 100) -> KafkaSnapshot:
     )
 
 
-def titles(plan: Preview) -> list[str]:
+def titles(plan: PlanPreview) -> list[str]:
     return [phase.name for phase in plan.rollout.phases]
 
 

@@ -27,7 +27,7 @@ from controlplane.cluster.observed.consumer_groups import kept_groups
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.topics import TopicsView, TopicView
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.storage.latest_values import Observation, Subject
+from controlplane.storage.latest_values import LatestValue, Subject
 from controlplane.storage.streams import anomalies_stream
 from events import facts
 from events.codec import encode
@@ -70,7 +70,7 @@ class TwoClusters:
 class OddLatest(MemoryLatestStore):
     """Keeps nothing of `odd`."""
 
-    def put_all(self, observations: Sequence[Observation]) -> int:
+    def put_all(self, observations: Sequence[LatestValue]) -> int:
         if any(o.subject.cluster_uid == ODD for o in observations):
             raise ValueError("a row it cannot keep")
         return super().put_all(observations)
@@ -217,7 +217,7 @@ def test_agents_of_one_cluster_that_said_what_nobody_reads_keep_its_stage_and_no
         agent.is_silent = name == "odd"
         if agent.is_silent:
             told = Subject(AGENT_REPORT, ClusterUid(name), key)
-            fleet.latest.put(Observation(told, {"services": "of a newer release"}, "agent", fleet.now))
+            fleet.latest.put(LatestValue(told, {"services": "of a newer release"}, "agent", fleet.now))
     told = set()
     for _ in range(60):
         try:

@@ -31,7 +31,7 @@ from providers.catalog_file import machine_of, sold_by
 from providers.catalogs import catalog
 from providers.errors import PlaceUnknown, QuotaExceeded
 from providers.given_machines import GivenMachine, given_by
-from providers.quota import Quota, Unit, refuse_what_does_not_fit
+from providers.quota import AccountQuota, Unit, refuse_what_does_not_fit
 from providers.registry import load
 from tests.builders import BEFORE, a_planned, a_view, an_instance
 from tests.fakes.event_store import MemoryEventStore
@@ -190,6 +190,6 @@ def test_of_a_type_that_was_given_twice_the_last_figures_count() -> None:
 
 def test_a_quota_counts_the_cpus_that_were_given() -> None:
     wanted = resources(replace(instance("b-0"), shape="r6i.2xlarge", given=TYPE))
-    quota = Quota("vCPUs", limit=10, used=4, unit=Unit.VCPUS)
+    quota = AccountQuota("vCPUs", limit=10, used=4, unit=Unit.VCPUS)
     with pytest.raises(QuotaExceeded):
         refuse_what_does_not_fit([quota], wanted, {"instance/b-0.g1"}, sold_by("aws", (TYPE,)))

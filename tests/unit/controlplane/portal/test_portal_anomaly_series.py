@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
-from controlplane.storage.latest_values import Observation, Subject
+from controlplane.storage.latest_values import LatestValue, Subject
 from controlplane.storage.streams import anomalies_stream
 from events import facts
 from events.codec import encode
@@ -81,7 +81,7 @@ def test_the_page_breaks_the_line_where_nothing_was_measured_and_says_how_often(
 def test_what_was_learned_of_a_rate_is_told_by_the_hour(house: House) -> None:
     days = [{"day": "2025-12-30", "per_s": [4.0, 6.0]}, {"day": "2025-12-31", "per_s": [7.0]}]
     subject = Subject("topic-rates-12", house.view().uid, "clicks")
-    house.latest.put(Observation(subject, {"days": days}, "kafka", house.now))
+    house.latest.put(LatestValue(subject, {"days": days}, "kafka", house.now))
     (series,) = house.client.get(f"{PATH}/orders-2").json()["series"]
     assert (series["times"], series["lines"][0]["values"]) == (
         ["2025-12-30T12:30:00Z", "2025-12-31T12:30:00Z"],

@@ -8,7 +8,7 @@ import pytest
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, keep_report
-from controlplane.storage.latest_values import Observation, Subject
+from controlplane.storage.latest_values import LatestValue, Subject
 from events import facts
 from planner.observed import PartitionSeen
 from tests.builders import a_partition, a_report, a_snapshot
@@ -39,7 +39,7 @@ def report(house: House, broker: int, state: str = "running", **more: object) ->
     instance = next(i for i in view.brokers() if i.service_id == broker)
     seen = a_report(instance, state, received_at=house.now, **more)
     subject = Subject(AGENT_REPORT, view.uid, instance.key)
-    house.latest.put(Observation(subject, seen.report.model_dump(mode="json"), source="agent", observed_at=house.now))
+    house.latest.put(LatestValue(subject, seen.report.model_dump(mode="json"), source="agent", observed_at=house.now))
 
 
 @pytest.mark.parametrize("partitions", [(FINE,), (FINE, THIN), (FINE, BEHIND), (MOVING,)])

@@ -13,7 +13,7 @@ from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from controlplane.api.read_models.topics import chosen_topics, partition_rows, topic_rows
 from controlplane.portal.topics import MOST_ROWS
-from controlplane.storage.latest_values import Observation, Subject
+from controlplane.storage.latest_values import LatestValue, Subject
 from planner.observed import PartitionSeen
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.api.portal_house import START, House
@@ -274,7 +274,7 @@ def test_what_was_learned_of_a_rate_is_on_its_page_and_in_the_api() -> None:
     days = [START.date() - timedelta(days=ago) for ago in range(9, 0, -1)]
     value = {"days": [{"day": day.isoformat(), "per_s": [160.0] * 12} for day in days]}
     subject = Subject("topic-rates-12", house.view().uid, "payments")
-    house.latest.put(Observation(subject, value, "kafka", START))
+    house.latest.put(LatestValue(subject, value, "kafka", START))
     assert told() == "learned from 9 days: 120 to 200 records/s at this hour of the day"
     (listed,) = house.client.get("/v1/clusters/orders/topics").json()["topics"]
     assert listed["learned_rate"] == ""

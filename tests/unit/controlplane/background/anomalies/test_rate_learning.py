@@ -12,7 +12,7 @@ from controlplane.background.anomalies.rate_learning import learned_now
 from controlplane.background.anomalies.rates import bands, learning
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.topics import TopicsView, TopicView
-from controlplane.storage.latest_values import Observation, Subject
+from controlplane.storage.latest_values import LatestValue, Subject
 from events.errors import StoreUnavailable
 from events.topic_facts import TopicDeclaration
 from planner.anomalies.learned_rates import HourOfDay, LearnedBand, NotJudged, with_hour
@@ -44,7 +44,7 @@ class Learning(RatedScene):
             for ago in range(days, 0, -1):
                 past = with_hour(past, HourOfDay((START - timedelta(days=ago)).date(), (per_s,) * 12))
             told = [{"day": h.day.isoformat(), "per_s": list(h.per_s)} for h in past]
-            self.latest.put(Observation(self.subject(hour), {"days": told}, "kafka", START - timedelta(days=1)))
+            self.latest.put(LatestValue(self.subject(hour), {"days": told}, "kafka", START - timedelta(days=1)))
 
     def subject(self, hour: int) -> Subject:
         return Subject(f"topic-rates-{hour:02d}", UID, "steady")
@@ -173,7 +173,7 @@ def test_what_was_done_while_the_store_could_not_be_read_is_not_learned_from() -
     scene.minutes(42, per_s=1000)
     read = scene.latest.get
 
-    def fails(subject: Subject) -> Observation | None:
+    def fails(subject: Subject) -> LatestValue | None:
         raise StoreUnavailable("the database is away")
 
     scene.latest.get = fails  # type: ignore[method-assign]
@@ -199,7 +199,7 @@ def test_an_anomaly_ends_where_what_it_was_held_against_is_too_old() -> None:
 def test_one_that_is_open_stays_through_an_hour_that_is_not_stable() -> None:
     scene = Learning(days=9)
     unstable = [{"day": f"2026-03-{n:02d}", "per_s": [500.0, 1500.0] * 6} for n in range(6, 16)]
-    scene.latest.put(Observation(scene.subject(11), {"days": unstable}, "kafka", START))
+    scene.latest.put(LatestValue(scene.subject(11), {"days": unstable}, "kafka", START))
     scene.minutes(30, per_s=1000)
     (found,) = scene.minutes(60, per_s=300)
     (still,) = scene.minutes(35, per_s=1000)  # to 11:55
@@ -247,7 +247,7 @@ def test_brokers_that_do_not_answer_teach_nothing_and_find_nothing() -> None:
 
 def test_a_row_of_another_release_is_learned_anew() -> None:
     scene = Learning()
-    scene.latest.put(Observation(scene.subject(10), {"days": [{"week": 3}]}, "kafka", START))
+    scene.latest.put(LatestValue(scene.subject(10), {"days": [{"week": 3}]}, "kafka", START))
     scene.minutes(100, per_s=1000)
     assert len(scene.kept(10)) == 1
 

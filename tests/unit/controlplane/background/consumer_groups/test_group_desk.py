@@ -18,7 +18,7 @@ from controlplane.cluster.observed.consumer_groups import (
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.conditions.consumers import consumers_stuck
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.storage.latest_values import Observation, Subject
+from controlplane.storage.latest_values import LatestValue, Subject
 from tests.builders import NOW, a_situation, a_view, an_instance
 from tests.fakes.kafka import FakeKafka
 from tests.fakes.latest_values import MemoryLatestStore
@@ -104,7 +104,7 @@ def test_a_look_is_kept_whole_and_in_short(room: Room) -> None:
 
 def test_a_row_another_release_wrote_is_read_as_none(room: Room) -> None:
     for kind in (GROUPS, GROUPS_NOTED):
-        room.latest.put(Observation(Subject(kind, room.view.uid, "groups"), {"at": "soon"}, "kafka", START))
+        room.latest.put(LatestValue(Subject(kind, room.view.uid, "groups"), {"at": "soon"}, "kafka", START))
     assert kept_groups(room.latest, room.view.uid) is None
     assert notes_of(room.latest.of_kind(GROUPS_NOTED)) == {}
     assert room.desk.look(room.view).groups

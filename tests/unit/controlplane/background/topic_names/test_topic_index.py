@@ -7,7 +7,7 @@ import pytest
 from controlplane.background.topic_names.index import TopicIndex
 from controlplane.background.topic_names.record import NAMES, keep_names, kept_names
 from controlplane.cluster.view import ClusterView
-from controlplane.storage.latest_values import Observation, Subject
+from controlplane.storage.latest_values import LatestValue, Subject
 from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot
 from tests.builders import a_partition, a_snapshot
@@ -24,11 +24,11 @@ class CountingLatest(MemoryLatestStore):
         super().__init__()
         self.puts = self.reads = 0
 
-    def put_all(self, observations: list[Observation]) -> int:  # type: ignore[override]
+    def put_all(self, observations: list[LatestValue]) -> int:  # type: ignore[override]
         self.puts += len(observations)
         return super().put_all(observations)
 
-    def get(self, subject: Subject) -> Observation | None:
+    def get(self, subject: Subject) -> LatestValue | None:
         self.reads += 1
         return super().get(subject)
 
@@ -113,7 +113,7 @@ def test_a_cluster_without_topics_is_known_to_have_none(servers: Servers) -> Non
 
 def test_what_another_release_wrote_is_no_answer(servers: Servers) -> None:
     for value in ({}, {"names": "?"}, {"names": "aGVsbG8="}):
-        servers.latest.put(Observation(Subject(NAMES, ORDERS, "topics"), value, "kafka", START))
+        servers.latest.put(LatestValue(Subject(NAMES, ORDERS, "topics"), value, "kafka", START))
         assert kept_names(servers.latest, ORDERS) is None
 
 

@@ -13,7 +13,7 @@ from controlplane.background.topic_placement.reconciler import LOOKS, SIZES, Pla
 from controlplane.background.topic_placement.snapshot import RecordedPlacements
 from controlplane.background.topic_placement.store import TopicRecord
 from controlplane.cluster.view import ClusterView
-from controlplane.storage.latest_values import Observation, Subject
+from controlplane.storage.latest_values import LatestValue, Subject
 from events.errors import StoreUnavailable
 from events.ids import ClusterUid, Epoch
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
@@ -99,10 +99,10 @@ def unsized(name: str) -> PartitionSeen:
     return replace(a_partition(name, (1007, 1008)), size_bytes=0)
 
 
-def looks_of(server: Server) -> list[Observation]:
+def looks_of(server: Server) -> list[LatestValue]:
     """A look whose rows are those of the store."""
     told = {"cluster_id": "x", "written_at": "1", "sized_at": "1"}
-    return [Observation(Subject(LOOKS, UID, "topics"), told, "kafka", server.now)]
+    return [LatestValue(Subject(LOOKS, UID, "topics"), told, "kafka", server.now)]
 
 
 MOVED = a_partition("a-1", (1001, 1002), isr=(1001,), adding=(1002,), removing=(1000,), min_isr=1)
@@ -151,7 +151,7 @@ def test_sizes_nobody_can_read_are_unknown_and_hide_no_topic() -> None:
     leader = Server()
     leader.looks(sized("a-0", 1000))
     for broken in ("", "no base64!", "bm8gemxpYg=="):
-        rows = [Observation(Subject(SIZES, UID, "topics"), {"sizes": broken}, "kafka", NOW + timedelta(seconds=1))]
+        rows = [LatestValue(Subject(SIZES, UID, "topics"), {"sizes": broken}, "kafka", NOW + timedelta(seconds=1))]
         leader.latest = MemoryLatestStore()
         leader.latest.put_all([*looks_of(leader), *rows])
         reader = leader.beside()

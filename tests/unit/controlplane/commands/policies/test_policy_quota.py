@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given, settings, strategies as st
 
 from controlplane.cluster.view import empty_view
-from controlplane.commands.policies.decision import Verdict
+from controlplane.commands.policies.decision import PolicyDecision
 from controlplane.commands.policies.files import PoliciesUnreadable, parse, try_out
 from controlplane.commands.policies.gate import PolicyGate
 from controlplane.commands.policies.judge import ClusterChange, TopicsChange, judge_cluster
@@ -39,7 +39,7 @@ def cluster(owner: str = "payments", brokers: int = 3, **labels: str) -> KafkaCl
 
 def judged(
     policy: Policy, before: KafkaClusterDocument | None, after: KafkaClusterDocument, *others: KafkaClusterDocument
-) -> Verdict:
+) -> PolicyDecision:
     return judge_cluster_quotas([policy], ClusterChange(before, after), [OtherCluster(o) for o in others], BOOK)
 
 
@@ -78,7 +78,7 @@ def test_what_nobody_owns_is_counted_together() -> None:
     assert refusal.message.startswith("what has no owner would have 6 brokers")
 
 
-def topics(now: int | None, wanted: int, *others: int | None, beside: int | None = 0) -> Verdict:
+def topics(now: int | None, wanted: int, *others: int | None, beside: int | None = 0) -> PolicyDecision:
     change = TopicsChange(cluster(), [a_topic(partitions=wanted)], beside, partitions_now=now)
     return judge_topic_quotas([with_quota(max_partitions=100)], change, [OtherCluster(cluster(), n) for n in others])
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.tick.consoles import CONSOLE, keep_console, without_secrets
-from controlplane.storage.latest_values import Observation, Subject
+from controlplane.storage.latest_values import LatestValue, Subject
 from events.ids import ClusterUid
 from providers.console import LAST_BYTES
 from providers.errors import CloudUnavailable
@@ -20,7 +20,7 @@ INSTANCE = an_instance("brokers-a-0", cloud_id="vm-1")
 VIEW = a_view(INSTANCE)
 
 
-def kept(latest: MemoryLatestStore) -> Observation:
+def kept(latest: MemoryLatestStore) -> LatestValue:
     found = latest.get(Subject(CONSOLE, ClusterUid(VIEW.uid), "brokers-a-0"))
     assert found is not None
     return found

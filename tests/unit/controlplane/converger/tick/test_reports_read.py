@@ -5,7 +5,7 @@ from dataclasses import replace
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, keep_report
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.tick.observe import Observer
-from controlplane.storage.latest_values import Observation
+from controlplane.storage.latest_values import LatestValue
 from events import facts
 from events.ids import ClusterUid
 from tests.builders import a_report
@@ -21,7 +21,7 @@ class CountingStore(MemoryLatestStore):
         super().__init__()
         self.read = 0
 
-    def of_cluster(self, cluster_uid: ClusterUid, kind: str | None = None) -> list[Observation]:
+    def of_cluster(self, cluster_uid: ClusterUid, kind: str | None = None) -> list[LatestValue]:
         self.read += kind == AGENT_REPORT
         return super().of_cluster(cluster_uid, kind)
 

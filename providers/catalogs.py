@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from types import MappingProxyType
 
+from events.quantities import MIB
 from providers.catalog import EPHEMERAL, Catalog, DiskKind, Shape
 from providers.catalog_file import CatalogFile, catalog_file
 from providers.errors import PlaceUnknown
@@ -50,7 +51,6 @@ def _catalog(cloud: str, shapes: tuple[Shape, ...], disks: tuple[DiskKind, ...])
     )
 
 
-_MIB = 1024 * 1024
 _BYTES_PER_MBIT = 1_000_000 // 8
 
 _CATALOGS = {
@@ -58,13 +58,13 @@ _CATALOGS = {
     "local": _catalog(
         "local",
         (
-            Shape("small", vcpus=1, memory_mib=1024, nic_bytes_per_s=100 * _MIB),
-            Shape("medium", vcpus=2, memory_mib=2048, nic_bytes_per_s=200 * _MIB),
-            Shape("large", vcpus=4, memory_mib=4096, nic_bytes_per_s=400 * _MIB),
+            Shape("small", vcpus=1, memory_mib=1024, nic_bytes_per_s=100 * MIB),
+            Shape("medium", vcpus=2, memory_mib=2048, nic_bytes_per_s=200 * MIB),
+            Shape("large", vcpus=4, memory_mib=4096, nic_bytes_per_s=400 * MIB),
         ),
         (
-            DiskKind("persistent", outlives_vm=True, bytes_per_s=200 * _MIB),
-            DiskKind(EPHEMERAL, outlives_vm=False, bytes_per_s=400 * _MIB),
+            DiskKind("persistent", outlives_vm=True, bytes_per_s=200 * MIB),
+            DiskKind(EPHEMERAL, outlives_vm=False, bytes_per_s=400 * MIB),
         ),
     ),
 }

@@ -21,10 +21,11 @@ from controlplane.commands.previews.plan import PlanPreview, combined_digest, pr
 from controlplane.commands.previews.topics import topic_lines, topics_digest
 from controlplane.runtime.call_errors import CallFault
 from events.ids import derived_id
+from events.quantities import counted
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
-from events.spec.problems import Problem, counted, has_errors
+from events.spec.problems import Problem, has_errors
 from planner.observed import KafkaSnapshot
 from planner.rollout.fleet_order import stage_of
 

@@ -12,7 +12,7 @@ from controlplane.api.schemas.instances import BesideOut, InstanceOut
 from controlplane.api.schemas.quorum import QuorumMemberOut
 from controlplane.cluster.wait_reasons import NEXT, WaitReason, is_for_a_person
 from controlplane.kafka.quorum import keeps_up, silence
-from events.spec.problems import counted
+from events.quantities import counted
 
 GOOD_WHEN_TRUE = frozenset({"Converged", "Synced"})
 """Every other condition tells of something people should know."""

@@ -12,8 +12,9 @@ from controlplane.cli.moves_view import assumption_lines
 from controlplane.cli.state_inputs import Input
 from controlplane.cli.tables import listing
 from controlplane.commands.previews.drain_figures import broker_rows, goal_rows
-from controlplane.runtime.quantities import counted, human_seconds
+from controlplane.runtime.quantities import human_seconds
 from controlplane.runtime.styled_text import styled
+from events.quantities import counted
 from planner.balance.answer import GoalReport
 from planner.quantities import human_bytes
 

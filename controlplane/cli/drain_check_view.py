@@ -13,8 +13,8 @@ from controlplane.cli.drain_view import certificate_document
 from controlplane.cli.moves_view import certificate_table
 from controlplane.cli.state_inputs import Input
 from controlplane.commands.previews.drain_figures import MEASURES, broker_rows, certificate_rows
-from controlplane.runtime.quantities import counted
 from controlplane.runtime.styled_text import styled
+from events.quantities import counted
 
 _MOST_SHOWN = 20
 _SAME = 1e-6

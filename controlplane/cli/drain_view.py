@@ -17,8 +17,9 @@ from controlplane.commands.previews.drain_figures import (
     copying_entries,
     time_words,
 )
-from controlplane.runtime.quantities import counted, human_seconds
+from controlplane.runtime.quantities import human_seconds
 from controlplane.runtime.styled_text import styled
+from events.quantities import counted
 from planner.drain.certified import CertifiedPlan
 from planner.drain.model.measures import Measures
 from planner.drain.model.state import ClusterState, Int32s

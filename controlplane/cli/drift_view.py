@@ -9,8 +9,9 @@ from rich.text import Text
 
 from controlplane.api.schemas.drift import AuditOut, DriftOut
 from controlplane.cli.tables import listing
-from controlplane.runtime.quantities import ago, counted
+from controlplane.runtime.quantities import ago
 from controlplane.runtime.styled_text import styled
+from events.quantities import counted
 
 
 def drift_lines(found: DriftOut, *, now: datetime) -> Iterator[RenderableType]:

@@ -10,9 +10,10 @@ from rich.text import Text
 from controlplane.api.schemas.groups import GroupDetailOut, GroupOut, GroupPartitionOut
 from controlplane.api.schemas.resets import OffsetChangeOut, ResetPlanOut
 from controlplane.cli.tables import listing
-from controlplane.runtime.quantities import ago, counted
+from controlplane.runtime.quantities import ago
 from controlplane.runtime.styled_text import styled
 from controlplane.runtime.untrusted_text import on_one_line
+from events.quantities import counted
 from planner.consumers.reported import beyond_words
 
 _NAMED = 10

@@ -8,8 +8,9 @@ from rich.text import Text
 
 from controlplane.api.schemas.loop import BeatOut, JobOut, LoadOut, LoopOut, PoisonOut, TimerOut, UnclaimedOut
 from controlplane.cli.tables import listing
-from controlplane.runtime.quantities import ago, counted, human_seconds
+from controlplane.runtime.quantities import ago, human_seconds
 from controlplane.runtime.styled_text import styled
+from events.quantities import counted
 
 SHOWN_BEATS = 10
 _STATE_STYLE = {"running": "cyan", "succeeded": "green", "failed": "red"}

@@ -6,8 +6,9 @@ from rich.console import RenderableType
 
 from controlplane.api.schemas import moves as move_api
 from controlplane.cli.tables import listing
-from controlplane.runtime.quantities import counted, human_seconds
+from controlplane.runtime.quantities import human_seconds
 from controlplane.runtime.styled_text import styled
+from events.quantities import counted
 from planner.quantities import human_bytes
 
 _LISTED = 10

@@ -7,8 +7,8 @@ from rich.text import Text
 from controlplane.api.schemas.specs import ProblemOut
 from controlplane.cli.errors import CliError
 from controlplane.cli.session import Session
-from controlplane.runtime.quantities import counted
 from controlplane.runtime.styled_text import styled
+from events.quantities import counted
 
 
 def problem_lines(problem: ProblemOut) -> list[Text]:

@@ -20,8 +20,9 @@ from controlplane.api.schemas.clusters import ClusterDetailOut
 from controlplane.api.schemas.conditions import DrainOut, RebalanceOut
 from controlplane.api.schemas.instances import InstanceOut
 from controlplane.cli.tables import generation_words, phase_text, status_text
-from controlplane.runtime.quantities import counted, human_seconds
+from controlplane.runtime.quantities import human_seconds
 from controlplane.runtime.styled_text import styled
+from events.quantities import counted
 from planner.engines import planned_by
 from planner.quantities import human_bytes
 

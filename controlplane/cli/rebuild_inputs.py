@@ -6,10 +6,10 @@ from pathlib import Path
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.spec_file import STDIN, read_spec
-from controlplane.runtime.quantities import counted
 from controlplane.server.clouds import Clouds
 from controlplane.server.rebuild.evidence import DeclaredSpec
 from controlplane.server.settings import Settings
+from events.quantities import counted
 from events.spec.document import load_documents
 from providers.base import Place
 from providers.errors import ProviderError

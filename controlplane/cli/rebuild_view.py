@@ -7,11 +7,11 @@ from rich.console import RenderableType
 
 from controlplane.cli.tables import listing
 from controlplane.cluster.view import ClusterView
-from controlplane.runtime.quantities import counted
 from controlplane.runtime.styled_text import styled
 from controlplane.server.rebuild.clusters import RebuiltCluster
 from controlplane.server.rebuild.conclude import Rebuild
 from controlplane.server.rebuild.evidence import RebuildFinding, Weight
+from events.quantities import counted
 
 _STYLES = {Weight.REFUSES: "bold red", Weight.DIFFERS: "yellow", Weight.ASSUMED: "yellow", Weight.NOTED: ""}
 

@@ -8,8 +8,8 @@ from rich.tree import Tree
 from controlplane.api.presenters.plan_text import reason_of
 from controlplane.api.schemas.instances import InstanceOut
 from controlplane.api.schemas.specs import StepOut
-from controlplane.runtime.quantities import counted
 from controlplane.runtime.styled_text import styled
+from events.quantities import counted
 from planner.quantities import human_bytes
 
 _OUTGOING = {

@@ -3,11 +3,10 @@ unknown, never 0."""
 
 from collections.abc import Iterable
 
+from events.quantities import MIB
 from providers.catalogs import catalog
 from providers.errors import PlaceUnknown
 from providers.given_machines import GivenMachine
-
-MIB = 1024 * 1024
 
 CLIENTS_KEEP = 0.25
 """Share of a broker's bandwidth a drain leaves to clients (`DrainRequest.client_fraction`)."""

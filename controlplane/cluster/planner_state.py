@@ -3,14 +3,13 @@
 from datetime import datetime
 from typing import Any
 
-from controlplane.cluster.bandwidth import CLIENTS_KEEP, MIB, nic_bytes_per_s
+from controlplane.cluster.bandwidth import CLIENTS_KEEP, nic_bytes_per_s
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.view import ClusterView
+from events.quantities import GIB, MIB
 from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource, resolve
 from planner.drain.model.observed import ObservationPolicy, brokers_of, dead_brokers, measured_disks, observed_document
 from planner.observed import KafkaSnapshot
-
-GIB = 1024**3
 
 
 def cluster_document(

@@ -28,7 +28,8 @@ from controlplane.portal.confirmation import (
     show_asking,
 )
 from controlplane.portal.frame import CsrfChecked, onwards
-from controlplane.runtime.quantities import ago, counted
+from controlplane.runtime.quantities import ago
+from events.quantities import counted
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
 

@@ -21,8 +21,9 @@ from controlplane.kafka.quorum import silent_for
 from controlplane.portal.assets import asset_address
 from controlplane.portal.zones import moment_here, printed_in, zone_of
 from controlplane.runtime.path_names import group_address
-from controlplane.runtime.quantities import ago, counted, human_seconds
+from controlplane.runtime.quantities import ago, human_seconds
 from controlplane.runtime.untrusted_text import shell_word, shown
+from events.quantities import counted
 from planner.quantities import human_bytes
 
 CSP = (

@@ -14,7 +14,7 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.auth import actor_of
-from controlplane.api.presenters.moves import GIB, Moves, look_of, moves_asked
+from controlplane.api.presenters.moves import Moves, look_of, moves_asked
 from controlplane.api.problems import ApiError
 from controlplane.api.read_models.moves import moves_in_hand
 from controlplane.api.request_identity import asked_id
@@ -25,6 +25,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.commands.previews.moves import placement_of
 from controlplane.portal.cluster import head_of
 from controlplane.portal.frame import CsrfChecked, onwards, page
+from events.quantities import GIB
 
 router = APIRouter(prefix="/clusters/{name}/moves", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
 

@@ -31,8 +31,9 @@ from controlplane.portal.confirmation import (
     show_asking,
 )
 from controlplane.portal.frame import CsrfChecked, onwards
-from controlplane.runtime.quantities import ago, counted
+from controlplane.runtime.quantities import ago
 from events import topic_facts as facts
+from events.quantities import counted
 
 router = APIRouter(
     prefix="/clusters/{name}/topics/{topic}", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked]

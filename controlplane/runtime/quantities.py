@@ -25,8 +25,3 @@ def since(then: datetime | None, now: datetime) -> str:
 def moment(then: datetime) -> str:
     """A moment to the second, in UTC and saying so."""
     return then.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 node`, `2 nodes`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from events.quantities import GIB
 from events.spec import problems as p
 from events.spec.change import FieldChange, differences
 from events.spec.distribution_rules import same_build_problems
@@ -14,7 +15,6 @@ from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
 from events.spec.storage_rules import disk_problems, disks_in_words
 
-GIB = 1024**3
 FULL_PERCENT = 85
 """How full the remaining disks may get; Kafka stops a broker whose disk is full."""
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from events.quantities import counted
 from events.spec import problems as p
 from events.spec.model import KafkaSection, Pool
 from events.spec.positions import Positions
-from events.spec.problems import Path, Problem, counted, shorten
+from events.spec.problems import Path, Problem, shorten
 from events.spec.properties import SUCCESSORS, owned_because, unsafe_because
 from events.spec.releases import (
     IN_ZOOKEEPER_MODE,

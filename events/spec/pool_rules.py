@@ -4,10 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from events.quantities import counted
 from events.spec import problems as p
 from events.spec.model import MetadataMode, Pool
 from events.spec.positions import Positions
-from events.spec.problems import Path, Problem, counted
+from events.spec.problems import Path, Problem
 from events.spec.suggestions import did_you_mean
 
 CLOUDS = ("local", "aws", "google", "azure", "digitalocean", "upcloud", "hetzner")

@@ -73,11 +73,6 @@ def shorten(text: str, limit: int = 60) -> str:
     return "".join(c if c.isprintable() else "?" for c in cut)
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 zone`, `2 zones`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 KINDS: dict[str, ProblemKind] = {}
 
 

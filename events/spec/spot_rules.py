@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from events.quantities import counted
 from events.spec import problems as p
 from events.spec.model import KafkaSection, Pool
 from events.spec.positions import Positions
-from events.spec.problems import Path, Problem, counted
+from events.spec.problems import Path, Problem
 from events.spec.settings import DEFAULT_RF, as_integer, shape_defaults
 
 _POOLS: Path = ("spec", "pools")

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
+from events.quantities import counted
 from events.spec import problems as p
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE, Positions
-from events.spec.problems import Path, Problem, counted, shorten
+from events.spec.problems import Path, Problem, shorten
 from events.spec.setting_table import Setting, has_table
 from events.spec.setting_values import unreadable_because
 from events.spec.settings import as_integer, broker_count, zone_count

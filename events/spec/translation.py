@@ -6,11 +6,12 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from events.quantities import counted
 from events.spec import problems as p
 from events.spec.fields import Part, fields_of, part_at
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
-from events.spec.problems import Path, Problem, counted, shorten, show_path
+from events.spec.problems import Path, Problem, shorten, show_path
 from events.spec.scalars import FORM_IN_WORDS, PlainText
 from events.spec.suggestions import did_you_mean
 

@@ -10,12 +10,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from events.quantities import GIB
 from providers.catalog import EPHEMERAL
 from providers.errors import ResourceConflict
 from providers.local.layout import Layout
 from providers.local.record import read_record, write_record, write_text
-
-_GIB = 1024**3
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +78,12 @@ class DiskRecords:
             return
         path = self._path(disk)
         if self._image(path).exists():
-            os.truncate(self._image(path), size_gib * _GIB)
+            os.truncate(self._image(path), size_gib * GIB)
             _grow_loop(path)
         if disk.attached_to is not None:
             mounts = self.layout.vm(cluster_uid, disk.attached_to) / "volumes"
             if _shown(mounts, disk.dir) == key:
-                write_text(mounts / f"{disk.dir}.bytes", f"{size_gib * _GIB}\n")
+                write_text(mounts / f"{disk.dir}.bytes", f"{size_gib * GIB}\n")
         self._write(replace(disk, size_gib=size_gib))
 
     def destroy(self, cluster_uid: str, key: str, *, alive: Callable[[str], bool]) -> None:
@@ -154,7 +153,7 @@ class DiskRecords:
             temporary.unlink(missing_ok=True)
             temporary.symlink_to(self._path(disk))
             temporary.rename(mount)
-        write_text(mounts / f"{disk.dir}.bytes", f"{disk.size_gib * _GIB}\n")
+        write_text(mounts / f"{disk.dir}.bytes", f"{disk.size_gib * GIB}\n")
         write_text(mounts / f"{disk.dir}.key", f"{disk.key}\n")
 
     def _make(self, disk: DiskRecord, path: Path) -> None:
@@ -168,7 +167,7 @@ class DiskRecords:
         if not image.exists():
             raw = image.with_suffix(".new")
             with raw.open("wb") as file:
-                file.truncate(disk.size_gib * _GIB)
+                file.truncate(disk.size_gib * GIB)
             _run("mkfs.ext4", "-q", "-m", "0", str(raw))
             raw.rename(image)
         _run("mount", "-o", "loop", str(image), str(path))

@@ -15,7 +15,6 @@ from controlplane.commands.deciders.rebalances import rebalance_asked
 from controlplane.commands.previews.moves import MovesPreview, NoPreview, placement_of
 from planner.observed import KafkaSnapshot
 
-GIB = 1024**3
 Moves = EvacuateBrokers | RebalanceCluster
 
 _ONE_AT_A_TIME = threading.Lock()

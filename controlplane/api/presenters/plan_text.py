@@ -7,8 +7,9 @@ from rich.text import Text
 
 from controlplane.api.presenters.cost_text import cost_lines
 from controlplane.api.schemas.specs import YOUNG_S, FieldChangeOut, PhaseOut, PlanOut, StepOut
-from controlplane.runtime.quantities import counted, human_seconds
+from controlplane.runtime.quantities import human_seconds
 from controlplane.runtime.styled_text import styled
+from events.quantities import counted
 from planner.quantities import human_bytes
 
 CLASS_WORDS = {

@@ -10,7 +10,7 @@ from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.cluster.work_in_hand import is_worked_on
 from controlplane.converger.conditions.changes import BLOCKED
 from controlplane.converger.conditions.ticks import TICK_FAILING
-from events.spec.problems import counted
+from events.quantities import counted
 from planner.observed import KafkaSnapshot
 
 

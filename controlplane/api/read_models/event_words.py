@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from events.spec.problems import counted
+from events.quantities import counted
 from planner.quantities import human_bytes
 
 Said = Callable[[Mapping[str, Any]], str]

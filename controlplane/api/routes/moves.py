@@ -6,7 +6,7 @@ from controlplane.api.access.bindings import traits_of
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
 from controlplane.api.auth import Actor
-from controlplane.api.presenters.moves import GIB, Moves, moves_asked, plan_out
+from controlplane.api.presenters.moves import Moves, moves_asked, plan_out
 from controlplane.api.problems import ApiError
 from controlplane.api.routes.clusters import CommandId, carry_out, living
 from controlplane.api.schemas import (
@@ -17,6 +17,7 @@ from controlplane.api.schemas import (
 )
 from controlplane.api.services import Services
 from controlplane.cluster.commands import CancelRebalance, EvacuateBrokers, RebalanceCluster
+from events.quantities import GIB
 
 router = APIRouter(prefix=message_api.API_PREFIX, tags=["nodes"])
 

@@ -19,7 +19,7 @@ from controlplane.storage.streams import AGENTS
 from events import facts
 from events.envelope import Origin
 from events.ids import ClusterUid, derived_id
-from events.spec.problems import counted
+from events.quantities import counted
 from planner.rollout.fleet_order import stage_word
 
 

@@ -8,7 +8,8 @@ from controlplane.background.forges.forge import CommitStatus, State
 from controlplane.background.git_sync.second_person import waits_for_somebody
 from controlplane.background.git_sync.status import REFUSED, SYNCED, UNKNOWN, SourceStatus
 from controlplane.cluster.spec_source import NOT_DECLARED, git_source
-from events.spec.problems import Problem, counted, shorten
+from events.quantities import counted
+from events.spec.problems import Problem, shorten
 
 _MOST_LINES = 50
 

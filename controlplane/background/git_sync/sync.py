@@ -65,7 +65,8 @@ from events import facts
 from events.clock import Clock
 from events.errors import EventsError, StreamConflict
 from events.ids import derived_id
-from events.spec.problems import Problem, counted, has_errors, shorten
+from events.quantities import counted
+from events.spec.problems import Problem, has_errors, shorten
 from events.store import EventStore
 
 _log = logging.getLogger(__name__)

@@ -14,9 +14,9 @@ from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.min_isr import MinIsrObserver, MinIsrReport
 from controlplane.kafka.workload import Workload
+from events.quantities import MIB
 
 PARTITIONS = 12
-MIB = 1024 * 1024
 
 _GIVEN_UP_WITHIN_S = 5.0
 

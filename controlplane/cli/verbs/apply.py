@@ -21,7 +21,7 @@ from controlplane.cli.verbs.specs import planned_or_refused
 from controlplane.cli.verbs.wait import wait_for
 from controlplane.cli.waiter import Target
 from controlplane.cli.waiting import Converged
-from controlplane.runtime.quantities import counted
+from events.quantities import counted
 
 _PlanPath = Annotated[
     str, typer.Argument(metavar="PLAN", show_default=False, help="A plan saved with `kedge plan -o PLAN`.")

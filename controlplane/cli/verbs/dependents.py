@@ -11,8 +11,8 @@ from controlplane.cli.options import Cluster, Output
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import session_of
 from controlplane.cli.tables import listing
-from controlplane.runtime.quantities import counted
 from controlplane.runtime.styled_text import styled
+from events.quantities import counted
 from planner.quantities import human_bytes
 
 _MOST = 20

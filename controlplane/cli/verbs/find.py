@@ -9,7 +9,7 @@ from controlplane.cli.options import Output
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import listing
-from controlplane.runtime.quantities import counted
+from events.quantities import counted
 
 
 def find(

@@ -12,7 +12,7 @@ from controlplane.cli.address import home_of, names_server
 from controlplane.cli.errors import CliError
 from controlplane.cli.output import document, write_document
 from controlplane.cli.session import Session, session_of
-from controlplane.runtime.quantities import counted
+from events.quantities import counted
 
 if TYPE_CHECKING:
     from controlplane.api.schemas.machines import MachinesOfRegionOut, MachinesOut

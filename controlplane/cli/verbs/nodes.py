@@ -15,8 +15,9 @@ from controlplane.cli.options import Cluster, Output, Reason, Throttle, Yes
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import listing
-from controlplane.runtime.quantities import counted, human_seconds
+from controlplane.runtime.quantities import human_seconds
 from controlplane.runtime.styled_text import styled
+from events.quantities import counted
 
 _NAMED = 20
 """Partitions listed for one service; of the others only how many."""

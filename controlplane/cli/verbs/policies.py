@@ -10,8 +10,8 @@ from controlplane.cli.errors import CliError
 from controlplane.cli.options import SpecPath
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.spec_file import read_spec
-from controlplane.runtime.quantities import counted
 from controlplane.runtime.styled_text import styled
+from events.quantities import counted
 
 if TYPE_CHECKING:
     from controlplane.commands.policies.model import Policy

@@ -13,7 +13,7 @@ from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.prompts import confirm
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.verbs.serve import settings_of
-from controlplane.runtime.quantities import counted
+from events.quantities import counted
 
 if TYPE_CHECKING:
     from controlplane.server.rebuild.conclude import Rebuild

@@ -16,8 +16,8 @@ from controlplane.cli.problems_view import problem_lines, refuse_problems, tell_
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.spec_file import SpecFile, read_spec
 from controlplane.cli.topics_view import answer_topics
-from controlplane.runtime.quantities import counted
 from controlplane.runtime.styled_text import styled
+from events.quantities import counted
 
 
 def validate(

@@ -12,7 +12,7 @@ from controlplane.cli.options import Cluster, Output, Reason, Yes
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.prompts import typed_name
 from controlplane.cli.session import Session, session_of
-from controlplane.runtime.quantities import counted
+from events.quantities import counted
 
 
 def pause(

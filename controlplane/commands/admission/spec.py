@@ -12,10 +12,11 @@ from controlplane.commands.admission.migration import in_force, migration_admiss
 from controlplane.commands.admission.scale_down import room_after
 from controlplane.converger.questions.quorum.protocol import target_of
 from controlplane.kafka.features import METADATA, metadata_level_of
+from events.quantities import counted
 from events.spec import problems as p
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
-from events.spec.problems import Problem, counted, has_errors
+from events.spec.problems import Problem, has_errors
 from events.spec.releases import as_numbers
 from events.spec.rules import check_change
 from planner.observed import KafkaSnapshot

@@ -17,7 +17,7 @@ from controlplane.commands.deciders.lookups import NOTHING, Lookups, obey, refus
 from controlplane.commands.previews.topics import refuse_moved_topics
 from controlplane.commands.topic_declaration import declaration_of
 from events import topic_facts as facts
-from events.spec.problems import counted
+from events.quantities import counted
 from planner.observed import KafkaSnapshot
 
 

@@ -13,8 +13,9 @@ from decimal import Decimal
 from controlplane.commands.policies.decision import PolicyDecision, Reason, Refusal
 from controlplane.commands.policies.model import Money, Policy, Selector
 from controlplane.commands.previews.costs import Bill, CostPart, monthly_bill
+from events.quantities import counted
 from events.spec.model import KafkaClusterDocument
-from events.spec.problems import Path, counted
+from events.spec.problems import Path
 from events.spec.topic_model import KafkaTopicDocument
 from events.spec.topic_tiers import effective_min_isr, effective_replicas
 from providers.price_book import PriceBook

@@ -13,8 +13,8 @@ from controlplane.commands.policies.decision import PolicyDecision, Reason, Refu
 from controlplane.commands.policies.judge import ClusterChange, TopicsChange, fits, missing_prices, money_words
 from controlplane.commands.policies.model import Money, Policy
 from controlplane.commands.previews.costs import monthly_bill
+from events.quantities import counted
 from events.spec.model import KafkaClusterDocument
-from events.spec.problems import counted
 from providers.price_book import PriceBook
 
 

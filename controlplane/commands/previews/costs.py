@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from controlplane.cluster.places import place_of
 from controlplane.cluster.view import ClusterView
+from events.quantities import GIB
 from events.spec.model import KafkaClusterDocument, Pool
 from events.spec.storage_rules import disks_in_words
 from planner.observed import KafkaSnapshot
@@ -26,7 +27,6 @@ from providers.racks import site_of
 MACHINES, ROOT_DISKS, DATA_DISKS = "machines", "root disks", "data disks"
 ADDRESSES, SPEED = "IPv6 addresses", "disks' IOPS and throughput"
 
-_GIB = 1024**3
 _S_PER_HOUR = 3600
 
 
@@ -240,13 +240,13 @@ def drain_crossing(
         of_pool = {node: _crossing_bytes(snapshot, ids[node], pool.place.cloud) for node in nodes if node in staying}
         known |= of_pool
         if market is not None and of_pool:
-            gib = Decimal(sum(of_pool.values())) / _GIB
+            gib = Decimal(sum(of_pool.values())) / GIB
             parts.append(CostPart(f"{pool.name}: bytes from zone to zone", gib, market.cross_zone_per_gib))
         going = [node for node in nodes if node in abroad]
         for place in dict.fromkeys(leaving[node] for node in going):
             left = [abroad[node] for node in going if leaving[node] == place]
             price = _egress(place, pool, book)
-            parts.append(CostPart(f"{pool.name}: bytes from place to place", Decimal(sum(left)) / _GIB, price))
+            parts.append(CostPart(f"{pool.name}: bytes from place to place", Decimal(sum(left)) / GIB, price))
     unknown = tuple(s.node for s in drained if s.node not in known and s.node not in abroad)
     return Crossing(sum(known.values()) + sum(abroad.values()), unknown, Bill(tuple(parts)))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from controlplane.cluster.commands import CommandRefused, EvacuateBrokers, RebalanceCluster
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.previews.plan import moved_parts
-from events.spec.problems import counted
+from events.quantities import counted
 from planner.observed import KafkaSnapshot
 from planner.quantities import human_bytes
 

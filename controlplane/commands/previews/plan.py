@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from controlplane.cluster.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, MIB, nic_bytes_per_s, usable_bytes_per_s
+from controlplane.cluster.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, nic_bytes_per_s, usable_bytes_per_s
 from controlplane.cluster.data_size import bytes_by_broker
 from controlplane.cluster.external_brokers import externals_told
 from controlplane.cluster.lifecycle import ALIVE
@@ -23,6 +23,7 @@ from controlplane.commands.previews.placement_moves import pools_that_move
 from controlplane.commands.previews.quorum_warnings import quorum_warnings
 from controlplane.converger.questions.quorum.protocol import NO_FORMAT_ROLL, target_of
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
+from events.quantities import MIB
 from events.spec.change import FieldChange, differences
 from events.spec.conversion import to_data
 from events.spec.fields import FieldClass

@@ -8,13 +8,12 @@ smaller, or fuller, has to be looked for.
 from collections import Counter
 from collections.abc import Sequence
 
+from events.quantities import MIB
 from planner.drain.plan import Move
 from planner.observed import KafkaSnapshot, LogDirsSeen
 
 DISK_LIMIT_FRACTION = 0.9
 """No disk is planned fuller than this."""
-
-MIB = 1024 * 1024
 
 
 def room_by_broker(kafka: KafkaSnapshot) -> dict[int, int]:

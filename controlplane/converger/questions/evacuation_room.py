@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from controlplane.converger.questions.disk_room import DISK_LIMIT_FRACTION
 from controlplane.kafka.gates import Gate
-from events.spec.problems import counted
+from events.quantities import counted
 from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.quantities import human_bytes
 from planner.rollout.diff import Change, NodeChange

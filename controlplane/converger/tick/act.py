@@ -46,10 +46,9 @@ from controlplane.converger.tick.consoles import keep_console
 from controlplane.kafka.errors import KafkaRefused
 from controlplane.kafka.gateway import KafkaGateway
 from events.ids import Epoch
+from events.quantities import MIB
 from planner.drain.request import Bandwidth, DrainRequest
 from planner.observed import KafkaSnapshot, TopicPartition
-
-MIB = 1024 * 1024
 
 
 def carry_out(effect: Effect, situation: Situation, ports: Ports) -> str:

@@ -16,12 +16,11 @@ from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.rolls.batch import source_of
 from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.throttle import ThrottlePlan, throttle_for
+from events.quantities import MIB
 from planner.drain.correction import Due, PortTraffic, due
 from planner.drain.plan import DrainPlan, Move, Port
 from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.quantities import human_bytes
-
-MIB = 1024 * 1024
 
 FRESH = timedelta(seconds=30)
 """Rates older than this correct nothing."""

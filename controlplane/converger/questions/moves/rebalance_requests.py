@@ -2,7 +2,7 @@
 
 import math
 
-from controlplane.cluster.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, MIB, nic_bytes_per_s
+from controlplane.cluster.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, nic_bytes_per_s
 from controlplane.cluster.external_brokers import is_shared
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.planner_state import catalogue_capacity
@@ -14,13 +14,12 @@ from controlplane.converger.questions.disk_room import DISK_LIMIT_FRACTION
 from controlplane.converger.situation.situation import Situation
 from events import facts
 from events.ids import derived_id
+from events.quantities import GIB, MIB
 from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource
 from planner.drain.model.observed import measured_disks
 from planner.observed import KafkaSnapshot
 from planner.quantities import brokers_named, human_bytes
 from planner.rebalancing.request import RebalanceRequest
-
-GIB = 1024**3
 
 
 def rebalance_job_id(rebalance: RebalanceView) -> str:

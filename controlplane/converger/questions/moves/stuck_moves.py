@@ -11,6 +11,7 @@ from controlplane.converger.questions.moves.batches import MoveBatch, batches_in
 from controlplane.converger.questions.rolls.drain_progress import is_full
 from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.once import once
+from events.quantities import MIB
 from planner.drain.residual import residual
 from planner.heartbeats import HEARTBEAT_TOPIC
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
@@ -24,9 +25,6 @@ from planner.stuck_moves import (
     hung_moves,
     prescribe_moves,
 )
-
-MIB = 1024 * 1024
-
 
 STRANGERS_GRACE = timedelta(minutes=10)
 """How long a move of somebody else's is nobody's business."""

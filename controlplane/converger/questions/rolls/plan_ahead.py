@@ -13,9 +13,8 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView, DrainView
 from controlplane.cluster.views.instances import InstanceView
 from events.ids import derived_id
+from events.quantities import GIB
 from planner.observed import BrokerSeen, KafkaSnapshot, LogDirSeen, LogDirsSeen
-
-GIB = 1024**3
 
 
 def plan_job_id(drain: DrainView) -> str:

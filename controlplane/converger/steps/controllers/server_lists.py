@@ -28,7 +28,7 @@ from controlplane.converger.steps.quorum.voters import begin_voter_change
 from controlplane.converger.steps.rolls.replacements import replacement_step
 from controlplane.converger.steps.running.restart_lock import lock_first
 from events import facts
-from events.spec.problems import counted
+from events.quantities import counted
 
 
 def server_list_step(situation: Situation) -> Verdict | None:

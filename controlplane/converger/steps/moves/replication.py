@@ -6,7 +6,7 @@ never undone. A batch that waits for a broker that is not there is taken back: i
 
 from collections.abc import Sequence
 
-from controlplane.cluster.bandwidth import CLIENTS_KEEP, MIB, usable_bytes_per_s
+from controlplane.cluster.bandwidth import CLIENTS_KEEP, usable_bytes_per_s
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.stuck_moves import MovesView
 from controlplane.cluster.views.topics import ReplicationView
@@ -21,6 +21,7 @@ from controlplane.kafka.gates import may_move
 from controlplane.kafka.throttle import ThrottlePlan, throttle_for
 from events import topic_facts as facts
 from events.ids import derived_id
+from events.quantities import MIB
 from planner.drain.plan import Move
 from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.quantities import human_bytes

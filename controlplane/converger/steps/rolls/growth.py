@@ -19,9 +19,8 @@ from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.once import once
 from events import facts
 from events.ids import intent_id
+from events.quantities import GIB
 from planner.rollout.diff import Change, NodeChange
-
-GIB = 1024**3
 
 SMALLEST_FILESYSTEM = 0.9
 """Of its disk: clouds that count in GB give 7 % less than GiB, and a file system needs some for itself."""

@@ -37,7 +37,7 @@ from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.running.restart_lock import give_back, lock_first
 from controlplane.runtime.once import once
 from events import facts
-from events.spec.problems import counted
+from events.quantities import counted
 from planner.cure_table import RESTART_FAILED
 from planner.healing import HealingRefusal
 from planner.observed import KafkaSnapshot

@@ -7,7 +7,8 @@ import pytest
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.moments import moment_of, seconds_of
-from controlplane.runtime.quantities import ago, counted, human_seconds, moment, since
+from controlplane.runtime.quantities import ago, human_seconds, moment, since
+from events.quantities import counted
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from controlplane.converger.questions.disk_room import MIB, overfull_disk, untold_disks
+from controlplane.converger.questions.disk_room import overfull_disk, untold_disks
 from controlplane.converger.situation.decision import Verdict
 from controlplane.converger.steps.rolls.drains import drain_step
 from events import facts
+from events.quantities import MIB
 from planner.observed import KafkaSnapshot, LogDirSeen, LogDirsSeen
 from tests.builders import a_drain, a_move, a_partition, a_plan, a_situation, a_snapshot, a_view, an_instance
 

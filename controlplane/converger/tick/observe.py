@@ -12,7 +12,7 @@ from controlplane.cluster.observed.consumer_groups import GROUPS_NOTED, GroupsNo
 from controlplane.cluster.observed.disks import with_volume_sizes
 from controlplane.cluster.observed.health import WELL, HealthSeen
 from controlplane.cluster.observed.hot_brokers import HOT_NOTED, HotNoted, hot_of
-from controlplane.cluster.observed.jobs import JobSeen
+from controlplane.cluster.observed.jobs import JobSeen, job_seen
 from controlplane.cluster.observed.moves import Known, MoveWatch
 from controlplane.cluster.observed.replica_lag import BehindWatch, Replica
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
@@ -51,7 +51,6 @@ from controlplane.converger.tick.rounds import round_of
 from controlplane.kafka.errors import KafkaFault
 from controlplane.kafka.zookeeper.registry import RegistrySeen
 from controlplane.runtime.once import once
-from controlplane.storage.job import Job
 from events.ids import ClusterUid, IntentId
 from planner.drain.plan import DrainPlan
 from planner.observed import KafkaSnapshot, SettingsSeen, TopicPartition
@@ -372,7 +371,7 @@ class Observer:
         if view.rebalance is not None and not view.rebalance.plan.sha256:
             wanted.append(rebalance_job_id(view.rebalance))
         found = ((w, self._ports.jobs.get(IntentId(w))) for w in wanted)
-        return {w: _job_seen(job) for w, job in found if job is not None}
+        return {w: job_seen(job) for w, job in found if job is not None}
 
 
 def _by_place(view: ClusterView, error: provider_errors.ProviderError) -> Mapping[str, provider_errors.ProviderError]:
@@ -415,17 +414,3 @@ def has_brokers(view: ClusterView) -> bool:
     if view.founding is not None and any(i.address for i in view.brokers()):
         return True
     return bool(external_addresses(view))
-
-
-def _job_seen(job: Job) -> JobSeen:
-    error = job.error_class or ""
-    known = getattr(provider_errors, error, None)
-    retryable = bool(getattr(known, "retryable", True)) and error != "Infeasible"
-    return JobSeen(
-        state=str(job.state),
-        error=error,
-        message=job.error_message or "",
-        retryable=retryable,
-        ended_at=job.ended_at,
-        result=dict(job.result or {}),
-    )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from controlplane.cluster.observed.jobs import JobSeen
+from controlplane.cluster.observed.jobs import job_seen
 from controlplane.cluster.observed.network_audits import AUDIT, NetworkAtRest
 from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.cluster.places import declared_places, left_places, place_named, place_of, places_of
@@ -31,13 +31,13 @@ from controlplane.fleet.networks.server_addresses import ServerCidrs
 from controlplane.fleet.networks.waiting import shut_out, waits_for
 from controlplane.kafka.zookeeper.members import ZooKeeperMember
 from controlplane.runtime.once import once
-from controlplane.storage.job_store import Job, JobStore
+from controlplane.storage.job_store import JobStore
 from controlplane.storage.streams import NETWORKS
 from events.clock import Clock
-from events.codec import encode
+from events.codec import encode_all
 from events.envelope import NewEvent, Origin, Recorded
 from events.errors import StreamConflict
-from events.ids import ClusterUid, Epoch, IntentId, derived_id
+from events.ids import ClusterUid, Epoch, IntentId
 from events.store import EventStore
 from providers import errors as provider_errors
 from providers.base import Listing, Place
@@ -312,18 +312,8 @@ class NetworkKeeper:
 
 
 def network_events(version: int, events: Iterable[object]) -> list[NewEvent]:
-    """Facts as events to append after `version`. The same decision gets the same ids, so a retry is recognised."""
-    listed = list(events)
-    content = repr(listed)
-    return [encode(f, derived_id("network", str(version), str(n), content)) for n, f in enumerate(listed)]
-
-
-def job_seen(job: Job) -> JobSeen:
-    """A job's row as a decision sees it."""
-    error = job.error_class or ""
-    retryable = bool(getattr(getattr(provider_errors, error, None), "retryable", True))
-    result = dict(job.result or {})
-    return JobSeen(str(job.state), error, job.error_message or "", retryable, job.ended_at, result)
+    """Facts as events to append after `version`."""
+    return encode_all(events, "network", str(version))
 
 
 @once

@@ -12,7 +12,7 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.rolls.refusals import refused_arrivals
 from controlplane.converger.situation.decision import Verdict, wait
 from controlplane.converger.situation.situation import Situation
-from events.spec.problems import counted
+from events.quantities import counted
 
 
 def refusal_left_step(situation: Situation) -> Verdict | None:

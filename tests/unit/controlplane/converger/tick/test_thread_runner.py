@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.jobs import job_seen
 from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.questions.clouds.rendering import terraform_run
 from controlplane.converger.tick.act import drain_request
-from controlplane.converger.tick.observe import _job_seen
 from controlplane.converger.tick.runner import ThreadRunner
 from controlplane.storage.job import JobState, StaleEpoch
 from controlplane.storage.plan_store import MemoryPlanStore
@@ -125,7 +125,7 @@ def test_the_class_of_a_failure_says_whether_to_try_again(
 ) -> None:
     shop = workshops(_fails(error))
     shop.runner.terraform(JOB, _run(), epoch=ONE)
-    seen = _job_seen(shop.ended())
+    seen = job_seen(shop.ended())
     assert (seen.state, seen.error, seen.retryable) == ("failed", type(error).__name__, retryable)
     assert str(error) in seen.message
 
@@ -169,7 +169,7 @@ def test_a_new_epoch_fails_the_jobs_of_a_server_that_is_gone(workshops: Workshop
         "RunInterrupted",
         "server another is gone",
     )
-    assert _job_seen(job).retryable
+    assert job_seen(job).retryable
     with pytest.raises(StaleEpoch):
         shop.jobs.succeed(JOB, epoch=ONE, result={})
 
@@ -248,7 +248,7 @@ def test_a_server_that_leads_no_more_interrupts_what_it_runs(workshops: Workshop
     shop.runner.terraform(JOB, _run(), epoch=ONE)
     assert began.wait(WAIT_S)
     leading.clear()
-    seen = _job_seen(shop.ended())
+    seen = job_seen(shop.ended())
     assert (seen.state, seen.error, seen.retryable) == ("failed", "RunInterrupted", True)
 
 
@@ -314,7 +314,7 @@ def test_an_impossible_drain_is_no_failure_to_try_again(workshops: Workshops) ->
 
     shop = workshops(plan=impossible)
     shop.runner.planning(JOB, REQUEST, KAFKA, epoch=ONE)
-    seen = _job_seen(shop.ended())
+    seen = job_seen(shop.ended())
     assert (seen.state, seen.error, seen.retryable) == ("failed", "Infeasible", False)
     assert seen.message
 
@@ -353,7 +353,7 @@ def test_a_rebalance_that_gives_to_others_than_those_chosen_is_not_stored(worksh
 def test_a_cluster_no_rebalance_can_be_planned_on_fails_with_what_is_missing(workshops: Workshops) -> None:
     shop = workshops()
     shop.runner.balancing(JOB, rebalance_cases.unplannable().request, rebalance_cases.seen(), epoch=ONE)
-    seen = _job_seen(shop.ended())
+    seen = job_seen(shop.ended())
     assert (seen.state, seen.error, seen.retryable) == ("failed", "NoRebalance", True)
     assert "has not told how large its disk is" in seen.message
 

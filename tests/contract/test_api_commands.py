@@ -18,7 +18,7 @@ from controlplane.cluster.commands import (
     ResumeCluster,
     SpecRefused,
 )
-from controlplane.commands.handler import CommandHandler
+from controlplane.commands.handler import CommandHandler, CommandOutcome
 from controlplane.converger.tick.cluster_tick import new_events
 from controlplane.fleet.cluster_names import name_stream
 from controlplane.storage.streams import cluster_stream

@@ -11,9 +11,8 @@ from controlplane.converger.questions.disk_room import DISK_LIMIT_FRACTION
 from controlplane.converger.questions.evacuation_room import heirs_have_room, holdings, room_without, smaller_disks
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.kafka.gates import Gate
-from events.quantities import GIB
+from events.quantities import GIB, counted
 from events.spec.model import KafkaClusterDocument
-from events.spec.problems import counted
 from planner.observed import KafkaSnapshot
 from planner.quantities import human_bytes
 from planner.rollout.diff import Change

@@ -55,7 +55,7 @@ class PlannedMovesOut(Message):
     copied_bytes: int
     total_moves: int
     moves: list[PlannedMoveOut]
-    certificate: list[list[str]] = Field(description="measure, value, bound no plan beats, ratio; none for a rebalance")
+    certificate: list[list[str]] = Field(description="measure, value, lower bound, ratio; none for a rebalance")
     goals: list[list[str]] = Field(
         default_factory=list,
         description="of a rebalance: goal, before, after, band, out of band before -> after, what stands in its way",

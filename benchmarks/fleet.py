@@ -24,7 +24,7 @@ from benchmarks.processor import processor_seconds
 from planner.drain.certified import certified
 from planner.drain.model.state import ClusterState
 from spark.fleet.answers import PlanOutcome
-from spark.fleet.outcomes import ClusterVerdict
+from spark.fleet.outcomes import ClusterOutcome
 from spark.fleet.snapshot import read_snapshot, write_snapshot
 from spark.jobs.fleet_plan import COMPILER, SETTINGS, SPLIT_ABOVE, FleetReport, plan_fleet
 from spark.session import SparkSettings, build_session, close_session
@@ -100,7 +100,7 @@ def skewed() -> Iterator[tuple[str, ClusterState]]:
 FLEETS: dict[str, Callable[[], Iterator[tuple[str, ClusterState]]]] = {"fleet": fleet.clusters, "skewed": skewed}
 
 
-def kernel_seconds(verdicts: tuple[ClusterVerdict, ...]) -> dict[str, float]:
+def kernel_seconds(verdicts: tuple[ClusterOutcome, ...]) -> dict[str, float]:
     """Seconds of each step of the kernel, summed over all clusters: they ran on every core at a time."""
     total: Counter[str] = Counter()
     for verdict in verdicts:
@@ -108,7 +108,7 @@ def kernel_seconds(verdicts: tuple[ClusterVerdict, ...]) -> dict[str, float]:
     return {step: round(taken, 2) for step, taken in total.items()}
 
 
-def worst_ratios(verdicts: tuple[ClusterVerdict, ...]) -> dict[str, float]:
+def worst_ratios(verdicts: tuple[ClusterOutcome, ...]) -> dict[str, float]:
     """The largest value / bound of each measure over all clusters."""
     worst: dict[str, float] = {}
     for verdict in verdicts:

@@ -9,7 +9,7 @@
 from typing import Any
 
 from benchmarks.fleet import CACHE, generated, measured
-from spark.fleet.outcomes import ClusterVerdict
+from spark.fleet.outcomes import ClusterOutcome
 
 NEVER = 2**31
 
@@ -32,5 +32,5 @@ def main() -> dict[str, Any]:
     }
 
 
-def _kernel_s(verdict: ClusterVerdict) -> float:
+def _kernel_s(verdict: ClusterOutcome) -> float:
     return sum(verdict.seconds.values())

@@ -58,7 +58,7 @@ _GENTLEST = tuple(MoveCure)
 
 
 @dataclass(frozen=True, slots=True)
-class HungMove:
+class StuckMove:
     """A move that hangs. `broker` is who it waits for, -1 where nobody is known; `sentence` has the numbers."""
 
     name: TopicPartition
@@ -106,7 +106,7 @@ class MovePrescription:
 
     cure: MoveCure
     diagnosis: Diagnosis
-    moves: tuple[HungMove, ...]
+    moves: tuple[StuckMove, ...]
     reason: str
     follower_rates: Mapping[int, int] = field(default_factory=dict)
     leader_rates: Mapping[int, int] = field(default_factory=dict)
@@ -116,14 +116,14 @@ class MovePrescription:
 class Hung:
     """All that hangs, the cure to begin now if any, and why the others have none."""
 
-    moves: tuple[HungMove, ...] = ()
+    moves: tuple[StuckMove, ...] = ()
     prescription: MovePrescription | None = None
     refusal: str = ""
 
 
 def hung_moves(
     kafka: KafkaSnapshot, pulses: Mapping[TopicPartition, MovePulse], around: MoveContext, after: timedelta
-) -> tuple[HungMove, ...]:
+) -> tuple[StuckMove, ...]:
     """Every running move that hangs, whoever began it; `pulses` of the same look as `kafka`."""
     moving = [(p, pulses[p.name]) for p in kafka.moving() if p.name in pulses and pulses[p.name].target == p.target]
     fed = _receivers(moving, lambda pulse: pulse.grew_at, kafka.at - after)
@@ -148,7 +148,7 @@ def may_take_back(partition: PartitionSeen) -> bool:
 
 
 def prescribe_moves(
-    hung: Sequence[HungMove], kafka: KafkaSnapshot, past: Sequence[PastMoveCure], policy: MovePolicy
+    hung: Sequence[StuckMove], kafka: KafkaSnapshot, past: Sequence[PastMoveCure], policy: MovePolicy
 ) -> tuple[MovePrescription | None, str]:
     """The gentlest cure of these moves, which are ours; or why there is none, "" when nothing hangs."""
     reasons = []
@@ -207,7 +207,7 @@ def _cure_of(diagnosis: Diagnosis, kafka: KafkaSnapshot) -> MoveCure | None:
 def _judge(
     cure: MoveCure,
     diagnosis: Diagnosis,
-    ill: Sequence[HungMove],
+    ill: Sequence[StuckMove],
     kafka: KafkaSnapshot,
     past: Sequence[PastMoveCure],
     policy: MovePolicy,
@@ -229,7 +229,7 @@ def _judge(
     )
 
 
-def _raised(ill: Sequence[HungMove], kafka: KafkaSnapshot, policy: MovePolicy) -> MovePrescription | str:
+def _raised(ill: Sequence[StuckMove], kafka: KafkaSnapshot, policy: MovePolicy) -> MovePrescription | str:
     followers: dict[int, int] = {}
     leaders: dict[int, int] = {}
     needed = 0
@@ -270,15 +270,15 @@ def _still(
     after: timedelta,
     *,
     waits_its_turn: bool,
-) -> HungMove | None:
+) -> StuckMove | None:
     """A move of which nothing has come."""
     live = kafka.live_brokers()
     standing = f"{partition.name}: nothing has come for {(kafka.at - pulse.grew_at).total_seconds():.0f} s"
     late = [r for r in partition.target if r not in partition.isr]
 
-    def hung(diagnosis: Diagnosis, broker: int, words: str) -> HungMove:
+    def hung(diagnosis: Diagnosis, broker: int, words: str) -> StuckMove:
         sentence = f"{standing}, {words}"
-        return HungMove(partition.name, diagnosis, broker, pulse.grew_at, sentence, may_take_back(partition))
+        return StuckMove(partition.name, diagnosis, broker, pulse.grew_at, sentence, may_take_back(partition))
 
     if not kafka.has_source(partition):
         holders = [r for r in partition.replicas if r not in partition.adding]
@@ -302,7 +302,9 @@ def _still(
     return hung(Diagnosis.UNKNOWN, late[0], f"broker {late[0]} serves, and nothing is known to be wrong")
 
 
-def _outgrown(kafka: KafkaSnapshot, partition: PartitionSeen, pulse: MovePulse, around: MoveContext) -> HungMove | None:
+def _outgrown(
+    kafka: KafkaSnapshot, partition: PartitionSeen, pulse: MovePulse, around: MoveContext
+) -> StuckMove | None:
     """A move that grows and never comes closer, where the throttle is why."""
     late = [r for r in partition.target if r not in partition.isr]
     quota, inflow = _quota(kafka, partition, late), _inflow(kafka, late, around)
@@ -310,7 +312,7 @@ def _outgrown(kafka: KafkaSnapshot, partition: PartitionSeen, pulse: MovePulse, 
         return None
     seconds = (kafka.at - pulse.closer_at).total_seconds()
     sentence = f"{partition.name}: not one byte closer for {seconds:.0f} s, {_too_low(quota, inflow)}"
-    return HungMove(partition.name, Diagnosis.THROTTLE, late[0], pulse.closer_at, sentence, may_take_back(partition))
+    return StuckMove(partition.name, Diagnosis.THROTTLE, late[0], pulse.closer_at, sentence, may_take_back(partition))
 
 
 def _too_low(quota: float, inflow: float) -> str:

@@ -15,7 +15,7 @@ from providers.networks import MakesNetworks
 from providers.reach import Reach, in_words, of_listing, reached
 from providers.tf.mirror import MirrorRefused, ProviderMirror, own_platform
 from providers.tf.modules import pinned_providers
-from providers.traces import SeesStrangers
+from providers.traces import SeesForeignVms
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def _plugins(settings_file: Path) -> str:
 def _of_place(provider: CloudProvider, place: Place, reach: Reach | None) -> Iterator[Finding]:
     try:
         listing = provider.list_place(place)
-        others = provider.strangers(place) if isinstance(provider, SeesStrangers) else {}
+        others = provider.strangers(place) if isinstance(provider, SeesForeignVms) else {}
     except ProviderError as error:
         yield Finding(f"{place}: credentials", False, str(error), error.what_next)
         return

@@ -18,7 +18,7 @@ PERMISSIONS, ADDRESSES = "permissions", "addresses"
 
 
 @runtime_checkable
-class LooksAhead(Protocol):
+class PreflightCheck(Protocol):
     """An account tells what a surge would stumble over."""
 
     def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[Finding]:
@@ -31,7 +31,7 @@ class LooksAhead(Protocol):
         ...
 
 
-def check_ahead(provider: LooksAhead, wanted: Resources, new: Set[str], tell: Callable[[str], None]) -> None:
+def check_ahead(provider: PreflightCheck, wanted: Resources, new: Set[str], tell: Callable[[str], None]) -> None:
     """Raises `NotPermitted`, else `QuotaExceeded`, naming all that is in the way; `RateLimited` where that was asked
     too often. `tell` hears what could not be learnt, and why."""
     if not _vms(new):
@@ -42,7 +42,9 @@ def check_ahead(provider: LooksAhead, wanted: Resources, new: Set[str], tell: Ca
         raise kind(f"{wanted.place}: cannot make {', '.join(sorted(new))}; nothing was made. {told}")
 
 
-def check_successors(provider: LooksAhead, wanted: Resources, leaving: Set[str], tell: Callable[[str], None]) -> None:
+def check_successors(
+    provider: PreflightCheck, wanted: Resources, leaving: Set[str], tell: Callable[[str], None]
+) -> None:
     """Before a release deletes VMs whose successors its bind makes: may the credentials make any? There is room: what
     these had. Raises `NotPermitted`, `RateLimited`; `tell` as above. Without VMs among `leaving` nothing is asked."""
     vms = _vms(leaving)
@@ -56,7 +58,7 @@ def _vms(targets: Set[str]) -> list[str]:
 
 
 def _in_the_way(
-    provider: LooksAhead, wanted: Resources, new: Set[str], tell: Callable[[str], None], what: str
+    provider: PreflightCheck, wanted: Resources, new: Set[str], tell: Callable[[str], None], what: str
 ) -> list[Finding]:
     wrong: list[Finding] = []
     try:

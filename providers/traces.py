@@ -37,7 +37,7 @@ class RemembersTheGone(Protocol):
 
 
 @runtime_checkable
-class SeesStrangers(Protocol):
+class SeesForeignVms(Protocol):
     """Can tell that other installations have VMs there."""
 
     def strangers(self, place: Place) -> Mapping[str, int]:

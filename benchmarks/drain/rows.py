@@ -9,7 +9,7 @@ import numpy as np
 from planner.drain.bounds import Bounds
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import NOBODY, ClusterState
-from planner.drain.replay.judge import PlanVerdict, judge
+from planner.drain.replay.judge import PlanJudgement, judge
 
 MOST_RELEASED = 6
 """Release order is held to its mark on states that drain at most this many brokers; beyond that it is reported."""
@@ -78,7 +78,7 @@ def judged(
     )
 
 
-def _ratios(verdict: PlanVerdict) -> dict[str, float]:
+def _ratios(verdict: PlanJudgement) -> dict[str, float]:
     measures = verdict.measures
     return {
         "bytes": float(measures.bytes.ratio),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from controlplane.api.paging import following
 from controlplane.api.presenters.anomalies import OPEN
-from controlplane.background.anomalies.fold import AnomalyBook
+from controlplane.background.anomalies.fold import AnomalyFold
 from planner.anomalies.judge import Anomaly
 
 
@@ -15,7 +15,7 @@ def cursor_of(anomaly: Anomaly) -> str:
     return anomaly.id if anomaly.is_over else f"{OPEN}/{anomaly.id}"
 
 
-def behind(book: AnomalyBook, after: str) -> Sequence[Anomaly]:
+def behind(book: AnomalyFold, after: str) -> Sequence[Anomaly]:
     """What is told behind it, open ones first; all for "". Raises ApiError 422 where nobody knows it any more."""
     every = book.every()
     state, _, last = after.rpartition("/")

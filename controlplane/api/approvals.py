@@ -32,7 +32,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
 from controlplane.commands.handler import CommandOutcome
 from controlplane.fleet.proposals.fold import ProposalState, ProposalView
-from controlplane.fleet.proposals.stream import ProposalBook, ProposalNotFound
+from controlplane.fleet.proposals.stream import ProposalFold, ProposalNotFound
 from events import proposal_facts as facts
 from events.clock import Clock
 from events.spec.document import load_documents
@@ -73,10 +73,10 @@ def in_force_digest(view: ClusterView, topic: str = "") -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ProposalDesk:
+class ProposalService:
     """See Proposals. `services` are the whole server's: what is executed is judged by its author's rights."""
 
-    book: ProposalBook
+    book: ProposalFold
     services: PortalServices
     rights: Rights = field(default_factory=lambda: Rights("nobody", ()))
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from planner.consumers.reported import GroupsTold
+from planner.consumers.reported import GroupsStatus
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 
 
@@ -45,7 +45,7 @@ class Dependents:
 
 
 def dependents_of(
-    broker: int, kafka: KafkaSnapshot, written: Mapping[TopicPartition, float], groups: GroupsTold | None
+    broker: int, kafka: KafkaSnapshot, written: Mapping[TopicPartition, float], groups: GroupsStatus | None
 ) -> Dependents:
     """By the metadata that was read last, and by the groups where they are known. `written`: bytes a second."""
     led = [p for p in kafka.partitions if p.leader == broker]
@@ -71,7 +71,7 @@ def _topics(
     return tuple(sorted(found, key=lambda t: (-(t.written_per_s or 0.0), -t.led, t.topic)))
 
 
-def _readers(broker: int, led: set[TopicPartition], told: GroupsTold) -> tuple[Reader, ...]:
+def _readers(broker: int, led: set[TopicPartition], told: GroupsStatus) -> tuple[Reader, ...]:
     found = []
     for group in told.groups:
         mine = [p for p in group.partitions if TopicPartition(p.topic, p.partition) in led]

@@ -22,7 +22,7 @@ from controlplane.api.problems import ApiError
 from controlplane.api.services import HeldLeadership
 from controlplane.background.git_sync.binding import GitBinding
 from controlplane.background.git_sync.faults import SourceFault
-from controlplane.background.git_sync.service import SourceDesk
+from controlplane.background.git_sync.service import SourceService
 from controlplane.background.git_sync.tokens import kept_token
 
 _log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class Hooks:
     Others of that address wait with it. That costs little: branches are looked at by themselves too.
     """
 
-    sources: SourceDesk | None
+    sources: SourceService | None
     leadership: HeldLeadership
     _wrong: Guesses = field(default_factory=lambda: Guesses(_FREE_TRIES))
     _nobodys: bytes = field(default_factory=lambda: secrets.token_bytes(32))

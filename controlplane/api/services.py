@@ -10,7 +10,7 @@ from fastapi import Depends, Request
 
 from controlplane.api.access.accounts import People
 from controlplane.api.access.rights import Rights
-from controlplane.api.audit.status import TopicTold
+from controlplane.api.audit.status import TopicStatus
 from controlplane.api.audit.store import AuditStore, MemoryAuditStore
 from controlplane.api.cloud_readiness import Examinations, NoExaminations
 from controlplane.api.idempotency_keys import CallKeys, MemoryCallKeys
@@ -20,10 +20,10 @@ from controlplane.api.request_ids import new_request_id
 from controlplane.api.server_load import ServerLoad
 from controlplane.background.agent_upgrades.service import Agents, NoAgents
 from controlplane.background.anomalies.windows import NoWindows, Windows
-from controlplane.background.broker_queries import KafkaLooks, NoKafkaLooks
+from controlplane.background.broker_queries import KafkaQueries, NoKafkaQueries
 from controlplane.background.consumer_groups.resets import GroupOffsets, NoGroupOffsets
 from controlplane.background.consumer_groups.service import Groups, NoGroups
-from controlplane.background.git_sync.service import SourceDesk
+from controlplane.background.git_sync.service import SourceService
 from controlplane.background.log_reader.reading import Journals, NoJournals
 from controlplane.background.notifications.service import NoNotifiers, Notifiers
 from controlplane.background.topic_names.index import TopicIndex
@@ -40,7 +40,7 @@ from controlplane.commands.chaos_injection import Harmer, nothing_to_harm
 from controlplane.commands.handler import CommandOutcome
 from controlplane.commands.policies.gate import PolicyGate
 from controlplane.converger.tick.report import Said
-from controlplane.converger.tick.status import LoopDesk, NoLoop
+from controlplane.converger.tick.status import LoopService, NoLoop
 from controlplane.fleet.freezes.commands import Freezes, NoFreezes
 from controlplane.fleet.images.commands import Images, NoImages
 from controlplane.fleet.networks.commands import Networks, NoNetworks
@@ -132,7 +132,7 @@ class Proposed:
 
 
 class Proposals(Protocol):
-    """Changes that wait for a second person, as one caller may use them; `ProposalDesk` is one."""
+    """Changes that wait for a second person, as one caller may use them; `ProposalService` is one."""
 
     def all(self) -> list[ProposalView]: ...
 
@@ -195,7 +195,7 @@ class FleetServices:
     """The freezes, and who may declare and end them."""
     agents: Agents = field(default_factory=NoAgents)
     """What agents VMs are to run."""
-    sources: SourceDesk | None = None
+    sources: SourceService | None = None
     """The git sources, None where git sync is no part of this server."""
     notifiers: Notifiers = field(default_factory=NoNotifiers)
     """Where anomalies are told to."""
@@ -219,7 +219,7 @@ class BrokerServices:
     """Consumer groups, asked of the brokers when a person asks."""
     group_offsets: GroupOffsets = field(default_factory=NoGroupOffsets)
     """Their offsets, read and put elsewhere when a person asks."""
-    kafka_looks: KafkaLooks = field(default_factory=NoKafkaLooks)
+    kafka_looks: KafkaQueries = field(default_factory=NoKafkaQueries)
     """Settings and logs, asked of the brokers when a person asks."""
     windows: Windows = field(default_factory=NoWindows)
     """Latencies of brokers as the metric lake has them."""
@@ -250,7 +250,7 @@ class AccessServices:
     """The provider people may sign in by, None where there is none."""
     audit: AuditStore = field(default_factory=MemoryAuditStore)
     """Who did what, and who was refused."""
-    audit_topic: Callable[[], TopicTold | None] = lambda: None
+    audit_topic: Callable[[], TopicStatus | None] = lambda: None
     """How the audit's topic stood at the last look; None where there is none, and of a server that does not lead."""
     call_keys: CallKeys = field(default_factory=MemoryCallKeys)
     """Keys that callers gave their writes."""
@@ -285,7 +285,7 @@ class OperationsServices:
     """The longest the database may take for what a caller waits for."""
     load: ServerLoad = field(default_factory=ServerLoad)
     """What this process has in hand, and what it sends away."""
-    loop: LoopDesk = field(default_factory=NoLoop)
+    loop: LoopService = field(default_factory=NoLoop)
     """How the loop of this server does."""
     loop_notice: Callable[[], str] = lambda: ""
     """Where the loop is another process and is not heard: that, in words; "" else."""

@@ -51,8 +51,8 @@ class LogsSeen:
         return (new.end - old.end) / seconds
 
 
-class KafkaLooks(Protocol):
-    """Each call raises KafkaFault, and takes up to 10 s; `KafkaLookDesk` is one."""
+class KafkaQueries(Protocol):
+    """Each call raises KafkaFault, and takes up to 10 s; `KafkaQueryService` is one."""
 
     def topic_values(self, view: ClusterView, topic: str) -> Mapping[str, ValueSeen] | None:
         """Every setting as it counts, without what Kedge sets while it moves replicas. None: no such topic."""
@@ -80,35 +80,35 @@ class KafkaLooks(Protocol):
         ...
 
 
-class NoKafkaLooks:
+class NoKafkaQueries:
     """Where no broker is asked."""
 
     def topic_values(self, view: ClusterView, topic: str) -> Mapping[str, ValueSeen] | None:
-        """See KafkaLooks."""
+        """See KafkaQueries."""
         raise _unasked(view)
 
     def broker_values(self, view: ClusterView, broker: int) -> Mapping[str, ValueSeen]:
-        """See KafkaLooks."""
+        """See KafkaQueries."""
         raise _unasked(view)
 
     def running(self, view: ClusterView, names: frozenset[str]) -> SettingsSeen:
-        """See KafkaLooks."""
+        """See KafkaQueries."""
         raise _unasked(view)
 
     def topic_logs(self, view: ClusterView, topic: str) -> LogsSeen | None:
-        """See KafkaLooks."""
+        """See KafkaQueries."""
         raise _unasked(view)
 
     def snapshot(self, view: ClusterView) -> KafkaSnapshot:
-        """See KafkaLooks."""
+        """See KafkaQueries."""
         raise _unasked(view)
 
     def lake_rates(self, view: ClusterView) -> "Rates | None":
-        """See KafkaLooks."""
+        """See KafkaQueries."""
         return None
 
 
-class KafkaLookDesk:
+class KafkaQueryService:
     """Thread-safe. `kafka` is a way to brokers of its own: a long look must not keep a tick waiting. `lake`: where the
     metric lake is, "" for none."""
 
@@ -124,19 +124,19 @@ class KafkaLookDesk:
         self._rates: Looks[ClusterUid, Rates] = Looks(clock, fresh=_LAKE_FRESH, most=16)
 
     def topic_values(self, view: ClusterView, topic: str) -> Mapping[str, ValueSeen] | None:
-        """See KafkaLooks."""
+        """See KafkaQueries."""
         return self._topics.look((view.uid, topic), lambda _: self._kafka(view).topic_values(topic))
 
     def broker_values(self, view: ClusterView, broker: int) -> Mapping[str, ValueSeen]:
-        """See KafkaLooks."""
+        """See KafkaQueries."""
         return self._brokers.look((view.uid, broker), lambda _: self._kafka(view).broker_values(broker))
 
     def running(self, view: ClusterView, names: frozenset[str]) -> SettingsSeen:
-        """See KafkaLooks."""
+        """See KafkaQueries."""
         return self._running.look((view.uid, names), lambda _: self._kafka(view).running_settings(names))
 
     def topic_logs(self, view: ClusterView, topic: str) -> LogsSeen | None:
-        """See KafkaLooks."""
+        """See KafkaQueries."""
 
         def ask(known: LogsSeen | None) -> LogsSeen | None:
             logs = self._kafka(view).topic_logs(topic)
@@ -145,11 +145,11 @@ class KafkaLookDesk:
         return self._logs.look((view.uid, topic), ask)
 
     def snapshot(self, view: ClusterView) -> KafkaSnapshot:
-        """See KafkaLooks."""
+        """See KafkaQueries."""
         return self._snapshots.look(view.uid, lambda _: self._kafka(view).snapshot())
 
     def lake_rates(self, view: ClusterView) -> "Rates | None":
-        """See KafkaLooks."""
+        """See KafkaQueries."""
         if not self._lake:
             return None
         rates = self._rates.look(view.uid, lambda _: self._read(self._lake, view.uid, self._clock()))

@@ -8,7 +8,7 @@ from controlplane.cli.state_options import PlanFormat
 from planner.drain.model.measures import Measures
 from planner.drain.model.plan import Schedule
 from planner.drain.model.plan_document import read_plan
-from planner.drain.replay.judge import PlanVerdict, judge
+from planner.drain.replay.judge import PlanJudgement, judge
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,7 +18,7 @@ class JudgedDrain:
     name: str
     schedule: Schedule
     said: Measures | None
-    verdict: PlanVerdict
+    verdict: PlanJudgement
 
 
 def judged(session: Session, given: Input, plan_file: str, shape: PlanFormat) -> JudgedDrain:

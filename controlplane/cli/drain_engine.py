@@ -11,7 +11,7 @@ from planner.drain.certified import CertifiedPlan, PlanRefused, certified
 from planner.drain.model.plan import Schedule
 from planner.drain.model.plan_document import with_assumptions
 from planner.drain.model.state import ClusterState
-from planner.drain.replay.judge import PlanVerdict, judge
+from planner.drain.replay.judge import PlanJudgement, judge
 from planner.drain.solver import Unsolvable
 
 
@@ -55,7 +55,7 @@ def _judged_part(state: ClusterState, part: Schedule | None, assumptions: tuple[
     if part is None:
         return None
     schedule = with_assumptions(part, assumptions)
-    verdict: PlanVerdict = judge(state, schedule)
+    verdict: PlanJudgement = judge(state, schedule)
     broken = verdict.replay.violations
     if broken:
         raise PlanRefused(f"the feasible part breaks {len(broken)} rules in its replay, first {broken[0]}")

@@ -13,7 +13,7 @@ from events.quantities import counted
 from events.spec.document import load_documents
 from providers.base import Place
 from providers.errors import ProviderError
-from providers.traces import SeesStrangers
+from providers.traces import SeesForeignVms
 
 
 def declared_specs(files: Sequence[str]) -> list[DeclaredSpec]:
@@ -70,7 +70,7 @@ def _candidates(settings: Settings, places: Sequence[Place]) -> str:
     for place in places:
         try:
             provider = clouds(place.cloud)
-            seen.update(provider.strangers(place) if isinstance(provider, SeesStrangers) else {})
+            seen.update(provider.strangers(place) if isinstance(provider, SeesForeignVms) else {})
         except ProviderError:
             continue
     told = ", ".join(f"{installation} ({counted(vms, 'VM')})" for installation, vms in seen.items())

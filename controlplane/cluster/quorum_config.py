@@ -12,7 +12,7 @@ from events.facts import FoundingVoter
 
 
 @dataclass(frozen=True, slots=True)
-class QuorumTold:
+class QuorumStatus:
     """What a service's document says of them. `founder`: it formats its disk as one of the first quorum, at
     `metadata_level`; `stays_stopped`: the migration has it stopped, or has no work for it any more."""
 
@@ -33,7 +33,7 @@ def is_told_nothing(view: ClusterView, instance: InstanceView) -> bool:
     return instance.service_id not in migration.knows
 
 
-def quorum_told(view: ClusterView, instance: InstanceView) -> QuorumTold:
+def quorum_told(view: ClusterView, instance: InstanceView) -> QuorumStatus:
     """For a cluster that was founded."""
     service = instance.planned.service
     if service == "broker":
@@ -45,8 +45,8 @@ def quorum_told(view: ClusterView, instance: InstanceView) -> QuorumTold:
     founder = is_listed and (_is_first(instance) or _is_unused(view, instance))
     voters = list_for(view, instance)
     if service == "zookeeper":
-        return QuorumTold(ensemble=first if founder else voters, founder=founder)
-    return QuorumTold(voters=voters, founder=founder, metadata_level=_level(view))
+        return QuorumStatus(ensemble=first if founder else voters, founder=founder)
+    return QuorumStatus(voters=voters, founder=founder, metadata_level=_level(view))
 
 
 def knows(view: ClusterView, instance: InstanceView) -> Knows:
@@ -64,16 +64,16 @@ def is_told_to_stop(view: ClusterView, instance: InstanceView) -> bool:
     return between and instance.planned.service != "zookeeper" and knows(view, instance) is Knows.STOPPED
 
 
-def _of_broker(view: ClusterView, instance: InstanceView) -> QuorumTold:
+def _of_broker(view: ClusterView, instance: InstanceView) -> QuorumStatus:
     told, mine = knows(view, instance), list_for(view, instance)
     stopped = told is Knows.STOPPED
     if not view.in_zookeeper_mode:
-        return QuorumTold(voters=mine, metadata_level=_level(view))
+        return QuorumStatus(voters=mine, metadata_level=_level(view))
     migration = view.migration
     coming = migration.voters if migration else ()
     founding = migration.founding if migration and told is Knows.QUORUM else None
     has_ensemble = stopped or told.has_ensemble
-    return QuorumTold(
+    return QuorumStatus(
         ensemble=mine if has_ensemble else (),
         voters=coming if stopped or told.has_quorum else (),
         metadata_level=founding.metadata_level if founding else "",
@@ -82,17 +82,17 @@ def _of_broker(view: ClusterView, instance: InstanceView) -> QuorumTold:
     )
 
 
-def _beside(view: ClusterView, instance: InstanceView) -> QuorumTold:
+def _beside(view: ClusterView, instance: InstanceView) -> QuorumStatus:
     """A controller that is to take over, or who a migration has left without work; a server goes on until it is told
     to stop, like any other that is not wanted."""
     if instance.planned.service == "zookeeper":
-        return QuorumTold(ensemble=view.left_voters, founder=_is_first(instance))
+        return QuorumStatus(ensemble=view.left_voters, founder=_is_first(instance))
     migration = view.migration
     if migration is None or migration.founding is None:
-        return QuorumTold(voters=view.left_voters, stays_stopped=True)
+        return QuorumStatus(voters=view.left_voters, stays_stopped=True)
     told = migration.told("controller", instance.service_id)
     servers = tuple(view.voters[i] for i in sorted(view.voters))
-    return QuorumTold(
+    return QuorumStatus(
         ensemble=() if told is Knows.QUORUM else servers,
         voters=migration.voters,
         founder=_formats(view, instance) and _directory(instance) in {v.directory_id for v in migration.voters},

@@ -28,7 +28,7 @@ class StageWait:
     fails: bool
 
 
-class SpecOrderKeeper:
+class SpecOrderCache:
     """Thread-safe."""
 
     def __init__(self) -> None:

@@ -67,7 +67,7 @@ def read_topic_configs(
 
 
 @dataclass(frozen=True, slots=True)
-class ToldBrokers:
+class AppliedBrokerConfigs:
     """Keys the executor sets, as they are set now, and the brokers that answered: only a broker itself tells (and
     takes) its own values."""
 
@@ -78,7 +78,7 @@ class ToldBrokers:
 
 def read_told(
     connection: Connection, live: frozenset[int], topics: Mapping[str, TopicConfig], deadline: Deadline
-) -> ToldBrokers:
+) -> AppliedBrokerConfigs:
     """What is set now; a broker leaves out a key it does not know. Raises KafkaUnavailable when none answers."""
     keys = (LEADER_RATE, FOLLOWER_RATE, CORDON)
     requests = {n: _describe(_BROKER, ["", str(n)], keys) for n in live}
@@ -98,7 +98,7 @@ def read_told(
                     rates[c.name][whose] = int(c.value)
     lists = {t: (c.leader_throttle, c.follower_throttle) for t, c in topics.items() if c.is_throttled}
     throttles = ThrottlePlan(rates[LEADER_RATE], rates[FOLLOWER_RATE], lists)
-    return ToldBrokers(throttles, frozenset(cordoned), frozenset(answers))
+    return AppliedBrokerConfigs(throttles, frozenset(cordoned), frozenset(answers))
 
 
 def read_cluster_defaults(connection: Connection, deadline: Deadline) -> dict[str, str]:

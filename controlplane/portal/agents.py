@@ -62,7 +62,7 @@ class AgentRow:
 
 
 @dataclass(frozen=True, slots=True)
-class CertificateTold:
+class CertificateStatus:
     """The CA that agents trust this server by; `sha256` is that of boot data."""
 
     name: str
@@ -71,11 +71,11 @@ class CertificateTold:
 
 
 @cache
-def certificate_told(pem: str) -> CertificateTold:
+def certificate_told(pem: str) -> CertificateStatus:
     """What a person compares and plans by. Pure."""
     found = x509.load_pem_x509_certificate(pem.encode())
     sha256 = found.fingerprint(hashes.SHA256()).hex()
-    return CertificateTold(found.subject.rfc4514_string(), found.not_valid_after_utc, sha256)
+    return CertificateStatus(found.subject.rfc4514_string(), found.not_valid_after_utc, sha256)
 
 
 @router.get("/agents")

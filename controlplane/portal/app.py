@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from starlette.routing import BaseRoute
 
-from controlplane.api.approvals import ProposalDesk
+from controlplane.api.approvals import ProposalService
 from controlplane.api.feed import Feed
 from controlplane.api.gate import AccessGate
 from controlplane.api.history import History
@@ -17,7 +17,7 @@ from controlplane.api.problems import answer_problems
 from controlplane.api.read_models import event_tail as live
 from controlplane.api.read_models.roll_stages import Rolls
 from controlplane.api.read_models.topic_rates import RatedTopics
-from controlplane.api.read_models.uptimes import UptimeLooks
+from controlplane.api.read_models.uptimes import UptimeQueries
 from controlplane.api.routes import (
     access,
     agent_releases,
@@ -57,7 +57,7 @@ from controlplane.api.routes import (
 )
 from controlplane.api.services import PortalServices
 from controlplane.background.topic_names.index import TopicIndex
-from controlplane.fleet.proposals.stream import ProposalBook
+from controlplane.fleet.proposals.stream import ProposalFold
 from controlplane.portal import (
     agents as agent_pages,
     anomalies as anomaly_pages,
@@ -189,7 +189,9 @@ def create_app(services: PortalServices) -> FastAPI:
     )
     services = replace(
         services,
-        access=replace(services.access, proposals=ProposalDesk(ProposalBook(services.store, services.clock), services)),
+        access=replace(
+            services.access, proposals=ProposalService(ProposalFold(services.store, services.clock), services)
+        ),
         brokers=replace(
             services.brokers,
             topic_names=services.brokers.topic_names
@@ -204,7 +206,7 @@ def create_app(services: PortalServices) -> FastAPI:
     app.state.history = History()
     app.state.rolls = Rolls(services.store)
     app.state.rated_topics = RatedTopics()
-    app.state.uptimes = UptimeLooks(services.cluster.latest, services.clock)
+    app.state.uptimes = UptimeQueries(services.cluster.latest, services.clock)
     app.state.shown_certificates = ShownCertificates(services.cluster.latest, services.clock)
     app.add_middleware(AccessGate, services=services)
     app.add_middleware(OverloadGuard, services=services)  # the last one added is the first one passed

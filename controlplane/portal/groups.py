@@ -19,7 +19,7 @@ from controlplane.portal.charts import lag_chart
 from controlplane.portal.cluster import head_of
 from controlplane.portal.csv_rows import Cut, csv_answer
 from controlplane.portal.frame import page
-from planner.consumers.reported import READING, GroupsTold, beyond_words
+from planner.consumers.reported import READING, GroupsStatus, beyond_words
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
 
@@ -113,7 +113,7 @@ def group_of_any_name(
     return group_detail_page(request, name, group, services, rights, ailing)
 
 
-def _looked(services: PortalServices, view: ClusterView) -> tuple[GroupsTold | None, str]:
+def _looked(services: PortalServices, view: ClusterView) -> tuple[GroupsStatus | None, str]:
     """The groups, or why they could not be read."""
     try:
         return services.brokers.groups.look(view), ""

@@ -29,7 +29,7 @@ class Leadership(Protocol):
 
 
 class Polled(Protocol):
-    """What is looked at: `SourceSync` and `NameKeeper` are."""
+    """What is looked at: `SourceSync` and `NameReconciler` are."""
 
     def poll(self) -> None: ...
 

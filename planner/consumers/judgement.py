@@ -21,10 +21,10 @@ from planner.consumers.reported import (
     UNREAD,
     UNSETTLED,
     WAITING,
-    GroupsTold,
-    GroupTold,
-    MemberTold,
-    PartitionTold,
+    GroupsStatus,
+    GroupStatus,
+    MemberStatus,
+    PartitionStatus,
 )
 from planner.consumers.seen import GroupSeen, GroupsSeen, MemberSeen
 from planner.observed import TopicPartition
@@ -35,7 +35,7 @@ TREND_OVER = timedelta(seconds=30)
 """A trend is measured over at least this long, where looks come faster."""
 
 
-def judged(seen: GroupsSeen, before: GroupsTold | None) -> GroupsTold:
+def judged(seen: GroupsSeen, before: GroupsStatus | None) -> GroupsStatus:
     """The look in words, `before` being the one before it. Groups of brokers that were silent are kept as they were."""
     if before is not None and seen.at - before.at > MOST_GAP:
         before = None
@@ -43,10 +43,10 @@ def judged(seen: GroupsSeen, before: GroupsTold | None) -> GroupsTold:
     groups = {g.name: _group(g, seen, known.get(g.name)) for g in seen.groups}
     kept = {n: g for n, g in known.items() if n not in groups and g.coordinator in seen.silent}
     told = tuple(group for _, group in sorted({**kept, **groups}.items()))
-    return GroupsTold(seen.at, told, seen.silent, seen.left_out)
+    return GroupsStatus(seen.at, told, seen.silent, seen.left_out)
 
 
-def _group(group: GroupSeen, seen: GroupsSeen, before: GroupTold | None) -> GroupTold:
+def _group(group: GroupSeen, seen: GroupsSeen, before: GroupStatus | None) -> GroupStatus:
     owners = {p: m for m in group.members for p in m.partitions}
     known = {TopicPartition(p.topic, p.partition): p for p in before.partitions} if before else {}
     accompanied = bool(group.members) and before is not None and bool(before.members)
@@ -55,11 +55,11 @@ def _group(group: GroupSeen, seen: GroupsSeen, before: GroupTold | None) -> Grou
         for name in sorted(group.every_partition(seen.partitions))
     )
     members = tuple(
-        MemberTold(m.id, m.client, m.host, len(m.partitions), m.unreadable)
+        MemberStatus(m.id, m.client, m.host, len(m.partitions), m.unreadable)
         for m in sorted(group.members, key=lambda m: m.id)
     )
     base_lag, base_at = _base(before, seen.at)
-    return GroupTold(
+    return GroupStatus(
         group.name, group.state, group.kind, group.coordinator, seen.at, members, partitions, base_lag, base_at
     )
 
@@ -69,10 +69,10 @@ def _partition(
     group: GroupSeen,
     seen: GroupsSeen,
     owner: MemberSeen | None,
-    before: PartitionTold | None,
+    before: PartitionStatus | None,
     *,
     accompanied: bool,
-) -> PartitionTold:
+) -> PartitionStatus:
     committed, end = group.committed.get(name), seen.ends.get(name)
     still_since, end_then = _stillness(committed, end, before if accompanied else None, seen.at)
     state = _state(group, owner, name.topic, before)
@@ -86,11 +86,11 @@ def _partition(
     if state == STUCK and still_since is not None:
         since = still_since
     member = f"{owner.client} at {owner.host}" if owner else ""
-    return PartitionTold(name.topic, name.partition, state, since, member, committed, end, still_since, end_then)
+    return PartitionStatus(name.topic, name.partition, state, since, member, committed, end, still_since, end_then)
 
 
 def _stillness(
-    committed: int | None, end: int | None, before: PartitionTold | None, at: datetime
+    committed: int | None, end: int | None, before: PartitionStatus | None, at: datetime
 ) -> tuple[datetime | None, int | None]:
     """Since when the offset stands where it does, and where the log ended then. One that has read all moves on."""
     if committed is None or end is None or committed >= end:
@@ -108,7 +108,7 @@ def _is_stuck(
     return end > end_then and (at - still_since).total_seconds() >= STUCK_AFTER_S
 
 
-def _state(group: GroupSeen, owner: MemberSeen | None, topic: str, before: PartitionTold | None) -> str:
+def _state(group: GroupSeen, owner: MemberSeen | None, topic: str, before: PartitionStatus | None) -> str:
     """Whose it is, whatever its offset does."""
     if not group.members:
         return NO_MEMBERS
@@ -122,7 +122,7 @@ def _state(group: GroupSeen, owner: MemberSeen | None, topic: str, before: Parti
     return UNREAD if topic in group.topics else LEFT
 
 
-def _base(before: GroupTold | None, at: datetime) -> tuple[int | None, datetime | None]:
+def _base(before: GroupStatus | None, at: datetime) -> tuple[int | None, datetime | None]:
     if before is None:
         return None, None
     if at - before.at >= TREND_OVER or before.base_at is None:

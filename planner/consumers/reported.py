@@ -19,7 +19,7 @@ Five minutes: auto commit is every 5 s, and clients notice new partitions within
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionTold:
+class PartitionStatus:
     """One partition of a group. `committed` and `end` are offsets, None where they are not known.
 
     `still_since`: since when the offset is known to stand still while the group had members; `end_then`: the log's
@@ -61,7 +61,7 @@ def beyond_words(name: str, committed: int | None, end: int | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class MemberTold:
+class MemberStatus:
     """One member, and how many partitions it was given. `unreadable`: why that, or what it subscribes to, is not
     known."""
 
@@ -73,7 +73,7 @@ class MemberTold:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupTold:
+class GroupStatus:
     """One group. `base_*` is the lag of an earlier look, which the trend is measured against."""
 
     name: str
@@ -81,8 +81,8 @@ class GroupTold:
     kind: str
     coordinator: int
     at: datetime
-    members: tuple[MemberTold, ...] = ()
-    partitions: tuple[PartitionTold, ...] = ()
+    members: tuple[MemberStatus, ...] = ()
+    partitions: tuple[PartitionStatus, ...] = ()
     base_lag: int | None = None
     base_at: datetime | None = None
 
@@ -100,18 +100,18 @@ class GroupTold:
         return (self.lag - self.base_lag) / (self.at - self.base_at).total_seconds()
 
     @property
-    def stuck(self) -> tuple[PartitionTold, ...]:
+    def stuck(self) -> tuple[PartitionStatus, ...]:
         return tuple(p for p in self.partitions if p.state == STUCK)
 
     @property
-    def unread(self) -> tuple[PartitionTold, ...]:
+    def unread(self) -> tuple[PartitionStatus, ...]:
         """Partitions of subscribed topics that have been nobody's for long enough to be told."""
         return tuple(
             p for p in self.partitions if p.state == UNREAD and (self.at - p.since).total_seconds() >= STUCK_AFTER_S
         )
 
     @property
-    def beyond(self) -> tuple[PartitionTold, ...]:
+    def beyond(self) -> tuple[PartitionStatus, ...]:
         return tuple(p for p in self.partitions if p.state == BEYOND)
 
     @property
@@ -140,13 +140,13 @@ UNSETTLED = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning",
 
 
 @dataclass(frozen=True, slots=True)
-class GroupsTold:
+class GroupsStatus:
     """All groups of a cluster at one time, by name. `silent` and `left_out` as in `GroupsSeen`."""
 
     at: datetime
-    groups: tuple[GroupTold, ...] = ()
+    groups: tuple[GroupStatus, ...] = ()
     silent: tuple[int, ...] = ()
     left_out: int = 0
 
-    def named(self, name: str) -> GroupTold | None:
+    def named(self, name: str) -> GroupStatus | None:
         return next((g for g in self.groups if g.name == name), None)

@@ -8,7 +8,7 @@ from planner.drain.model.measures import Measures
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import ClusterState
 from planner.drain.replay import PlanRule, Replay
-from planner.drain.replay.judge import PlanVerdict, judge
+from planner.drain.replay.judge import PlanJudgement, judge
 from planner.drain.solver import Unsolvable, solve
 
 
@@ -18,7 +18,7 @@ class CertifiedPlan:
 
     schedule: Schedule
     measures: Measures
-    verdict: PlanVerdict
+    verdict: PlanJudgement
 
 
 class PlanRefused(RuntimeError):

@@ -24,7 +24,7 @@ from planner.drain.throttle import KAFKA_REACHES, LEAST_CATCH_UP_BYTES_PER_S
 from planner.heartbeats import HEARTBEAT_TOPIC
 from planner.observed import KafkaSnapshot
 from planner.rebalancing.imbalance import imbalance_percent
-from planner.rebalancing.plan import GoalTold, RebalancePlan, Unplanned
+from planner.rebalancing.plan import GoalStatus, RebalancePlan, Unplanned
 from planner.rebalancing.question import RebalanceQuestion
 from planner.rebalancing.request import RebalanceRequest
 
@@ -226,11 +226,13 @@ def _seconds(moves: Sequence[Move], into: Mapping[int, Port]) -> float:
     return max((size / into[b].promised_bytes_per_s for b, size in arriving.items()), default=0.0)
 
 
-def _told(report: GoalReport) -> GoalTold:
+def _told(report: GoalReport) -> GoalStatus:
     """A report as it is kept: figures that do not exist (NaN, infinite) are None."""
     before = (_finite(report.before.least), _finite(report.before.most))
     after = (_finite(report.after.least), _finite(report.after.most))
-    return GoalTold(str(report.goal), report.hard, report.broken_before, report.broken_after, before, after, report.why)
+    return GoalStatus(
+        str(report.goal), report.hard, report.broken_before, report.broken_after, before, after, report.why
+    )
 
 
 def _finite(number: float) -> float | None:

@@ -14,7 +14,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class GoalTold:
+class GoalStatus:
     """One goal before and after, as `GoalReport`: brokers (or partitions) out of it, and the figures' ranges."""
 
     goal: str
@@ -45,7 +45,7 @@ class RebalancePlan:
     """
 
     copies: DrainPlan
-    goals: tuple[GoalTold, ...]
+    goals: tuple[GoalStatus, ...]
     left: int
     imbalance_before: float
     imbalance_after: float
@@ -80,7 +80,7 @@ def _plan_from(document: Mapping[str, Any]) -> RebalancePlan:
     return RebalancePlan(
         copies=plan_from(document["copies"]),
         goals=tuple(
-            GoalTold(str(goal), bool(hard), int(out), int(left), (was[0], was[1]), (now[0], now[1]), str(why))
+            GoalStatus(str(goal), bool(hard), int(out), int(left), (was[0], was[1]), (now[0], now[1]), str(why))
             for goal, hard, out, left, was, now, why in document["goals"]
         ),
         left=int(document["left"]),

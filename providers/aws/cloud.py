@@ -172,7 +172,7 @@ class AwsCloud(SettingsCloud):
         return read_quotas(ec2, self._access.limits(place), place, sold_by(self.name), account_id=account_id)
 
     def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[Finding]:
-        """See `LooksAhead`."""
+        """See `PreflightCheck`."""
         ec2, _ = self._reach(wanted.place)
         first = next(i for i in wanted.instances if f"instance/{i.key}" in new)
         rendered: Any = self.variables(replace(wanted, instances=(first,), bindings=()))["instances"]
@@ -203,7 +203,7 @@ class AwsCloud(SettingsCloud):
         return imports_of(target, resources, listing)
 
     def strangers(self, place: Place) -> Mapping[str, int]:
-        """See `SeesStrangers`."""
+        """See `SeesForeignVms`."""
         ec2, account_id = self._reach(place)
         return tags.strangers(count_owners(ec2, place, account_id=account_id), self.installation_id)
 

@@ -161,7 +161,7 @@ class AzureCloud(SettingsCloud):
         return read_quotas(clients, place)
 
     def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[Finding]:
-        """See `LooksAhead`."""
+        """See `PreflightCheck`."""
         clients, _ = self._reach(wanted.place)
         return look_ahead(clients, wanted, new, self._settings.region(wanted.place))
 
@@ -186,7 +186,7 @@ class AzureCloud(SettingsCloud):
         return imports_of(target, resources, listing)
 
     def strangers(self, place: Place) -> Mapping[str, int]:
-        """See `SeesStrangers`."""
+        """See `SeesForeignVms`."""
         clients, account_id = self._reach(place)
         return tags.strangers(count_owners(clients, place, account_id=account_id), self.installation_id)
 

@@ -167,7 +167,7 @@ class DigitaloceanCloud(SettingsCloud):
         return imports_of(target, resources, listing)
 
     def strangers(self, place: Place) -> Mapping[str, int]:
-        """See `SeesStrangers`."""
+        """See `SeesForeignVms`."""
         return tags.strangers(count_owners(self._reach(place), place, page=self.page), self.installation_id)
 
     def _reach(self, place: Place) -> Any:

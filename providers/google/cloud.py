@@ -171,7 +171,7 @@ class GoogleCloud(SettingsCloud):
         return read_quotas(self._access, place)
 
     def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[Finding]:
-        """See `LooksAhead`. Google tells nobody how many addresses of a subnetwork are free."""
+        """See `PreflightCheck`. Google tells nobody how many addresses of a subnetwork are free."""
         place, making = wanted.place, needed_to_make()
         self._reach(place)
         return of_permissions(place, lambda: set(making) - self._access.permissions(place, making))
@@ -206,7 +206,7 @@ class GoogleCloud(SettingsCloud):
         return imports_of(target, resources, listing, self._settings.account(resources.place).project)
 
     def strangers(self, place: Place) -> Mapping[str, int]:
-        """See `SeesStrangers`."""
+        """See `SeesForeignVms`."""
         self._reach(place)
         return tags.strangers(count_owners(self._access, place), self.installation_id)
 

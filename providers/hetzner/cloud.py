@@ -165,7 +165,7 @@ class HetznerCloud(SettingsCloud):
         return examine_region(client, place, region)
 
     def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[Finding]:
-        """See `LooksAhead`."""
+        """See `PreflightCheck`."""
         client, region = self._reach(wanted.place)
         return look_ahead(client, wanted, new, region)
 
@@ -180,7 +180,7 @@ class HetznerCloud(SettingsCloud):
         return imports_of(target, resources, listing)
 
     def strangers(self, place: Place) -> Mapping[str, int]:
-        """See `SeesStrangers`."""
+        """See `SeesForeignVms`."""
         client, _ = self._reach(place)
         return tags.strangers(count_owners(client, place), self.installation_id)
 

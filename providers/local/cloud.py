@@ -151,7 +151,7 @@ class LocalCloud:
         return read_spent_generations(self._reach(place))
 
     def strangers(self, place: Place) -> Mapping[str, int]:
-        """See `SeesStrangers`."""
+        """See `SeesForeignVms`."""
         return count_strangers(self._reach(place), self.installation_id)
 
     def notices(self, place: Place) -> Mapping[str, MaintenanceNotice]:

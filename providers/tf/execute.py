@@ -11,7 +11,7 @@ from providers.base import CloudProvider, Resources, RunKind, Tagging, Terraform
 from providers.catalog_file import CatalogFile, sold_by
 from providers.errors import TerraformFailed
 from providers.networks import check_ipv6
-from providers.preflight import LooksAhead, check_ahead, check_successors
+from providers.preflight import PreflightCheck, check_ahead, check_successors
 from providers.quota import TellsQuotas, check_room
 from providers.tf.abilities import GrowsVolumes, Import, RepeatsCreates, SharesCalls
 from providers.tf.adoption import adopting_run
@@ -116,9 +116,9 @@ def _check_before(run: TerraformRun, provider: CloudProvider, held: Set[str], sa
     check_ipv6(provider, run.resources, new)
     if run.kind is RunKind.SURGE and isinstance(provider, TellsQuotas):
         check_room(provider, run.resources, new, _sold_to(provider.name, run.resources))
-    if run.kind is RunKind.SURGE and isinstance(provider, LooksAhead):
+    if run.kind is RunKind.SURGE and isinstance(provider, PreflightCheck):
         check_ahead(provider, run.resources, new, say)
-    if run.kind is RunKind.RELEASE and isinstance(provider, LooksAhead):
+    if run.kind is RunKind.RELEASE and isinstance(provider, PreflightCheck):
         check_successors(provider, run.resources, run.deletes & held, say)
 
 

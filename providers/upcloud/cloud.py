@@ -169,7 +169,7 @@ class UpcloudCloud(SettingsCloud):
         return imports_of(target, resources, listing, rendered_addresses=chosen)
 
     def strangers(self, place: Place) -> Mapping[str, int]:
-        """See `SeesStrangers`."""
+        """See `SeesForeignVms`."""
         return tags.strangers(count_owners(self._reach(place), place), self.installation_id)
 
     def _next_in_turn(self, ids: set[str]) -> list[str]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterVerdict:
+class ClusterOutcome:
     """`values` and `bounds` of a plan by measure. `seconds`: of each step in the kernel, over all its tasks."""
 
     cluster: str
@@ -26,9 +26,9 @@ class ClusterVerdict:
     seconds: dict[str, float]
 
 
-def verdict_of(answer: PlanAnswer) -> ClusterVerdict:
+def verdict_of(answer: PlanAnswer) -> ClusterOutcome:
     """Of a cluster that never came to a task."""
-    return ClusterVerdict(
+    return ClusterOutcome(
         cluster=answer.cluster,
         epoch=answer.epoch,
         outcome=answer.outcome,
@@ -41,7 +41,7 @@ def verdict_of(answer: PlanAnswer) -> ClusterVerdict:
     )
 
 
-def verdicts_of(answers: "DataFrame") -> list[ClusterVerdict]:
+def verdicts_of(answers: "DataFrame") -> list[ClusterOutcome]:
     """ANSWERS, without their documents, to the driver: what two tasks say of a cluster becomes one verdict."""
     entries = F.size(F.coalesce("start_s", F.array().cast("array<double>"))).alias("entries")
     rows = answers.select(*_LIGHT, entries).toArrow().to_pylist()
@@ -59,7 +59,7 @@ def plans_with_bounds(answers: "DataFrame") -> "DataFrame":
     return joined.select("cluster", "epoch", "plan", "reassignments", "rollbacks", "values", "bounds")
 
 
-def _merged(several: list[dict[str, Any]]) -> ClusterVerdict:
+def _merged(several: list[dict[str, Any]]) -> ClusterOutcome:
     """A plan whose bounds failed is no certified plan: what went wrong speaks for both."""
     ranked = sorted(several, key=lambda row: (row["outcome"] == PlanOutcome.PLANNED, row["role"] == AnswerRole.BOUNDS))
     head = ranked[0]
@@ -67,7 +67,7 @@ def _merged(several: list[dict[str, Any]]) -> ClusterVerdict:
     for row in several:
         for step, taken in row["seconds"].items():
             seconds[step] = seconds.get(step, 0.0) + (taken or 0.0)
-    return ClusterVerdict(
+    return ClusterOutcome(
         cluster=head["cluster"],
         epoch=head["epoch"],
         outcome=PlanOutcome(head["outcome"]),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from spark.fleet.answers import PlanOutcome
 from spark.fleet.check_inputs import board_of
 from spark.fleet.moves import moves_of, plans_of
-from spark.fleet.outcomes import ClusterVerdict, plans_with_bounds, verdict_of, verdicts_of
+from spark.fleet.outcomes import ClusterOutcome, plans_with_bounds, verdict_of, verdicts_of
 from spark.fleet.plans import answered
 from spark.fleet.publishing import published
 from spark.fleet.rates import rates_of
@@ -68,7 +68,7 @@ compiles what Spark runs once per query, a fifth of the job's processor time.
 class FleetReport:
     """`verdicts` by cluster name. `seconds` of each step of the job. `tables`: where this run left its tables."""
 
-    verdicts: tuple[ClusterVerdict, ...]
+    verdicts: tuple[ClusterOutcome, ...]
     seconds: Mapping[str, float]
     tables: str
 
@@ -115,7 +115,7 @@ def plan_fleet(
     return FleetReport(tuple(sorted(verdicts, key=lambda verdict: verdict.cluster)), seconds, tables)
 
 
-def _good(verdicts: Sequence[ClusterVerdict]) -> list[ClusterVerdict]:
+def _good(verdicts: Sequence[ClusterOutcome]) -> list[ClusterOutcome]:
     return [verdict for verdict in verdicts if verdict.outcome is PlanOutcome.PLANNED]
 
 
@@ -123,7 +123,7 @@ def _broken(
     session: "SparkSession",
     snapshot: Snapshot,
     answers: "DataFrame",
-    verdicts: Sequence[ClusterVerdict],
+    verdicts: Sequence[ClusterOutcome],
     tables: str,
 ) -> dict[str, str]:
     """Cluster -> what the second check found, for those whose plan breaks a rule."""
@@ -150,7 +150,7 @@ def _publish(answers: "DataFrame", clean: Collection[str], output: str) -> dict[
     return {row["cluster"]: row["newer_epoch"] for row in rows if row["newer_epoch"] is not None}
 
 
-def _final(verdict: ClusterVerdict, broken: Mapping[str, str], overtaken: Mapping[str, int]) -> ClusterVerdict:
+def _final(verdict: ClusterOutcome, broken: Mapping[str, str], overtaken: Mapping[str, int]) -> ClusterOutcome:
     if verdict.cluster in broken:
         return replace(verdict, outcome=PlanOutcome.VIOLATED, reason=broken[verdict.cluster])
     if verdict.cluster in overtaken:

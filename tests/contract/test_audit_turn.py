@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from controlplane.api.audit.holder import KEY, WAITS, Holder, RelayWord, relays_of
-from controlplane.api.audit.lock import AuditTurnTaken, NobodyElse, SqlTurn, turn_of
+from controlplane.api.audit.lock import AuditTurnTaken, NoOtherWriter, SqlTurn, turn_of
 from events.engine import build_engine, reading
 from events.errors import StoreUnavailable
 from tests.databases import APP, PORTAL, READER, RELAY, as_role, postgres_copy
@@ -325,5 +325,5 @@ def test_a_process_that_is_killed_leaves_the_turn_at_once(own: str, turn: Turns)
 
 def test_on_sqlite_there_is_nobody_else() -> None:
     mine = turn_of(build_engine("sqlite:////tmp/never-opened.db"))
-    assert isinstance(mine, NobodyElse)
+    assert isinstance(mine, NoOtherWriter)
     assert (mine.take(), mine.take(), mine.is_ours()) == (0, 0, True)

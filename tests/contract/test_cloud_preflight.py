@@ -22,7 +22,7 @@ from providers.errors import (
 from providers.preflight import (
     ADDRESSES,
     PERMISSIONS,
-    LooksAhead,
+    PreflightCheck,
     addresses_needed,
     check_ahead,
     check_successors,
@@ -52,7 +52,7 @@ def wanted(harness: Harness, count: int = 1) -> Resources:
 
 def ahead(harness: Harness, parts: Resources) -> list[str]:
     """What could not be learnt."""
-    assert isinstance(harness.cloud, LooksAhead)
+    assert isinstance(harness.cloud, PreflightCheck)
     told: list[str] = []
     check_ahead(harness.cloud, parts, {f"instance/{i.key}" for i in parts.instances}, told.append)
     return told

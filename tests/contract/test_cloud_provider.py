@@ -18,7 +18,7 @@ from providers.base import InstanceState
 from providers.errors import CloudUnavailable, PlaceUnknown, RateLimited, ResourceConflict
 from providers.handover import Handover, handover_of
 from providers.lateness import unlisted_s
-from providers.traces import SeesStrangers
+from providers.traces import SeesForeignVms
 from tests.contract.cloud_harnesses import HARNESSES, Harness
 from tests.fakes.cloud import json_safe
 from tests.fakes.clouds.hurry import at_once
@@ -176,7 +176,7 @@ def test_another_installation_is_neither_listed_nor_counted(harness: Harness) ->
 def test_a_vm_of_another_installation_is_counted_by_clouds_that_see_it_and_never_terminated(harness: Harness) -> None:
     harness.create(resources(instance("n-0"), instance("n-1")))
     other = harness.other_installation()
-    if isinstance(other.cloud, SeesStrangers) and isinstance(harness.cloud, SeesStrangers):
+    if isinstance(other.cloud, SeesForeignVms) and isinstance(harness.cloud, SeesForeignVms):
         assert other.cloud.strangers(harness.place) == {"test": 2}
         assert other.cloud.strangers(harness.second) == {}
         assert harness.cloud.strangers(harness.place) == {}

@@ -21,7 +21,7 @@ from providers.errors import (
 from providers.handover import DeclaresHandover, Handover
 from providers.hetzner.cloud import HetznerCloud
 from providers.tf.abilities import GivesEnvironment, RecognisesErrors
-from providers.traces import SeesStrangers
+from providers.traces import SeesForeignVms
 from tests.fakes.clock import Clock
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.clouds.hetzner import OTHER_TOKEN, TOKEN, FakeHetzner, fake_hetzner
@@ -59,7 +59,7 @@ def nodes(count: int) -> tuple[Any, ...]:
 
 
 def test_it_can_what_terraform_and_a_handover_ask_for(bench: Bench) -> None:
-    for ability in (GivesEnvironment, RecognisesErrors, SeesStrangers, DeclaresHandover):
+    for ability in (GivesEnvironment, RecognisesErrors, SeesForeignVms, DeclaresHandover):
         assert isinstance(bench.cloud, ability)
     assert bench.cloud.handover() is Handover.REBIND
 

@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.cluster.commands import CommandRefused
 from controlplane.fleet.proposals.fold import ProposalState, ProposalView
-from controlplane.fleet.proposals.stream import LIFE, ProposalBook, ProposalNotFound
+from controlplane.fleet.proposals.stream import LIFE, ProposalFold, ProposalNotFound
 from events import proposal_facts as facts
 from events.sql_store import SqlEventStore
 from events.store import EventStore
@@ -23,12 +23,12 @@ def store(engine_or_memory) -> EventStore:
     return SqlEventStore(engine_or_memory, clock=lambda: NOON)
 
 
-def book_on(store: EventStore, *, now: datetime = NOON) -> ProposalBook:
+def book_on(store: EventStore, *, now: datetime = NOON) -> ProposalFold:
     """A server of its own."""
-    return ProposalBook(store, lambda: now)
+    return ProposalFold(store, lambda: now)
 
 
-def propose(book: ProposalBook, key: str = "k1", digest: str = "d1") -> ProposalView:
+def propose(book: ProposalFold, key: str = "k1", digest: str = "d1") -> ProposalView:
     def made(number: str, expires_at: datetime) -> facts.ProposalMade:
         return facts.ProposalMade(
             id=number,
@@ -51,7 +51,7 @@ def propose(book: ProposalBook, key: str = "k1", digest: str = "d1") -> Proposal
     return book.propose(made, actor="person:ada", key=key)
 
 
-def decide(book: ProposalBook, number: str, by: str) -> bool:
+def decide(book: ProposalFold, number: str, by: str) -> bool:
     try:
         book.decide(number, facts.ProposalApproved(number, f"user:{by}", ""), actor=f"person:{by}")
     except CommandRefused:

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from controlplane.background.anomalies.evidence import SeenCluster, evidence
-from controlplane.background.consumer_groups.service import GroupDesk
+from controlplane.background.consumer_groups.service import GroupService
 from controlplane.cluster.observed.consumer_groups import kept_note
 from controlplane.cluster.observed.moves import MoveWatch
 from controlplane.cluster.view import ClusterView
@@ -126,7 +126,7 @@ def test_a_group_that_stands_still_while_its_log_grows_is_told_until_it_reads_on
     create_topic(processes.bootstrap, "orders", partitions=1, rf=2)
     producer = Producer({"bootstrap.servers": ",".join(processes.bootstrap), "log_level": 0})
     consumer = _Stubborn(processes.bootstrap, "orders")
-    desk = GroupDesk(latest := MemoryLatestStore(), lambda _: gateway, clock)
+    desk = GroupService(latest := MemoryLatestStore(), lambda _: gateway, clock)
     view = the_view()
 
     def told() -> facts.ConditionChanged | None:

@@ -23,7 +23,7 @@ from controlplane.converger.conditions.stuck_moves import elections_fail
 from controlplane.converger.questions.moves.leaders import displaced_leaders
 from controlplane.converger.situation.effects import ElectPreferred
 from controlplane.converger.situation.situation import Situation
-from controlplane.converger.steps.housekeeping import asks_leaders_back, upkeep_step
+from controlplane.converger.steps.housekeeping import asks_leaders_back, housekeeping_step
 from controlplane.converger.steps.moves.elections import election_step
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
@@ -81,7 +81,7 @@ class Upkeep:
 
     def ask(self) -> None:
         """As a tick does it: counted, then asked."""
-        verdict = upkeep_step(self.look())
+        verdict = housekeeping_step(self.look())
         assert verdict is not None
         assert asks_leaders_back(verdict)
         (election,) = verdict.effects

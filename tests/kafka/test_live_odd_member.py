@@ -9,7 +9,7 @@ from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.group_members import METADATA_UNREADABLE
 from planner.consumers.judgement import judged
-from planner.consumers.reported import GroupsTold
+from planner.consumers.reported import GroupsStatus
 from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
 from tests.odd_member import OLD_LIBRARY, OddMember
@@ -43,7 +43,7 @@ def test_case_04_one_odd_member_hides_no_other_group_on_a_real_broker(
     member = OddMember(one_broker.bootstrap[0])
     try:
 
-        def look() -> GroupsTold:
+        def look() -> GroupsStatus:
             return judged(gateway.groups([OLD_LIBRARY, BESIDE]), None)
 
         def has_settled() -> bool:

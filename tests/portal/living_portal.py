@@ -29,11 +29,11 @@ from controlplane.api.services import (
     OperationsServices,
     PortalServices,
 )
-from controlplane.background.broker_queries import KafkaLookDesk
-from controlplane.background.consumer_groups.resets import GroupOffsetDesk
-from controlplane.background.consumer_groups.service import GroupDesk
+from controlplane.background.broker_queries import KafkaQueryService
+from controlplane.background.consumer_groups.resets import GroupOffsetService
+from controlplane.background.consumer_groups.service import GroupService
 from controlplane.background.topic_placement.history import NoPastPlacements, PastPlacements
-from controlplane.background.topic_placement.reconciler import PlacementKeeper
+from controlplane.background.topic_placement.reconciler import PlacementReconciler
 from controlplane.background.topic_placement.snapshot import RecordedPlacements
 from controlplane.cluster.commands import DeclareCluster, DeclareTopics, PauseCluster
 from controlplane.cluster.observed.replica_lag import Replica
@@ -48,8 +48,8 @@ from controlplane.commands.policies.store import NoPolicies, Policies
 from controlplane.converger.tick.beats import LoopWatch
 from controlplane.converger.tick.cluster_tick import new_events
 from controlplane.converger.tick.status import ServerLoop
-from controlplane.fleet.images.commands import ImageDesk
-from controlplane.fleet.images.state import ImageKeeper
+from controlplane.fleet.images.commands import ImageService
+from controlplane.fleet.images.state import ImageCache
 from controlplane.portal.app import create_app
 from controlplane.runtime.listen_addresses import listening
 from controlplane.storage.backup import BackupSummary
@@ -199,9 +199,9 @@ class LivingPortal:
                 images=self._images(),
             ),
             brokers=BrokerServices(
-                group_offsets=GroupOffsetDesk(lambda view: self.world.kafka),
-                groups=GroupDesk(self.world.latest, lambda view: self.world.kafka, self.world.clock),
-                kafka_looks=KafkaLookDesk(lambda view: self.world.kafka, self.world.clock),
+                group_offsets=GroupOffsetService(lambda view: self.world.kafka),
+                groups=GroupService(self.world.latest, lambda view: self.world.kafka, self.world.clock),
+                kafka_looks=KafkaQueryService(lambda view: self.world.kafka, self.world.clock),
                 windows=self.windows,
                 placements=RecordedPlacements(self._placements, self.world.latest, self.world.clock),
                 past_placements=self.lake,
@@ -219,11 +219,11 @@ class LivingPortal:
         read: Any = self.world.converger
         return read if self.reads_kafka else Unread(read)
 
-    def _images(self) -> ImageDesk:
+    def _images(self) -> ImageService:
         """A catalogue beside the world, with one flagged revision that the cluster does not follow."""
-        desk = ImageDesk(
+        desk = ImageService(
             MemoryEventStore(),
-            ImageKeeper(),
+            ImageCache(),
             lambda: self.world.converger.views(),
             lambda view: "",
             lambda: None,
@@ -346,7 +346,7 @@ class LivingPortal:
     def record(self) -> None:
         """What the server that reads Kafka writes down of where topics are."""
         with self._turn:
-            PlacementKeeper(self.world.converger, self._placements, self.world.latest, lambda: Epoch(1)).poll()
+            PlacementReconciler(self.world.converger, self._placements, self.world.latest, lambda: Epoch(1)).poll()
 
     def comes_from_git(self) -> None:
         """From here on the spec of `orders` is a file's of a repository."""

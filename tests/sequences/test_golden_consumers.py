@@ -1,6 +1,6 @@
 """The story of a consumer that stops: told as a condition, never acted on (compared as those of rolls are)."""
 
-from controlplane.background.consumer_groups.service import GroupDesk
+from controlplane.background.consumer_groups.service import GroupService
 from controlplane.background.consumer_groups.watch import GroupWatch
 from controlplane.converger.tick.observe import GROUPS_EVERY
 from planner.observed import TopicPartition
@@ -22,7 +22,7 @@ def consumer_stops(world: World) -> None:
     world.kafka.create_topic("clicks", partitions=2, rf=3)
     readers = world.kafka.consumers
     readers.join("billing", "clicks")
-    desk = GroupDesk(world.latest, lambda view: world.kafka, world.clock)
+    desk = GroupService(world.latest, lambda view: world.kafka, world.clock)
     watch = GroupWatch(desk, _Fleet(world), world.latest, world.clock, "asked")
     desk.look(world.view())
 

@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import SecretBytes
 
 from agent.wire import Report, ServiceReport, UpgradeReport
-from controlplane.background.agent_upgrades.reconciler import AgentKeeper
-from controlplane.background.agent_upgrades.service import AgentDesk, Offered
+from controlplane.background.agent_upgrades.reconciler import AgentUpgradeReconciler
+from controlplane.background.agent_upgrades.service import AgentReleaseService, Offered
 from controlplane.background.agent_upgrades.signing import AgentSigner
 from controlplane.cluster.fold import evolve
 from controlplane.cluster.observed.agent_reports import keep_report
@@ -17,7 +17,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.conditions.agents import agents_told
 from controlplane.converger.questions.documents import document_for
-from controlplane.fleet.freezes.state import FreezeKeeper
+from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.codec import encode
@@ -74,7 +74,7 @@ class AgentFleet:
         for name, stage in stages.items():
             self.declare(name, stage)
         self.leads = True
-        self.keeper = AgentKeeper(
+        self.keeper = AgentUpgradeReconciler(
             self.store,
             self.latest,
             self,
@@ -83,7 +83,7 @@ class AgentFleet:
             soak=timedelta(seconds=soak_s),
             at_once=at_once,
         )
-        self.desk = AgentDesk(self.keeper, AgentSigner(SecretBytes(b"server key")))
+        self.desk = AgentReleaseService(self.keeper, AgentSigner(SecretBytes(b"server key")))
         self._commands = 0
 
     def declare(self, name: str, stage: str, **changes: Any) -> None:
@@ -156,7 +156,7 @@ class AgentFleet:
         return agents_told(a_situation(self.by_uid[name], now=self.now))
 
     def freeze(self, *frozen: Freeze) -> None:
-        self.keeper.freezes = FreezeKeeper(frozen)
+        self.keeper.freezes = FreezeCache(frozen)
 
     def _tick(self, view: ClusterView, instance: InstanceView) -> None:
         agent = self.agents[(view.name, instance.key)]

@@ -12,10 +12,10 @@ from controlplane.cluster.view import ClusterView
 from controlplane.converger.situation.decision import Wait
 from controlplane.converger.situation.situation import Allowance
 from controlplane.converger.tick.fleet_brake import FleetBrake
-from controlplane.fleet.images.commands import ImageDesk
+from controlplane.fleet.images.commands import ImageService
 from controlplane.fleet.images.offer import NOTHING, ImageOffer
-from controlplane.fleet.images.state import ImageKeeper
-from controlplane.fleet.spec_order import SpecOrderKeeper, StageWait
+from controlplane.fleet.images.state import ImageCache
+from controlplane.fleet.spec_order import SpecOrderCache, StageWait
 from controlplane.storage.streams import cluster_stream, cluster_uid_of
 from events import facts
 from events.envelope import Recorded
@@ -27,10 +27,10 @@ from tests.fakes.event_store import MemoryEventStore
 from tests.sim.world import UID, World
 
 
-class OneOfTheKeeper(ImageKeeper):
+class OneOfTheKeeper(ImageCache):
     """The fleet's keeper, as one world reaches it."""
 
-    def __init__(self, shared: ImageKeeper, name: str) -> None:
+    def __init__(self, shared: ImageCache, name: str) -> None:
         super().__init__()
         self._shared, self._name = shared, name
 
@@ -42,10 +42,10 @@ class OneOfTheKeeper(ImageKeeper):
         return self._shared.offer(_named(view, self._name), now)
 
 
-class OneOfTheOrder(SpecOrderKeeper):
+class OneOfTheOrder(SpecOrderCache):
     """The order of the fleet's stages, as one world reaches it."""
 
-    def __init__(self, shared: SpecOrderKeeper, name: str) -> None:
+    def __init__(self, shared: SpecOrderCache, name: str) -> None:
         super().__init__()
         self._shared, self._name = shared, name
 
@@ -92,12 +92,12 @@ class ImageFleet:
 
     def __init__(self, **documents: KafkaClusterDocument) -> None:
         """The clusters by name, declared and born one after the other, at rest together."""
-        self.keeper, self.brake, self.order = ImageKeeper(), FleetBrake(), SpecOrderKeeper()
+        self.keeper, self.brake, self.order = ImageCache(), FleetBrake(), SpecOrderCache()
         self.store = MemoryEventStore()
         self.worlds = {name: self._born(name, document) for name, document in documents.items()}
         self._level()
         first = next(iter(self.worlds.values()))
-        self.desk = ImageDesk(self.store, self.keeper, self.views, self._said, self._catch_up, first.clock)
+        self.desk = ImageService(self.store, self.keeper, self.views, self._said, self._catch_up, first.clock)
         self.asked = 0
         self.offers: dict[str, ImageOffer] = {}
         self.waited: dict[str, StageWait | None] = {}

@@ -13,10 +13,10 @@ from controlplane.cluster.commands import CommandRefused
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.places import declared_places, places_of
 from controlplane.cluster.view import ClusterView, empty_view
-from controlplane.fleet.networks.commands import NetworkDesk
+from controlplane.fleet.networks.commands import NetworkService
 from controlplane.fleet.networks.decide import AddressPool
 from controlplane.fleet.networks.fold import NetworksView
-from controlplane.fleet.networks.reconciler import NetworkKeeper, NetworkPorts
+from controlplane.fleet.networks.reconciler import NetworkPorts, NetworkReconciler
 from events.envelope import NewEvent, Origin, Recorded
 from events.ids import ClusterUid, Epoch, IntentId
 from providers.base import CloudInstance, InstanceState, Listing, Place
@@ -214,10 +214,10 @@ class NetworkWorld:
             filters_packets=lambda place: place.account == "filtering",
             servers=(lambda pool: dials_from()) if dials_from is not None else None,
         )
-        self.keeper = NetworkKeeper(ports, self.pool)
+        self.keeper = NetworkReconciler(ports, self.pool)
         self._position = 0
         self.catch_up()
-        self.desk = NetworkDesk(self.store, self.keeper, lambda: list(self.clusters.values()), self.catch_up)
+        self.desk = NetworkService(self.store, self.keeper, lambda: list(self.clusters.values()), self.catch_up)
 
     def network(self, job_id: str, run: NetworkRun, *, epoch: Epoch) -> None:
         """See NetworkRunner."""

@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane.background.anomalies.fold import AnomalyBook, read_book
-from controlplane.background.anomalies.reconciler import AnomalyKeeper
+from controlplane.background.anomalies.fold import AnomalyFold, read_book
+from controlplane.background.anomalies.reconciler import AnomalyReconciler
 from controlplane.background.anomalies.windows import NoWindows
 from controlplane.cluster.commands import Command
 from events import facts
@@ -28,7 +28,7 @@ class WatchedWorld(World):
     """Looks for anomalies every few seconds, as the server does."""
 
     def watch(self) -> None:
-        self.keeper = AnomalyKeeper(
+        self.keeper = AnomalyReconciler(
             self.converger, self.store, self.latest, NoWindows(), Refuses(), self.clock, epoch=lambda: int(self.epoch)
         )
 
@@ -38,7 +38,7 @@ class WatchedWorld(World):
             self.keeper.poll()
         return done
 
-    def book(self) -> AnomalyBook:
+    def book(self) -> AnomalyFold:
         return read_book(self.store, UID)
 
     def alarms(self) -> list[Anomaly]:

@@ -25,9 +25,9 @@ from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.converger.tick.loop import Converger
 from controlplane.converger.tick.observe import LOOK_EVERY
 from controlplane.converger.tick.runner import InfeasibleDrain, PlanRefused
-from controlplane.fleet.freezes.state import FreezeKeeper
-from controlplane.fleet.images.state import ImageKeeper
-from controlplane.fleet.spec_order import SpecOrderKeeper
+from controlplane.fleet.freezes.state import FreezeCache
+from controlplane.fleet.images.state import ImageCache
+from controlplane.fleet.spec_order import SpecOrderCache
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.zookeeper.locks import RESTART
 from controlplane.storage.lease import LostLeadership
@@ -107,8 +107,8 @@ class World:
         self.cost_tags: tuple[str, ...] = ()
         """Labels that are put on clouds, from the next start of the server on."""
         self.brake: FleetBrake | None = None
-        self.images: ImageKeeper | None = None
-        self.order: SpecOrderKeeper | None = None
+        self.images: ImageCache | None = None
+        self.order: SpecOrderCache | None = None
         """Shared with other worlds from the next start of the server on, where this is one cluster of a fleet."""
         self.random = random.Random(seed)
         self.tick_s = tick_s
@@ -224,7 +224,7 @@ class World:
             self.brake or FleetBrake(),
             images=self.images,
             order=self.order,
-            freezes=FreezeKeeper(self.freezes),
+            freezes=FreezeCache(self.freezes),
             cost_tags=self.cost_tags,
         )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from providers.base import CloudProvider, Resources
 from providers.catalog_file import sold_by
-from providers.preflight import LooksAhead, check_ahead
+from providers.preflight import PreflightCheck, check_ahead
 from providers.quota import TellsQuotas, check_room
 
 VM = "a VM made, another retired (disks: see the page)"
@@ -40,7 +40,7 @@ class Spent:
         with self.on(AHEAD):
             if isinstance(cloud, TellsQuotas):
                 check_room(cloud, wanted, set(new), sold_by(cloud.name))
-            if isinstance(cloud, LooksAhead):
+            if isinstance(cloud, PreflightCheck):
                 check_ahead(cloud, wanted, set(new), lambda _: None)
 
     def written(self, row: str) -> dict[str, int]:

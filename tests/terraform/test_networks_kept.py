@@ -18,9 +18,9 @@ import pytest
 
 from controlplane.cluster.view import ClusterView, empty_view
 from controlplane.converger.tick.runner import ThreadRunner
-from controlplane.fleet.networks.commands import NetworkDesk
+from controlplane.fleet.networks.commands import NetworkService
 from controlplane.fleet.networks.decide import AddressPool
-from controlplane.fleet.networks.reconciler import NetworkKeeper, NetworkPorts
+from controlplane.fleet.networks.reconciler import NetworkPorts, NetworkReconciler
 from controlplane.server.assembly.networks import run_network
 from controlplane.storage.plan_store import MemoryPlanStore
 from events.clock import utc_now
@@ -109,7 +109,7 @@ class _Server:
             wake=lambda _: None,
             run_network=partial(run_network, MODULES, clouds, states, lambda: None),
         )
-        self.keeper = NetworkKeeper(
+        self.keeper = NetworkReconciler(
             NetworkPorts(
                 store=self.store,
                 jobs=jobs,
@@ -122,7 +122,7 @@ class _Server:
             ),
             AddressPool(IPv4Network("10.64.0.0/10"), 20),
         )
-        self.desk = NetworkDesk(self.store, self.keeper, lambda: self.views, lambda: None)
+        self.desk = NetworkService(self.store, self.keeper, lambda: self.views, lambda: None)
 
     def __enter__(self) -> "_Server":
         return self

@@ -18,7 +18,7 @@ from controlplane.api.access.scoped_freezes import ScopedFreezes
 from controlplane.api.access.scoped_images import ScopedImages
 from controlplane.api.access.scoped_networks import ScopedNetworks
 from controlplane.api.services import Commands, Fleet, FleetServices, PortalServices
-from controlplane.background.git_sync.service import SourceDesk, SourceNotFound
+from controlplane.background.git_sync.service import SourceNotFound, SourceService
 from controlplane.background.git_sync.status import SourceStatus
 from controlplane.background.notifications.service import Notifiers, NotifierTold
 from controlplane.cluster.commands import (
@@ -280,28 +280,29 @@ class ScopedCommands:
 
 
 @dataclass(frozen=True, slots=True)
-class ScopedDesk(SourceDesk):
+class ScopedService(SourceService):
     """The sources of a caller's teams. One without a team is everybody's who may read everything."""
 
     rights: Rights = field(default_factory=lambda: Rights("nobody", ()))
 
     def standings(self, *, leads: bool = True) -> list[SourceStatus]:
-        """See SourceDesk."""
-        every = SourceDesk(self.board, self.store, self.ring, reaches_leader=self.reaches_leader).standings(leads=leads)
+        """See SourceService."""
+        service = SourceService(self.board, self.store, self.ring, reaches_leader=self.reaches_leader)
+        every = service.standings(leads=leads)
         return [standing for standing in every if self._may(Verb.READ, standing)]
 
     def standing(self, name: str) -> SourceStatus:
-        """See SourceDesk."""
-        standing = SourceDesk(self.board, self.store, self.ring).standing(name)
+        """See SourceService."""
+        standing = SourceService(self.board, self.store, self.ring).standing(name)
         if not self._may(Verb.READ, standing):
             raise SourceNotFound(name)
         return standing
 
     def accept(self, name: str, commit: str, *, reason: str, actor: str) -> str:
-        """See SourceDesk. Raises Forbidden."""
+        """See SourceService. Raises Forbidden."""
         standing = self.standing(name)
         self.rights.require(Verb.HAND_OVER, Traits(standing.binding.team), f"the source {name}")
-        return SourceDesk(self.board, self.store, self.ring).accept(name, commit, reason=reason, actor=actor)
+        return SourceService(self.board, self.store, self.ring).accept(name, commit, reason=reason, actor=actor)
 
     def _may(self, verb: Verb, standing: SourceStatus) -> bool:
         return self.rights.may(verb, Traits(standing.binding.team))
@@ -341,11 +342,11 @@ def _scoped_fleet(fleet: FleetServices, seen: ScopedFleet, rights: Rights) -> Fl
     )
 
 
-def _scoped_desk(desk: SourceDesk | None, rights: Rights) -> SourceDesk | None:
+def _scoped_desk(desk: SourceService | None, rights: Rights) -> SourceService | None:
     return (
         None
         if desk is None
-        else ScopedDesk(desk.board, desk.store, desk.ring, desk.forges, desk.reaches_leader, rights)
+        else ScopedService(desk.board, desk.store, desk.ring, desk.forges, desk.reaches_leader, rights)
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
-from controlplane.background.agent_upgrades.service import Agents, AgentsStanding, Offered
+from controlplane.background.agent_upgrades.service import AgentReleaseStatus, Agents, Offered
 
 _WHAT = "agents"
 
@@ -19,7 +19,7 @@ class ScopedAgents:
     readable: Callable[[], frozenset[str]]
     without_others: Callable[[str], str]
 
-    def standing(self) -> AgentsStanding:
+    def standing(self) -> AgentReleaseStatus:
         """See Agents."""
         every = self.desk.standing()
         if self.rights.may_everywhere(Verb.READ):

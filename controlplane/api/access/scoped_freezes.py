@@ -8,7 +8,7 @@ from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.cluster.commands import ClusterNotFound
 from controlplane.cluster.view import ClusterView
-from controlplane.fleet.freezes.commands import FreezeAnswer, Freezes, FreezesStanding, WantedFreeze, not_found
+from controlplane.fleet.freezes.commands import FreezeAnswer, Freezes, FreezeStatus, WantedFreeze, not_found
 from controlplane.fleet.freezes.fold import DeclaredFreeze
 from planner.rollout.windows import Freeze
 
@@ -27,12 +27,12 @@ class ScopedFreezes:
     views: Callable[[], Sequence[ClusterView]]
     without_others: Callable[[str], str]
 
-    def standing(self) -> FreezesStanding:
+    def standing(self) -> FreezeStatus:
         """See Freezes. Those that hold nothing the caller may read are left out."""
         every = self.desk.standing()
         if self.rights.may_everywhere(Verb.READ):
             return every
-        return FreezesStanding(
+        return FreezeStatus(
             tuple(self._told(f) for f in every.of_settings if self._shows(f)),
             tuple(self._declared(d) for d in every.declared if self._shows(d.freeze)),
         )

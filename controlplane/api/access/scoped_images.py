@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
-from controlplane.fleet.images.adoption import ClusterAt, RevisionStanding
+from controlplane.fleet.images.adoption import ClusterAt, RevisionStatus
 from controlplane.fleet.images.commands import Images, Published
 from events import facts
 
@@ -19,7 +19,7 @@ class ScopedImages:
     readable: Callable[[], frozenset[str]]
     without_others: Callable[[str], str]
 
-    def standings(self) -> tuple[RevisionStanding, ...]:
+    def standings(self) -> tuple[RevisionStatus, ...]:
         """See Images."""
         every = self.desk.standings()
         if self.rights.may_everywhere(Verb.READ):

@@ -7,7 +7,7 @@ from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.cluster.observed.cloud_drift import AuditNoted
 from controlplane.cluster.view import ClusterView
-from controlplane.fleet.networks.commands import Networks, NetworkStanding
+from controlplane.fleet.networks.commands import Networks, NetworkStatus
 from controlplane.fleet.networks.decide import AddressPool
 from providers.base import Place
 
@@ -28,7 +28,7 @@ class ScopedNetworks:
         """See Networks."""
         return self.desk.planned(view)
 
-    def standings(self) -> tuple[NetworkStanding, ...]:
+    def standings(self) -> tuple[NetworkStatus, ...]:
         """See Networks. What failed is told to administrators: it names things of the account."""
         if self.rights.may_everywhere(Verb.ADMINISTER):
             return self.desk.standings()

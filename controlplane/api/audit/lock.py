@@ -58,7 +58,7 @@ class Turn(Protocol):
         ...
 
 
-class NobodyElse:
+class NoOtherWriter:
     """The turn where one process has the database to itself, as on SQLite: the server that leads."""
 
     def take(self) -> int:
@@ -179,7 +179,7 @@ class SqlTurn:
 
 def turn_of(engine: Engine) -> Turn:
     """A server's."""
-    return SqlTurn(engine) if engine.dialect.name == "postgresql" else NobodyElse()
+    return SqlTurn(engine) if engine.dialect.name == "postgresql" else NoOtherWriter()
 
 
 def _forget(session: Connection) -> None:

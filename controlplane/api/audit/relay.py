@@ -13,8 +13,8 @@ from sqlalchemy import Engine
 
 from controlplane.api.audit.binding import AuditTopicBinding
 from controlplane.api.audit.holder import relays_of
-from controlplane.api.audit.lock import NobodyElse, Turn
-from controlplane.api.audit.status import AuditTopicState, TopicLooks, TopicTold, state_of
+from controlplane.api.audit.lock import NoOtherWriter, Turn
+from controlplane.api.audit.status import AuditTopicState, TopicQueries, TopicStatus, state_of
 from controlplane.api.audit.store import AuditFilter, AuditStore, newest_of
 from controlplane.api.audit.topic import AuditTopic, AuditTopicForeign, KafkaAuditTopic, Sent
 from controlplane.api.audit.watch import RelayWatch
@@ -37,7 +37,7 @@ class AuditRelay:
         self, store: AuditStore, topic: AuditTopic, leadership: Leadership, where: str, *, turn: Turn | None = None
     ) -> None:
         self._store, self._topic, self._leadership, self._where = store, topic, leadership, where
-        self._turn: Turn = turn or NobodyElse()
+        self._turn: Turn = turn or NoOtherWriter()
         self._number: int | None = None
         self._sent: int | None = None
         self._reached: int | None = None
@@ -111,10 +111,10 @@ class WritingLook:
 
     def __init__(self, relay: AuditRelay, store: AuditStore, clock: Clock) -> None:
         self._relay, self._store = relay, store
-        self._looks = TopicLooks("server", clock)
+        self._looks = TopicQueries("server", clock)
 
     @property
-    def told(self) -> TopicTold | None:
+    def told(self) -> TopicStatus | None:
         """The last look, None before the first."""
         return self._looks.told
 
@@ -154,7 +154,7 @@ class AuditRoom:
     look: RelayWatch | WritingLook | None
     watch: RelayWatch | None = None
 
-    def told(self) -> TopicTold | None:
+    def told(self) -> TopicStatus | None:
         """The last look, for metrics; None where this server does not lead, and so does not look."""
         return self.look.told if self.look is not None and self.leadership.may_act else None
 

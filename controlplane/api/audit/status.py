@@ -40,7 +40,7 @@ class AuditTopicState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class TopicTold:
+class TopicStatus:
     """One look, ended at `at`, by the server that writes or at the relay that does. `reached_at` is the last one that
     found nothing in the way. Positions of the `newest` entry there is and of the `last` one the topic is known to have,
     and how many relays are `waiting` by role, are None where that look did not find out.
@@ -55,15 +55,15 @@ class TopicTold:
     waiting: Mapping[str, int] | None = None
 
 
-class TopicLooks:
+class TopicQueries:
     """Keeps the last look. One thread notes, any may read."""
 
     def __init__(self, by: Writer, clock: Clock) -> None:
         self._by, self._clock = by, clock
-        self._told: TopicTold | None = None
+        self._told: TopicStatus | None = None
 
     @property
-    def told(self) -> TopicTold | None:
+    def told(self) -> TopicStatus | None:
         """None before the first look."""
         return self._told
 
@@ -78,7 +78,7 @@ class TopicLooks:
         """A look that has ended."""
         now, before = self._clock(), self._told
         reached_at = now if state is AuditTopicState.REACHED else before.reached_at if before is not None else None
-        self._told = TopicTold(self._by, now, state, reached_at, newest, last, waiting)
+        self._told = TopicStatus(self._by, now, state, reached_at, newest, last, waiting)
 
 
 def state_of(error: Exception) -> AuditTopicState:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from controlplane.api.audit.holder import Relays, RelayWord
-from controlplane.api.audit.status import AuditTopicState, TopicLooks, TopicTold, state_of
+from controlplane.api.audit.status import AuditTopicState, TopicQueries, TopicStatus, state_of
 from controlplane.api.audit.store import AuditStore, newest_of
 from events.clock import Clock
 from events.errors import EventsError
@@ -54,11 +54,11 @@ class RelayWatch:
         self._lock = threading.Lock()
         self._behind: tuple[int | None, datetime] | None = None
         self._last: int | None = None
-        self._looks = TopicLooks("relay", clock)
+        self._looks = TopicQueries("relay", clock)
         self._note = ""
 
     @property
-    def told(self) -> TopicTold | None:
+    def told(self) -> TopicStatus | None:
         """The last poll, None before the first."""
         return self._looks.told
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from controlplane.api.metrics.snapshot import ClusterSight
+from controlplane.api.metrics.snapshot import ClusterSnapshot
 from controlplane.background.notifications.service import NotifierTold
 
 
-def anomaly_families(clusters: Iterable[ClusterSight]) -> Iterator[Metric]:
+def anomaly_families(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:
     """Open anomalies by kind and state, and how many were ever found."""
     open_ = GaugeMetricFamily("kedge_anomalies", "Open anomalies.", labels=["cluster", "kind", "state"])
     found = CounterMetricFamily("kedge_anomalies_found", "Anomalies found, ever.", labels=["cluster"])

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from controlplane.api.audit.status import AuditTopicState, TopicTold
+from controlplane.api.audit.status import AuditTopicState, TopicStatus
 
 YOUNG = timedelta(minutes=1)
 """It is looked at every 5 s. Of an older look only its time is told, and that it went ill: how far the topic is, and
@@ -17,7 +17,7 @@ who waits, is known no more.
 """
 
 
-def audit_topic_families(told: TopicTold | None, now: datetime) -> Iterator[Metric]:
+def audit_topic_families(told: TopicStatus | None, now: datetime) -> Iterator[Metric]:
     """By the server that leads, where `[audit_topic]` is set."""
     newest = GaugeMetricFamily("kedge_audit_topic_newest_entry", "The newest entry of the audit, by its position.")
     last = GaugeMetricFamily("kedge_audit_topic_last_entry", "The last entry the topic is known to have.")

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from controlplane.api.metrics.snapshot import ClusterSight
+from controlplane.api.metrics.snapshot import ClusterSnapshot
 from controlplane.cluster.observed.cloud_drift import audited_places
 
 
-def drift_families(clusters: Iterable[ClusterSight]) -> Iterator[Metric]:
+def drift_families(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:
     """By cluster and place. A place that was never audited has none of it."""
     where = ["cluster", "place"]
     drifted = GaugeMetricFamily("kedge_cloud_drift", "Values changed by hand in the cloud.", labels=where)

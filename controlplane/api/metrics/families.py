@@ -17,7 +17,7 @@ from controlplane.api.metrics.drift_families import drift_families
 from controlplane.api.metrics.group_families import group_families
 from controlplane.api.metrics.heartbeat_families import heartbeat_families
 from controlplane.api.metrics.load_families import load_families
-from controlplane.api.metrics.snapshot import ClusterSight, Sight
+from controlplane.api.metrics.snapshot import ClusterSnapshot, Sight
 
 STATUSES = ("Converged", "Working", "Blocked", "Paused", "Held", "Deleting", "Unreadable")
 
@@ -73,7 +73,7 @@ def families(sight: Sight) -> Iterator[Metric]:
     yield from load_families(sight.load)
 
 
-def _of_clusters(clusters: Iterable[ClusterSight]) -> Iterator[Metric]:
+def _of_clusters(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:
     one = ["cluster"]
     said = GaugeMetricFamily("kedge_cluster_last_tick_timestamp_seconds", "When it was last looked at.", labels=one)
     progressed = GaugeMetricFamily("kedge_cluster_progressed_timestamp_seconds", "When it last moved on.", labels=one)
@@ -130,7 +130,7 @@ def _of_clusters(clusters: Iterable[ClusterSight]) -> Iterator[Metric]:
     yield from (partitions, lagging, at_min, below, read_at, drain, dns, source)
 
 
-def _of_services(clusters: Iterable[ClusterSight]) -> Iterator[Metric]:
+def _of_services(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:
     where = ["cluster", "instance", "service"]
     reported = GaugeMetricFamily(
         "kedge_agent_report_timestamp_seconds", "When the agent was last heard.", labels=where[:2]
@@ -165,7 +165,7 @@ def _of_services(clusters: Iterable[ClusterSight]) -> Iterator[Metric]:
     yield from (reported, state, finding, lines, free, total, *gauges.values(), *totals.values())
 
 
-def _services(clusters: Iterable[ClusterSight]) -> Iterator[tuple[ClusterSight, str, ServiceReport]]:
+def _services(clusters: Iterable[ClusterSnapshot]) -> Iterator[tuple[ClusterSnapshot, str, ServiceReport]]:
     for cluster in clusters:
         for key, (report, _) in sorted(cluster.reports.items()):
             for service in report.services:

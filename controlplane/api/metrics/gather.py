@@ -6,7 +6,7 @@ from datetime import datetime
 
 from agent.wire import Report
 from controlplane.api.access.rights import Forbidden
-from controlplane.api.metrics.snapshot import ClusterSight, Sight
+from controlplane.api.metrics.snapshot import ClusterSnapshot, Sight
 from controlplane.api.presenters.conditions import status_word
 from controlplane.api.presenters.sources import spec_source_out
 from controlplane.api.services import PortalServices
@@ -33,7 +33,7 @@ def sight_of(services: PortalServices) -> Sight:
     now, fleet, desk = services.clock(), services.fleet.clusters, services.fleet.sources
     living = [v for v in fleet.views() if not v.deleted]
     clusters = tuple(
-        ClusterSight(
+        ClusterSnapshot(
             view=view,
             status=status_word(view, now),
             said=fleet.said(view.uid),

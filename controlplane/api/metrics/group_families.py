@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from controlplane.api.metrics.snapshot import ClusterSight
+from controlplane.api.metrics.snapshot import ClusterSnapshot
 
 YOUNG = timedelta(minutes=10)
 """An older look is not told: nobody asks for these groups any more, and a lag that stands still would be a lie."""
 
 
-def group_families(clusters: Iterable[ClusterSight], now: datetime) -> Iterator[Metric]:
+def group_families(clusters: Iterable[ClusterSnapshot], now: datetime) -> Iterator[Metric]:
     """Lag, members and partitions in trouble, by group."""
     where = ["cluster", "group"]
     lag = GaugeMetricFamily("kedge_group_lag", "Records not read yet, over its partitions.", labels=where)

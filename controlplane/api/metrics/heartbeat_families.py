@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from controlplane.api.metrics.snapshot import ClusterSight
+from controlplane.api.metrics.snapshot import ClusterSnapshot
 
 YOUNG = timedelta(minutes=2)
 """An agent that has not been heard for longer says nothing of now."""
 
 
-def heartbeat_families(clusters: Iterable[ClusterSight], now: datetime) -> Iterator[Metric]:
+def heartbeat_families(clusters: Iterable[ClusterSnapshot], now: datetime) -> Iterator[Metric]:
     """By cluster and broker; `watcher` is the VM whose agent says so. Clusters without heartbeats have none of it."""
     where = ["cluster", "broker", "watcher"]
     latency = GaugeMetricFamily(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from agent.wire import Report
-from controlplane.api.audit.status import TopicTold
+from controlplane.api.audit.status import TopicStatus
 from controlplane.api.server_load import LoadFigures
 from controlplane.background.anomalies.record import AnomaliesNoted
 from controlplane.background.notifications.service import NotifierTold
@@ -17,7 +17,7 @@ from planner.observed import KafkaSnapshot
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSight:
+class ClusterSnapshot:
     """One living cluster: its fold, its last tick, its metadata, and the reports of its agents by instance key."""
 
     view: ClusterView
@@ -46,8 +46,8 @@ class Sight:
     leads: bool
     epoch: int
     planner: str
-    clusters: tuple[ClusterSight, ...]
+    clusters: tuple[ClusterSnapshot, ...]
     notifiers: Sequence[NotifierTold] = ()
-    audit_topic: TopicTold | None = None
+    audit_topic: TopicStatus | None = None
     load: LoadFigures | None = None
     """Of the process that answers."""

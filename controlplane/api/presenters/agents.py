@@ -2,10 +2,10 @@
 
 from controlplane.api.schemas import agents as api
 from controlplane.background.agent_upgrades.fold import Release
-from controlplane.background.agent_upgrades.service import AgentsStanding, ClusterAgents
+from controlplane.background.agent_upgrades.service import AgentReleaseStatus, ClusterAgents
 
 
-def agents_out(standing: AgentsStanding) -> api.AgentsOut:
+def agents_out(standing: AgentReleaseStatus) -> api.AgentsOut:
     """All of it."""
     return api.AgentsOut(
         wanted=standing.wanted.version if standing.wanted else "",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from controlplane.api.schemas import anomalies as anomaly_api
-from controlplane.background.anomalies.fold import AnomalyBook
+from controlplane.background.anomalies.fold import AnomalyFold
 from controlplane.background.anomalies.status import grace_of
 from controlplane.background.notifications.outbox import NotifierStatus
 from controlplane.background.notifications.service import NotifierTold
@@ -33,7 +33,7 @@ OPEN = "open"
 """The filter for all states but `over`."""
 
 
-def chosen_anomalies(book: AnomalyBook, *, text: str = "", kind: str = "", state: str = "") -> list[Anomaly]:
+def chosen_anomalies(book: AnomalyFold, *, text: str = "", kind: str = "", state: str = "") -> list[Anomaly]:
     """Those with the text in subject, reason or words, of that kind and in that state, open ones first."""
     wanted = text.casefold()
     return [
@@ -46,7 +46,7 @@ def chosen_anomalies(book: AnomalyBook, *, text: str = "", kind: str = "", state
 
 
 def anomalies_out(
-    view: ClusterView, book: AnomalyBook, chosen: Sequence[Anomaly], *, limit: int, now: datetime
+    view: ClusterView, book: AnomalyFold, chosen: Sequence[Anomaly], *, limit: int, now: datetime
 ) -> anomaly_api.AnomaliesOut:
     """The first of those chosen, and how each kind is healed."""
     return anomaly_api.AnomaliesOut(

@@ -5,7 +5,7 @@ from itertools import count
 from typing import Any
 
 from controlplane.api.schemas import freezes as api
-from controlplane.fleet.freezes.commands import FreezesStanding
+from controlplane.fleet.freezes.commands import FreezeStatus
 from controlplane.fleet.freezes.fold import DeclaredFreeze
 from planner.rollout.windows import Freeze
 
@@ -13,7 +13,7 @@ ENDED = ("thawed", "over")
 """States of a freeze that holds nothing any more."""
 
 
-def freezes_out(standing: FreezesStanding, now: datetime, *, past: bool) -> api.FreezesOut:
+def freezes_out(standing: FreezeStatus, now: datetime, *, past: bool) -> api.FreezesOut:
     """Those that are not over, and with `past` the others too."""
     declared = [_declared_out(d, now) for d in standing.declared if past or d.holds(now)]
     of_settings = [_settings_out(f, now) for f in standing.of_settings if past or now < f.ends]

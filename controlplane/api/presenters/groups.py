@@ -15,9 +15,9 @@ from planner.consumers.reported import (
     STUCK,
     UNKNOWN,
     UNREAD,
-    GroupsTold,
-    GroupTold,
-    PartitionTold,
+    GroupsStatus,
+    GroupStatus,
+    PartitionStatus,
 )
 
 TONES = {
@@ -31,7 +31,7 @@ TONES = {
 }
 """The colour of a word; others have none."""
 
-SORTS: dict[str, Callable[[GroupTold], tuple[float, str]]] = {
+SORTS: dict[str, Callable[[GroupStatus], tuple[float, str]]] = {
     "name": lambda g: (0, g.name),
     "members": lambda g: (len(g.members), g.name),
     "partitions": lambda g: (len(g.partitions), g.name),
@@ -43,8 +43,8 @@ SORTS: dict[str, Callable[[GroupTold], tuple[float, str]]] = {
 
 
 def chosen_groups(
-    groups: Sequence[GroupTold], *, text: str, topic: str = "", sort: str = "name", down: bool = False
-) -> list[GroupTold]:
+    groups: Sequence[GroupStatus], *, text: str, topic: str = "", sort: str = "name", down: bool = False
+) -> list[GroupStatus]:
     """Those with the text in their name, of one topic those with a partition of it, in the order asked for."""
     found = [g for g in groups if text.casefold() in g.name.casefold()]
     if topic:
@@ -53,7 +53,7 @@ def chosen_groups(
 
 
 def groups_out(
-    cluster: str, told: GroupsTold, *, text: str, topic: str = "", after: str, limit: int
+    cluster: str, told: GroupsStatus, *, text: str, topic: str = "", after: str, limit: int
 ) -> group_api.GroupsOut:
     """One page, behind the group called `after`."""
     found = chosen_groups(told.groups, text=text, topic=topic)
@@ -70,7 +70,7 @@ def groups_out(
     )
 
 
-def group_out(cluster: str, group: GroupTold) -> group_api.GroupOut:
+def group_out(cluster: str, group: GroupStatus) -> group_api.GroupOut:
     """One group in short."""
     return group_api.GroupOut(
         cluster=cluster,
@@ -89,7 +89,7 @@ def group_out(cluster: str, group: GroupTold) -> group_api.GroupOut:
 
 
 def group_detail(
-    cluster: str, group: GroupTold, *, history: Sequence[LagPoint] = (), last_reset: ResetView | None = None
+    cluster: str, group: GroupStatus, *, history: Sequence[LagPoint] = (), last_reset: ResetView | None = None
 ) -> group_api.GroupDetailOut:
     """One group with its members and partitions, by topic."""
     return group_api.GroupDetailOut(
@@ -102,7 +102,7 @@ def group_detail(
     )
 
 
-def _partition(p: PartitionTold) -> group_api.GroupPartitionOut:
+def _partition(p: PartitionStatus) -> group_api.GroupPartitionOut:
     return group_api.GroupPartitionOut(
         topic=p.topic,
         partition=p.partition,

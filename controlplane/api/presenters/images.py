@@ -4,15 +4,15 @@ from collections.abc import Iterable
 
 from controlplane.api.problems import ApiError
 from controlplane.api.schemas import images as api
-from controlplane.fleet.images.adoption import ClusterAt, RevisionStanding
+from controlplane.fleet.images.adoption import ClusterAt, RevisionStatus
 
 
-def images_out(standings: Iterable[RevisionStanding]) -> api.ImagesOut:
+def images_out(standings: Iterable[RevisionStatus]) -> api.ImagesOut:
     """All of them."""
     return api.ImagesOut(items=[image_out(s) for s in standings])
 
 
-def image_named(name: str, standings: Iterable[RevisionStanding]) -> api.ImageOut:
+def image_named(name: str, standings: Iterable[RevisionStatus]) -> api.ImageOut:
     """The revision of that name. Raises ApiError 404."""
     found = next((s for s in standings if s.revision.name == name), None)
     if found is None:
@@ -20,7 +20,7 @@ def image_named(name: str, standings: Iterable[RevisionStanding]) -> api.ImageOu
     return image_out(found)
 
 
-def image_out(standing: RevisionStanding) -> api.ImageOut:
+def image_out(standing: RevisionStatus) -> api.ImageOut:
     """One revision."""
     revision, fact = standing.revision, standing.revision.fact
     images: dict[str, dict[str, str]] = {}

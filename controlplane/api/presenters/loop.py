@@ -11,7 +11,7 @@ from controlplane.api.services import HeldLeadership
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.tick.beats import Beat
 from controlplane.converger.tick.failing_ticks import Poisoned
-from controlplane.converger.tick.status import JobTold, LoopStanding
+from controlplane.converger.tick.status import JobStatus, LoopStatus
 from controlplane.runtime.polling import Looked
 from events.envelope import Recorded
 from events.ids import ClusterUid
@@ -25,7 +25,7 @@ LATE_BEATS = 3
 
 
 def loop_out(
-    standing: LoopStanding,
+    standing: LoopStatus,
     leadership: HeldLeadership,
     views: Sequence[ClusterView],
     load: LoadFigures,
@@ -93,7 +93,7 @@ def log_event_out(event: Recorded, names: Mapping[ClusterUid, str]) -> api.LogEv
     return api.LogEventOut(**event_out(event).model_dump(), stream=event.stream, cluster=cluster)
 
 
-def _is_late(standing: LoopStanding, now: datetime) -> bool:
+def _is_late(standing: LoopStatus, now: datetime) -> bool:
     last = standing.last_at
     return last is not None and (now - last).total_seconds() > LATE_BEATS * standing.interval_s
 
@@ -125,7 +125,7 @@ def _timer_out(of: str, looked: Looked) -> api.TimerOut:
     )
 
 
-def _job_out(told: JobTold, names: Mapping[ClusterUid, str]) -> api.JobOut:
+def _job_out(told: JobStatus, names: Mapping[ClusterUid, str]) -> api.JobOut:
     job = told.job
     error = ": ".join(part for part in (job.error_class, job.error_message) if part)
     return api.JobOut(
@@ -155,7 +155,7 @@ def _poison_out(found: Poisoned, names: Mapping[ClusterUid, str]) -> api.PoisonO
     )
 
 
-def _unclaimed(standing: LoopStanding, views: Sequence[ClusterView]) -> list[api.UnclaimedOut]:
+def _unclaimed(standing: LoopStatus, views: Sequence[ClusterView]) -> list[api.UnclaimedOut]:
     """Nobody touches those. While this server is behind the log it may only not have read of their cluster yet."""
     known = {view.uid for view in views if not view.deleted}
     return [

@@ -18,7 +18,7 @@ _INJECTED, _OF_CHAOS = "chaos.injected", "chaos."
 
 
 @dataclass(frozen=True, slots=True)
-class FaultTold:
+class FaultStatus:
     """One fault. `ended_at` is None while it is not over. `followed`: what Kedge recorded until the next fault, or
     five minutes after its end, oldest first.
     """
@@ -44,7 +44,7 @@ class FaultTold:
         return (self.followed[-1].at - self.at).total_seconds() if self.followed else None
 
 
-def faults_told(events: Sequence[Recorded]) -> list[FaultTold]:
+def faults_told(events: Sequence[Recorded]) -> list[FaultStatus]:
     """Every fault of these events of one cluster, in the order they were recorded in; the newest first."""
     starts = [n for n, event in enumerate(events) if event.type == _INJECTED]
     ends = [*starts[1:], len(events)]
@@ -53,14 +53,14 @@ def faults_told(events: Sequence[Recorded]) -> list[FaultTold]:
     return told
 
 
-def _told(event: Recorded, later: Sequence[Recorded], until_next: Sequence[Recorded]) -> FaultTold:
+def _told(event: Recorded, later: Sequence[Recorded], until_next: Sequence[Recorded]) -> FaultStatus:
     data = event.data
     number, reason, lasts_s = str(data["chaos"]), str(data["reason"]), float(data["for_s"])
     ended = next((e for e in later if e.type == "chaos.ended" and e.data["chaos"] == number), None)
     at = event.recorded_at
     until = (ended.recorded_at if ended else at + timedelta(seconds=lasts_s)) + FOLLOWS_WITHIN
     followed = [e for e in until_next if _is_kedges(e) and e.recorded_at <= until]
-    return FaultTold(
+    return FaultStatus(
         id=number,
         fault=str(data["fault"]),
         keys=tuple(str(key) for key in data["keys"]),

@@ -31,7 +31,7 @@ def running_since(rows: Iterable[LatestValue], now: datetime) -> dict[str, datet
     return found
 
 
-class UptimeLooks:
+class UptimeQueries:
     """Pages come again and again: the reports of a cluster are read once in 10 seconds for all of them."""
 
     def __init__(self, latest: LatestStore, clock: Clock) -> None:

@@ -20,7 +20,7 @@ from controlplane.api.schemas import (
     messages as message_api,
 )
 from controlplane.api.services import PortalServices, Services
-from controlplane.background.anomalies.fold import AnomalyBook, read_book
+from controlplane.background.anomalies.fold import AnomalyFold, read_book
 from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
 from controlplane.background.notifications.notifier import NotTold
 from controlplane.background.notifications.service import NotifierNotFound
@@ -153,7 +153,7 @@ def anomaly_of(services: PortalServices, view: ClusterView, anomaly: str) -> Ano
     return found
 
 
-def book_of(services: PortalServices, view: ClusterView) -> AnomalyBook:
+def book_of(services: PortalServices, view: ClusterView) -> AnomalyFold:
     """The anomalies of a cluster as they are recorded. 500 with the place where another release wrote what cannot be
     read."""
     book = read_book(services.store, view.uid)

@@ -8,7 +8,7 @@ from controlplane.api.paging import MOST_ON_A_PAGE, AfterId, AfterNumber, Most, 
 from controlplane.api.problems import ApiError
 from controlplane.api.read_models.brokers import BrokerRow, broker_rows, chosen, hosted_like, role_on
 from controlplane.api.read_models.leader_matrix import LeaderMatrix, leader_matrix
-from controlplane.api.read_models.uptimes import UptimeLooks
+from controlplane.api.read_models.uptimes import UptimeQueries
 from controlplane.api.routes.clusters import living
 from controlplane.api.routes.topics import is_recorded, topics_seen
 from controlplane.api.schemas import messages as message_api
@@ -109,7 +109,7 @@ def get_matrix(
 
 def brokers_of(request: Request, services: PortalServices, view: ClusterView) -> list[BrokerRow]:
     """The table of brokers, for the API and the pages. Raises StoreUnavailable."""
-    uptimes: UptimeLooks = request.app.state.uptimes
+    uptimes: UptimeQueries = request.app.state.uptimes
     return broker_rows(
         view,
         topics_seen(services, view.uid),

@@ -13,7 +13,7 @@ from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.observed.consumer_groups import kept_lags
 from controlplane.cluster.view import ClusterView
 from controlplane.kafka.errors import KafkaFault
-from planner.consumers.reported import GroupsTold, GroupTold
+from planner.consumers.reported import GroupsStatus, GroupStatus
 
 router = APIRouter(prefix=message_api.API_PREFIX, tags=["groups"])
 
@@ -54,7 +54,7 @@ def get_group_of_any_name(name: str, services: Services, group: AnyName = "") ->
     return get_group(name, group, services)
 
 
-def looked(services: PortalServices, view: ClusterView) -> GroupsTold:
+def looked(services: PortalServices, view: ClusterView) -> GroupsStatus:
     """The groups now, or some seconds ago. 503 while Kafka cannot be asked."""
     try:
         return services.brokers.groups.look(view)
@@ -65,7 +65,7 @@ def looked(services: PortalServices, view: ClusterView) -> GroupsTold:
         ) from fault
 
 
-def group_named(view: ClusterView, told: GroupsTold, name: str) -> GroupTold:
+def group_named(view: ClusterView, told: GroupsStatus, name: str) -> GroupStatus:
     """One of them. 404 where there is none of that name."""
     found = told.named(name)
     if found is None:

@@ -13,7 +13,7 @@ from controlplane.api.schemas import networks as api
 from controlplane.api.schemas.messages import API_PREFIX
 from controlplane.api.services import Services
 from controlplane.fleet.networks.address_pool import free_networks
-from controlplane.fleet.networks.commands import NetworkStanding
+from controlplane.fleet.networks.commands import NetworkStatus
 
 router = APIRouter(prefix=API_PREFIX, tags=["networks"])
 
@@ -64,7 +64,7 @@ def repair(name: str, body: api.NetworkIn, services: Services, actor: Actor, key
     return api.NetworkAskedOut(name=name, sentence=sentence)
 
 
-def _out(standing: NetworkStanding) -> api.NetworkOut:
+def _out(standing: NetworkStatus) -> api.NetworkOut:
     network = standing.network
     return api.NetworkOut(
         name=network.name,

@@ -13,7 +13,7 @@ from controlplane.api.schemas import (
     sources as source_api,
 )
 from controlplane.api.services import PortalServices, Services
-from controlplane.background.git_sync.service import SourceDesk, SourceNotFound
+from controlplane.background.git_sync.service import SourceNotFound, SourceService
 from controlplane.cluster.commands import TakeOverSource
 from controlplane.cluster.spec_source import binding_of, git_source
 from controlplane.cluster.views.source import API
@@ -72,7 +72,7 @@ def handed_over(services: PortalServices, command: TakeOverSource) -> command_ap
     return command_answers.command_out(outcome)
 
 
-def _desk(services: PortalServices, name: str) -> SourceDesk:
+def _desk(services: PortalServices, name: str) -> SourceService:
     if services.fleet.sources is None:
         raise SourceNotFound(name)
     return services.fleet.sources

@@ -14,7 +14,7 @@ from controlplane.background.agent_upgrades.status import blocked_by, outcome_of
 from controlplane.background.rounds import Round
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, ReportSeen, reports_by_key
 from controlplane.cluster.view import ClusterView
-from controlplane.fleet.freezes.state import FreezeKeeper
+from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.fleet.images.choice import stage
 from controlplane.fleet.ports import FreshFleet
 from controlplane.storage.latest_values import LatestStore
@@ -39,7 +39,7 @@ Order = facts.AgentUpgradeRequested | facts.AgentUpgraded | facts.AgentUpgradeFa
 
 
 @dataclass
-class AgentKeeper:
+class AgentUpgradeReconciler:
     """`poll` is one look. `soak`: what the first VM, and each stage, is watched for before the next ones are asked."""
 
     store: EventStore
@@ -49,7 +49,7 @@ class AgentKeeper:
     clock: Clock
     soak: timedelta
     at_once: int
-    freezes: FreezeKeeper = field(default_factory=FreezeKeeper)
+    freezes: FreezeCache = field(default_factory=FreezeCache)
     asked: UpgradeOrders = field(default_factory=lambda: UpgradeOrders({}))
     """What the last look came to."""
     _ledger: AgentReleases = field(default_factory=AgentReleases)

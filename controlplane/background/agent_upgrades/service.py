@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from controlplane.background.agent_upgrades.fold import AgentReleases, Release
-from controlplane.background.agent_upgrades.reconciler import AgentKeeper
+from controlplane.background.agent_upgrades.reconciler import AgentUpgradeReconciler
 from controlplane.background.agent_upgrades.signing import AgentSigner, SigningKeyRefused
 from controlplane.background.agent_upgrades.status import UpgradingVm, blocked_by, vm_of
 from controlplane.cluster.commands import CommandRefused
@@ -44,7 +44,7 @@ class ClusterAgents:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentsStanding:
+class AgentReleaseStatus:
     """All releases, newest first; the one every VM is to run; and how far each cluster is."""
 
     releases: tuple[Release, ...] = ()
@@ -55,9 +55,9 @@ class AgentsStanding:
 
 
 class Agents(Protocol):
-    """What people ask of agents; `AgentDesk` is one."""
+    """What people ask of agents; `AgentReleaseService` is one."""
 
-    def standing(self) -> AgentsStanding: ...
+    def standing(self) -> AgentReleaseStatus: ...
 
     def publish(self, version: str, builds: Sequence[Offered], *, notes: str, actor: str, command_id: str) -> str: ...
 
@@ -69,9 +69,9 @@ class Agents(Protocol):
 class NoAgents:
     """Of a server that upgrades none."""
 
-    def standing(self) -> AgentsStanding:
+    def standing(self) -> AgentReleaseStatus:
         """See Agents."""
-        return AgentsStanding()
+        return AgentReleaseStatus()
 
     def publish(self, version: str, builds: Sequence[Offered], *, notes: str, actor: str, command_id: str) -> str:
         """See Agents. Raises CommandRefused."""
@@ -87,28 +87,28 @@ class NoAgents:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentDesk:
+class AgentReleaseService:
     """Safe to call from many threads and from several servers."""
 
-    keeper: AgentKeeper
+    keeper: AgentUpgradeReconciler
     signer: AgentSigner
     ring: Callable[[], None] = field(default=lambda: None)
     """Asks for a look soon."""
 
-    def standing(self) -> AgentsStanding:
+    def standing(self) -> AgentReleaseStatus:
         """As of now; the reports of the whole fleet in one read."""
         keeper = self.keeper
         ledger, now = keeper.ledger(), keeper.clock()
         release, releases = ledger.wanted, tuple(reversed(ledger.releases))
         if release is None:
-            return AgentsStanding(releases, waits=ledger.unreadable)
+            return AgentReleaseStatus(releases, waits=ledger.unreadable)
         clusters = []
         for view, reports in self._heard():
             vms = tuple(vm_of(i, view.agent_orders.get(i.key), reports.get(i.key), release, now) for i in view.alive())
             left = any(vm.state in ("behind", "failed") for vm in vms)
             waits = blocked_by(view, keeper.freezes.left(now), now) if left else ""
             clusters.append(ClusterAgents(view.name, stage_word(stage(view)), vms, waits))
-        return AgentsStanding(releases, release, tuple(clusters), ledger.unreadable or keeper.asked.waits)
+        return AgentReleaseStatus(releases, release, tuple(clusters), ledger.unreadable or keeper.asked.waits)
 
     def publish(self, version: str, builds: Sequence[Offered], *, notes: str, actor: str, command_id: str) -> str:
         """Signs and publishes. The same builds under the same version again change nothing. Raises `CommandRefused`."""

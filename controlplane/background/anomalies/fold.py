@@ -19,7 +19,7 @@ REMEMBERED = 500
 
 
 @dataclass(frozen=True, slots=True)
-class AnomalyBook:
+class AnomalyFold:
     """`open_` by id, and `past` with the newest end first. `unreadable`: why the stream cannot be read."""
 
     version: int = 0
@@ -34,22 +34,22 @@ class AnomalyBook:
         return (*sorted(self.open_.values(), key=lambda a: (a.found_at, a.id), reverse=True), *self.past)
 
 
-EMPTY = AnomalyBook()
+EMPTY = AnomalyFold()
 
 
-def read_book(store: EventStore, uid: ClusterUid, known: AnomalyBook = EMPTY) -> AnomalyBook:
+def read_book(store: EventStore, uid: ClusterUid, known: AnomalyFold = EMPTY) -> AnomalyFold:
     """The book as it is recorded now, read on from what is known. Raises StoreUnavailable."""
     return folded(known, store.read_stream(anomalies_stream(uid), known.version))
 
 
-def folded(book: AnomalyBook, history: Iterable[Recorded]) -> AnomalyBook:
+def folded(book: AnomalyFold, history: Iterable[Recorded]) -> AnomalyFold:
     """The book after all these events."""
     for recorded in history:
         book = _evolve(book, recorded)
     return book
 
 
-def _evolve(book: AnomalyBook, recorded: Recorded) -> AnomalyBook:
+def _evolve(book: AnomalyFold, recorded: Recorded) -> AnomalyFold:
     if book.unreadable:
         return replace(book, version=recorded.version)
     try:
@@ -60,7 +60,7 @@ def _evolve(book: AnomalyBook, recorded: Recorded) -> AnomalyBook:
     return replace(after, version=recorded.version)
 
 
-def _applied(book: AnomalyBook, event: object, recorded: Recorded) -> AnomalyBook:
+def _applied(book: AnomalyFold, event: object, recorded: Recorded) -> AnomalyFold:
     at = recorded.recorded_at
     match event:
         case facts.AnomalyFound():

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from agent.wire import DIRECTORY_LOST, Report
 from controlplane.background.anomalies.evidence import REPORTS_YOUNG, DiskFailure, SeenCluster, evidence
-from controlplane.background.anomalies.fold import EMPTY, AnomalyBook, folded, read_book
+from controlplane.background.anomalies.fold import EMPTY, AnomalyFold, folded, read_book
 from controlplane.background.anomalies.hot_brokers import advice, coolings_of, hot_in
 from controlplane.background.anomalies.rates import NoRates, Rates, TopicRates
 from controlplane.background.anomalies.record import keep_noted
@@ -71,7 +71,7 @@ Mark = tuple[int, datetime | None, bool, tuple[SlowBroker, ...] | None, tuple[Ho
 class _ClusterMemory:
     """What is remembered of a cluster between two looks; all of it can be read again."""
 
-    book: AnomalyBook
+    book: AnomalyFold
     mark: Mark | None = None
     goals_at: datetime | None = None
 
@@ -96,7 +96,7 @@ class _WindowsSeen:
 _NO_OUTLIERS = _Outliers()
 
 
-class AnomalyKeeper:
+class AnomalyReconciler:
     """One look over the fleet per `poll`. `wake` is told that something was recorded."""
 
     def __init__(
@@ -187,7 +187,7 @@ class AnomalyKeeper:
         known.book = folded(book, recorded)
         keep_noted(self._latest, view.uid, known.book, self._clock())
 
-    def _steer(self, view: ClusterView, book: AnomalyBook, now: datetime) -> None:
+    def _steer(self, view: ClusterView, book: AnomalyFold, now: datetime) -> None:
         """Hands to the cluster what is to be done about slow brokers; it carries that out when it may."""
         for command in steering(view, book, now):
             try:
@@ -195,7 +195,7 @@ class AnomalyKeeper:
             except (CommandRefused, EventsError, LookupError) as error:
                 _log.info("%s: %s: %s", view.name, type(command).__name__, error)
 
-    def _advise(self, uid: ClusterUid, book: AnomalyBook, advice: Mapping[str, HotNoted]) -> None:
+    def _advise(self, uid: ClusterUid, book: AnomalyFold, advice: Mapping[str, HotNoted]) -> None:
         """What is to be done about a hot broker, of one at a time: each changes what may be done of the next."""
         if not advice:
             return
@@ -205,7 +205,7 @@ class AnomalyKeeper:
             keep_hot(self._latest, uid, next((one for one in told if one.lists), told[0]))
 
     def _disks(
-        self, view: ClusterView, book: AnomalyBook, is_sick: bool, now: datetime
+        self, view: ClusterView, book: AnomalyFold, is_sick: bool, now: datetime
     ) -> tuple[DiskFailure, ...] | None:
         waited = {a.subject for a in book.open_.values() if a.kind is Kind.DISK_FAILURE}
         if not is_sick and not waited:
@@ -256,7 +256,7 @@ class AnomalyKeeper:
         return [i.service_id for i in view.brokers() if i.node in open_]
 
 
-def facts_of(view: ClusterView, book: AnomalyBook, made: Sequence[AnomalyChange]) -> Iterator[object]:
+def facts_of(view: ClusterView, book: AnomalyFold, made: Sequence[AnomalyChange]) -> Iterator[object]:
     """The facts that record these changes."""
     count = book.found
     for change in made:
@@ -276,7 +276,7 @@ def facts_of(view: ClusterView, book: AnomalyBook, made: Sequence[AnomalyChange]
         )
 
 
-def steering(view: ClusterView, book: AnomalyBook, now: datetime) -> Iterator[Command]:
+def steering(view: ClusterView, book: AnomalyFold, now: datetime) -> Iterator[Command]:
     """Slow brokers that are to be demoted, and demoted ones that may lead again."""
     slow = {a.subject: a for a in book.open_.values() if a.kind is Kind.SLOW_BROKER}
     off = why_not(view, Kind.SLOW_BROKER, now)
@@ -300,13 +300,13 @@ def steering(view: ClusterView, book: AnomalyBook, now: datetime) -> Iterator[Co
             )
 
 
-def odd_rates(book: AnomalyBook) -> Mapping[str, str]:
+def odd_rates(book: AnomalyFold) -> Mapping[str, str]:
     """By topic, why its rate was found odd, of what is open."""
     told = ((topic_of_rate(a.subject), a.reason) for a in book.open_.values() if a.kind is Kind.TOPIC_ANOMALY)
     return {topic: reason for topic, reason in told if topic is not None}
 
 
-def held_down(view: ClusterView, book: AnomalyBook) -> Mapping[str, datetime]:
+def held_down(view: ClusterView, book: AnomalyFold) -> Mapping[str, datetime]:
     """By node, until when a demoted broker is kept so: longer each time it was slow again within a day."""
     if not view.demotions:
         return {}

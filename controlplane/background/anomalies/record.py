@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import TypeAdapter
 
-from controlplane.background.anomalies.fold import AnomalyBook
+from controlplane.background.anomalies.fold import AnomalyFold
 from controlplane.storage.latest_values import LatestStore, LatestValue, Subject, read_by_cluster
 from events.ids import ClusterUid
 from planner.anomalies.kinds import Kind, State
@@ -36,7 +36,7 @@ class AnomaliesNoted:
 _NOTED: TypeAdapter[AnomaliesNoted] = TypeAdapter(AnomaliesNoted)
 
 
-def keep_noted(latest: LatestStore, uid: ClusterUid, book: AnomalyBook, at: datetime) -> None:
+def keep_noted(latest: LatestStore, uid: ClusterUid, book: AnomalyFold, at: datetime) -> None:
     """Raises StoreUnavailable."""
     short = tuple(AnomalyNoted(a.kind, a.subject, a.state, a.found_at) for a in book.open_.values())
     value = _NOTED.dump_python(AnomaliesNoted(short, book.found), mode="json")

@@ -22,7 +22,7 @@ from planner.observed import TopicPartition
 
 
 class GroupOffsets(Protocol):
-    """Offsets of groups as brokers have them; `GroupOffsetDesk` is one. Each call raises KafkaFault."""
+    """Offsets of groups as brokers have them; `GroupOffsetService` is one. Each call raises KafkaFault."""
 
     def look(self, view: ClusterView, group: str, topics: Collection[str], at: datetime | None) -> OffsetSeen | None:
         """The group now, and the logs it reads; None where no broker knows it."""
@@ -46,7 +46,7 @@ class NoGroupOffsets:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupOffsetDesk:
+class GroupOffsetService:
     """`kafka` is a way to brokers of its own: nobody who waits for a tick's connection waits for a reset."""
 
     kafka: Callable[[ClusterView], GroupGateway]

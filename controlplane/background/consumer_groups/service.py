@@ -13,7 +13,7 @@ from controlplane.storage.latest_values import LatestStore
 from events.clock import Clock
 from events.ids import ClusterUid
 from planner.consumers.judgement import judged
-from planner.consumers.reported import GroupsTold
+from planner.consumers.reported import GroupsStatus
 
 FRESH = timedelta(seconds=10)
 """Who asks again within this time gets the look there is: pages reload by themselves."""
@@ -23,9 +23,9 @@ _NOTED_EVERY = timedelta(minutes=1)
 
 
 class Groups(Protocol):
-    """Consumer groups for those who ask; `GroupDesk` is one."""
+    """Consumer groups for those who ask; `GroupService` is one."""
 
-    def look(self, view: ClusterView) -> GroupsTold:
+    def look(self, view: ClusterView) -> GroupsStatus:
         """The groups now, or as they were a moment ago. Raises KafkaFault, StoreUnavailable."""
         ...
 
@@ -33,12 +33,12 @@ class Groups(Protocol):
 class NoGroups:
     """Where no broker is asked."""
 
-    def look(self, view: ClusterView) -> GroupsTold:
+    def look(self, view: ClusterView) -> GroupsStatus:
         """See Groups."""
         raise KafkaUnavailable(what="reading groups", where=view.name, why="this server asks no brokers for them")
 
 
-class GroupDesk:
+class GroupService:
     """Thread-safe; one look at a cluster at a time. `kafka` is a way to brokers of its own: a long look must not keep
     a tick waiting for the connection."""
 
@@ -48,7 +48,7 @@ class GroupDesk:
         self._locks: dict[ClusterUid, threading.Lock] = {}
         self._failed: dict[ClusterUid, tuple[datetime, KafkaFault]] = {}
 
-    def look(self, view: ClusterView) -> GroupsTold:
+    def look(self, view: ClusterView) -> GroupsStatus:
         """See Groups. That it was asked for is remembered: the watch goes on with it for a while."""
         with self._lock_of(view.uid):
             now, known = self._clock(), kept_groups(self._latest, view.uid)
@@ -65,19 +65,19 @@ class GroupDesk:
                 self._failed[view.uid] = self._clock(), fault
                 raise
 
-    def watch(self, view: ClusterView) -> GroupsTold:
+    def watch(self, view: ClusterView) -> GroupsStatus:
         """A look nobody asked for. Raises as `look` does."""
         with self._lock_of(view.uid):
             noted = kept_note(self._latest, view.uid)
             known = kept_groups(self._latest, view.uid)
             return self._look(view, known, asked_at=noted.asked_at if noted else None)
 
-    def _look(self, view: ClusterView, known: GroupsTold | None, *, asked_at: datetime | None) -> GroupsTold:
+    def _look(self, view: ClusterView, known: GroupsStatus | None, *, asked_at: datetime | None) -> GroupsStatus:
         told = judged(self._kafka(view).groups(), known)
         keep_groups(self._latest, view.uid, told, asked_at)
         return told
 
-    def _note_asked(self, uid: ClusterUid, known: GroupsTold, now: datetime) -> None:
+    def _note_asked(self, uid: ClusterUid, known: GroupsStatus, now: datetime) -> None:
         noted = kept_note(self._latest, uid)
         if noted is None or noted.asked_at is None or now - noted.asked_at >= _NOTED_EVERY:
             keep_groups(self._latest, uid, known, now)

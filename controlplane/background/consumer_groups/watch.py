@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Literal
 
-from controlplane.background.consumer_groups.service import GroupDesk
+from controlplane.background.consumer_groups.service import GroupService
 from controlplane.background.rounds import Round
 from controlplane.cluster.observed.consumer_groups import GROUPS_NOTED, GroupsNoted, notes_of
 from controlplane.cluster.view import ClusterView
@@ -32,7 +32,7 @@ class GroupWatch:
     """One round over the clusters that are watched. Polled by the leader alone."""
 
     def __init__(
-        self, desk: GroupDesk, fleet: FreshFleet, latest: LatestStore, clock: Clock, which: WatchGroups
+        self, desk: GroupService, fleet: FreshFleet, latest: LatestStore, clock: Clock, which: WatchGroups
     ) -> None:
         self._desk, self._fleet, self._latest, self._clock, self._which = desk, fleet, latest, clock, which
         self._tried: dict[ClusterUid, datetime] = {}

@@ -36,7 +36,7 @@ class KeptZone:
 
 
 @dataclass(slots=True)
-class NameKeeper:
+class NameReconciler:
     """One look at a time. `may_act` is asked before each change: only the leader writes."""
 
     zones: Sequence[KeptZone]

@@ -79,7 +79,7 @@ class _Memory:
     """Keys of the networks that stand, by their place."""
 
 
-class DriftKeeper:
+class DriftReconciler:
     """`every` is the time between two audits of one state, `at_once` how many run together."""
 
     def __init__(self, ports: DriftPorts, *, every: timedelta, at_once: int) -> None:

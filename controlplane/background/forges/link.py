@@ -7,7 +7,7 @@ from controlplane.background.forges.binding import GITHUB, ForgeBinding
 from controlplane.background.forges.forge import Forge
 from controlplane.background.forges.github import GitHub
 from controlplane.background.forges.gitlab import GitLab
-from controlplane.background.forges.statuses import StatusKeeper
+from controlplane.background.forges.statuses import StatusReconciler
 from controlplane.background.git_sync.binding import GitBinding
 from controlplane.background.git_sync.status import SourceStatus
 from controlplane.runtime.egress import Egress
@@ -20,7 +20,7 @@ class ForgeLink:
 
     binding: ForgeBinding
     forge: Forge
-    keeper: StatusKeeper
+    keeper: StatusReconciler
 
 
 def link_of(
@@ -34,7 +34,7 @@ def link_of(
 ) -> ForgeLink:
     """The forge of a binding; nothing is asked of it yet."""
     made = forge_of(binding, forge, clock=clock, egress=egress)
-    return ForgeLink(forge, made, StatusKeeper(made, standing, portal=portal, clock=clock))
+    return ForgeLink(forge, made, StatusReconciler(made, standing, portal=portal, clock=clock))
 
 
 def forge_of(binding: GitBinding, forge: ForgeBinding, *, clock: Clock, egress: Egress) -> Forge:

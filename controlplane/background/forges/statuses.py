@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class ForgeTold:
+class ForgeStatus:
     """How one forge does: what it was told last, and what went wrong since."""
 
     where: str
@@ -35,7 +35,7 @@ class ForgeTold:
     next_at: datetime | None = None
 
 
-class StatusKeeper:
+class StatusReconciler:
     """Of one binding. `poll` is a look at the board; it calls the forge only where that has something new to hear."""
 
     def __init__(self, forge: Forge, standing: Callable[[], SourceStatus | None], *, portal: str, clock: Clock) -> None:
@@ -43,7 +43,7 @@ class StatusKeeper:
         self._lock = threading.Lock()
         self._said: CommitReport | None = None
         self._attempts = 0
-        self._told = ForgeTold(forge.where)
+        self._told = ForgeStatus(forge.where)
 
     def poll(self) -> None:
         """Says it where it is not said yet. What the forge does is never raised: it is told by `told`."""
@@ -58,9 +58,9 @@ class StatusKeeper:
             return
         self._said, self._attempts = wanted, 0
         with self._lock:
-            self._told = ForgeTold(self._forge.where, wanted.commit, wanted.status.state, self._clock())
+            self._told = ForgeStatus(self._forge.where, wanted.commit, wanted.status.state, self._clock())
 
-    def told(self) -> ForgeTold:
+    def told(self) -> ForgeStatus:
         """As of now. Safe for many threads."""
         with self._lock:
             return self._told
@@ -91,6 +91,6 @@ class StatusKeeper:
         _log.warning("%s: %s", fault.reason, fault)
         with self._lock:
             before = self._told
-            self._told = ForgeTold(
+            self._told = ForgeStatus(
                 before.where, before.commit, before.state, before.at, fault.reason, str(fault), self._clock() + wait
             )

@@ -23,7 +23,7 @@ class SourceNotFound(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class SourceDesk:
+class SourceService:
     """Any server may answer; only the leader polls. `ring` asks it for a look, False where this server cannot.
 
     `forges` are those of the bindings that name one. `reaches_leader`: the board is the leader's own and `ring`

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from controlplane.background.anomalies.fold import EMPTY, AnomalyBook, folded
+from controlplane.background.anomalies.fold import EMPTY, AnomalyFold, folded
 from controlplane.background.notifications.binding import NotifierBinding
 from controlplane.background.notifications.notice import Notice
 from controlplane.background.notifications.notifier import Notifier, NotTold
@@ -41,7 +41,7 @@ class NoticeSpreader:
         rings: Mapping[str, Callable[[], object]],
     ) -> None:
         self._bindings, self._store, self._outbox, self._rings = bindings, store, outbox, rings
-        self._books: dict[ClusterUid, AnomalyBook] = {}
+        self._books: dict[ClusterUid, AnomalyFold] = {}
         self._names: dict[ClusterUid, str] = {}
         self._read: dict[str, int] = {}
 
@@ -98,7 +98,7 @@ class NoticeSpreader:
             return None
         return _notice_of(anomaly, self._names.get(uid, ""), recorded)
 
-    def _book_before(self, uid: ClusterUid, recorded: Recorded) -> AnomalyBook:
+    def _book_before(self, uid: ClusterUid, recorded: Recorded) -> AnomalyFold:
         """The book as it was right before the event, read once and then carried along."""
         book = self._books.get(uid)
         if book is not None and book.version == recorded.version - 1:

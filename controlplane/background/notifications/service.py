@@ -24,7 +24,7 @@ class NotifierTold:
 
 
 class Notifiers(Protocol):
-    """`NotifierDesk` is one."""
+    """`NotifierService` is one."""
 
     def all(self) -> Sequence[NotifierTold]:
         """By name. Raises StoreUnavailable."""
@@ -47,7 +47,7 @@ class NoNotifiers:
         raise NotifierNotFound(name)
 
 
-class NotifierDesk:
+class NotifierService:
     """Those of the settings, by name."""
 
     def __init__(

@@ -34,7 +34,7 @@ class _Recorded:
     sized_at: datetime
 
 
-class PlacementKeeper:
+class PlacementReconciler:
     """`Polled` by the leader. What it knows to be written counts for its epoch alone: another server may have led.
 
     `epoch`: that which this server leads in, None while it does not.

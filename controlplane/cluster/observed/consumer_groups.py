@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from controlplane.storage.latest_values import LatestStore, LatestValue, Subject, read_as, read_by_cluster
 from events.ids import ClusterUid
 from planner.consumers.history import LagPoint, with_point
-from planner.consumers.reported import GroupsTold, GroupTold
+from planner.consumers.reported import GroupsStatus, GroupStatus
 
 GROUPS = "consumer-groups"
 """Kind of the row, one a cluster, with every group, member and partition of the last look."""
@@ -53,17 +53,17 @@ class GroupsNoted:
         return tuple(g for g in self.groups if g.stuck or g.unread)
 
 
-_TOLD: TypeAdapter[GroupsTold] = TypeAdapter(GroupsTold)
+_TOLD: TypeAdapter[GroupsStatus] = TypeAdapter(GroupsStatus)
 _NOTED: TypeAdapter[GroupsNoted] = TypeAdapter(GroupsNoted)
 _NAMED = 5
 
 
-def noted_of(told: GroupsTold, asked_at: datetime | None) -> GroupsNoted:
+def noted_of(told: GroupsStatus, asked_at: datetime | None) -> GroupsNoted:
     """The same in short."""
     return GroupsNoted(told.at, asked_at, tuple(_noted(g) for g in told.groups), told.silent, told.left_out)
 
 
-def keep_groups(latest: LatestStore, uid: ClusterUid, told: GroupsTold, asked_at: datetime | None) -> None:
+def keep_groups(latest: LatestStore, uid: ClusterUid, told: GroupsStatus, asked_at: datetime | None) -> None:
     """Keeps a look. Raises StoreUnavailable."""
     before = kept_lags(latest, uid)
     lags = {
@@ -77,7 +77,7 @@ def keep_groups(latest: LatestStore, uid: ClusterUid, told: GroupsTold, asked_at
     latest.put_all([LatestValue(Subject(kind, uid, _SUBJECT), value, "kafka", told.at) for kind, value in rows.items()])
 
 
-def kept_groups(latest: LatestStore, uid: ClusterUid) -> GroupsTold | None:
+def kept_groups(latest: LatestStore, uid: ClusterUid) -> GroupsStatus | None:
     """The last look. None where there was none, or another release wrote it. Raises StoreUnavailable."""
     row = latest.get(Subject(GROUPS, uid, _SUBJECT))
     return None if row is None else read_as(_TOLD, row)
@@ -109,7 +109,7 @@ def notes_of(rows: Iterable[LatestValue]) -> dict[ClusterUid, GroupsNoted]:
     return read_by_cluster(_NOTED, rows)
 
 
-def _noted(group: GroupTold) -> GroupNoted:
+def _noted(group: GroupStatus) -> GroupNoted:
     bad = (*group.stuck, *group.unread)
     return GroupNoted(
         name=group.name,

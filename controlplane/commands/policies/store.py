@@ -29,7 +29,7 @@ class PolicySet:
 
 
 class Policies(Protocol):
-    """Whoever knows the policies in force; `PolicyShelf` is one."""
+    """Whoever knows the policies in force; `PolicyStore` is one."""
 
     def current(self) -> PolicySet: ...
 
@@ -49,7 +49,7 @@ class NoPolicies:
 
 
 @dataclass(slots=True)
-class PolicyShelf:
+class PolicyStore:
     """The folder of the home. Safe to ask from many threads; each asks the disk, so a change counts at once."""
 
     folder: Path

@@ -10,13 +10,13 @@ from controlplane.converger.steps.chaos_end import chaos_step
 from controlplane.converger.steps.clouds.intents import intent_step
 from controlplane.converger.steps.clouds.maintenance import maintenance_step
 from controlplane.converger.steps.clouds.networking import network_step
-from controlplane.converger.steps.controllers.controller_moves import relief_step
+from controlplane.converger.steps.controllers.controller_moves import controller_move_step
 from controlplane.converger.steps.controllers.migration import cut_step, migration_begin_step, migration_step
 from controlplane.converger.steps.controllers.server_lists import server_list_step, server_move_step
 from controlplane.converger.steps.deletion import deletion_step
 from controlplane.converger.steps.health.demotions import demotion_step
 from controlplane.converger.steps.health.healing import healing_left_step, healing_step
-from controlplane.converger.steps.housekeeping import upkeep_step
+from controlplane.converger.steps.housekeeping import housekeeping_step
 from controlplane.converger.steps.moves.elections import election_step
 from controlplane.converger.steps.moves.placements import (
     hot_broker_step,
@@ -26,10 +26,10 @@ from controlplane.converger.steps.moves.placements import (
 )
 from controlplane.converger.steps.moves.rebalances import rebalance_in_hand_step, rebalance_step
 from controlplane.converger.steps.moves.replication import replication_in_hand_step, replication_step
-from controlplane.converger.steps.moves.stuck_moves import hung_repair_step, hung_step
+from controlplane.converger.steps.moves.stuck_moves import stuck_moves_repair_step, stuck_moves_step
 from controlplane.converger.steps.quorum.external import external_quorum_step
 from controlplane.converger.steps.quorum.voters import volume_step, voter_step, voters_left_step
-from controlplane.converger.steps.rolls.abort import abortion_step
+from controlplane.converger.steps.rolls.abort import abort_step
 from controlplane.converger.steps.rolls.arrivals import arrival_step, founding_step, loss_step
 from controlplane.converger.steps.rolls.cordons import cordon_step
 from controlplane.converger.steps.rolls.departures import departure_step
@@ -117,7 +117,7 @@ LADDER: tuple[Rung, ...] = (
         sees_controllers_in=True,
     ),
     Rung(
-        hung_repair_step,
+        stuck_moves_repair_step,
         Phase.IN_HAND,
         "moves that hang of replicas that are made anew, which go before all below",
         why="cures moves that hang, of replicas made anew",
@@ -130,7 +130,7 @@ LADDER: tuple[Rung, ...] = (
         more="[placement](placement.md)",
     ),
     Rung(
-        hung_step,
+        stuck_moves_step,
         Phase.IN_HAND,
         "moves that hang: one cure, the gentlest first; moves of others that a person wants taken back",
         why="cures moves that hang",
@@ -180,7 +180,7 @@ LADDER: tuple[Rung, ...] = (
         why="records what others stopped, forgets what is long gone",
     ),
     Rung(
-        abortion_step,
+        abort_step,
         Phase.IN_HAND,
         "after an abort: successors whose predecessor serves unharmed are taken back",
         why="a person gave the roll up",
@@ -195,7 +195,7 @@ LADDER: tuple[Rung, ...] = (
         waits_for_ill=lambda reason: True,
     ),
     Rung(
-        relief_step,
+        controller_move_step,
         Phase.IN_HAND,
         "controllers whose id passes to a VM at another address",
         why="a newcomer of another address stands there already",
@@ -235,7 +235,7 @@ LADDER: tuple[Rung, ...] = (
         lets_notices_pass=True,
     ),
     Rung(
-        upkeep_step,
+        housekeeping_step,
         Phase.IN_HAND,
         "left-over throttles, preferred leaders",
         why="clears throttles, gives leadership back: part of the end of each step",

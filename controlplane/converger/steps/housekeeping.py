@@ -14,7 +14,7 @@ from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.backoff import delay_s
 
 
-def upkeep_step(situation: Situation) -> Verdict | None:
+def housekeeping_step(situation: Situation) -> Verdict | None:
     """Clears left-over throttles and gives leadership back. Looks only at metadata that is at hand anyway."""
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None or (is_shared(situation.view) and not situation.view.drains):

@@ -22,9 +22,9 @@ from controlplane.converger.tick.fold_cache import FoldCache
 from controlplane.converger.tick.observe import Observer
 from controlplane.converger.tick.pacing import Pacing
 from controlplane.converger.tick.report import Said, TickReport
-from controlplane.fleet.freezes.state import FreezeKeeper
-from controlplane.fleet.images.state import ImageKeeper
-from controlplane.fleet.spec_order import SpecOrderKeeper
+from controlplane.fleet.freezes.state import FreezeCache
+from controlplane.fleet.images.state import ImageCache
+from controlplane.fleet.spec_order import SpecOrderCache
 from controlplane.kafka.errors import KafkaFault
 from controlplane.storage.lease import LostLeadership
 from controlplane.storage.streams import cluster_stream
@@ -50,9 +50,9 @@ class ClusterTick:
     observer: Observer
     pacing: Pacing
     brake: FleetBrake
-    images: ImageKeeper
-    freezes: FreezeKeeper
-    order: SpecOrderKeeper
+    images: ImageCache
+    freezes: FreezeCache
+    order: SpecOrderCache
     loss_grace_s: float
     cost_tags: tuple[str, ...]
 

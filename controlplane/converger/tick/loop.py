@@ -25,10 +25,10 @@ from controlplane.converger.tick.fold_cache import FoldCache
 from controlplane.converger.tick.observe import Observer
 from controlplane.converger.tick.pacing import Pacing
 from controlplane.converger.tick.report import Said, TickReport, add_to
-from controlplane.fleet.freezes.state import FreezeKeeper
-from controlplane.fleet.images.state import ImageKeeper
-from controlplane.fleet.networks.reconciler import NetworkKeeper
-from controlplane.fleet.spec_order import SpecOrderKeeper
+from controlplane.fleet.freezes.state import FreezeCache
+from controlplane.fleet.images.state import ImageCache
+from controlplane.fleet.networks.reconciler import NetworkReconciler
+from controlplane.fleet.spec_order import SpecOrderCache
 from controlplane.storage.lease import LostLeadership
 from controlplane.storage.log_context import logged
 from controlplane.storage.streams import cluster_uid_of
@@ -55,10 +55,10 @@ class Converger:
         rest_s: float = 0.0,
         loss_grace_s: float = LOSS_GRACE_S,
         wake: Callable[[str], None] | None = None,
-        networks: NetworkKeeper | None = None,
-        images: ImageKeeper | None = None,
-        freezes: FreezeKeeper | None = None,
-        order: SpecOrderKeeper | None = None,
+        networks: NetworkReconciler | None = None,
+        images: ImageCache | None = None,
+        freezes: FreezeCache | None = None,
+        order: SpecOrderCache | None = None,
         cost_tags: tuple[str, ...] = (),
     ) -> None:
         """`rest_s`: how long a cluster without work is left alone; `wake` is told who moved and wants the next tick;
@@ -69,10 +69,10 @@ class Converger:
         self._ports = ports
         self._wake = wake
         self._networks = networks
-        self._freezes = freezes or FreezeKeeper()
+        self._freezes = freezes or FreezeCache()
         self._brake = brake or FleetBrake()
-        self._images = images or ImageKeeper()
-        self._order = order or SpecOrderKeeper()
+        self._images = images or ImageCache()
+        self._order = order or SpecOrderCache()
         self._observer = Observer(ports, in_rounds=rest_s > 0)
         self._fold = FoldCache(ports.store, born=ports.clock(), on_view=self._note, on_event=self._hear)
         self._pacing = Pacing(ports.clock, timedelta(seconds=rest_s))

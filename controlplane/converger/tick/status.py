@@ -17,7 +17,7 @@ MOST_JOBS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class JobTold:
+class JobStatus:
     """A job and what it last said, "" where it runs on another server or has ended."""
 
     job: Job
@@ -25,7 +25,7 @@ class JobTold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoopStanding:
+class LoopStatus:
     """`head` is the log's last position, `position` the one this server's views are folded to.
 
     `timers` by what they are for, `jobs` the newest first, `poisoned` the longest in trouble first. `tagged` are the
@@ -39,7 +39,7 @@ class LoopStanding:
     count: int = 0
     beats: Sequence[Beat] = ()
     timers: Mapping[str, Sequence[Looked]] = field(default_factory=dict)
-    jobs: Sequence[JobTold] = ()
+    jobs: Sequence[JobStatus] = ()
     poisoned: Sequence[Poisoned] = ()
     tagged: Sequence[TaggedVms] = ()
 
@@ -53,10 +53,10 @@ class LoopStanding:
         return self.beats[0].at if self.beats else None
 
 
-class LoopDesk(Protocol):
+class LoopService(Protocol):
     """Where it is asked for; `ServerLoop` is one."""
 
-    def standing(self) -> LoopStanding:
+    def standing(self) -> LoopStatus:
         """As it is now. Raises StoreUnavailable."""
         ...
 
@@ -64,9 +64,9 @@ class LoopDesk(Protocol):
 class NoLoop:
     """Of a portal without a loop beside it."""
 
-    def standing(self) -> LoopStanding:
-        """See LoopDesk."""
-        return LoopStanding()
+    def standing(self) -> LoopStatus:
+        """See LoopService."""
+        return LoopStatus()
 
 
 class Timers(Protocol):
@@ -98,10 +98,10 @@ class ServerLoop:
     progress: Mapping[str, str]
     tagged: Callable[[], Sequence[TaggedVms]] = tuple
 
-    def standing(self) -> LoopStanding:
-        """See LoopDesk."""
+    def standing(self) -> LoopStatus:
+        """See LoopService."""
         position = self.ticked.position  # before the head: a lag is never made too small
-        return LoopStanding(
+        return LoopStatus(
             server=self.server,
             interval_s=self.interval_s,
             head=self.store.head(),
@@ -109,7 +109,7 @@ class ServerLoop:
             count=self.watch.count,
             beats=self.watch.last(),
             timers={name: timers.looks() for name, timers in self.timers.items()},
-            jobs=[JobTold(job, self.progress.get(job.intent_id, "")) for job in self.jobs.newest(MOST_JOBS)],
+            jobs=[JobStatus(job, self.progress.get(job.intent_id, "")) for job in self.jobs.newest(MOST_JOBS)],
             poisoned=self.ticked.poisoned(),
             tagged=self.tagged(),
         )

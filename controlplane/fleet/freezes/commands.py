@@ -7,8 +7,8 @@ from typing import Protocol
 
 from controlplane.cluster.commands import ClusterNotFound, CommandRefused
 from controlplane.cluster.view import ClusterView
-from controlplane.fleet.freezes.fold import LONGEST, DeclaredFreeze, FreezeBook, person
-from controlplane.fleet.freezes.state import FreezeKeeper
+from controlplane.fleet.freezes.fold import LONGEST, DeclaredFreeze, FreezeFold, person
+from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.fleet.stream_command import recorded_once
 from controlplane.runtime.quantities import moment_to_minute
 from controlplane.storage.streams import FREEZES
@@ -44,7 +44,7 @@ class FreezeAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class FreezesStanding:
+class FreezeStatus:
     """All freezes: those of the settings, and those people declared, the newest first."""
 
     of_settings: tuple[Freeze, ...] = ()
@@ -52,9 +52,9 @@ class FreezesStanding:
 
 
 class Freezes(Protocol):
-    """What people ask of freezes; `FreezeDesk` is one."""
+    """What people ask of freezes; `FreezeService` is one."""
 
-    def standing(self) -> FreezesStanding: ...
+    def standing(self) -> FreezeStatus: ...
 
     def declare(self, wanted: WantedFreeze, *, actor: str, command_id: str) -> FreezeAnswer: ...
 
@@ -64,9 +64,9 @@ class Freezes(Protocol):
 class NoFreezes:
     """Of a server that keeps none."""
 
-    def standing(self) -> FreezesStanding:
+    def standing(self) -> FreezeStatus:
         """See Freezes."""
-        return FreezesStanding()
+        return FreezeStatus()
 
     def declare(self, wanted: WantedFreeze, *, actor: str, command_id: str) -> FreezeAnswer:
         """See Freezes. Raises CommandRefused."""
@@ -78,20 +78,20 @@ class NoFreezes:
 
 
 @dataclass(frozen=True, slots=True)
-class FreezeDesk:
+class FreezeService:
     """Safe to call from many threads and from several servers. `catch_up` folds what was recorded, by whomever."""
 
     store: EventStore
-    keeper: FreezeKeeper
+    keeper: FreezeCache
     views: Callable[[], Sequence[ClusterView]]
     catch_up: Callable[[], None]
     clock: Clock
 
-    def standing(self) -> FreezesStanding:
+    def standing(self) -> FreezeStatus:
         """As of now."""
         self.catch_up()
         declared = tuple(self.keeper.book().by_id.values())
-        return FreezesStanding(self.keeper.of_settings, tuple(reversed(declared)))
+        return FreezeStatus(self.keeper.of_settings, tuple(reversed(declared)))
 
     def declare(self, wanted: WantedFreeze, *, actor: str, command_id: str) -> FreezeAnswer:
         """Nothing voluntary begins on what is named from now on. Idempotent by `command_id`.
@@ -99,7 +99,7 @@ class FreezeDesk:
         Raises `CommandRefused` without a sensible end or a name, `ClusterNotFound` for a cluster that is not there.
         """
 
-        def decide(book: FreezeBook) -> tuple[object | None, FreezeAnswer]:
+        def decide(book: FreezeFold) -> tuple[object | None, FreezeAnswer]:
             now = self.clock()
             _refuse_senseless(wanted, now)
             known = {v.name for v in self.views() if v.document is not None and not v.deleted}
@@ -127,7 +127,7 @@ class FreezeDesk:
     def thaw(self, name: str, *, reason: str, actor: str, command_id: str) -> FreezeAnswer:
         """Ends that freeze now. Idempotent. Raises `CommandRefused` where there is none of that id."""
 
-        def decide(book: FreezeBook) -> tuple[object | None, FreezeAnswer]:
+        def decide(book: FreezeFold) -> tuple[object | None, FreezeAnswer]:
             known = book.by_id.get(name)
             if known is None:
                 raise not_found(name)
@@ -143,7 +143,7 @@ class FreezeDesk:
         return self._record(decide, actor, command_id)
 
     def _record(
-        self, decide: Callable[[FreezeBook], tuple[object | None, FreezeAnswer]], actor: str, command_id: str
+        self, decide: Callable[[FreezeFold], tuple[object | None, FreezeAnswer]], actor: str, command_id: str
     ) -> FreezeAnswer:
         return recorded_once(
             self.store,
@@ -156,7 +156,7 @@ class FreezeDesk:
             recorded=lambda _: self.catch_up(),
         )
 
-    def _look(self) -> FreezeBook:
+    def _look(self) -> FreezeFold:
         self.catch_up()
         return self.keeper.book()
 

@@ -58,7 +58,7 @@ class DeclaredFreeze:
 
 
 @dataclass(frozen=True, slots=True)
-class FreezeBook:
+class FreezeFold:
     """All freezes by id, the oldest first."""
 
     version: int = 0
@@ -69,7 +69,7 @@ class FreezeBook:
         return tuple(d for d in self.by_id.values() if d.holds(now))
 
 
-def evolve(book: FreezeBook, recorded: Recorded) -> FreezeBook:
+def evolve(book: FreezeFold, recorded: Recorded) -> FreezeFold:
     """The book after one event.
 
     What cannot be read may have been a freeze of anything, and none lasts longer than `LONGEST`: so it counts as one
@@ -81,7 +81,7 @@ def evolve(book: FreezeBook, recorded: Recorded) -> FreezeBook:
         changed = _unreadable(recorded, error)
     if changed is None:
         return replace(book, version=recorded.version)
-    return FreezeBook(recorded.version, MappingProxyType({**book.by_id, changed.id: changed}))
+    return FreezeFold(recorded.version, MappingProxyType({**book.by_id, changed.id: changed}))
 
 
 def person(actor: str) -> str:
@@ -89,7 +89,7 @@ def person(actor: str) -> str:
     return actor.partition(":")[2] or actor
 
 
-def _after(book: FreezeBook, event: object, recorded: Recorded) -> DeclaredFreeze | None:
+def _after(book: FreezeFold, event: object, recorded: Recorded) -> DeclaredFreeze | None:
     match event:
         case facts.FreezeDeclared():
             if event.id in book.by_id:

@@ -4,7 +4,7 @@ import threading
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from controlplane.fleet.freezes.fold import FreezeBook, evolve
+from controlplane.fleet.freezes.fold import FreezeFold, evolve
 from controlplane.storage.streams import FREEZES
 from events.envelope import Recorded
 from planner.rollout.windows import Freeze
@@ -20,16 +20,16 @@ class _CurrentFreezes:
     until: datetime
 
 
-class FreezeKeeper:
+class FreezeCache:
     """Thread-safe. `of_settings` are the freezes of the server's settings: nobody thaws those."""
 
     def __init__(self, of_settings: tuple[Freeze, ...] = ()) -> None:
         self.of_settings = of_settings
         self._lock = threading.Lock()
-        self._book = FreezeBook()
+        self._book = FreezeFold()
         self._known = self._look(None)
 
-    def book(self) -> FreezeBook:
+    def book(self) -> FreezeFold:
         """As of what was taken in."""
         return self._book
 

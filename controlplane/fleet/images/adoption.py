@@ -25,7 +25,7 @@ class ClusterAt:
 
 
 @dataclass(frozen=True, slots=True)
-class RevisionStanding:
+class RevisionStatus:
     """One revision. `on` have all VMs from it or a later one; `due` are to get there; `left` follow nothing that leads
     there. The last is told of flagged ones only: nobody has to have the others."""
 
@@ -40,7 +40,7 @@ def standings(
     views: Iterable[ClusterView],
     offer: Callable[[ClusterView], ImageOffer],
     said: Callable[[ClusterView], str],
-) -> tuple[RevisionStanding, ...]:
+) -> tuple[RevisionStatus, ...]:
     """All revisions, the newest first. `said` is the sentence of a cluster's last tick, "" for none."""
     living = [v for v in views if v.document is not None and not v.deleted and v.alive()]
     offers = {v.uid: offer(v) for v in living}
@@ -54,7 +54,7 @@ def _standing(
     offers: Mapping[ClusterUid, ImageOffer],
     numbers: Mapping[ClusterUid, Sequence[int]],
     said: Callable[[ClusterView], str],
-) -> RevisionStanding:
+) -> RevisionStatus:
     on: list[ClusterAt] = []
     due: list[ClusterAt] = []
     left: list[ClusterAt] = []
@@ -69,7 +69,7 @@ def _standing(
             due.append(_with(at, why))
         elif revision.urgency and not revision.withdrawn:
             left.append(_with(at, _left_because(view)))
-    return RevisionStanding(revision, tuple(on), tuple(due), tuple(left))
+    return RevisionStatus(revision, tuple(on), tuple(due), tuple(left))
 
 
 def _with(at: ClusterAt, why: str) -> ClusterAt:

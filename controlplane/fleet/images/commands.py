@@ -6,9 +6,9 @@ from typing import Protocol
 
 from controlplane.cluster.commands import CommandRefused
 from controlplane.cluster.view import ClusterView
-from controlplane.fleet.images.adoption import RevisionStanding, standings
+from controlplane.fleet.images.adoption import RevisionStatus, standings
 from controlplane.fleet.images.fold import Catalogue, Revision
-from controlplane.fleet.images.state import ImageKeeper
+from controlplane.fleet.images.state import ImageCache
 from controlplane.fleet.stream_command import recorded_once
 from controlplane.storage.streams import IMAGES
 from events import facts
@@ -28,9 +28,9 @@ class Published:
 
 
 class Images(Protocol):
-    """What people ask of the catalogue; `ImageDesk` is one."""
+    """What people ask of the catalogue; `ImageService` is one."""
 
-    def standings(self) -> tuple[RevisionStanding, ...]: ...
+    def standings(self) -> tuple[RevisionStatus, ...]: ...
 
     def publish(self, wanted: facts.ImagePublished, *, actor: str, command_id: str) -> Published: ...
 
@@ -40,7 +40,7 @@ class Images(Protocol):
 class NoImages:
     """Of a server without a catalogue."""
 
-    def standings(self) -> tuple[RevisionStanding, ...]:
+    def standings(self) -> tuple[RevisionStatus, ...]:
         """See Images."""
         return ()
 
@@ -54,17 +54,17 @@ class NoImages:
 
 
 @dataclass(frozen=True, slots=True)
-class ImageDesk:
+class ImageService:
     """Safe to call from many threads and from several servers. `catch_up` folds what others recorded."""
 
     store: EventStore
-    keeper: ImageKeeper
+    keeper: ImageCache
     views: Callable[[], Sequence[ClusterView]]
     said: Callable[[ClusterView], str]
     catch_up: Callable[[], None]
     clock: Clock
 
-    def standings(self) -> tuple[RevisionStanding, ...]:
+    def standings(self) -> tuple[RevisionStatus, ...]:
         """All revisions, the newest first."""
         self.catch_up()
         now = self.clock()

@@ -16,7 +16,7 @@ from events.envelope import Recorded
 from planner.rollout.fleet_order import FleetMember
 
 
-class ImageKeeper:
+class ImageCache:
     """Thread-safe."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from controlplane.cluster.places import places_of
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.networks.decide import AddressPool, change_of, in_words
 from controlplane.fleet.networks.fold import NetworkState, NetworksView, NetworkView
-from controlplane.fleet.networks.reconciler import NetworkKeeper
+from controlplane.fleet.networks.reconciler import NetworkReconciler
 from controlplane.fleet.networks.waiting import try_now
 from controlplane.fleet.stream_command import recorded_once
 from controlplane.storage.streams import NETWORKS
@@ -25,7 +25,7 @@ from providers.networks import NetworkRunKind
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkStanding:
+class NetworkStatus:
     """One network as people see it. `waits` says why its removal does not begin."""
 
     network: NetworkView
@@ -38,13 +38,13 @@ class NetworkStanding:
 
 
 class Networks(Protocol):
-    """What people ask of networks; `NetworkDesk` is one."""
+    """What people ask of networks; `NetworkService` is one."""
 
     def pool(self) -> AddressPool: ...
 
     def planned(self, view: ClusterView) -> tuple[str, ...]: ...
 
-    def standings(self) -> tuple[NetworkStanding, ...]: ...
+    def standings(self) -> tuple[NetworkStatus, ...]: ...
 
     def audits_for(self, view: ClusterView) -> Mapping[Place, AuditNoted | None]: ...
 
@@ -66,7 +66,7 @@ class NoNetworks:
         """See Networks."""
         return ()
 
-    def standings(self) -> tuple[NetworkStanding, ...]:
+    def standings(self) -> tuple[NetworkStatus, ...]:
         """See Networks."""
         return ()
 
@@ -86,12 +86,12 @@ class NoNetworks:
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkDesk:
+class NetworkService:
     """Safe to call from many threads and from several servers. `catch_up` folds what others recorded, `audits` are the
     last ones of a network by its place."""
 
     store: EventStore
-    keeper: NetworkKeeper
+    keeper: NetworkReconciler
     views: Callable[[], Sequence[ClusterView]]
     catch_up: Callable[[], None]
     audits: Callable[[ClusterUid], Noted] = lambda key: {}
@@ -105,7 +105,7 @@ class NetworkDesk:
         it."""
         return self.keeper.planned(view, self.views())
 
-    def standings(self) -> tuple[NetworkStanding, ...]:
+    def standings(self) -> tuple[NetworkStatus, ...]:
         """All that are not removed, by place and name."""
         wants = self.keeper.wants(self.views())
         found = []
@@ -113,7 +113,7 @@ class NetworkDesk:
             clusters = wants[network.place].clusters if network.place in wants else ()
             error = network.work.message if network.work is not None else ""
             audit = self._audit(network)
-            found.append(NetworkStanding(network, clusters, in_words(network), error, network.requested_at, audit))
+            found.append(NetworkStatus(network, clusters, in_words(network), error, network.requested_at, audit))
         return tuple(found)
 
     def audits_for(self, view: ClusterView) -> Mapping[Place, AuditNoted | None]:

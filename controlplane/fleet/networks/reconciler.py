@@ -80,7 +80,7 @@ class NetworkPorts:
     """Where servers of this installation dial from; None where nothing dials, as in a portal of its own."""
 
 
-class NetworkKeeper:
+class NetworkReconciler:
     """Thread-safe: ticks come one at a time, questions at any time."""
 
     def __init__(self, ports: NetworkPorts, pool: AddressPool) -> None:

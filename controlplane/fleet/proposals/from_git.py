@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from controlplane.fleet.proposals.fold import ProposalState, ProposalView
-from controlplane.fleet.proposals.stream import ProposalBook
+from controlplane.fleet.proposals.stream import ProposalFold
 from events import proposal_facts as facts
 from events.clock import Clock
 
@@ -31,7 +31,7 @@ class GitChange:
 class GitProposals:
     """`may_approve`: whether who agreed to a proposal still may."""
 
-    book: ProposalBook
+    book: ProposalFold
     may_approve: Callable[[ProposalView], bool]
     clock: Clock
 

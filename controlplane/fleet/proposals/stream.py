@@ -30,7 +30,7 @@ class ProposalNotFound(LookupError):
         self.number = number
 
 
-class ProposalBook:
+class ProposalFold:
     """All proposals as they are recorded. Safe to call from many threads and from several servers."""
 
     def __init__(self, store: EventStore, clock: Clock) -> None:

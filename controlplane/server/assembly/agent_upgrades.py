@@ -8,10 +8,10 @@ from functools import partial
 
 from pydantic import SecretBytes
 
-from controlplane.background.agent_upgrades.reconciler import AgentKeeper
-from controlplane.background.agent_upgrades.service import AgentDesk
+from controlplane.background.agent_upgrades.reconciler import AgentUpgradeReconciler
+from controlplane.background.agent_upgrades.service import AgentReleaseService
 from controlplane.background.agent_upgrades.signing import AgentSigner
-from controlplane.fleet.freezes.state import FreezeKeeper
+from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.fleet.ports import FreshFleet
 from controlplane.runtime.polling import Leadership, Poller
 from controlplane.server.settings import Settings
@@ -28,7 +28,7 @@ AGENTS = "agents"
 class AgentsRoom:
     """The desk, and what looks beside it. Nothing is started."""
 
-    desk: AgentDesk
+    desk: AgentReleaseService
     poller: Poller
 
 
@@ -38,14 +38,14 @@ def agents_of(
     store: EventStore,
     latest: LatestStore,
     fleet: FreshFleet,
-    freezes: FreezeKeeper,
+    freezes: FreezeCache,
     server_key: SecretBytes,
     leadership: Leadership,
     epoch: Callable[[], Epoch | None],
     clock: Clock,
 ) -> AgentsRoom:
     """The room of agents. `fleet` folds what `freezes` keeps."""
-    keeper = AgentKeeper(
+    keeper = AgentUpgradeReconciler(
         store,
         latest,
         fleet,
@@ -57,7 +57,7 @@ def agents_of(
     )
     poller = Poller({AGENTS: keeper}, {AGENTS: settings.agents.poll_s}, leadership=leadership, stop=threading.Event())
     signer = AgentSigner(server_key, settings.agents.signing_key)
-    return AgentsRoom(AgentDesk(keeper, signer, partial(_ring, poller)), poller)
+    return AgentsRoom(AgentReleaseService(keeper, signer, partial(_ring, poller)), poller)
 
 
 def _ring(poller: Poller) -> None:

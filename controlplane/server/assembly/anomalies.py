@@ -9,12 +9,12 @@ from sqlalchemy import Engine
 
 from controlplane.background.anomalies.rate_learning import RateLearning
 from controlplane.background.anomalies.rates import RateWatch
-from controlplane.background.anomalies.reconciler import AnomalyKeeper, HandlesCommands
+from controlplane.background.anomalies.reconciler import AnomalyReconciler, HandlesCommands
 from controlplane.background.anomalies.windows import windows_of
 from controlplane.background.notifications.notifier import Notifier, notifier_of
 from controlplane.background.notifications.outbox import SqlOutbox
 from controlplane.background.notifications.post import NoticeSender, NoticeSpreader
-from controlplane.background.notifications.service import NotifierDesk
+from controlplane.background.notifications.service import NotifierService
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.ports import SeenFleet
 from controlplane.kafka.gateway import KafkaGateway
@@ -37,7 +37,7 @@ class AnomalyRoom:
     """The looks, the spreader and one sender a notifier, and the desk beside them."""
 
     poller: Poller
-    desk: NotifierDesk
+    desk: NotifierService
     notifiers: dict[str, Notifier]
 
     def close(self) -> None:
@@ -70,7 +70,7 @@ def anomalies_of(
             poller.ring(name)
 
     rates = RateWatch(fleet, kafka, clock, RateLearning(latest))
-    keeper = AnomalyKeeper(
+    keeper = AnomalyReconciler(
         fleet,
         store,
         latest,
@@ -92,7 +92,7 @@ def anomalies_of(
         every_s[_sender(name)] = SEND_EVERY_S
     poller = Poller(polled, every_s, leadership=leadership, stop=threading.Event())
     rung.append(poller)
-    return AnomalyRoom(poller, NotifierDesk(settings.notifiers, notifiers, outbox, clock), notifiers)
+    return AnomalyRoom(poller, NotifierService(settings.notifiers, notifiers, outbox, clock), notifiers)
 
 
 def _sender(name: str) -> str:

@@ -22,8 +22,8 @@ from controlplane.api.services import (
     PortalServices,
 )
 from controlplane.background.anomalies.windows import windows_of
-from controlplane.background.broker_queries import KafkaLookDesk
-from controlplane.background.consumer_groups.resets import GroupOffsetDesk
+from controlplane.background.broker_queries import KafkaQueryService
+from controlplane.background.consumer_groups.resets import GroupOffsetService
 from controlplane.background.consumer_groups.service import Groups
 from controlplane.background.log_reader.reading import KafkaJournals
 from controlplane.background.topic_names.index import TopicIndex
@@ -35,10 +35,10 @@ from controlplane.cluster.observed.cloud_drift import kept_audits
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.chaos_injection import bring_about
 from controlplane.commands.policies.gate import PolicyGate
-from controlplane.converger.tick.status import LoopDesk
-from controlplane.fleet.freezes.commands import FreezeDesk
-from controlplane.fleet.images.commands import ImageDesk
-from controlplane.fleet.networks.commands import NetworkDesk
+from controlplane.converger.tick.status import LoopService
+from controlplane.fleet.freezes.commands import FreezeService
+from controlplane.fleet.images.commands import ImageService
+from controlplane.fleet.networks.commands import NetworkService
 from controlplane.server.assembly.access import oidc_of
 from controlplane.server.assembly.background import Rooms
 from controlplane.server.assembly.commands import CommandParts
@@ -59,7 +59,7 @@ from providers.price_book import read_price_book
 
 
 def api_of(
-    ground: Ground, loop: Loop, asking: CommandParts, rooms: Rooms, desk: LoopDesk, *, listens_on: tuple[str, int]
+    ground: Ground, loop: Loop, asking: CommandParts, rooms: Rooms, desk: LoopService, *, listens_on: tuple[str, int]
 ) -> PortalServices:
     """That of a whole server, or of a loop apart from its portals. `desk` tells how the loop does."""
     settings, converger, hands = ground.settings, loop.converger, loop.hands
@@ -121,9 +121,9 @@ def fleet_services(
     store, views, catch_up = base.store, folded.converger.views, folded.converger.catch_up
     return FleetServices(
         clusters=clusters,
-        networks=NetworkDesk(store, folded.networks, views, catch_up, partial(kept_audits, base.latest)),
-        images=ImageDesk(store, folded.images, views, sentence, catch_up, utc_now),
-        freezes=FreezeDesk(store, folded.freezes, views, catch_up, utc_now),
+        networks=NetworkService(store, folded.networks, views, catch_up, partial(kept_audits, base.latest)),
+        images=ImageService(store, folded.images, views, sentence, catch_up, utc_now),
+        freezes=FreezeService(store, folded.freezes, views, catch_up, utc_now),
         prices=partial(read_price_book, base.settings.home),
         places_offered=partial(places_in, folded.clouds, base.settings),
     )
@@ -139,8 +139,8 @@ def broker_services(
         logs=settings.telemetry.logs,
         journals=KafkaJournals(),
         groups=groups,
-        group_offsets=GroupOffsetDesk(kafka),
-        kafka_looks=KafkaLookDesk(kafka, utc_now, lake=settings.telemetry.lake),
+        group_offsets=GroupOffsetService(kafka),
+        kafka_looks=KafkaQueryService(kafka, utc_now, lake=settings.telemetry.lake),
         windows=windows_of(settings.telemetry.lake, settings.telemetry.slow_window_s),
         topic_names=topic_names,
         placements=RecordedPlacements(SqlPlacementStore(base.engine), base.latest, utc_now),
@@ -174,7 +174,7 @@ def _access(ground: Ground, asking: CommandParts, rooms: Rooms, listens_on: tupl
     return replace(access, authority=ground.authority, audit_topic=rooms.audit.told)
 
 
-def _operations(ground: Ground, loop: Loop, rooms: Rooms, desk: LoopDesk) -> OperationsServices:
+def _operations(ground: Ground, loop: Loop, rooms: Rooms, desk: LoopService) -> OperationsServices:
     settings, hands = ground.settings, loop.hands
     return OperationsServices(
         version=release(),

@@ -12,10 +12,10 @@ from controlplane.cluster.observed.agent_reports import reports_of
 from controlplane.commands.admission.judge import SpecJudge
 from controlplane.commands.handler import CommandHandler
 from controlplane.commands.policies.gate import LivingFleet, PolicyGate
-from controlplane.commands.policies.store import PolicyShelf
+from controlplane.commands.policies.store import PolicyStore
 from controlplane.converger.questions.windows import frozen_words
 from controlplane.fleet.proposals.from_git import GitProposals
-from controlplane.fleet.proposals.stream import ProposalBook
+from controlplane.fleet.proposals.stream import ProposalFold
 from controlplane.server.assembly.access import people_of
 from controlplane.server.assembly.core import Base, Ground
 from controlplane.server.assembly.git_sync import Sources, sources_of
@@ -50,7 +50,7 @@ def asking_of(ground: Ground, loop: Loop) -> CommandParts:
 
 def gate_of(settings: Settings, fleet: LivingFleet) -> PolicyGate:
     """A policy that cannot be read is told in the log now, not at the first change."""
-    gate = PolicyGate(PolicyShelf(settings.home / "policies", partial(read_price_book, settings.home)), fleet)
+    gate = PolicyGate(PolicyStore(settings.home / "policies", partial(read_price_book, settings.home)), fleet)
     gate.policies.current()
     return gate
 
@@ -83,5 +83,5 @@ def _sources(ground: Ground, loop: Loop, commands: CommandHandler, audit: SqlAud
         leadership=ground.candidate,
         wake=loop.hands.bell.ring,
         clock=utc_now,
-        proposals=GitProposals(ProposalBook(ground.store, utc_now), still, utc_now),
+        proposals=GitProposals(ProposalFold(ground.store, utc_now), still, utc_now),
     )

@@ -3,7 +3,7 @@
 import threading
 from dataclasses import dataclass
 
-from controlplane.background.consumer_groups.service import GroupDesk
+from controlplane.background.consumer_groups.service import GroupService
 from controlplane.background.consumer_groups.watch import GroupWatch
 from controlplane.cluster.gateways import Gateways, judged
 from controlplane.fleet.ports import FreshFleet
@@ -21,7 +21,7 @@ _CONNECTIONS = 16
 class GroupsRoom:
     """The desk, and what watches beside it. Nothing is started."""
 
-    desk: GroupDesk
+    desk: GroupService
     poller: Poller
     gateways: Gateways
 
@@ -36,7 +36,7 @@ def groups_of(
 ) -> GroupsRoom:
     """The room of groups, with connections of its own."""
     gateways = judged(settings.allow.brokers_allowed, keep=_CONNECTIONS)
-    desk = GroupDesk(latest, gateways.of, clock)
+    desk = GroupService(latest, gateways.of, clock)
     polled = (
         {}
         if settings.kafka.watch_groups == "off"

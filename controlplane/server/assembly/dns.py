@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from controlplane.background.dns.binding import ZoneBinding, zone_of
-from controlplane.background.dns.reconciler import KeptZone, NameKeeper
+from controlplane.background.dns.reconciler import KeptZone, NameReconciler
 from controlplane.fleet.ports import FoldedFleet
 from controlplane.runtime.egress import EgressRefused
 from controlplane.runtime.polling import Leadership, Poller
@@ -35,7 +35,7 @@ def names_of(
         zones = [KeptZone(zone_of(binding), binding.ttl_s) for binding in settings.dns]
     except ProviderError as error:
         raise ServerSettingsRefused(f"dns: {error}") from error
-    keeper = NameKeeper(
+    keeper = NameReconciler(
         zones, fleet, latest, installation_id, clock, may_act=lambda: leadership.may_act and not stop.is_set()
     )
     polled = {DNS: keeper} if zones else {}

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from controlplane.background.drift.reconciler import AuditRunner, DriftKeeper, DriftPorts
+from controlplane.background.drift.reconciler import AuditRunner, DriftPorts, DriftReconciler
 from controlplane.cluster.observed.cloud_drift import DRIFTS
 from controlplane.cluster.observed.network_audits import NetworkAtRest
 from controlplane.cluster.view import ClusterView
@@ -31,7 +31,7 @@ CLOUDS = "cloud-drift"
 class DriftRoom:
     """The keeper, and what polls it. Nothing is started."""
 
-    keeper: DriftKeeper
+    keeper: DriftReconciler
     poller: Poller
 
 
@@ -45,7 +45,7 @@ def drift_of(
     leadership: Leadership,
 ) -> DriftRoom:
     """The room of audits, beside a converger's ports. `networks` are those Kedge made and that stand."""
-    keeper = DriftKeeper(
+    keeper = DriftReconciler(
         DriftPorts(
             fleet=fleet,
             jobs=ports.jobs,

@@ -7,7 +7,7 @@ from functools import partial
 
 from controlplane.background.forges.link import ForgeLink, link_of
 from controlplane.background.git_sync.clone import Clone
-from controlplane.background.git_sync.service import SourceDesk
+from controlplane.background.git_sync.service import SourceService
 from controlplane.background.git_sync.status import SourceStatuses
 from controlplane.background.git_sync.sync import SourceCommands, SourceSync, SyncParts
 from controlplane.fleet.ports import FreshFleet
@@ -22,7 +22,7 @@ from events.store import EventStore
 class Sources:
     """Git sync of one server. Nothing runs before `start`. `statuses` tells forges beside the polls."""
 
-    desk: SourceDesk
+    desk: SourceService
     poller: Poller
     statuses: Poller
 
@@ -87,7 +87,7 @@ def sources_of(
     statuses = Poller(keepers, dict.fromkeys(keepers, _STATUS_S), leadership=leadership, stop=stop)
     polled = {name: _Telling(sync.poll, partial(statuses.ring, name)) for name, sync in syncs.items()}
     poller = Poller(polled, {b.name: b.poll_s for b in settings.git}, leadership=leadership, stop=stop)
-    return Sources(SourceDesk(board, store, poller.ring, links), poller, statuses)
+    return Sources(SourceService(board, store, poller.ring, links), poller, statuses)
 
 
 _STATUS_S = 15.0

@@ -13,9 +13,9 @@ from controlplane.converger.situation.ports import Ports
 from controlplane.converger.tick.consoles import reading_through
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.converger.tick.loop import Converger
-from controlplane.fleet.freezes.state import FreezeKeeper
-from controlplane.fleet.images.state import ImageKeeper
-from controlplane.fleet.networks.reconciler import NetworkKeeper
+from controlplane.fleet.freezes.state import FreezeCache
+from controlplane.fleet.images.state import ImageCache
+from controlplane.fleet.networks.reconciler import NetworkReconciler
 from controlplane.fleet.networks.server_addresses import server_cidrs
 from controlplane.server.assembly.adapters import Hands, hands_of
 from controlplane.server.assembly.core import Ground
@@ -36,9 +36,9 @@ class Folded:
 
     clouds: Clouds
     converger: Converger
-    networks: NetworkKeeper
-    images: ImageKeeper
-    freezes: FreezeKeeper
+    networks: NetworkReconciler
+    images: ImageCache
+    freezes: FreezeCache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +65,8 @@ def loop_of(ground: Ground) -> Loop:
     )
     servers = server_cidrs(settings.clouds.server_addresses, settings.agents.called)
     networks = keeper_of(ports, hands.clouds, hands.runner, settings.networks.address_pool, servers)
-    images = ImageKeeper()
-    freezes = FreezeKeeper(tuple(binding.freeze for binding in settings.freezes))
+    images = ImageCache()
+    freezes = FreezeCache(tuple(binding.freeze for binding in settings.freezes))
     converger = Converger(
         ports,
         _brake(settings),

@@ -8,7 +8,7 @@ from typing import Any
 
 from controlplane.converger.situation.ports import Ports
 from controlplane.fleet.networks.decide import AddressPool
-from controlplane.fleet.networks.reconciler import NetworkKeeper, NetworkPorts, NetworkRunner
+from controlplane.fleet.networks.reconciler import NetworkPorts, NetworkReconciler, NetworkRunner
 from controlplane.fleet.networks.server_addresses import ServerCidrs
 from providers.base import CloudProvider, Place
 from providers.networks import MakesNetworks, NetworkRun
@@ -22,9 +22,9 @@ Clouds = Callable[[str], CloudProvider]
 
 def keeper_of(
     ports: Ports, clouds: Clouds, runner: NetworkRunner, pool: AddressPool, servers: ServerCidrs | None = None
-) -> NetworkKeeper:
+) -> NetworkReconciler:
     """The keeper beside a converger's ports. `servers`: where they dial from, None of a part that dials nobody."""
-    return NetworkKeeper(
+    return NetworkReconciler(
         NetworkPorts(
             store=ports.store,
             jobs=ports.jobs,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from controlplane.background.topic_names.index import LOOK_EVERY, TopicIndex
-from controlplane.background.topic_placement.reconciler import PlacementKeeper
+from controlplane.background.topic_placement.reconciler import PlacementReconciler
 from controlplane.background.topic_placement.store import SqlPlacementStore
 from controlplane.fleet.ports import SeenFleet
 from controlplane.runtime.polling import Leadership, Polled, Poller
@@ -37,7 +37,10 @@ def topics_of(
 ) -> TopicRoom:
     """The topics of the fleet."""
     index, store = TopicIndex(fleet, latest, clock), SqlPlacementStore(engine)
-    polled: dict[str, Polled] = {_TOPIC_NAMES: index, _TOPIC_PLACEMENTS: PlacementKeeper(fleet, store, latest, epoch)}
+    polled: dict[str, Polled] = {
+        _TOPIC_NAMES: index,
+        _TOPIC_PLACEMENTS: PlacementReconciler(fleet, store, latest, epoch),
+    }
     every_s = dict.fromkeys(polled, LOOK_EVERY.total_seconds())
     poller = Poller(polled, every_s, leadership=leadership, stop=threading.Event())
     return TopicRoom(index, poller)

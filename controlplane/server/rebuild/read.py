@@ -14,7 +14,7 @@ from controlplane.server.rebuild.evidence import DeclaredSpec, FoundCluster, Fou
 from events.ids import ClusterUid, IntentId
 from planner.observed import KafkaSnapshot
 from providers.base import CloudProvider, InstanceState, Listing, Place
-from providers.traces import AgentTrace, ReadsAgents, RemembersTheGone, SeesStrangers
+from providers.traces import AgentTrace, ReadsAgents, RemembersTheGone, SeesForeignVms
 
 DEFAULT_PORT = 9092
 
@@ -53,7 +53,7 @@ def read_evidence(
                 spent[uid][node] = generation
         else:
             forgetful.add(place)
-        if isinstance(provider, SeesStrangers):
+        if isinstance(provider, SeesForeignVms):
             strangers.update(provider.strangers(place))
     uids = sorted({i.cluster_uid for listing in listings.values() for i in listing.instances})
     ports = {s.name: s.document.spec.listeners[0].port for s in specs}

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controlplane.api.services import Commands
-from controlplane.background.agent_upgrades.service import AgentDesk, AgentsStanding, Offered
-from controlplane.background.notifications.service import NotifierDesk, NotifierTold
+from controlplane.background.agent_upgrades.service import AgentReleaseService, AgentReleaseStatus, Offered
+from controlplane.background.notifications.service import NotifierService, NotifierTold
 from controlplane.cluster.commands import (
     AdoptTopic,
     Command,
@@ -21,7 +21,7 @@ from controlplane.cluster.commands import (
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.handler import CommandOutcome
 from controlplane.server.split.config_parity import differing
-from controlplane.server.split.subscriber import LoopHearing
+from controlplane.server.split.subscriber import LoopSubscriber
 from controlplane.storage.backup import BackupSummary
 from events.spec.model import KafkaClusterDocument
 
@@ -41,7 +41,7 @@ class PortalCommands:
     """`inner` as far as a portal carries it: `Commands`. `files` are this portal's, compared with the loop's."""
 
     inner: Commands
-    hearing: LoopHearing
+    hearing: LoopSubscriber
     files: Callable[[], Mapping[str, str]]
 
     def handle(self, command: Command) -> CommandOutcome:
@@ -90,9 +90,9 @@ def no_backup(path: Path) -> BackupSummary:
 class PortalAgents:
     """`Agents` of a portal: agents are signed by the loop's key."""
 
-    desk: AgentDesk
+    desk: AgentReleaseService
 
-    def standing(self) -> AgentsStanding:
+    def standing(self) -> AgentReleaseStatus:
         """See Agents."""
         return self.desk.standing()
 
@@ -113,7 +113,7 @@ class PortalAgents:
 class PortalNotifiers:
     """`Notifiers` of a portal: their secrets are the loop's."""
 
-    desk: NotifierDesk
+    desk: NotifierService
 
     def all(self) -> Sequence[NotifierTold]:
         """See Notifiers."""

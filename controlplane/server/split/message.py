@@ -40,7 +40,7 @@ HEARD_EVERY_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class SourceTold:
+class SourceReport:
     """A git source as the loop's last poll left it; the names are those of `git_sync.status.Standing`."""
 
     state: str
@@ -77,7 +77,7 @@ class LoopWord:
     poisoned: tuple[Poisoned, ...] = ()
     tagged: tuple[TaggedVms, ...] = ()
     progress: Mapping[str, str] = field(default_factory=dict)
-    sources: Mapping[str, SourceTold] = field(default_factory=dict)
+    sources: Mapping[str, SourceReport] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     ca_pem: str = ""
 

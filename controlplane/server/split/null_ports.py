@@ -21,7 +21,7 @@ from providers.base import TerraformRun
 from providers.networks import NetworkRun
 
 
-class NobodyLeads:
+class NullLeadership:
     """`Leadership` of a portal: it never asks for the lease."""
 
     may_act = False
@@ -35,7 +35,7 @@ class NobodyLeads:
         raise LostLeadership("a portal leads nothing")
 
 
-NOBODY_LEADS = NobodyLeads()
+NOBODY_LEADS = NullLeadership()
 
 
 class Always:

@@ -21,18 +21,18 @@ from controlplane.api.services import (
     OperationsServices,
     PortalServices,
 )
-from controlplane.background.agent_upgrades.reconciler import AgentKeeper
-from controlplane.background.agent_upgrades.service import AgentDesk
+from controlplane.background.agent_upgrades.reconciler import AgentUpgradeReconciler
+from controlplane.background.agent_upgrades.service import AgentReleaseService
 from controlplane.background.agent_upgrades.signing import AgentSigner
-from controlplane.background.consumer_groups.service import GroupDesk
-from controlplane.background.git_sync.service import SourceDesk
+from controlplane.background.consumer_groups.service import GroupService
+from controlplane.background.git_sync.service import SourceService
 from controlplane.background.notifications.outbox import SqlOutbox
-from controlplane.background.notifications.service import NotifierDesk
+from controlplane.background.notifications.service import NotifierService
 from controlplane.cluster.gateways import Gateways, judged
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.converger.tick.loop import Converger
-from controlplane.fleet.freezes.state import FreezeKeeper
-from controlplane.fleet.images.state import ImageKeeper
+from controlplane.fleet.freezes.state import FreezeCache
+from controlplane.fleet.images.state import ImageCache
 from controlplane.fleet.networks.server_addresses import server_cidrs
 from controlplane.runtime.polling import Poller
 from controlplane.server.assembly.access import people_of
@@ -50,11 +50,11 @@ from controlplane.server.split.config_parity import differing, files_alike
 from controlplane.server.split.forbidden_access import PortalRefused, check_reach
 from controlplane.server.split.message import HEARD_EVERY_S
 from controlplane.server.split.moments import SqlCredentialMoments
-from controlplane.server.split.null_ports import IDLE, NOBODY_LEADS, Always, NobodyLeads, inert_ports
+from controlplane.server.split.null_ports import IDLE, NOBODY_LEADS, Always, NullLeadership, inert_ports
 from controlplane.server.split.portal_fleet import PortalFleet
 from controlplane.server.split.portal_home import installation_of
-from controlplane.server.split.snapshot import KafkaSight
-from controlplane.server.split.subscriber import AskedExaminations, HeardBoard, HeardLoop, LoopHearing, rings
+from controlplane.server.split.snapshot import KafkaReadings
+from controlplane.server.split.subscriber import AskedExaminations, HeardLoop, LoopSubscriber, ReceivedStatus, rings
 from controlplane.server.status import release
 from controlplane.storage.home import Home
 from controlplane.storage.home_binding import homes_of
@@ -79,7 +79,7 @@ class PortalParts:
     portal: PortalServices
     poller: Poller
     release: Callable[[], None]
-    candidate: NobodyLeads = NOBODY_LEADS
+    candidate: NullLeadership = NOBODY_LEADS
 
     def end_runs(self) -> None:
         """There are none."""
@@ -130,8 +130,8 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
         judged(settings.allow.brokers_allowed, keep=_CONNECTIONS),
         ThreadPoolExecutor(settings.loop.workers, "sight"),
     )
-    sight = KafkaSight(folded.converger, gateways.of, base.latest, utc_now, pool=pool)
-    fleet = PortalFleet(folded.converger, sight, LoopHearing(base.latest, utc_now), brake)
+    sight = KafkaReadings(folded.converger, gateways.of, base.latest, utc_now, pool=pool)
+    fleet = PortalFleet(folded.converger, sight, LoopSubscriber(base.latest, utc_now), brake)
     fleet.catch_up()
     fleet.hearing.poll()
     portal = _services(base, folded, gateways, fleet, loopback_hosts(*listens_on))
@@ -153,7 +153,7 @@ def _folded(base: Base, brake: FleetBrake) -> Folded:
     # The loop dials: where from is known here only where it is declared.
     servers = server_cidrs(settings.clouds.server_addresses, "") if settings.clouds.server_addresses else None
     networks = keeper_of(ports, clouds, IDLE, settings.networks.address_pool, servers)
-    images, freezes = ImageKeeper(), FreezeKeeper(tuple(binding.freeze for binding in settings.freezes))
+    images, freezes = ImageCache(), FreezeCache(tuple(binding.freeze for binding in settings.freezes))
     converger = Converger(ports, brake, networks=networks, images=images, freezes=freezes)
     return Folded(clouds=clouds, converger=converger, networks=networks, images=images, freezes=freezes)
 
@@ -181,22 +181,22 @@ def _services(
             fleet_services(base, folded, fleet, fleet.sentence_on),
             sources=_sources(base, hearing),
             agents=_agents(base, folded),
-            notifiers=PortalNotifiers(NotifierDesk(settings.notifiers, {}, SqlOutbox(engine), utc_now)),
+            notifiers=PortalNotifiers(NotifierService(settings.notifiers, {}, SqlOutbox(engine), utc_now)),
         ),
-        brokers=broker_services(base, gateways, GroupDesk(base.latest, gateways.of, utc_now)),
+        brokers=broker_services(base, gateways, GroupService(base.latest, gateways.of, utc_now)),
         access=access_services(base, hosts, people_of(settings, engine), SqlCredentialMoments(engine), told_ca),
         operations=_operations(base, hearing),
     )
 
 
-def _sources(base: Base, hearing: LoopHearing) -> SourceDesk:
-    board = HeardBoard(base.settings.git, hearing)
+def _sources(base: Base, hearing: LoopSubscriber) -> SourceService:
+    board = ReceivedStatus(base.settings.git, hearing)
     links = links_of(base.settings, board, utc_now)
-    return SourceDesk(board, base.store, rings(hearing), links, reaches_leader=True)
+    return SourceService(board, base.store, rings(hearing), links, reaches_leader=True)
 
 
 def _agents(base: Base, folded: Folded) -> PortalAgents:
-    keeper = AgentKeeper(
+    keeper = AgentUpgradeReconciler(
         base.store,
         base.latest,
         folded.converger,
@@ -206,10 +206,10 @@ def _agents(base: Base, folded: Folded) -> PortalAgents:
         at_once=base.settings.loop.max_rolling,
         freezes=folded.freezes,
     )
-    return PortalAgents(AgentDesk(keeper, AgentSigner(SecretBytes(b""))))
+    return PortalAgents(AgentReleaseService(keeper, AgentSigner(SecretBytes(b""))))
 
 
-def _operations(base: Base, hearing: LoopHearing) -> OperationsServices:
+def _operations(base: Base, hearing: LoopSubscriber) -> OperationsServices:
     settings, engine, files = base.settings, base.engine, partial(files_alike, base.settings)
     watch = watch_of(settings.audit_topic, SqlAuditStore(engine), engine, utc_now)
     return OperationsServices(
@@ -230,7 +230,7 @@ def _nobody_wakes(uid: str) -> None:
     """The loop reads the log at every beat: nothing has to be rung for."""
 
 
-def _loop_finding(hearing: LoopHearing, files: Callable[[], dict[str, str]]) -> Finding:
+def _loop_finding(hearing: LoopSubscriber, files: Callable[[], dict[str, str]]) -> Finding:
     """For `kedge doctor`: whether the loop is heard, and judges by the same files."""
     notice, word = hearing.notice(), hearing.word
     if notice or word is None:

@@ -11,8 +11,8 @@ from controlplane.cluster.view import ClusterView
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.converger.tick.loop import Converger
 from controlplane.converger.tick.report import Said
-from controlplane.server.split.snapshot import KafkaSight
-from controlplane.server.split.subscriber import LoopHearing
+from controlplane.server.split.snapshot import KafkaReadings
+from controlplane.server.split.subscriber import LoopSubscriber
 from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot
 
@@ -22,8 +22,8 @@ class PortalFleet:
     """`portal.services.Fleet`. `folded` is never ticked: its ports act on nothing."""
 
     folded: Converger
-    sight: KafkaSight
-    hearing: LoopHearing
+    sight: KafkaReadings
+    hearing: LoopSubscriber
     brake: FleetBrake
 
     def poll(self) -> None:

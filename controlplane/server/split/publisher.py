@@ -21,7 +21,7 @@ from controlplane.server.split.message import (
     SOURCE,
     WORD,
     LoopWord,
-    SourceTold,
+    SourceReport,
 )
 from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
 from events.clock import Clock
@@ -119,5 +119,5 @@ class LoopTeller:
         self.latest.put(LatestValue(Subject(EXAMINED, NOBODY, cloud), value, "loop", now))
 
 
-def _told(standing: SourceStatus) -> SourceTold:
-    return SourceTold(**{name: getattr(standing, name) for name in SourceTold.__dataclass_fields__})
+def _told(standing: SourceStatus) -> SourceReport:
+    return SourceReport(**{name: getattr(standing, name) for name in SourceReport.__dataclass_fields__})

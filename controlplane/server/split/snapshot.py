@@ -40,7 +40,7 @@ class _Begun:
     version: int
 
 
-class KafkaSight:
+class KafkaReadings:
     """`Polled`. A poll begins the looks that are due on threads of their own and waits for none. Thread-safe."""
 
     def __init__(

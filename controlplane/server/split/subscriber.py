@@ -10,7 +10,7 @@ from controlplane.background.git_sync.binding import GitBinding
 from controlplane.background.git_sync.status import SourceStatus, SourceStatuses
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.tick.report import Said
-from controlplane.converger.tick.status import MOST_JOBS, JobTold, LoopStanding
+from controlplane.converger.tick.status import MOST_JOBS, JobStatus, LoopStatus
 from controlplane.server.split.message import (
     ASKED,
     DOCTOR,
@@ -40,7 +40,7 @@ _ASK_AGAIN = timedelta(seconds=5)
 _STARTED = "Start it: `kedge server --only loop`."
 
 
-class LoopHearing:
+class LoopSubscriber:
     """`Polled`. Thread-safe. How long the loop is silent counts on this portal's own clock: its word only has to be
     another one than before, so two hosts whose clocks differ do not take each other for dead.
     """
@@ -112,18 +112,18 @@ class LoopHearing:
 
 @dataclass(frozen=True, slots=True)
 class HeardLoop:
-    """The loop's desk of a portal: `LoopDesk`."""
+    """The loop's desk of a portal: `LoopService`."""
 
-    hearing: LoopHearing
+    hearing: LoopSubscriber
     store: EventStore
     jobs: JobStore
 
-    def standing(self) -> LoopStanding:
-        """See LoopDesk."""
+    def standing(self) -> LoopStatus:
+        """See LoopService."""
         word = self.hearing.word
         if word is None:
-            return LoopStanding(head=self.store.head(), jobs=[JobTold(job) for job in self.jobs.newest(MOST_JOBS)])
-        return LoopStanding(
+            return LoopStatus(head=self.store.head(), jobs=[JobStatus(job) for job in self.jobs.newest(MOST_JOBS)])
+        return LoopStatus(
             server=word.server,
             interval_s=word.interval_s,
             head=max(self.store.head(), word.position),
@@ -131,16 +131,16 @@ class HeardLoop:
             count=word.count,
             beats=word.beats,
             timers=word.timers,
-            jobs=[JobTold(job, word.progress.get(job.intent_id, "")) for job in self.jobs.newest(MOST_JOBS)],
+            jobs=[JobStatus(job, word.progress.get(job.intent_id, "")) for job in self.jobs.newest(MOST_JOBS)],
             poisoned=word.poisoned,
             tagged=word.tagged,
         )
 
 
-class HeardBoard(SourceStatuses):
+class ReceivedStatus(SourceStatuses):
     """The standings of git sources as the loop told them."""
 
-    def __init__(self, bindings: tuple[GitBinding, ...], hearing: LoopHearing) -> None:
+    def __init__(self, bindings: tuple[GitBinding, ...], hearing: LoopSubscriber) -> None:
         super().__init__(bindings)
         self._hearing = hearing
 
@@ -164,7 +164,7 @@ class HeardBoard(SourceStatuses):
 class AskedExaminations:
     """Clouds are examined by the loop, which has their credentials: `Examinations` of a portal."""
 
-    def __init__(self, hearing: LoopHearing, latest: LatestStore, clock: Clock) -> None:
+    def __init__(self, hearing: LoopSubscriber, latest: LatestStore, clock: Clock) -> None:
         self._hearing, self._latest, self._clock = hearing, latest, clock
         self._asked: dict[str, datetime] = {}
 
@@ -194,7 +194,7 @@ def _is_old(one: Examination, now: datetime) -> bool:
     return one.ended_at is not None and now - one.ended_at >= KEPT_FOR
 
 
-def rings(hearing: LoopHearing) -> Callable[[str], bool]:
+def rings(hearing: LoopSubscriber) -> Callable[[str], bool]:
     """How a portal has a git source looked at."""
 
     def ring(name: str) -> bool:

@@ -15,7 +15,7 @@ DISK_AT = 1.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PlanVerdict:
+class PlanJudgement:
     """`measures`: value and bound of each. `replay`: the rest, with `replay.violations`."""
 
     measures: Measures
@@ -27,7 +27,7 @@ class PlanVerdict:
         return not self.replay.violations and not self.replay.left_behind
 
 
-def judge(state: ClusterState, schedule: Schedule, bounds: Bounds | None = None) -> PlanVerdict:
+def judge(state: ClusterState, schedule: Schedule, bounds: Bounds | None = None) -> PlanJudgement:
     """Replays and measures. Pass `bounds` when the same state is judged more than once.
 
     What a plan leaves where it is, since it was excluded or cannot move, is in neither side of a measure: the bounds
@@ -41,7 +41,7 @@ def judge(state: ClusterState, schedule: Schedule, bounds: Bounds | None = None)
         staying = state.brokers.may_receive[state.log_dirs.broker]
         fill = run.log_dirs_after[staying].max(initial=fill)
         fullest_dir = (state.log_dirs.used_bytes / state.log_dirs.disk_bytes)[staying].max(initial=0.0)
-    return PlanVerdict(
+    return PlanJudgement(
         measures=Measures(
             bytes=Measure(run.bytes_moved, least.bytes),
             makespan_s=Measure(run.makespan_s, least.makespan_s),

@@ -3,25 +3,25 @@ from collections.abc import Mapping
 import pytest
 
 from planner.consumers.judgement import judged
-from planner.consumers.reported import GroupsTold, GroupTold, PartitionTold
+from planner.consumers.reported import GroupsStatus, GroupStatus, PartitionStatus
 from planner.consumers.seen import GroupSeen, GroupsSeen
 from planner.observed import TopicPartition
 from tests.unit.planner.group_samples import P0, P1, START, a_group, a_look, a_member
 
 
-def told_after(*looks: GroupsSeen) -> GroupsTold:
-    told: GroupsTold | None = None
+def told_after(*looks: GroupsSeen) -> GroupsStatus:
+    told: GroupsStatus | None = None
     for look in looks:
         told = judged(look, told)
     assert told is not None
     return told
 
 
-def the_group(*looks: GroupsSeen) -> GroupTold:
+def the_group(*looks: GroupsSeen) -> GroupStatus:
     return told_after(*looks).groups[0]
 
 
-def partition(group: GroupTold, number: int = 0) -> PartitionTold:
+def partition(group: GroupStatus, number: int = 0) -> PartitionStatus:
     return next(p for p in group.partitions if p.partition == number)
 
 

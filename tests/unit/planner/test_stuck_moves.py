@@ -11,12 +11,12 @@ from planner.observed import KafkaSnapshot, PartitionSeen, ThrottlesSeen, TopicP
 from planner.pulse import MovePulse, felt
 from planner.stuck_moves import (
     Diagnosis,
-    HungMove,
     MoveContext,
     MoveCure,
     MovePolicy,
     MovePrescription,
     PastMoveCure,
+    StuckMove,
     hung_moves,
     prescribe_moves,
 )
@@ -53,7 +53,7 @@ def hung(
     pulses: Mapping[TopicPartition, MovePulse] | None = None,
     around: MoveContext | None = None,
     **about: Any,
-) -> tuple[HungMove, ...]:
+) -> tuple[StuckMove, ...]:
     kafka = a_snapshot(*partitions, **{"brokers": ALL, **about})
     known = pulses or {p.name: pulse(p) for p in partitions}
     return hung_moves(kafka, known, around or MoveContext(), AFTER)
@@ -163,13 +163,13 @@ def test_a_follower_that_grows_under_no_known_write_rate_is_left_alone() -> None
     )
 
 
-def ill(diagnosis: Diagnosis, name: str = "orders-0", *, safe: bool = True) -> HungMove:
+def ill(diagnosis: Diagnosis, name: str = "orders-0", *, safe: bool = True) -> StuckMove:
     topic, _, number = name.rpartition("-")
-    return HungMove(TopicPartition(topic, int(number)), diagnosis, 1010, LONG_AGO, f"{name} hangs", safe)
+    return StuckMove(TopicPartition(topic, int(number)), diagnosis, 1010, LONG_AGO, f"{name} hangs", safe)
 
 
 def prescribed(
-    *moves: HungMove, past: tuple[PastMoveCure, ...] = (), kafka: KafkaSnapshot | None = None, **policy: Any
+    *moves: StuckMove, past: tuple[PastMoveCure, ...] = (), kafka: KafkaSnapshot | None = None, **policy: Any
 ) -> tuple[MovePrescription | None, str]:
     snapshot = kafka or a_snapshot(moving("orders-0"), moving("orders-1"), brokers=ALL, throttles=throttled(MIB))
     return prescribe_moves(moves, snapshot, past, MovePolicy(AFTER, **policy))

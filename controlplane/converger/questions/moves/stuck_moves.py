@@ -17,11 +17,11 @@ from planner.heartbeats import HEARTBEAT_TOPIC
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from planner.stuck_moves import (
     Hung,
-    HungMove,
     MoveContext,
     MoveCure,
     MovePolicy,
     MovePrescription,
+    StuckMove,
     hung_moves,
     prescribe_moves,
 )
@@ -63,7 +63,7 @@ def hung_of(situation: Situation) -> Hung:
     return Hung(found, prescription, "" if prescription is not None else refusal)
 
 
-def hanging(situation: Situation, kafka: KafkaSnapshot) -> tuple[HungMove, ...]:
+def hanging(situation: Situation, kafka: KafkaSnapshot) -> tuple[StuckMove, ...]:
     if situation.view.document is None or not situation.seen.pulses:  # most ticks: nothing moves
         return ()
     around = MoveContext(situation.seen.traffic.write_bytes_per_s, _disk_trouble(situation, kafka))
@@ -71,7 +71,7 @@ def hanging(situation: Situation, kafka: KafkaSnapshot) -> tuple[HungMove, ...]:
 
 
 def judged_batch(
-    situation: Situation, kafka: KafkaSnapshot, batch: MoveBatch, found: Sequence[HungMove]
+    situation: Situation, kafka: KafkaSnapshot, batch: MoveBatch, found: Sequence[StuckMove]
 ) -> tuple[MovePrescription | None, str]:
     """The cure of what hangs of this batch and of no other, or why it has none."""
     mine = {p.name: p for p in batch.running}
@@ -127,7 +127,7 @@ def _rebalancing(situation: Situation, kafka: KafkaSnapshot) -> set[TopicPartiti
     return set() if plan is None else {m.name for m in residual(plan.copies, kafka, ()).running}
 
 
-def _is_cared_for(situation: Situation, hung: HungMove) -> bool:
+def _is_cared_for(situation: Situation, hung: StuckMove) -> bool:
     """A target whose VM is gone is the batch's own business: it takes its moves back at once."""
     return any(i.lost for i in situation.view.brokers() if i.service_id == hung.broker)
 

@@ -29,7 +29,7 @@ from controlplane.converger.steps.rolls.handovers import stop_for
 _OVER = (Phase.FENCED, Phase.RELEASED)
 
 
-def relief_step(situation: Situation) -> Verdict | None:
+def controller_move_step(situation: Situation) -> Verdict | None:
     """Looks after controllers that are being relieved; one whose VM is gone comes first. None while brokers are still
     to be told of the newcomer: `restart_step` tells them."""
     view = situation.view

@@ -2,7 +2,7 @@
 
     broker.demote_requested -> lists reordered, some at a time -> broker.demoted ... -> demotion_ended -> promoted
 
-Only the order of replica lists changes; `upkeep_step` then asks Kafka for the preferred leaders. Read off the metadata
+Only the order of replica lists changes; `housekeeping_step` then asks Kafka for the preferred leaders. Read off the metadata
 at each look: a list that Kafka or a person makes with the broker in front is put right at the next one.
 """
 
@@ -48,7 +48,7 @@ def _taken_off(view: ClusterView, kafka: KafkaSnapshot, slow: dict[int, str]) ->
     if orders:
         names = ", ".join(sorted(slow.values()))
         return _reordered(f"taking leadership of {len(orders)} partitions off {names}", orders)
-    # Leaders follow the lists by `upkeep_step`, which is above this one: there is nothing left for it to do.
+    # Leaders follow the lists by `housekeeping_step`, which is above this one: there is nothing left for it to do.
     fresh = sorted(k for k in slow.values() if view.demotions[k].done_at is None)
     if not fresh:
         return None

@@ -31,7 +31,7 @@ from planner.stuck_moves import (
 )
 
 
-def hung_step(situation: Situation) -> Verdict | None:
+def stuck_moves_step(situation: Situation) -> Verdict | None:
     """Begins one cure, or sees one through. None when nothing hangs or nothing is to be done about it now."""
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
     if kafka is None:
@@ -49,7 +49,7 @@ def hung_step(situation: Situation) -> Verdict | None:
     return _cured(situation, kafka, batches_in_hand(situation, kafka))
 
 
-def hung_repair_step(situation: Situation) -> Verdict | None:
+def stuck_moves_repair_step(situation: Situation) -> Verdict | None:
     """The same of replicas that are made anew: whatever is below them waits for them."""
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
     batch = repair_in_hand(view, kafka) if kafka is not None else None

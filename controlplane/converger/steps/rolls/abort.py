@@ -32,7 +32,7 @@ Pair = tuple[InstanceView, InstanceView]
 """(predecessor that serves on, successor to be taken back)"""
 
 
-def abortion_step(situation: Situation) -> Verdict | None:
+def abort_step(situation: Situation) -> Verdict | None:
     """Takes successors back whose predecessors serve unharmed. None when nobody aborted, or nothing is left to do."""
     if not situation.view.aborting:
         return None

@@ -11,8 +11,8 @@ from controlplane.api.access.users import User
 from controlplane.api.audit.entry import Entry, Outcome
 from controlplane.background.forges.forge import Forge
 from controlplane.background.forges.link import ForgeLink
-from controlplane.background.forges.statuses import ForgeTold, StatusKeeper
-from controlplane.background.git_sync.service import SourceDesk
+from controlplane.background.forges.statuses import ForgeStatus, StatusReconciler
+from controlplane.background.git_sync.service import SourceService
 from controlplane.background.git_sync.signing import Signature
 from controlplane.background.git_sync.status import OUT_OF_SYNC, SourceStatus as SourceStanding, SourceStatuses
 from controlplane.background.log_reader.lines import LogLine, LogQuery
@@ -26,10 +26,10 @@ from controlplane.cluster.view import ClusterView
 from controlplane.converger.tick.beats import LoopWatch
 from controlplane.converger.tick.loop import Converger
 from controlplane.converger.tick.status import ServerLoop
-from controlplane.fleet.freezes.commands import FreezeDesk
-from controlplane.fleet.freezes.state import FreezeKeeper
-from controlplane.fleet.images.commands import ImageDesk
-from controlplane.fleet.images.state import ImageKeeper
+from controlplane.fleet.freezes.commands import FreezeService
+from controlplane.fleet.freezes.state import FreezeCache
+from controlplane.fleet.images.commands import ImageService
+from controlplane.fleet.images.state import ImageCache
 from controlplane.portal.app import create_app
 from controlplane.runtime.polling import Looked
 from controlplane.storage.latest_values import LatestValue, Subject
@@ -64,9 +64,9 @@ class ToldForge:
     def __init__(self, word: str) -> None:
         self._word = word
 
-    def told(self) -> ForgeTold:
+    def told(self) -> ForgeStatus:
         """As of now."""
-        return ForgeTold(self._word, self._word, self._word, None, self._word, self._word)
+        return ForgeStatus(self._word, self._word, self._word, None, self._word, self._word)
 
 
 class ToldNotifiers:
@@ -133,10 +133,10 @@ def _with_desks(house: House, word: str) -> None:
         problems=(problem,),
     )
     board.put(standing, now=house.now)
-    keeper = cast(StatusKeeper, ToldForge(word))
+    keeper = cast(StatusReconciler, ToldForge(word))
     link = ForgeLink(binding("teams"), cast(Forge, None), keeper)  # type: ignore[arg-type]
-    sources = SourceDesk(board, house.store, lambda name: True, forges={"teams": link})
-    freezes, images = FreezeKeeper(()), ImageKeeper()
+    sources = SourceService(board, house.store, lambda name: True, forges={"teams": link})
+    freezes, images = FreezeCache(()), ImageCache()
     house.converger = Converger(house.converger._ports, freezes=freezes)
     house.converger._observer._snapshots = house.snapshots  # type: ignore[assignment]
 
@@ -145,10 +145,10 @@ def _with_desks(house: House, word: str) -> None:
         for recorded in house.store.read_all(0):
             images.take_in(recorded)
 
-    shelf = ImageDesk(
+    shelf = ImageService(
         house.store, images, house.converger.views, house.converger.sentence_on, catch_up, lambda: house.now
     )
-    frozen = FreezeDesk(house.store, freezes, house.converger.views, house.converger.catch_up, lambda: house.now)
+    frozen = FreezeService(house.store, freezes, house.converger.views, house.converger.catch_up, lambda: house.now)
     watch = LoopWatch(lambda: house.now)
     with suppress(RuntimeError), watch.beat({"a"}):
         raise RuntimeError(word)

@@ -16,7 +16,7 @@ from controlplane.api.access.bindings import Binding
 from controlplane.api.access.passwords import Passwords
 from controlplane.api.access.sessions import begin_session
 from controlplane.api.access.users import User
-from controlplane.api.audit.status import TopicTold
+from controlplane.api.audit.status import TopicStatus
 from controlplane.api.audit.store import AuditStore, MemoryAuditStore
 from controlplane.api.auth import cookie_name, loopback_hosts
 from controlplane.api.oidc.signin import OidcSignIn
@@ -31,9 +31,9 @@ from controlplane.api.services import (
     PortalServices,
     no_console_page,
 )
-from controlplane.background.broker_queries import KafkaLookDesk
-from controlplane.background.consumer_groups.resets import GroupOffsetDesk
-from controlplane.background.consumer_groups.service import GroupDesk
+from controlplane.background.broker_queries import KafkaQueryService
+from controlplane.background.consumer_groups.resets import GroupOffsetService
+from controlplane.background.consumer_groups.service import GroupService
 from controlplane.cluster.observed.agent_reports import reports_of
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.admission.judge import SpecJudge
@@ -110,7 +110,7 @@ class House:
     policies: Policies = field(default_factory=NoPolicies)
     prices: Callable[[], PriceBook] = PriceBook
     console_page: ConsolePage = no_console_page
-    audit_topic: TopicTold | None = None
+    audit_topic: TopicStatus | None = None
     load: ServerLoad = field(default_factory=ServerLoad)
     filter_rules: str = ""
     """Of VMs that filter packets themselves."""
@@ -172,10 +172,10 @@ class House:
                 prices=self.prices,
             ),
             brokers=BrokerServices(
-                group_offsets=GroupOffsetDesk(lambda view: self.kafka),
+                group_offsets=GroupOffsetService(lambda view: self.kafka),
                 windows=self.windows,
-                groups=GroupDesk(self.latest, lambda view: self.kafka, lambda: self.now),
-                kafka_looks=KafkaLookDesk(lambda view: self.kafka, lambda: self.now),
+                groups=GroupService(self.latest, lambda view: self.kafka, lambda: self.now),
+                kafka_looks=KafkaQueryService(lambda view: self.kafka, lambda: self.now),
             ),
         )
         self.app: FastAPI = create_app(self.services)

@@ -11,8 +11,8 @@ from controlplane.api.access.bindings import Binding
 from controlplane.api.access.rights import Forbidden, rights_of
 from controlplane.api.access.roles import Role
 from controlplane.api.access.scoped import scoped
-from controlplane.background.agent_upgrades.reconciler import AgentKeeper
-from controlplane.background.agent_upgrades.service import AgentDesk
+from controlplane.background.agent_upgrades.reconciler import AgentUpgradeReconciler
+from controlplane.background.agent_upgrades.service import AgentReleaseService
 from controlplane.background.agent_upgrades.signing import AgentSigner
 from controlplane.portal.app import create_app
 from events.ids import Epoch
@@ -32,7 +32,7 @@ RELEASE = {"version": "0.2.0", "builds": [A_BUILD], "notes": "quicker"}
 def house() -> House:
     """A server with the cluster `orders` and nothing published."""
     house = House()
-    keeper = AgentKeeper(
+    keeper = AgentUpgradeReconciler(
         house.store,
         house.services.cluster.latest,
         house.converger,
@@ -42,7 +42,8 @@ def house() -> House:
         at_once=2,
     )
     house.services = replace(
-        house.services, fleet=replace(house.services.fleet, agents=AgentDesk(keeper, AgentSigner(SecretBytes(b"k"))))
+        house.services,
+        fleet=replace(house.services.fleet, agents=AgentReleaseService(keeper, AgentSigner(SecretBytes(b"k")))),
     )
     house.app = create_app(house.services)
     house.client = house.client_with(dict(house.client.headers))

@@ -12,11 +12,11 @@ from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from controlplane.api.api_document import api_document
 from controlplane.api.paging import MOST_ON_A_PAGE
-from controlplane.background.agent_upgrades.service import AgentsStanding, ClusterAgents, NoAgents
+from controlplane.background.agent_upgrades.service import AgentReleaseStatus, ClusterAgents, NoAgents
 from controlplane.background.anomalies.fold import read_book
 from controlplane.background.anomalies.record import keep_noted
-from controlplane.fleet.freezes.commands import FreezeDesk
-from controlplane.fleet.freezes.state import FreezeKeeper
+from controlplane.fleet.freezes.commands import FreezeService
+from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.portal.app import create_app
 from controlplane.storage.streams import FREEZES, anomalies_stream
 from events import facts
@@ -71,13 +71,13 @@ ASKED_OF_BROKERS = {f"{_CLUSTER}/groups", f"{_CLUSTER}/topics/{{topic}}/logs"}
 @pytest.fixture(scope="module")
 def house() -> House:
     house = house_with_topics()
-    keeper = FreezeKeeper((Freeze(START, START + timedelta(days=90), "audit", owners=frozenset({"payments"})),) * 2)
+    keeper = FreezeCache((Freeze(START, START + timedelta(days=90), "audit", owners=frozenset({"payments"})),) * 2)
 
     def catch_up() -> None:
         for recorded in house.store.read_stream(FREEZES):
             keeper.take_in(recorded)
 
-    desk = FreezeDesk(house.store, keeper, house.converger.views, catch_up, lambda: house.now)
+    desk = FreezeService(house.store, keeper, house.converger.views, catch_up, lambda: house.now)
     house.services = replace(house.services, fleet=replace(house.services.fleet, freezes=desk))
     house.app = create_app(house.services)
     house.client = house.client_with(dict(house.client.headers))
@@ -181,8 +181,8 @@ def test_pages_are_of_what_the_caller_may_read_alone() -> None:
 
 def test_a_list_nobody_limits_ends_after_a_thousand_and_says_where_it_goes_on() -> None:
     class Many(NoAgents):
-        def standing(self) -> AgentsStanding:
-            return AgentsStanding(clusters=tuple(ClusterAgents(f"c{n:04}", "", ()) for n in range(1002)))
+        def standing(self) -> AgentReleaseStatus:
+            return AgentReleaseStatus(clusters=tuple(ClusterAgents(f"c{n:04}", "", ()) for n in range(1002)))
 
     house = House()
     house.app = create_app(replace(house.services, fleet=replace(house.services.fleet, agents=Many())))

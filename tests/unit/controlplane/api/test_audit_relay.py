@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from controlplane.api.audit.binding import AuditTopicBinding
 from controlplane.api.audit.entry import Entry, Outcome, kept
 from controlplane.api.audit.holder import Holder, Relays, RelayWord
-from controlplane.api.audit.lock import AuditTurnTaken, NobodyElse, Turn
+from controlplane.api.audit.lock import AuditTurnTaken, NoOtherWriter, Turn
 from controlplane.api.audit.relay import PAGE, AuditRelay, audit_room_of
 from controlplane.api.audit.store import AuditFilter, MemoryAuditStore
 from controlplane.api.audit.topic import AuditNotSent, AuditTopicForeign, KafkaAuditTopic, document_of
@@ -238,10 +238,10 @@ def test_a_file_of_credentials_that_others_can_read_is_not_used(tmp_path: Path) 
 
 def test_without_the_setting_there_is_no_timer_and_with_it_there_is_one() -> None:
     store = MemoryAuditStore()
-    without = audit_room_of(None, store, Leads(), turn=NobodyElse(), watch=None, clock=lambda: NOW)
+    without = audit_room_of(None, store, Leads(), turn=NoOtherWriter(), watch=None, clock=lambda: NOW)
     assert (without.poller.looks(), without.relay, without.told()) == ([], None, None)
     binding = AuditTopicBinding(bootstrap=("127.0.0.1:9",), topic="audit")
-    room = audit_room_of(binding, store, Leads(), turn=NobodyElse(), watch=None, clock=lambda: NOW)
+    room = audit_room_of(binding, store, Leads(), turn=NoOtherWriter(), watch=None, clock=lambda: NOW)
     assert [look.name for look in room.poller.looks()] == ["audit topic"]
     assert room.relay is not None
     room.close()
@@ -252,7 +252,7 @@ def test_where_a_relay_apart_writes_the_server_writes_nothing_and_the_same_timer
     binding = AuditTopicBinding(bootstrap=("127.0.0.1:9",), topic="audit", apart=True)
     relays = Relays()
     watch = RelayWatch(lambda: relays, store, binding.where, lambda: NOW)
-    room = audit_room_of(binding, store, Leads(), turn=NobodyElse(), watch=watch, clock=lambda: NOW)
+    room = audit_room_of(binding, store, Leads(), turn=NoOtherWriter(), watch=watch, clock=lambda: NOW)
     assert room.relay is None
     room.poller.poll("audit topic")
     (look,) = room.poller.looks()

@@ -11,9 +11,9 @@ import pytest
 from controlplane.api.audit.binding import AuditTopicBinding
 from controlplane.api.audit.entry import Kept
 from controlplane.api.audit.holder import Holder, Relays, RelayWord
-from controlplane.api.audit.lock import NobodyElse
+from controlplane.api.audit.lock import NoOtherWriter
 from controlplane.api.audit.relay import AuditRelay, WritingLook, audit_room_of
-from controlplane.api.audit.status import TopicTold
+from controlplane.api.audit.status import TopicStatus
 from controlplane.api.audit.store import AuditFilter, MemoryAuditStore
 from controlplane.api.audit.topic import AuditNotSent, AuditTopicForeign
 from controlplane.api.audit.watch import RelayWatch
@@ -28,7 +28,7 @@ CANARY = "canary-4711-secret"
 PREFIX = "kedge_audit_topic_"
 
 
-def figures(told: TopicTold | None, now: datetime = START) -> dict[str, float]:
+def figures(told: TopicStatus | None, now: datetime = START) -> dict[str, float]:
     """Each sample by its name without the prefix, with its labels' values."""
     return {
         ":".join((sample.name.removeprefix(PREFIX), *sample.labels.values())): sample.value
@@ -69,7 +69,7 @@ class Watched:
             self.store.append(entry(CANARY))
 
     def writing(self, turns: Turns | None = None) -> WritingLook:
-        turn = turns.of("server") if turns is not None else NobodyElse()
+        turn = turns.of("server") if turns is not None else NoOtherWriter()
         relay = AuditRelay(self.store, self.topic, Leads(), "kedge-audit", turn=turn)
         return WritingLook(relay, self.store, lambda: self.now)
 
@@ -313,7 +313,7 @@ def test_it_is_told_to_administrators_of_everything(role: str) -> None:
 def test_a_server_that_no_longer_leads_tells_nothing_of_looks_it_once_made() -> None:
     seen, leads = Watched(relays=a_relay(0)), Leads()
     binding = AuditTopicBinding(bootstrap=("127.0.0.1:9",), topic="audit", apart=True)
-    room = audit_room_of(binding, seen.store, leads, turn=NobodyElse(), watch=seen.watch(), clock=lambda: START)
+    room = audit_room_of(binding, seen.store, leads, turn=NoOtherWriter(), watch=seen.watch(), clock=lambda: START)
     assert room.told() is None
     room.poller.poll("audit topic")
     assert room.told() is not None

@@ -13,8 +13,8 @@ from controlplane.api.access.roles import ALLOWS, Role, Verb
 from controlplane.api.access.scoped import scoped
 from controlplane.cluster.commands import ClusterNotFound, CommandRefused
 from controlplane.converger.tick.loop import Converger
-from controlplane.fleet.freezes.commands import FreezeAnswer, FreezeDesk, Freezes, WantedFreeze
-from controlplane.fleet.freezes.state import FreezeKeeper
+from controlplane.fleet.freezes.commands import FreezeAnswer, Freezes, FreezeService, WantedFreeze
+from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.portal.app import create_app
 from controlplane.storage.streams import FREEZES
 from planner.rollout.windows import Freeze
@@ -34,9 +34,9 @@ UNTIL = datetime(2026, 1, 2, tzinfo=UTC)
 def house() -> House:
     """Clusters `orders` of payments and `search` of search; the settings freeze the latter."""
     house = House()
-    keeper = FreezeKeeper((AUDIT,))
+    keeper = FreezeCache((AUDIT,))
     house.converger = Converger(house.converger._ports, freezes=keeper)
-    desk = FreezeDesk(house.store, keeper, house.converger.views, house.converger.catch_up, lambda: house.now)
+    desk = FreezeService(house.store, keeper, house.converger.views, house.converger.catch_up, lambda: house.now)
     house.services = replace(
         house.services,
         fleet=replace(house.services.fleet, freezes=desk, clusters=house.converger),

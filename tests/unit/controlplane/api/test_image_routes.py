@@ -8,8 +8,8 @@ from controlplane.api.access.bindings import Binding
 from controlplane.api.access.rights import Forbidden, rights_of
 from controlplane.api.access.roles import Role
 from controlplane.api.access.scoped import scoped
-from controlplane.fleet.images.commands import ImageDesk
-from controlplane.fleet.images.state import ImageKeeper
+from controlplane.fleet.images.commands import ImageService
+from controlplane.fleet.images.state import ImageCache
 from controlplane.portal.app import create_app
 from events import facts
 from tests.unit.controlplane.api.portal_house import House, broker
@@ -27,14 +27,14 @@ A_FILE = {
 def house() -> House:
     """A server with a catalogue and the cluster `orders`, which follows nothing."""
     house = House()
-    keeper = ImageKeeper()
+    keeper = ImageCache()
 
     def catch_up() -> None:
         house.converger.catch_up()
         for recorded in house.store.read_all(0):
             keeper.take_in(recorded)
 
-    desk = ImageDesk(
+    desk = ImageService(
         house.store, keeper, house.converger.views, house.converger.sentence_on, catch_up, lambda: house.now
     )
     house.services = replace(house.services, fleet=replace(house.services.fleet, images=desk))

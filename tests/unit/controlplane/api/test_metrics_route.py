@@ -14,7 +14,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from agent.wire import FindingReport, HeartbeatReport, LogDirReport, Report, ServiceReport
-from controlplane.api.audit.status import AuditTopicState, TopicTold
+from controlplane.api.audit.status import AuditTopicState, TopicStatus
 from controlplane.api.server_load import ServerLoad
 from controlplane.background.anomalies.record import ANOMALIES_NOTED
 from controlplane.background.dns.reconciler import DNS_NAME
@@ -71,7 +71,7 @@ def a_house() -> House:
     noted = GroupsNoted(START, START, groups)
     house.latest.put(LatestValue(Subject(GROUPS_NOTED, view.uid, "groups"), asdict(noted), "kafka", START))
     open_ = {"kind": "slow-broker", "subject": "b", "state": "waiting", "found_at": START.isoformat()}
-    house.audit_topic = TopicTold("relay", START, AuditTopicState.REACHED, START, 41, 40, {"kedge_relay": 1})
+    house.audit_topic = TopicStatus("relay", START, AuditTopicState.REACHED, START, 41, 40, {"kedge_relay": 1})
     value = {"open_": [open_], "found": 1}
     house.latest.put(LatestValue(Subject(ANOMALIES_NOTED, view.uid, "anomalies"), value, "events", START))
     return house
@@ -185,11 +185,11 @@ def test_every_alert_says_what_is_wrong_and_where_to_read_on() -> None:
 
 def test_a_drain_and_a_source_are_told_under_the_names_the_dashboard_asks_for() -> None:
     from controlplane.api.metrics.families import families
-    from controlplane.api.metrics.snapshot import ClusterSight, Sight
+    from controlplane.api.metrics.snapshot import ClusterSnapshot, Sight
     from tests.builders import a_drain, a_view
 
     view = a_view(drain=a_drain(bytes=100, done_bytes=40))
-    one = ClusterSight(view, "Working", None, None, {}, {}, "OutOfSync")
+    one = ClusterSnapshot(view, "Working", None, None, {}, {}, "OutOfSync")
     found = {
         (s.name, tuple(s.labels.values())): s.value
         for family in families(Sight(START, "1", True, 1, "spark", (one,)))

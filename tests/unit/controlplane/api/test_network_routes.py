@@ -8,7 +8,7 @@ from controlplane.api.access.bindings import Binding
 from controlplane.api.access.rights import Forbidden, rights_of
 from controlplane.api.access.roles import Role
 from controlplane.api.access.scoped import scoped
-from controlplane.fleet.networks.commands import NetworkDesk
+from controlplane.fleet.networks.commands import NetworkService
 from controlplane.portal.app import create_app
 from providers.errors import NotPermitted
 from tests.sim.networkworld import NetworkWorld
@@ -26,7 +26,7 @@ def world() -> NetworkWorld:
 @pytest.fixture
 def house(world: NetworkWorld) -> House:
     house = House()
-    desk: NetworkDesk = world.desk
+    desk: NetworkService = world.desk
     house.services = replace(house.services, fleet=replace(house.services.fleet, networks=desk))
     house.app = create_app(house.services)
     house.client = house.client_with(dict(house.client.headers))

@@ -8,7 +8,7 @@ import pytest
 from controlplane.api.presenters import specs as spec_answers
 from controlplane.api.presenters.plan_text import plan_lines
 from controlplane.api.specs import judge
-from controlplane.background.broker_queries import NoKafkaLooks
+from controlplane.background.broker_queries import NoKafkaQueries
 from controlplane.cluster.view import ClusterView
 from controlplane.kafka.errors import KafkaUnavailable
 from planner.observed import KafkaSnapshot
@@ -21,14 +21,14 @@ SIX = "size: 6".join(ORDERS.rsplit("size: 3", 1))
 NEWER = ORDERS.replace("version: 4.1.1", "version: 4.2.0")
 
 
-class Brokers(NoKafkaLooks):
+class Brokers(NoKafkaQueries):
     """Brokers that tell how much they hold, or nothing. `asked` counts."""
 
     def __init__(self, told: KafkaSnapshot | None) -> None:
         self._told, self.asked = told, 0
 
     def snapshot(self, view: ClusterView) -> KafkaSnapshot:
-        """See KafkaLooks."""
+        """See KafkaQueries."""
         self.asked += 1
         if self._told is None:
             raise KafkaUnavailable(what="reading metadata", where=view.name, why="no broker answers")

@@ -6,7 +6,7 @@ from fastapi.testclient import TestClient
 
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
-from controlplane.background.topic_placement.reconciler import PlacementKeeper
+from controlplane.background.topic_placement.reconciler import PlacementReconciler
 from controlplane.background.topic_placement.snapshot import RecordedPlacements
 from controlplane.portal.app import create_app
 from events.ids import Epoch
@@ -28,7 +28,7 @@ def restarted_house(size_bytes: int = 1000) -> House:
     seen = a_snapshot(*every, at=house.now)
     house.snapshots[uid] = seen if size_bytes else replace(seen, log_dirs={})
     store, latest = MemoryPlacementStore(), MemoryLatestStore()
-    PlacementKeeper(house.services.fleet.clusters, store, latest, lambda: Epoch(1)).poll()
+    PlacementReconciler(house.services.fleet.clusters, store, latest, lambda: Epoch(1)).poll()
     del house.snapshots[uid]
     sight = RecordedPlacements(store, latest, lambda: house.now)
     house.app = create_app(replace(house.services, brokers=replace(house.services.brokers, placements=sight)))

@@ -11,8 +11,8 @@ from controlplane.api.access.roles import Role
 from controlplane.background.forges.binding import ForgeBinding
 from controlplane.background.forges.forge import ForgeFault
 from controlplane.background.forges.link import ForgeLink
-from controlplane.background.forges.statuses import StatusKeeper
-from controlplane.background.git_sync.service import SourceDesk
+from controlplane.background.forges.statuses import StatusReconciler
+from controlplane.background.git_sync.service import SourceService
 from controlplane.portal.app import create_app
 from tests.fakes.memory_forge import MemoryForge
 from tests.unit.controlplane.api.portal_house import House
@@ -33,9 +33,9 @@ class Desk:
     has_forge: bool = True
 
     def __post_init__(self) -> None:
-        keeper = StatusKeeper(self.forge, lambda: None, portal="", clock=lambda: self.git.house.now)
+        keeper = StatusReconciler(self.forge, lambda: None, portal="", clock=lambda: self.git.house.now)
         link = ForgeLink(ForgeBinding(kind="github", token_env="BOT", email_domain="example.org"), self.forge, keeper)
-        desk = SourceDesk(
+        desk = SourceService(
             self.git.board, self.git.house.store, lambda _: True, {"teams": link} if self.has_forge else {}
         )
         self.git.house.app = create_app(

@@ -6,7 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from controlplane.api.presenters.queries import topic_logs_out
-from controlplane.background.broker_queries import KafkaLookDesk, LogsSeen
+from controlplane.background.broker_queries import KafkaQueryService, LogsSeen
 from controlplane.cluster.observed.traffic import Traffic
 from controlplane.runtime.short_cache import FRESH, Looks
 from planner.broker_answers import LogBounds, TopicLogs
@@ -102,7 +102,7 @@ def test_a_lake_that_stands_still_is_no_word_about_now(house: House) -> None:
     def read(lake: str, uid: str, now: datetime) -> Rates:
         return Rates(by_partition={("clicks", 0): Rate(1.0, 1.0)}, age_s=next(ages), reason="")
 
-    desk = KafkaLookDesk(lambda view: house.kafka, lambda: house.now, lake="/lake", read=read)
+    desk = KafkaQueryService(lambda view: house.kafka, lambda: house.now, lake="/lake", read=read)
     assert desk.lake_rates(house.view()) is not None
     house.pass_time(minutes=2)
     assert desk.lake_rates(house.view()) is None

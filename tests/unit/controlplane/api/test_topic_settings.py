@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from fastapi.testclient import TestClient
 
-from controlplane.background.broker_queries import NoKafkaLooks
+from controlplane.background.broker_queries import NoKafkaQueries
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.runtime.short_cache import FRESH
 from planner.broker_answers import ValueOrigin, ValueSeen
@@ -83,7 +83,7 @@ def test_a_topic_that_nobody_knows_is_not_there(house: House, ada: TestClient) -
 
 def test_where_no_broker_answers_the_page_says_so_and_shows_what_is_declared(house: House, ada: TestClient) -> None:
     """No broker of that house was ever started."""
-    for ask in (NoKafkaLooks().topic_values, NoKafkaLooks().topic_logs):
+    for ask in (NoKafkaQueries().topic_values, NoKafkaQueries().topic_logs):
         with pytest.raises(KafkaUnavailable):
             ask(house.view(), "clicks")
     text = ada.get(SETTINGS).text

@@ -10,17 +10,17 @@ import pytest
 
 from controlplane.background.anomalies.rate_learning import RateLearning
 from controlplane.background.anomalies.rates import RateWatch
-from controlplane.background.anomalies.reconciler import AnomalyKeeper
-from controlplane.background.consumer_groups.service import GroupDesk
+from controlplane.background.anomalies.reconciler import AnomalyReconciler
+from controlplane.background.consumer_groups.service import GroupService
 from controlplane.background.consumer_groups.watch import GroupWatch
-from controlplane.background.dns.reconciler import KeptZone, NameKeeper
-from controlplane.background.drift.reconciler import DriftKeeper, DriftPorts
+from controlplane.background.dns.reconciler import KeptZone, NameReconciler
+from controlplane.background.drift.reconciler import DriftPorts, DriftReconciler
 from controlplane.background.notifications.binding import NotifierBinding
 from controlplane.background.notifications.post import NoticeSpreader
 from controlplane.background.rounds import RoundIncomplete
 from controlplane.background.topic_names.index import TopicIndex
 from controlplane.background.topic_names.record import kept_names
-from controlplane.background.topic_placement.reconciler import PlacementKeeper
+from controlplane.background.topic_placement.reconciler import PlacementReconciler
 from controlplane.background.topic_placement.store import TopicRecord
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.observed.consumer_groups import kept_groups
@@ -98,7 +98,7 @@ class GroupsOfTwo:
 
 def test_case_04_the_watch_of_groups_goes_on_past_a_cluster_whose_groups_make_no_sense() -> None:
     kafka, latest = GroupsOfTwo(), MemoryLatestStore()
-    desk = GroupDesk(latest, kafka.of, lambda: kafka.now)
+    desk = GroupService(latest, kafka.of, lambda: kafka.now)
     watch = GroupWatch(desk, TwoClusters(), latest, lambda: kafka.now, "always")
     for _ in range(3):
         kafka.now += timedelta(minutes=1)
@@ -113,7 +113,7 @@ def test_a_cluster_whose_look_takes_the_whole_round_is_the_last_of_the_next_one(
     kafka, latest = GroupsOfTwo(), MemoryLatestStore()
     kafka.odd_takes = timedelta(minutes=1)
     kafka.odd_raises = KafkaUnavailable(what="listing groups", where="odd", why="nobody answers")
-    desk = GroupDesk(latest, kafka.of, lambda: kafka.now)
+    desk = GroupService(latest, kafka.of, lambda: kafka.now)
     watch = GroupWatch(desk, TwoClusters(), latest, lambda: kafka.now, "always")
     for _ in range(4):
         kafka.now += timedelta(minutes=1)
@@ -160,7 +160,7 @@ def test_placements_of_topics_are_recorded_past_a_cluster_whose_rows_cannot_be_k
             super().keep(uid, changed, gone, at)
 
     store = OddStore()
-    keeper = PlacementKeeper(TwoClusters(), store, MemoryLatestStore(), lambda: Epoch(1))
+    keeper = PlacementReconciler(TwoClusters(), store, MemoryLatestStore(), lambda: Epoch(1))
     with pytest.raises(RoundIncomplete, match="placements of topics: left out of this round: odd: ValueError"):
         keeper.poll()
     assert store.clusters() == {SOUND}
@@ -178,7 +178,7 @@ def test_names_in_dns_are_kept_past_a_cluster_whose_records_make_no_sense() -> N
     fleet = TwoClusters(
         a_view(uid=ODD, name="odd", document=named["odd"]), a_view(uid=SOUND, name="sound", document=named["sound"])
     )
-    keeper = NameKeeper([KeptZone(zone, 30)], fleet, MemoryLatestStore(), "test", lambda: NOW, may_act=lambda: True)
+    keeper = NameReconciler([KeptZone(zone, 30)], fleet, MemoryLatestStore(), "test", lambda: NOW, may_act=lambda: True)
     with pytest.raises(RoundIncomplete, match="names in DNS: left out of this round: odd: KeyError"):
         keeper.poll()
     assert "sound.kafka.example.com" in zone.held
@@ -201,7 +201,7 @@ def test_audits_start_past_a_cluster_whose_resources_make_no_sense() -> None:
         clock=lambda: NOW,
         epoch=lambda: Epoch(1),
     )
-    keeper = DriftKeeper(ports, every=timedelta(seconds=1), at_once=2)
+    keeper = DriftReconciler(ports, every=timedelta(seconds=1), at_once=2)
     with pytest.raises(RoundIncomplete, match=r"audits: left out of this round: a-odd .*: KeyError"):
         keeper.poll()
     assert started == [SOUND]
@@ -258,7 +258,7 @@ def test_anomalies_are_looked_for_past_a_cluster_that_makes_no_sense() -> None:
             return super().last_snapshot(uid)
 
     windows = type("Windows", (), {"recent": lambda _, now: {}})()
-    keeper = AnomalyKeeper(
+    keeper = AnomalyReconciler(
         OddFleet(),
         MemoryEventStore(clock=lambda: NOW),
         MemoryLatestStore(),

@@ -10,7 +10,7 @@ from controlplane.cluster.fold import evolve
 from controlplane.cluster.folds.spec_order import changes_in_hand
 from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.cluster.views.spec_order import SpecChange
-from controlplane.fleet.spec_order import SpecOrderKeeper, StageWait
+from controlplane.fleet.spec_order import SpecOrderCache, StageWait
 from events import facts
 from events.codec import encode
 from events.envelope import Recorded
@@ -148,7 +148,7 @@ def test_a_deleted_cluster_and_one_that_is_being_born_are_waited_for_by_nobody()
 
 def test_who_is_through_is_not_asked_again_before_it_moves() -> None:
     stage, shop = _both()
-    keeper, later = SpecOrderKeeper(), NOW + timedelta(hours=1)
+    keeper, later = SpecOrderCache(), NOW + timedelta(hours=1)
     through = _reached(stage)
     keeper.note(through)
     assert keeper.waits(shop, later) is None
@@ -162,7 +162,7 @@ def test_who_is_through_is_not_asked_again_before_it_moves() -> None:
 
 def test_whoever_is_through_may_move_after_the_last_one_that_was_not() -> None:
     stage, shop = _both()
-    through, keeper, later = _reached(stage), SpecOrderKeeper(), NOW + timedelta(hours=1)
+    through, keeper, later = _reached(stage), SpecOrderCache(), NOW + timedelta(hours=1)
     slow = _declared(_cluster("slow", "staging"), version="4.2.0")
     for one in (through, slow):
         keeper.note(one)
@@ -230,7 +230,7 @@ def _waits(view: ClusterView, *others: ClusterView | datetime) -> str:
 
 
 def _found(view: ClusterView, others: "tuple[ClusterView, ...] | list[ClusterView]", at: datetime) -> StageWait | None:
-    keeper = SpecOrderKeeper()
+    keeper = SpecOrderCache()
     for other in (view, *others):
         keeper.note(other)
     return keeper.waits(view, at)

@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 
 from controlplane.api.paging import by_name, following
 from controlplane.api.problems import ApiError
-from controlplane.background.agent_upgrades.service import AgentsStanding, ClusterAgents, NoAgents
-from controlplane.background.git_sync.service import SourceDesk
+from controlplane.background.agent_upgrades.service import AgentReleaseStatus, ClusterAgents, NoAgents
+from controlplane.background.git_sync.service import SourceService
 from controlplane.background.git_sync.status import SourceStatuses
 from controlplane.portal.app import create_app
 from tests.builders import a_partition, a_snapshot
@@ -24,8 +24,10 @@ from tests.unit.events.spec_texts import ORDERS
 class ThreeClusters(NoAgents):
     """VMs of three clusters, told in no order."""
 
-    def standing(self) -> AgentsStanding:
-        return AgentsStanding(clusters=tuple(ClusterAgents(name, "", ()) for name in ("orders", "billing", "ledger")))
+    def standing(self) -> AgentReleaseStatus:
+        return AgentReleaseStatus(
+            clusters=tuple(ClusterAgents(name, "", ()) for name in ("orders", "billing", "ledger"))
+        )
 
 
 def paged(client: TestClient, path: str, items: Callable[[Any], list[Any]], its: str, **params: str) -> list[list[Any]]:
@@ -59,7 +61,7 @@ def house() -> House:
         propose(house, f"waiting{number}")
     for name in ("ledger", "billing"):
         house.apply(ORDERS.replace("name: orders", f"name: {name}"))
-    desk = SourceDesk(
+    desk = SourceService(
         SourceStatuses(tuple(binding(name) for name in ("teams", "infra", "ops"))), house.store, lambda name: True
     )
     house.app = create_app(

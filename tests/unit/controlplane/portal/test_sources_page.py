@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
-from controlplane.background.git_sync.service import SourceDesk
+from controlplane.background.git_sync.service import SourceService
 from controlplane.background.git_sync.signing import Signature
 from controlplane.background.git_sync.status import OUT_OF_SYNC, SourceStatus, SourceStatuses
 from controlplane.portal.app import create_app
@@ -38,7 +38,7 @@ def test_a_source_is_told_with_what_next_its_author_and_its_problems_where_they_
         problems=(Problem("teams/a.yaml", 7, 3, "KEDGE-SPEC-001", "no such field", "take it out"),),
     )
     board.put(standing, now=house.now)
-    desk = SourceDesk(board, house.store, lambda name: True)
+    desk = SourceService(board, house.store, lambda name: True)
     house.app = create_app(replace(house.services, fleet=replace(house.services.fleet, sources=desk)))
     text = house.browser("ada", VIEWER).get("/sources").text
     told = words(text.partition('id="teams"')[2])

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from controlplane.background.anomalies.rate_learning import RateLearning
 from controlplane.background.anomalies.rates import RateWatch
-from controlplane.background.anomalies.reconciler import AnomalyKeeper
+from controlplane.background.anomalies.reconciler import AnomalyReconciler
 from controlplane.cluster.view import ClusterView
 from controlplane.kafka.errors import KafkaUnavailable
 from planner.anomalies.judge import Anomaly
@@ -39,10 +39,10 @@ class RatedScene(Scene):
         super().__init__(view)
         self.now = start
 
-    def made(self) -> AnomalyKeeper:
+    def made(self) -> AnomalyReconciler:
         self.watch = self.watching()
         clock, epoch = (lambda: self.now), (lambda: 1)
-        return AnomalyKeeper(
+        return AnomalyReconciler(
             self.fleet, self.store, self.latest, self.windows, self.heard, clock, epoch=epoch, rates=self.watch
         )
 

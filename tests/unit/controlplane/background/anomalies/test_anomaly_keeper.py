@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from controlplane.background.anomalies.evidence import DiskFailure, SeenCluster, evidence
-from controlplane.background.anomalies.fold import AnomalyBook, folded, read_book
-from controlplane.background.anomalies.reconciler import HOLD, AnomalyKeeper, held_down
+from controlplane.background.anomalies.fold import AnomalyFold, folded, read_book
+from controlplane.background.anomalies.reconciler import HOLD, AnomalyReconciler, held_down
 from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
 from controlplane.background.anomalies.status import Stance
 from controlplane.cluster.commands import Command, DemoteBroker, PromoteBroker
@@ -80,19 +80,19 @@ class Scene:
         self.latest, self.windows, self.heard = MemoryLatestStore(), FakeWindows(), Heard()
         self.keeper = self.made()
 
-    def made(self) -> AnomalyKeeper:
-        return AnomalyKeeper(
+    def made(self) -> AnomalyReconciler:
+        return AnomalyReconciler(
             self.fleet, self.store, self.latest, self.windows, self.heard, lambda: self.now, epoch=lambda: 1
         )
 
-    def look(self, **passes: float) -> AnomalyBook:
+    def look(self, **passes: float) -> AnomalyFold:
         self.now += timedelta(**passes)
         if self.fleet.kafka is not None:
             self.fleet.kafka = replace(self.fleet.kafka, at=self.now)
         self.keeper.poll()
         return self.book()
 
-    def book(self) -> AnomalyBook:
+    def book(self) -> AnomalyFold:
         return read_book(self.store, self.fleet.view.uid)
 
     def slow(self, broker: int = 1000) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from controlplane.background.anomalies.evidence import SeenCluster, evidence
-from controlplane.background.anomalies.fold import AnomalyBook
-from controlplane.background.anomalies.reconciler import AnomalyKeeper
+from controlplane.background.anomalies.fold import AnomalyFold
+from controlplane.background.anomalies.reconciler import AnomalyReconciler
 from controlplane.background.anomalies.status import Stance
 from controlplane.cluster.observed.hot_brokers import HOT_NOTED, HotNoted, hot_of
 from controlplane.cluster.view import ClusterView
@@ -46,11 +46,11 @@ class HotScene(Scene):
 
     windows: HotWindows
 
-    def made(self) -> AnomalyKeeper:
+    def made(self) -> AnomalyReconciler:
         self.fleet.kafka, self.windows = a_snapshot(*PARTS), HotWindows()
         return super().made()
 
-    def sees(self, figures: Mapping[str, float] = HOT, **passes: float) -> AnomalyBook:
+    def sees(self, figures: Mapping[str, float] = HOT, **passes: float) -> AnomalyFold:
         first = self.now + timedelta(**passes) - 25 * WIDTH
         self.windows.windows = [
             BrokerWindow(

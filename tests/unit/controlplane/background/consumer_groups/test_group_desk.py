@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controlplane.background.consumer_groups.service import GroupDesk, NoGroups
+from controlplane.background.consumer_groups.service import GroupService, NoGroups
 from controlplane.background.consumer_groups.watch import GroupWatch, WatchGroups, watched
 from controlplane.cluster.observed.consumer_groups import (
     GROUPS,
@@ -40,7 +40,7 @@ class Room:
         self.kafka.consumers.join("billing", "clicks")
         self.kafka.consumers.commit("billing", "clicks", 0, 7)
         self.view = a_view(an_instance())
-        self.desk = GroupDesk(self.latest, lambda view: self.kafka, lambda: self.now)
+        self.desk = GroupService(self.latest, lambda view: self.kafka, lambda: self.now)
 
     def views(self) -> list[ClusterView]:
         return [self.view]

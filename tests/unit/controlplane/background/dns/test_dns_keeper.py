@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.background.dns.reconciler import DNS_NAME, READ_AGAIN, KeptZone, NameKeeper
+from controlplane.background.dns.reconciler import DNS_NAME, READ_AGAIN, KeptZone, NameReconciler
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from events.ids import ClusterUid
@@ -33,7 +33,7 @@ class Bench:
     leads: bool = True
 
     def __post_init__(self) -> None:
-        self.keeper = NameKeeper(
+        self.keeper = NameReconciler(
             [KeptZone(self.zone, 30)], self, self.latest, "test", lambda: self.now, may_act=lambda: self.leads
         )
 

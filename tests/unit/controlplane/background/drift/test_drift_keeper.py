@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.background.drift.reconciler import DriftKeeper, DriftPorts, audit_job_id
+from controlplane.background.drift.reconciler import DriftPorts, DriftReconciler, audit_job_id
 from controlplane.background.drift.schedule import TRY_AGAIN, is_due, share_of_period, turn_before
 from controlplane.cluster.observed.cloud_drift import AuditNoted, ask_for_audit, audited_networks, kept_audits
 from controlplane.cluster.observed.network_audits import NetworkAtRest
@@ -51,9 +51,9 @@ class Audits:
         self.jobs = MemoryJobStore(lambda: self.now)
         self.keeper = self.another()
 
-    def another(self) -> DriftKeeper:
+    def another(self) -> DriftReconciler:
         """A server that begins with what is stored."""
-        return DriftKeeper(
+        return DriftReconciler(
             DriftPorts(
                 fleet=type("Fleet", (), {"views": lambda _: self.views})(),
                 jobs=self.jobs,

@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.background.forges.commit_report import CommitReport, verdict_of
 from controlplane.background.forges.forge import ForgeFault
-from controlplane.background.forges.statuses import StatusKeeper
+from controlplane.background.forges.statuses import StatusReconciler
 from controlplane.background.git_sync.faults import SourceFault
 from controlplane.background.git_sync.signing import Signature
 from controlplane.background.git_sync.status import SourceStatus
@@ -29,8 +29,8 @@ def forge() -> MemoryForge:
     return MemoryForge()
 
 
-def keeper(git: GitHouse, forge: MemoryForge) -> StatusKeeper:
-    return StatusKeeper(forge, lambda: git.standing, portal=PORTAL, clock=lambda: git.house.now)
+def keeper(git: GitHouse, forge: MemoryForge) -> StatusReconciler:
+    return StatusReconciler(forge, lambda: git.standing, portal=PORTAL, clock=lambda: git.house.now)
 
 
 def verdict(standing: SourceStatus, *, longest: int = 140) -> CommitReport:

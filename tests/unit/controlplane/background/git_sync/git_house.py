@@ -9,12 +9,12 @@ from controlplane.api.approvals import approves_still
 from controlplane.background.git_sync.binding import GitBinding
 from controlplane.background.git_sync.faults import SourceFault
 from controlplane.background.git_sync.repository import Tip, TreeEntry
-from controlplane.background.git_sync.service import SourceDesk
+from controlplane.background.git_sync.service import SourceService
 from controlplane.background.git_sync.status import SourceStatus, SourceStatuses
 from controlplane.background.git_sync.sync import SourceSync, SyncParts
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.proposals.from_git import GitProposals
-from controlplane.fleet.proposals.stream import ProposalBook
+from controlplane.fleet.proposals.stream import ProposalFold
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.events.spec_texts import ORDERS, edited
 
@@ -89,7 +89,7 @@ class GitHouse:
     def __post_init__(self) -> None:
         self.board = SourceStatuses((self.binding,))
         self.rung: list[str] = []
-        self.desk = SourceDesk(self.board, self.house.store, self._ring)
+        self.desk = SourceService(self.board, self.house.store, self._ring)
         self.sync = self.restarted()
 
     def restarted(self) -> SourceSync:
@@ -104,7 +104,7 @@ class GitHouse:
             board=self.board,
             clock=lambda: house.now,
             proposals=GitProposals(
-                ProposalBook(house.store, lambda: house.now),
+                ProposalFold(house.store, lambda: house.now),
                 partial(
                     approves_still,
                     house.services.access.people,

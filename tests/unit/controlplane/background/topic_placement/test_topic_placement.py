@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from controlplane.background.topic_placement.packed import hash_of, packed, shape_of, text_of, unpacked
-from controlplane.background.topic_placement.reconciler import LOOKS, SIZES, PlacementKeeper
+from controlplane.background.topic_placement.reconciler import LOOKS, SIZES, PlacementReconciler
 from controlplane.background.topic_placement.snapshot import RecordedPlacements
 from controlplane.background.topic_placement.store import TopicRecord
 from controlplane.cluster.view import ClusterView
@@ -53,7 +53,7 @@ class Server:
     gone: set[ClusterUid] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.keeper = PlacementKeeper(self, self.store, self.latest, lambda: self.epoch)
+        self.keeper = PlacementReconciler(self, self.store, self.latest, lambda: self.epoch)
         self.sight = RecordedPlacements(self.store, self.latest, lambda: self.now)
 
     def views(self) -> list[ClusterView]:

@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.commands.policies.files import PoliciesUnreadable, judge_text, parse, read_texts, try_out
 from controlplane.commands.policies.gate import PolicyGate
-from controlplane.commands.policies.store import PolicyShelf
+from controlplane.commands.policies.store import PolicyStore
 from providers.price_book import PriceBook
 from tests.builders import a_view
 from tests.unit.docs.doc_pages import ROOT
@@ -25,10 +25,10 @@ def with_test(expect: str, says: str = "") -> str:
     return f"{POLICY}tests:\n  - name: three\n    expect: {expect}\n    says: '{says}'\n    spec:\n{spec}"
 
 
-def shelf(folder: Path, text: str = POLICY) -> PolicyShelf:
+def shelf(folder: Path, text: str = POLICY) -> PolicyStore:
     (folder / "policies").mkdir(exist_ok=True)
     (folder / "policies" / "p.yaml").write_text(text)
-    return PolicyShelf(folder / "policies")
+    return PolicyStore(folder / "policies")
 
 
 def test_all_problems_are_told_at_their_lines() -> None:
@@ -109,7 +109,7 @@ def test_a_server_that_never_read_a_good_set_lets_nothing_through(tmp_path: Path
 
 
 def test_an_installation_without_the_folder_has_no_policies(tmp_path: Path) -> None:
-    known = PolicyShelf(tmp_path / "policies").current()
+    known = PolicyStore(tmp_path / "policies").current()
     assert (known.policies, known.is_good, known.fault) == ((), True, "")
 
 

@@ -17,7 +17,7 @@ from controlplane.converger.questions.services.cluster_healthy import cluster_is
 from controlplane.converger.situation.decision import Verdict, Wait
 from controlplane.converger.situation.effects import ClearThrottles, ElectPreferred, RaiseFeature, StartRun, Unregister
 from controlplane.converger.steps.deletion import STOP_WITHIN_S, deletion_step
-from controlplane.converger.steps.housekeeping import upkeep_step
+from controlplane.converger.steps.housekeeping import housekeeping_step
 from controlplane.converger.steps.rolls.finalisation import finalisation_step
 from events import facts
 from planner.observed import FeatureSeen, ThrottlesSeen, TopicPartition
@@ -167,7 +167,7 @@ LEFT_OVER = ThrottlesSeen(leader_rate={1000: 1})
 
 
 def _upkeep(*partitions: Any, **overrides: Any) -> Verdict | None:
-    return upkeep_step(a_situation(a_view(), kafka=a_snapshot(*partitions, **overrides)))
+    return housekeeping_step(a_situation(a_view(), kafka=a_snapshot(*partitions, **overrides)))
 
 
 def test_a_throttle_nobody_needs_is_cleared() -> None:
@@ -201,8 +201,8 @@ def test_leadership_is_left_where_it_is(partition: Any) -> None:
 
 
 def test_nothing_is_kept_up_on_unknown_metadata() -> None:
-    assert upkeep_step(a_situation(a_view(), kafka=None)) is None
-    assert upkeep_step(a_situation(a_view(), kafka=a_snapshot(throttles=LEFT_OVER, at=STALE))) is None
+    assert housekeeping_step(a_situation(a_view(), kafka=None)) is None
+    assert housekeeping_step(a_situation(a_view(), kafka=a_snapshot(throttles=LEFT_OVER, at=STALE))) is None
 
 
 # --- wholeness --------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.situation.decision import Verdict
 from controlplane.converger.steps.deletion import STOP_WITHIN_S, deletion_step
-from controlplane.converger.steps.rolls.abort import abortion_step, revertible
+from controlplane.converger.steps.rolls.abort import abort_step, revertible
 from events import facts
 from events.ids import intent_id
 from planner.observed import LogDirsSeen
@@ -71,7 +71,7 @@ def _aborted(*instances: InstanceView, **overrides: Any) -> ClusterView:
 def _step(*instances: InstanceView, **kafka: Any) -> Verdict:
     partitions = kafka.pop("partitions", ())
     seen = a_snapshot(*partitions, **{"brokers": LIVE, **kafka})
-    verdict = abortion_step(a_situation(_aborted(*instances), kafka=seen))
+    verdict = abort_step(a_situation(_aborted(*instances), kafka=seen))
     assert verdict is not None
     return verdict
 

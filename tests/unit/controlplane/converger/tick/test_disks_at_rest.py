@@ -8,7 +8,7 @@ from agent.wire import LogDirReport
 from controlplane.cluster.observed.agent_reports import keep_report
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.tick.observe import Observer
-from controlplane.server.split.snapshot import KafkaSight
+from controlplane.server.split.snapshot import KafkaReadings
 from events import facts
 from planner.observed import KafkaSnapshot
 from providers.errors import CloudUnavailable
@@ -65,7 +65,7 @@ def test_a_cluster_at_rest_shows_the_disks_that_its_spec_asked_for() -> None:
 
 def test_a_portal_apart_from_the_loop_shows_them_too() -> None:
     rest = AtRest()
-    sight = KafkaSight(
+    sight = KafkaReadings(
         rest.house.converger, lambda view: rest.kafka, rest.house.latest, lambda: rest.house.now, pool=Now()
     )
     sight.poll()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from controlplane.fleet.freezes.fold import LONGEST
-from controlplane.fleet.freezes.state import FreezeKeeper
+from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.storage.streams import AGENTS, FREEZES
 from events import facts
 from events.codec import encode
@@ -23,7 +23,7 @@ class Log:
     """A keeper and the stream it folds."""
 
     def __init__(self, *of_settings: Freeze) -> None:
-        self.keeper, self.version = FreezeKeeper(of_settings), 0
+        self.keeper, self.version = FreezeCache(of_settings), 0
 
     def tell(self, fact: object, *, at: datetime = NOW, stream: str = FREEZES) -> bool:
         new = encode(fact, f"e{self.version}")

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from controlplane.cluster.commands import ClusterNotFound, CommandRefused
-from controlplane.fleet.freezes.commands import MOST, FreezeDesk, WantedFreeze
+from controlplane.fleet.freezes.commands import MOST, FreezeService, WantedFreeze
 from controlplane.fleet.freezes.fold import LONGEST
-from controlplane.fleet.freezes.state import FreezeKeeper
+from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.storage.streams import FREEZES
 from events import facts
 from events.codec import encode
@@ -24,9 +24,9 @@ class Office:
 
     def __init__(self) -> None:
         self.now = NOW
-        self.store, self.keeper = MemoryEventStore(lambda: self.now), FreezeKeeper()
+        self.store, self.keeper = MemoryEventStore(lambda: self.now), FreezeCache()
         views = (a_view(document=a_document()), a_view(uid="gone", name="gone", document=a_document(), deleted=True))
-        self.desk = FreezeDesk(self.store, self.keeper, lambda: views, self.catch_up, lambda: self.now)
+        self.desk = FreezeService(self.store, self.keeper, lambda: views, self.catch_up, lambda: self.now)
 
     def catch_up(self) -> None:
         for recorded in self.store.read_all(0):
@@ -146,6 +146,6 @@ def test_of_two_people_at_once_both_freezes_are_recorded() -> None:
             fact = facts.FreezeDeclared("freeze-1", NOW + HOUR, "sale", (), (), {})
             office.store.append(FREEZES, [encode(fact, "other")], expected_version=0, origin=Origin("person:bob"))
 
-    office.desk = FreezeDesk(office.store, office.keeper, office.desk.views, somebody_is_first, lambda: NOW)
+    office.desk = FreezeService(office.store, office.keeper, office.desk.views, somebody_is_first, lambda: NOW)
     assert office.declare().startswith("freeze-2:")
     assert [f.id for f in office.keeper.left(NOW)] == ["freeze-1", "freeze-2"]

@@ -6,8 +6,8 @@ import pytest
 
 from controlplane.cluster.commands import CommandRefused
 from controlplane.cluster.view import ClusterView
-from controlplane.fleet.images.commands import ImageDesk
-from controlplane.fleet.images.state import ImageKeeper
+from controlplane.fleet.images.commands import ImageService
+from controlplane.fleet.images.state import ImageCache
 from events import facts
 from tests.builders import NOW, a_planned, an_instance
 from tests.fakes.event_store import MemoryEventStore
@@ -19,10 +19,10 @@ class Office:
     """A desk with its store and the clusters it sees."""
 
     def __init__(self, *views: ClusterView) -> None:
-        self.store, self.keeper = MemoryEventStore(), ImageKeeper()
+        self.store, self.keeper = MemoryEventStore(), ImageCache()
         for view in views:
             self.keeper.note(view)
-        self.desk = ImageDesk(
+        self.desk = ImageService(
             self.store, self.keeper, lambda: views, lambda v: f"{v.name} says so", self.catch_up, lambda: NOW
         )
 

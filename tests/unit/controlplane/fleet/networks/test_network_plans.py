@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from controlplane.cluster.view import ClusterView
-from controlplane.fleet.networks.reconciler import NetworkKeeper
+from controlplane.fleet.networks.reconciler import NetworkReconciler
 from tests.sim.networkworld import NetworkWorld
 
 OFFICE, LAB = "192.168.8.0/24", "192.168.9.0/24"
@@ -57,7 +57,7 @@ def test_a_network_that_is_to_be_made_is_made_with_its_clients() -> None:
 def test_where_vms_filter_packets_it_is_said_how_those_that_stand_follow() -> None:
     world = a_world()
     ports = replace(world.keeper._ports, filters_packets=lambda place: True)
-    keeper = NetworkKeeper(ports, world.pool)
+    keeper = NetworkReconciler(ports, world.pool)
     for recorded in world.store.read_all(0):
         keeper.take_in(recorded)
     (told,) = keeper.planned(changed(world, OFFICE), list(world.clusters.values()))

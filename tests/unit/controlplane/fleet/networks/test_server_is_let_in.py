@@ -7,7 +7,7 @@ from ipaddress import IPv4Network
 import pytest
 
 from controlplane.fleet.networks.fold import NetworkView
-from controlplane.fleet.networks.reconciler import NetworkKeeper
+from controlplane.fleet.networks.reconciler import NetworkReconciler
 from controlplane.fleet.networks.server_addresses import server_cidrs, server_network
 from providers.networks import NetworkRunKind
 from tests.sim.networkworld import NetworkWorld
@@ -111,7 +111,7 @@ def test_a_plan_in_a_network_of_somebody_says_whom_to_let_in(servers: Collection
 def _planned_elsewhere(world: NetworkWorld, servers: Collection[str] | None) -> str:
     found = None if servers is None else tuple(servers)
     ports = replace(world.keeper._ports, makes_network=lambda place: False, servers=lambda pool: found)
-    (told,) = NetworkKeeper(ports, world.pool).planned(world.clusters["orders"])
+    (told,) = NetworkReconciler(ports, world.pool).planned(world.clusters["orders"])
     return told
 
 

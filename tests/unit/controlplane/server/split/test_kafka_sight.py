@@ -10,7 +10,7 @@ from controlplane.cluster.observed.moves import MOVE_PULSES
 from controlplane.cluster.view import ClusterView
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
-from controlplane.server.split.snapshot import AT_REST, AT_WORK, KafkaSight
+from controlplane.server.split.snapshot import AT_REST, AT_WORK, KafkaReadings
 from events import facts
 from tests.fakes.kafka import FakeKafka
 from tests.unit.controlplane.api.portal_house import House, broker, brokers_as_declared
@@ -46,7 +46,7 @@ class Watched:
         self.kafka.add_broker(1000, rack="a")
         self.looks, self.away = 0, False
         self.pool = Now()
-        self.sight = KafkaSight(
+        self.sight = KafkaReadings(
             self.house.converger, self.gateway, self.house.latest, lambda: self.house.now, pool=self.pool
         )
 

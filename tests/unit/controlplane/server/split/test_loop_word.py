@@ -21,9 +21,9 @@ from controlplane.server.split.publisher import SAID_ANEW, LoopTeller
 from controlplane.server.split.subscriber import (
     SILENT_AFTER,
     AskedExaminations,
-    HeardBoard,
     HeardLoop,
-    LoopHearing,
+    LoopSubscriber,
+    ReceivedStatus,
     rings,
 )
 from events.spec.problems import Problem
@@ -81,7 +81,7 @@ class Apart:
             ca_pem="pem",
             clock=self.now,
         )
-        self.hearing = LoopHearing(self.loop.latest, self.now)
+        self.hearing = LoopSubscriber(self.loop.latest, self.now)
 
     def beat(self, **later: float) -> None:
         """The loop beats and tells; the portal hears."""
@@ -185,7 +185,7 @@ def test_a_portal_that_never_heard_a_loop_says_so(apart: Apart) -> None:
 def test_an_old_word_found_at_the_start_of_a_portal_is_no_sign_of_life(apart: Apart) -> None:
     apart.beat()
     apart.loop.pass_time(minutes=5)
-    fresh = LoopHearing(apart.loop.latest, apart.now)
+    fresh = LoopSubscriber(apart.loop.latest, apart.now)
     fresh.poll()
     assert "since 2026-01-01 12:00:00 UTC" in fresh.notice()
 
@@ -193,7 +193,7 @@ def test_an_old_word_found_at_the_start_of_a_portal_is_no_sign_of_life(apart: Ap
 def test_the_clocks_of_two_hosts_may_differ(apart: Apart) -> None:
     """The loop's clock is an hour behind: its words are another one each time, so it lives."""
     behind = lambda: apart.loop.now + timedelta(hours=1)  # noqa: E731
-    hearing = LoopHearing(apart.loop.latest, behind)
+    hearing = LoopSubscriber(apart.loop.latest, behind)
     apart.beat()
     hearing.poll()
     apart.beat(seconds=1)
@@ -216,7 +216,7 @@ def test_a_source_is_told_with_its_problems_and_looked_at_when_a_portal_asks(apa
         SourceStatus(BINDING, state=REFUSED, reason="SpecRefused", problems=(broken,), tip="ab12"), now=apart.now()
     )
     apart.beat()
-    board = HeardBoard((BINDING,), apart.hearing)
+    board = ReceivedStatus((BINDING,), apart.hearing)
     (found,) = board.all()
     assert found == apart.board.of("platform") == board.of_source("git:platform")
     assert rings(apart.hearing)("platform")

@@ -7,14 +7,14 @@ import pytest
 from fastapi.testclient import TestClient
 
 from controlplane.api.services import PortalServices
-from controlplane.background.notifications.service import NotifierDesk
+from controlplane.background.notifications.service import NotifierService
 from controlplane.cluster.commands import CommandRefused, PauseCluster
 from controlplane.portal.app import create_app
 from controlplane.server.settings import ServerSettingsRefused, load_settings
 from controlplane.server.split.commands import PortalCommands, PortalNotifiers, no_backup
 from controlplane.server.split.message import LoopWord
 from controlplane.server.split.null_ports import IDLE, NOBODY_LEADS
-from controlplane.server.split.subscriber import LoopHearing
+from controlplane.server.split.subscriber import LoopSubscriber
 from tests.fakes.asking import Asker
 from tests.fakes.latest_values import MemoryLatestStore
 from tests.fakes.outbox import MemoryOutbox
@@ -24,7 +24,7 @@ from tests.unit.events.spec_texts import ORDERS
 FILES = {"policies/a.yaml": "1"}
 
 
-class Heard(LoopHearing):
+class Heard(LoopSubscriber):
     """Has heard a loop with those files."""
 
     def __init__(self, files: dict[str, str] | None) -> None:
@@ -120,7 +120,7 @@ def test_before_any_word_of_a_loop_there_is_nothing_to_compare_with(house: House
 
 
 def test_a_portal_tells_a_notifier_nothing(house: House) -> None:
-    desk = PortalNotifiers(NotifierDesk((), {}, MemoryOutbox(), lambda: house.now))
+    desk = PortalNotifiers(NotifierService((), {}, MemoryOutbox(), lambda: house.now))
     assert desk.all() == []
     with pytest.raises(CommandRefused) as refused:
         desk.test("oncall")

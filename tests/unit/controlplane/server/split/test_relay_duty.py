@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.api.audit.holder import RelayWord
-from controlplane.api.audit.lock import AuditTurnTaken, NobodyElse
+from controlplane.api.audit.lock import AuditTurnTaken, NoOtherWriter
 from controlplane.api.audit.relay import PAGE, AuditRelay
 from controlplane.api.audit.store import MemoryAuditStore
 from controlplane.api.audit.topic import AuditNotSent, AuditTopicForeign, Sent
@@ -34,7 +34,7 @@ class FailingTopic(FakeAuditTopic):
 
 
 @dataclass
-class TakenTurn(NobodyElse):
+class TakenTurn(NoOtherWriter):
     is_taken: bool = False
 
     def take(self) -> int:

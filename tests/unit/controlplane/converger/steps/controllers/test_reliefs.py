@@ -19,7 +19,7 @@ from controlplane.converger.questions.clouds.rendering import terraform_run
 from controlplane.converger.questions.documents import document_for
 from controlplane.converger.questions.quorum.seats import seats, thin_list
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
-from controlplane.converger.steps.controllers.controller_moves import relief_step
+from controlplane.converger.steps.controllers.controller_moves import controller_move_step
 from controlplane.converger.steps.rolls.arrivals import arrival_step
 from controlplane.converger.steps.rolls.departures import departure_step
 from controlplane.converger.steps.rolls.replacements import replacement_step
@@ -67,7 +67,7 @@ def moving(*more: InstanceView, **told: Any) -> ClusterView:
 
 def relieving(view: ClusterView, **seen: Any) -> Any:
     reports = {i.key: a_report(i, "") for i in view.controllers() if not i.bound}
-    return relief_step(a_situation(view, **{"reports": reports, **seen}))
+    return controller_move_step(a_situation(view, **{"reports": reports, **seen}))
 
 
 # --- what is made ---------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from controlplane.cluster.observed.moves import Elections, MoveWatch
 from controlplane.cluster.view import MovesView
 from controlplane.converger.conditions.stuck_moves import elections_fail
 from controlplane.converger.situation.situation import Allowance, Situation
-from controlplane.converger.steps.housekeeping import upkeep_step
+from controlplane.converger.steps.housekeeping import housekeeping_step
 from controlplane.converger.steps.moves.elections import election_step
 from events import facts
 from events.ids import ClusterUid
@@ -56,7 +56,7 @@ def test_an_election_in_vain_is_asked_for_again_only_after_a_while() -> None:
 
     def asked(times: int, ago_s: float) -> bool:
         elections = Elections(times, LONG_AGO, NOW - timedelta(seconds=ago_s))
-        return upkeep_step(a_situation(view, kafka=a_snapshot(AWAY), elections=elections)) is not None
+        return housekeeping_step(a_situation(view, kafka=a_snapshot(AWAY), elections=elections)) is not None
 
     assert [asked(1, 0), asked(4, 7), asked(4, 9), asked(20, 299), asked(20, 300)] == [True, False, True, False, True]
 

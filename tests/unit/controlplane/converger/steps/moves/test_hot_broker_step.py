@@ -13,7 +13,7 @@ from controlplane.cluster.views.topics import TopicsView
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.situation.effects import ElectPreferred, Reassign
 from controlplane.converger.situation.situation import Situation
-from controlplane.converger.steps.housekeeping import upkeep_step
+from controlplane.converger.steps.housekeeping import housekeeping_step
 from controlplane.converger.steps.moves.placements import KEPT, hot_broker_step, leader_order_step
 from controlplane.converger.steps.moves.rebalances import rebalance_step
 from events import facts
@@ -50,7 +50,7 @@ def test_lists_are_put_into_another_order_then_leaders_follow_and_nothing_is_cop
     (ended,) = decide(a_situation(in_hand, kafka=there)).events
     assert isinstance(ended, ReplicationEnded)
     rest = after(in_hand, ended)
-    election = upkeep_step(situation(rest, there))
+    election = housekeeping_step(situation(rest, there))
     assert election is not None
     assert [type(e) for e in election.effects] == [ElectPreferred]
     home = a_look(*(replace(p, leader=p.replicas[0]) for p in there.partitions))

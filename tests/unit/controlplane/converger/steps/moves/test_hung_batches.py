@@ -18,7 +18,7 @@ from controlplane.converger.situation.effects import CancelMoves, SetThrottle
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.moves.rebalances import rebalance_in_hand_step
 from controlplane.converger.steps.moves.replication import replication_in_hand_step
-from controlplane.converger.steps.moves.stuck_moves import hung_repair_step, hung_step
+from controlplane.converger.steps.moves.stuck_moves import stuck_moves_repair_step, stuck_moves_step
 from events import facts, topic_facts
 from events.codec import encode
 from events.envelope import Recorded
@@ -104,7 +104,7 @@ def taking_back(batch: str, tries: int, diagnosis: str = "NoProgress") -> MovesV
 
 
 def cure_in(here: Situation) -> facts.MoveCureRequested:
-    verdict = hung_step(here)
+    verdict = stuck_moves_step(here)
     assert verdict is not None
     cure = verdict.events[0]
     assert isinstance(cure, facts.MoveCureRequested)
@@ -125,16 +125,17 @@ def test_a_move_of_a_rebalance_that_hangs_is_taken_back_and_the_rest_planned_ane
     assert (cure.cure, cure.diagnosis, cure.drain, cure.batch) == ("take_back", "NoProgress", "", "rebalance-1")
     known = folded(here, cure)
     assert (known.cured, known.tries, known.taking_back) == ("rebalance-1", 2, ("orders-0",))
-    running = hung_step(rebalancing(moving(), moves=known))
+    running = stuck_moves_step(rebalancing(moving(), moves=known))
     assert running is not None
     assert running.effects == (CancelMoves((SPREAD.name,)),)
-    over = hung_step(rebalancing(BACK, moves=known))
+    over = stuck_moves_step(rebalancing(BACK, moves=known))
     assert over is not None
     (put_off,) = over.events
     assert isinstance(put_off, facts.RebalancePutOff)
     assert put_off.reason.startswith("1 moves hung: orders-0: nothing has come for")
     assert (
-        hung_step(rebalancing(BACK, moves=known, rebalance=replace(REBALANCE, planning=PlanningView(tries=3)))) is None
+        stuck_moves_step(rebalancing(BACK, moves=known, rebalance=replace(REBALANCE, planning=PlanningView(tries=3))))
+        is None
     )
 
 
@@ -142,7 +143,7 @@ def test_a_target_of_a_rebalance_that_is_dead_gets_a_new_vm_like_one_of_a_drain(
     dead = {"brokers": (1000, 1001, 1002), "fenced": (1003,)}
     cure = cure_in(rebalancing(moving(), **dead))
     assert (cure.diagnosis, cure.brokers) == ("TargetDead", (1003,))
-    over = hung_step(rebalancing(BACK, moves=taking_back("rebalance-1", 2, "TargetDead"), **dead))
+    over = stuck_moves_step(rebalancing(BACK, moves=taking_back("rebalance-1", 2, "TargetDead"), **dead))
     assert over is not None
     assert [type(e) for e in over.events] == [
         facts.RebalancePutOff,
@@ -154,7 +155,7 @@ def test_a_target_of_a_rebalance_that_is_dead_gets_a_new_vm_like_one_of_a_drain(
 def test_what_of_a_rebalance_was_taken_back_does_not_begin_again_while_the_rest_may_not_be() -> None:
     """Below min ISR without the new replica: it is waited for, and what mends the brokers goes on."""
     stuck = rebalancing(moving(isr=(1001,)), moves=taking_back("rebalance-1", 2))
-    assert hung_step(stuck) is None
+    assert stuck_moves_step(stuck) is None
     waits = rebalancing(BACK, moves=taking_back("rebalance-1", 2))
     assert rebalance_in_hand_step(waits) is None
     assert rebalance_in_hand_step(rebalancing(BACK)) is not None
@@ -162,7 +163,7 @@ def test_what_of_a_rebalance_was_taken_back_does_not_begin_again_while_the_rest_
 
 def test_a_rebalance_that_a_person_cancelled_is_not_planned_anew() -> None:
     cancelled = replace(REBALANCE, cancelled="asked by anna")
-    assert hung_step(rebalancing(BACK, moves=taking_back("rebalance-1", 2), rebalance=cancelled)) is None
+    assert stuck_moves_step(rebalancing(BACK, moves=taking_back("rebalance-1", 2), rebalance=cancelled)) is None
 
 
 def test_a_cure_is_of_the_batch_whose_moves_hang_though_a_drain_is_in_hand_too() -> None:
@@ -193,14 +194,14 @@ def test_no_throttle_is_raised_above_what_a_person_asked_for_with_the_rebalance(
     at_its_cap = rebalancing(moving(), throttles=at_it, rebalance=asked)
     written = replace(at_its_cap.seen.traffic, write_bytes_per_s={SPREAD.name: 2.0 * MIB}, at=NOW)
     at_its_cap = replace(at_its_cap, seen=replace(at_its_cap.seen, traffic=written))
-    assert hung_step(at_its_cap) is None
+    assert stuck_moves_step(at_its_cap) is None
     told = reassignment_hung(at_its_cap)
     assert told is not None
     assert "the throttle is at its ceiling" in told.message
 
 
 def test_a_rebalance_gets_another_controller_where_none_ends_its_moves() -> None:
-    verdict = hung_step(rebalancing(moving(isr=ALL)))
+    verdict = stuck_moves_step(rebalancing(moving(isr=ALL)))
     assert verdict is not None
     cure, restart = verdict.events
     assert isinstance(cure, facts.MoveCureRequested)
@@ -214,10 +215,10 @@ def test_a_batch_of_replicas_that_hangs_is_taken_back_and_ends(cause: str) -> No
     cure = cure_in(here)
     assert (cure.cure, cure.batch) == ("take_back", "batch-1")
     known = folded(here, cure)
-    running = hung_step(replicating(moving(), cause=cause, moves=known))
+    running = stuck_moves_step(replicating(moving(), cause=cause, moves=known))
     assert running is not None
     assert running.effects == (CancelMoves((SPREAD.name,)),)
-    over = hung_step(replicating(BACK, cause=cause, moves=known))
+    over = stuck_moves_step(replicating(BACK, cause=cause, moves=known))
     assert over is not None
     (ended,) = over.events
     assert isinstance(ended, topic_facts.ReplicationEnded)
@@ -225,8 +226,8 @@ def test_a_batch_of_replicas_that_hangs_is_taken_back_and_ends(cause: str) -> No
 
 
 def test_replicas_made_anew_are_cured_where_they_go_before_drains() -> None:
-    assert hung_repair_step(replicating(moving(), cause="zones")) is None
-    verdict = hung_repair_step(replicating(moving(), cause="gone"))
+    assert stuck_moves_repair_step(replicating(moving(), cause="zones")) is None
+    verdict = stuck_moves_repair_step(replicating(moving(), cause="gone"))
     assert verdict is not None
     assert isinstance(verdict.events[0], facts.MoveCureRequested)
 

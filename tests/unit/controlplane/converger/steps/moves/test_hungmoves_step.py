@@ -18,8 +18,8 @@ from controlplane.converger.questions.moves.pacing import paced
 from controlplane.converger.questions.moves.stuck_moves import strangers_moves
 from controlplane.converger.situation.effects import CancelMoves, ClearThrottles, Reassign, ReelectController
 from controlplane.converger.situation.situation import Allowance, Situation
-from controlplane.converger.steps.housekeeping import upkeep_step
-from controlplane.converger.steps.moves.stuck_moves import hung_step
+from controlplane.converger.steps.housekeeping import housekeeping_step
+from controlplane.converger.steps.moves.stuck_moves import stuck_moves_step
 from controlplane.converger.steps.quorum.controller_cure import STANDS
 from controlplane.kafka.throttle import ThrottlePlan
 from events import facts
@@ -57,7 +57,7 @@ from tests.unit.controlplane.converger.steps.moves.hungmoves_scene import (
 
 
 def test_a_move_whose_target_is_dead_is_to_be_taken_back() -> None:
-    verdict = hung_step(situation(moving(), brokers=(1000, 1001, 1002), fenced=(1010,)))
+    verdict = stuck_moves_step(situation(moving(), brokers=(1000, 1001, 1002), fenced=(1010,)))
     assert verdict is not None
     (cure,) = verdict.events
     assert isinstance(cure, facts.MoveCureRequested)
@@ -79,10 +79,10 @@ DEAD = {"brokers": (1000, 1001, 1002), "fenced": (1010,)}
 
 
 def test_what_is_to_be_taken_back_is_cancelled_and_then_its_target_replaced() -> None:
-    running = hung_step(situation(moving(), view=TAKEN, **DEAD))
+    running = stuck_moves_step(situation(moving(), view=TAKEN, **DEAD))
     assert running is not None
     assert running.effects == (CancelMoves((MOVE.name,)),)
-    over = hung_step(situation(BACK, view=TAKEN, **DEAD))
+    over = stuck_moves_step(situation(BACK, view=TAKEN, **DEAD))
     assert over is not None
     put_off, healing, replacing = over.events
     assert isinstance(put_off, facts.DrainAbandoned)
@@ -94,7 +94,7 @@ def test_what_is_to_be_taken_back_is_cancelled_and_then_its_target_replaced() ->
 
 def replanned(here: Situation) -> str:
     """The reason with which the drain is planned again, and nobody replaced."""
-    verdict = hung_step(here)
+    verdict = stuck_moves_step(here)
     assert verdict is not None
     (again,) = verdict.events
     assert isinstance(again, facts.DrainPlanFailed)
@@ -142,7 +142,7 @@ def test_a_dead_target_gets_no_new_vm_once_the_fleet_has_had_its_cures_of_the_da
 
 
 def test_what_is_below_min_isr_without_the_new_replica_is_never_cancelled() -> None:
-    verdict = hung_step(situation(moving(isr=(1001,)), view=TAKEN, brokers=(1000, 1001, 1002), fenced=(1010,)))
+    verdict = stuck_moves_step(situation(moving(isr=(1001,)), view=TAKEN, brokers=(1000, 1001, 1002), fenced=(1010,)))
     assert verdict is not None
     assert (verdict.effects, verdict.wait and verdict.wait.reason) == ((), "ReassignmentStuck")
 
@@ -159,26 +159,26 @@ def with_spare(heir: InstanceView = HEIR, **view: Any) -> dict[str, Any]:
 def test_a_target_whose_vm_is_gone_is_the_drains_affair_though_its_moves_may_not_be_taken_back() -> None:
     lost = an_instance("brokers-a-0", 2, service_id=1010, lost_at=NOW - timedelta(seconds=900))
     here = situation(moving(isr=(1001,)), view=with_spare(lost), **DEAD_SO_FAR)
-    assert hung_step(here) is None
+    assert stuck_moves_step(here) is None
     verdict = decide(here)
     assert verdict.effects == (Reassign({MOVE.name: (1003, 1001, 1002)}),)
 
 
 def test_what_may_not_be_taken_back_goes_to_a_broker_that_serves_and_is_seen_through_there() -> None:
     here = situation(moving(isr=(1001,)), view=with_spare(), **DEAD_SO_FAR)
-    verdict = hung_step(here)
+    verdict = stuck_moves_step(here)
     assert verdict is not None
     assert verdict.effects == (Reassign({MOVE.name: (1003, 1001, 1002)}),)
     there = a_partition(
         "orders-0", (1003, 1001, 1002, 1000), isr=(1001,), adding=(1003,), removing=(1000,), leader=1001
     )
-    copying = hung_step(situation(there, view=with_spare(), **DEAD_SO_FAR))
+    copying = stuck_moves_step(situation(there, view=with_spare(), **DEAD_SO_FAR))
     assert copying is not None
     assert (copying.effects, copying.wait and copying.wait.reason) == ((), "DrainMoves")
 
 
 def test_a_controller_that_is_stuck_is_restarted_under_the_gate_of_the_quorum() -> None:
-    verdict = hung_step(situation(moving(isr=ALL)))
+    verdict = stuck_moves_step(situation(moving(isr=ALL)))
     assert verdict is not None
     cure, restart = verdict.events
     assert isinstance(cure, facts.MoveCureRequested)
@@ -187,7 +187,7 @@ def test_a_controller_that_is_stuck_is_restarted_under_the_gate_of_the_quorum() 
 
 
 def test_in_zookeeper_mode_the_brokers_elect_another_controller_in_place_of_the_stuck_one() -> None:
-    verdict = hung_step(situation(moving(isr=ALL), view=zookeeper_view(), **REIGN))
+    verdict = stuck_moves_step(situation(moving(isr=ALL), view=zookeeper_view(), **REIGN))
     assert verdict is not None
     cure, election = verdict.events
     assert isinstance(cure, facts.MoveCureRequested)
@@ -212,12 +212,12 @@ def test_in_zookeeper_mode_the_brokers_elect_another_controller_in_place_of_the_
 def test_no_election_of_a_controller_is_begun_while_it_could_do_harm(
     view: dict[str, Any], seen: dict[str, Any]
 ) -> None:
-    assert hung_step(situation(moving(isr=ALL), view=zookeeper_view(**view), **{**REIGN, **seen})) is None
+    assert stuck_moves_step(situation(moving(isr=ALL), view=zookeeper_view(**view), **{**REIGN, **seen})) is None
 
 
 def test_no_other_controller_is_had_once_the_fleet_has_had_its_cures_of_the_day() -> None:
     here = replace(situation(moving(isr=ALL)), allowance=Allowance(cures=BRAKED))
-    assert hung_step(here) is None
+    assert stuck_moves_step(here) is None
     told = reassignment_hung(here)
     assert told is not None
     assert "1 cures in 1 clusters within a day are the most the fleet begins by itself" in told.message
@@ -226,29 +226,29 @@ def test_no_other_controller_is_had_once_the_fleet_has_had_its_cures_of_the_day(
 def test_the_election_that_was_asked_for_is_held_once_and_only_in_place_of_whom_it_names() -> None:
     asked = DeposedController(1001, 7, BEFORE, "it ends nothing")
     view = zookeeper_view(moves=MovesView(deposed=asked))
-    still = hung_step(situation(a_partition("orders-0"), drain=False, view=view, **REIGN))
+    still = stuck_moves_step(situation(a_partition("orders-0"), drain=False, view=view, **REIGN))
     assert still is not None
     assert still.effects == (ReelectController(1001, 7),)
     for later in ({"controller_epoch": 8}, {"controller": 1002}, {"quorum": quorum_with(silent_s=99.0)}):
         seen = {**REIGN, **later}
-        assert hung_step(situation(a_partition("orders-0"), drain=False, view=view, **seen)) is None
+        assert stuck_moves_step(situation(a_partition("orders-0"), drain=False, view=view, **seen)) is None
     old = zookeeper_view(moves=MovesView(deposed=replace(asked, asked_at=NOW - STANDS)))
-    assert hung_step(situation(a_partition("orders-0"), drain=False, view=old, **REIGN)) is None
+    assert stuck_moves_step(situation(a_partition("orders-0"), drain=False, view=old, **REIGN)) is None
 
 
 def test_no_controller_is_restarted_while_a_vm_comes_or_goes() -> None:
     arriving = an_instance("controllers-b-0", 2, Phase.LAUNCHED)
     view = {"instances": {**a_view(HEIR).instances, arriving.key: arriving}}
-    assert hung_step(situation(moving(isr=ALL), view=view)) is None
+    assert stuck_moves_step(situation(moving(isr=ALL), view=view)) is None
 
 
 def test_no_controller_is_restarted_while_the_cluster_is_paused() -> None:
-    assert hung_step(situation(moving(isr=ALL), view={"paused": "lunch"})) is None
+    assert stuck_moves_step(situation(moving(isr=ALL), view={"paused": "lunch"})) is None
 
 
 def test_moves_of_others_are_never_cured_but_told_after_ten_minutes() -> None:
     young = situation(moving(), drain=False)
-    assert hung_step(young) is None
+    assert stuck_moves_step(young) is None
     assert [s.partition.name for s in strangers_moves(young)] == [MOVE.name]
     told = strangers_told(young)
     assert told is not None
@@ -273,10 +273,10 @@ def test_an_adopted_move_is_not_told() -> None:
 
 def test_what_a_person_wants_cancelled_is_cancelled_and_forgotten_once_it_has_ended() -> None:
     asked = {"moves": MovesView(cancelling={"orders-0": "asked by anna"})}
-    running = hung_step(situation(moving(), drain=False, view=asked))
+    running = stuck_moves_step(situation(moving(), drain=False, view=asked))
     assert running is not None
     assert running.effects == (CancelMoves((MOVE.name,)),)
-    over = hung_step(situation(a_partition("orders-0"), drain=False, view=asked))
+    over = stuck_moves_step(situation(a_partition("orders-0"), drain=False, view=asked))
     assert over is not None
     assert over.events == (facts.MovesSettled(("orders-0",)),)
 
@@ -289,8 +289,8 @@ def refused(asked: int, ago_s: float) -> dict[str, Any]:
 
 def test_a_cancel_that_kafka_refuses_is_asked_for_less_and_less_and_holds_nothing_up() -> None:
     view = {"moves": MovesView(cancelling={"orders-0": "asked by anna"})}
-    assert hung_step(situation(moving(), drain=False, view=view, **refused(3, 7))) is None
-    again = hung_step(situation(moving(), drain=False, view=view, **refused(3, 8)))
+    assert stuck_moves_step(situation(moving(), drain=False, view=view, **refused(3, 7))) is None
+    again = stuck_moves_step(situation(moving(), drain=False, view=view, **refused(3, 8)))
     assert again is not None
     assert again.effects == (CancelMoves((MOVE.name,)),)
     told = strangers_told(situation(moving(), drain=False, view=view, **refused(3, 7)))
@@ -300,7 +300,7 @@ def test_a_cancel_that_kafka_refuses_is_asked_for_less_and_less_and_holds_nothin
 
 
 def test_a_hung_move_that_kafka_does_not_take_back_is_waited_for_with_its_words() -> None:
-    verdict = hung_step(situation(moving(), view=TAKEN, **DEAD, **refused(20, 299)))
+    verdict = stuck_moves_step(situation(moving(), view=TAKEN, **DEAD, **refused(20, 299)))
     assert verdict is not None
     assert (verdict.effects, verdict.wait and verdict.wait.reason) == ((), "TakingBack")
     assert "Kafka refused to take moves back: denied" in verdict.sentence
@@ -358,7 +358,7 @@ def test_a_cluster_at_rest_writes_nothing_down() -> None:
 
 
 def test_a_topic_list_left_over_is_cleared_though_no_rate_is_set() -> None:
-    verdict = upkeep_step(
+    verdict = housekeeping_step(
         a_situation(a_view(), kafka=a_snapshot(a_partition(), throttles=ThrottlesSeen(topics=frozenset({"orders"}))))
     )
     assert verdict is not None

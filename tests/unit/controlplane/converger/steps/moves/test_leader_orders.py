@@ -10,7 +10,7 @@ from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.moves.placement_work import placement_of
 from controlplane.converger.situation.effects import ElectPreferred, Reassign
 from controlplane.converger.situation.placement import IN_PLACE
-from controlplane.converger.steps.housekeeping import upkeep_step
+from controlplane.converger.steps.housekeeping import housekeeping_step
 from controlplane.converger.steps.moves.placements import leader_order_step
 from events.spec.document import load_documents
 from events.topic_facts import ReplicationEnded, ReplicationRequested
@@ -54,7 +54,7 @@ def test_lists_are_reordered_then_leaders_asked_home_then_it_rests() -> None:
     assert isinstance(ended, ReplicationEnded)
     assert ended.done == 8
     rest = after(in_hand, ended)
-    election = upkeep_step(situation(rest, there))
+    election = housekeeping_step(situation(rest, there))
     assert election is not None
     assert [type(e) for e in election.effects] == [ElectPreferred]
     home = a_look(*(replace(p, leader=p.replicas[0]) for p in there.partitions))

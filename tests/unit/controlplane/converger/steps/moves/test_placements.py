@@ -22,7 +22,7 @@ from controlplane.converger.situation.decision import Verdict
 from controlplane.converger.situation.effects import ElectPreferred, Reassign, SetThrottle
 from controlplane.converger.situation.observation import Observation
 from controlplane.converger.situation.situation import Situation
-from controlplane.converger.steps.housekeeping import upkeep_step
+from controlplane.converger.steps.housekeeping import housekeeping_step
 from controlplane.converger.steps.moves.placements import placement_step
 from events.spec.document import load_documents
 from events.topic_facts import ReplicationEnded, ReplicationRequested, TopicDeclaration, TopicsDeclared
@@ -288,7 +288,7 @@ def _topics(tier: str) -> TopicsView:
 )
 def test_leaders_come_home_unless_the_spec_leaves_them(balance: str, asked: bool) -> None:
     away = a_look(a_partition("orders-0", (1000, 1001, 1002), leader=1001))
-    verdict = upkeep_step(a_situation(a_cluster(balance), kafka=away))
+    verdict = housekeeping_step(a_situation(a_cluster(balance), kafka=away))
     assert (verdict is not None) is asked
     if verdict is not None:
         assert [type(e) for e in verdict.effects] == [ElectPreferred]
@@ -297,7 +297,7 @@ def test_leaders_come_home_unless_the_spec_leaves_them(balance: str, asked: bool
 def test_where_leaders_are_left_they_still_come_home_at_the_end_of_our_own_work() -> None:
     away = a_look(a_partition("orders-0", (1000, 1001, 1002), leader=1001))
     busy = a_cluster("preferredLeaders: leave", converged=0)
-    assert upkeep_step(a_situation(busy, kafka=away)) is not None
+    assert housekeeping_step(a_situation(busy, kafka=away)) is not None
 
 
 def test_a_window_nothing_can_begin_in_is_refused_with_its_place() -> None:

@@ -8,7 +8,7 @@ import pytest
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.ladder.decide import decide
-from controlplane.converger.steps.rolls.abort import abortion_step
+from controlplane.converger.steps.rolls.abort import abort_step
 from events import facts
 from planner.observed import LogDirsSeen
 from tests.builders import (
@@ -36,19 +36,19 @@ def _aborted(*instances: Any, **overrides: Any) -> ClusterView:
 
 
 def _events(view: ClusterView, **seen: Any) -> list[Any]:
-    verdict = abortion_step(a_situation(view, **seen))
+    verdict = abort_step(a_situation(view, **seen))
     return list(verdict.events) if verdict else []
 
 
 def _reason(view: ClusterView, **seen: Any) -> str:
-    verdict = abortion_step(a_situation(view, **seen))
+    verdict = abort_step(a_situation(view, **seen))
     assert verdict is not None
     assert not verdict.events
     return verdict.wait.reason if verdict.wait else ""
 
 
 def test_without_an_abort_no_successor_is_taken_back() -> None:
-    assert abortion_step(a_situation(a_view(HEIR))) is None
+    assert abort_step(a_situation(a_view(HEIR))) is None
 
 
 def test_an_empty_successor_is_fenced() -> None:
@@ -101,7 +101,7 @@ def test_a_controllers_successor_is_retired_before_anything_was_handed_to_it() -
     ],
 )
 def test_everything_else_is_left_to_those_who_began_it(instances: tuple[Any, ...]) -> None:
-    assert abortion_step(a_situation(_aborted(*instances))) is None
+    assert abort_step(a_situation(_aborted(*instances))) is None
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
     broker.demote_requested -> lists reordered, some at a time -> broker.demoted ... -> demotion_ended -> promoted
 
-Only the order of replica lists changes; `housekeeping_step` then asks Kafka for the preferred leaders. Read off the metadata
-at each look: a list that Kafka or a person makes with the broker in front is put right at the next one.
+Only the order of replica lists changes; `housekeeping_step` then asks Kafka for the preferred leaders. Read off the
+metadata at each look: a list that Kafka or a person makes with the broker in front is put right at the next one.
 """
 
 from itertools import islice

@@ -62,8 +62,8 @@ def placement_step(situation: Situation) -> Verdict | None:
 
 
 def leader_order_step(situation: Situation) -> Verdict | None:
-    """Begins the next batch of lists in another order, at rest. Leaders follow by `housekeeping_step`, which comes first
-    here: while elections are in vain no list is changed. None when leaders are as even as the spec asks."""
+    """Begins the next batch of lists in another order, at rest. Leaders follow by `housekeeping_step`, which comes
+    first here: while elections are in vain no list is changed. None when leaders are as even as the spec asks."""
     view, seen = situation.view, situation.seen.placement
     kafka = situation.seen.fresh_kafka(situation.now)
     if seen is None or not seen.leaders or kafka is None or has_work(view):

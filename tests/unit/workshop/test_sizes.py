@@ -18,7 +18,6 @@ WIDE_VALUES = {
     "controlplane.converger.situation.observation.Observation": 31,
     "controlplane.converger.situation.ports.Ports": 23,
     "controlplane.server.parts.Services": 22,
-    "controlplane.server.settings.Settings": 62,
     "agent.health.vitals.Vitals": 35,
     "agent.settings.AgentSettings": 25,
     "events.instance_facts.PlannedInstance": 28,

@@ -29,10 +29,10 @@ from controlplane.kafka.errors import KafkaFault
 from controlplane.storage.lease import LostLeadership
 from controlplane.storage.streams import cluster_stream
 from events import facts
-from events.codec import encode
+from events.codec import encode_all
 from events.envelope import NewEvent, Origin, Recorded
 from events.errors import EventsError, StreamConflict
-from events.ids import ClusterUid, derived_id
+from events.ids import ClusterUid
 from providers.errors import ProviderError
 
 _log = logging.getLogger(__name__)
@@ -171,7 +171,5 @@ class ClusterTick:
 
 
 def new_events(stream: str, version: int, facts: Iterable[object]) -> list[NewEvent]:
-    """Facts as events to append after `version`. The same decision gets the same ids, so a retry is recognised."""
-    listed = list(facts)
-    content = repr(listed)
-    return [encode(f, derived_id("event", stream, str(version), str(n), content)) for n, f in enumerate(listed)]
+    """Facts as events to append after `version`."""
+    return encode_all(facts, "event", stream, str(version))

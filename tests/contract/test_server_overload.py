@@ -122,6 +122,7 @@ def test_the_server_survives_that_accept_finds_no_descriptor(start: Callable[...
     began_s = time.monotonic()
     import resource
 
+    eventually(lambda: load(server)["descriptors"] is not None, server)
     opened = int(load(server)["descriptors"])  # type: ignore[call-overload]
     resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (opened + 1, DESCRIPTORS))
     knocking = [socket.create_connection(("127.0.0.1", port(server)), timeout=10) for _ in range(20)]

@@ -263,7 +263,7 @@ def test_what_a_pool_gets_back_is_neither_locked_nor_named(connect: Connect) -> 
 
 _HOLDS = """
 import sys, time
-from controlplane.api.audit.turn import SqlTurn
+from controlplane.api.audit.lock import SqlTurn
 from events.engine import build_engine
 turn = SqlTurn(build_engine(sys.argv[1]), keeps=True)
 turn.take()
@@ -274,7 +274,7 @@ time.sleep(600)
 
 _WAITS = """
 import sys, time
-from controlplane.api.audit.turn import AuditTurnTaken, SqlTurn
+from controlplane.api.audit.lock import AuditTurnTaken, SqlTurn
 from events.engine import build_engine
 turn = SqlTurn(build_engine(sys.argv[1]), keeps=True)
 try:

@@ -95,7 +95,7 @@ def test_the_worker_comes_back_and_ends_without_a_trace(service: PlanningService
 SERVER = """
 import sys, time
 from pathlib import Path
-from controlplane.converger.planning import PlanningService, PlanningSettings
+from controlplane.converger.tick.planning import PlanningService, PlanningSettings
 from spark.supervisor import WorkerSettings
 scratch = Path(sys.argv[1])
 service = PlanningService(PlanningSettings(worker=WorkerSettings(scratch=scratch, log=scratch / "log2")))

@@ -27,7 +27,7 @@ SERVER = textwrap.dedent(
     from pathlib import Path
     from providers.local.cloud import LocalCloud
     from providers.tf.execute import execute
-    from providers.tf.statefile import LocalStates
+    from providers.tf.state_file import LocalStates
     from tests.terraform.test_terraform_interrupted import WANTED
     from tests.fakes.resources import own, surge
     cloud = LocalCloud(Path(sys.argv[1]), "test", sys.executable, command=("/bin/sleep", "600"))

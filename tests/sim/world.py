@@ -19,7 +19,7 @@ from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.questions.health.broken_down import BROKER_AWAY
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.situation.observation import InventorySeen
-from controlplane.converger.situation.ports import Ports
+from controlplane.converger.situation.ports import CloudTraits, Ports, ZooKeeperPorts
 from controlplane.converger.tick.cluster_tick import new_events
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.converger.tick.loop import Converger
@@ -211,15 +211,17 @@ class World:
                 installation_id=self.installation_id,
                 clock=self.clock,
                 epoch=lambda: self._right_to_act(own),
-                handover=self.handover_on,
-                unlisted_s=self.unlisted_in,
-                holds_mounted=self.holds_mounted_on,
                 packet_filter=lambda _view, _instance: self.filter_rules,
-                registered_id=lambda _view: self._registered_id(),
-                fix_cluster_id=self._fix_cluster_id,
-                registry=lambda _view: self.kafka.migration.registry(),
-                forget_migration=self._forget_migration,
-                restart_lock=SimRestartLock(self.lock_nodes, self.points),
+                clouds=CloudTraits(
+                    handover=self.handover_on, unlisted_s=self.unlisted_in, holds_mounted=self.holds_mounted_on
+                ),
+                zookeeper=ZooKeeperPorts(
+                    registered_id=lambda _view: self._registered_id(),
+                    fix_cluster_id=self._fix_cluster_id,
+                    registry=lambda _view: self.kafka.migration.registry(),
+                    forget_migration=self._forget_migration,
+                    restart_lock=SimRestartLock(self.lock_nodes, self.points),
+                ),
             ),
             self.brake or FleetBrake(),
             images=self.images,

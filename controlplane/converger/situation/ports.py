@@ -103,6 +103,33 @@ def _no_registry(view: ClusterView) -> RegistrySeen:
 
 
 @dataclass(frozen=True, slots=True)
+class ZooKeeperPorts:
+    """Of clusters with a ZooKeeper: their ensembles. By default nobody has a way to one."""
+
+    registered_id: Callable[[ClusterView], str] = lambda view: ""
+    """The cluster id the ensemble holds, "" for none yet. Raises `KafkaFault`."""
+    fix_cluster_id: Callable[[ClusterView, str], None] = lambda view, cluster_id: None
+    """Have the ensemble hold it; again is fine. Raises `KafkaFault`, also where it holds another."""
+    registry: Callable[[ClusterView], RegistrySeen] = _no_registry
+    """While a cluster migrates to KRaft: who leads by ZooKeeper's word. Raises `KafkaFault`."""
+    forget_migration: Callable[[ClusterView], None] = lambda view: None
+    """Deletes what a quorum has left in ZooKeeper; again is fine. Raises `KafkaFault`."""
+    restart_lock: RestartLock = NO_RESTART_LOCK
+
+
+@dataclass(frozen=True, slots=True)
+class CloudTraits:
+    """What a cloud says of itself, by its name. Each raises `ProviderError` where that cannot be told."""
+
+    handover: Callable[[str], Handover] = lambda cloud: Handover.REBIND
+    """What it can do with a node's address."""
+    unlisted_s: Callable[[str], float] = lambda cloud: 0.0
+    """How long what a run has made there may be missing in listings."""
+    holds_mounted: Callable[[str], bool] = lambda cloud: False
+    """Whether a mounted disk stays with its running VM (`HoldsMounted`)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ports:
     """Everything outside the pure core."""
 
@@ -122,22 +149,9 @@ class Ports:
     console: ReadsConsole = nobody_reads
     networks: Callable[[ClusterView], tuple[NetworkAwaited, ...]] = lambda view: ()
     """What networks the cluster's VMs still wait for; asks nobody."""
-    registered_id: Callable[[ClusterView], str] = lambda view: ""
-    """ZooKeeper mode: the cluster id the ensemble holds, "" for none yet. Raises `KafkaFault`."""
-    fix_cluster_id: Callable[[ClusterView, str], None] = lambda view, cluster_id: None
-    """ZooKeeper mode: have the ensemble hold it; again is fine. Raises `KafkaFault`, also where it holds another."""
-    registry: Callable[[ClusterView], RegistrySeen] = _no_registry
-    """While a cluster migrates to KRaft: who leads by ZooKeeper's word. Raises `KafkaFault`."""
-    forget_migration: Callable[[ClusterView], None] = lambda view: None
-    """Deletes what a quorum has left in ZooKeeper; again is fine. Raises `KafkaFault`."""
-    restart_lock: RestartLock = NO_RESTART_LOCK
     packet_filter: Callable[[ClusterView, InstanceView], str] = lambda view, instance: ""
     """The rules of a VM that filters packets itself as of now, "" of any other; asks nobody."""
     drift: Callable[[ClusterView], Noted] = lambda view: NOTHING_NOTED
     """The last audits of a cluster, by place; asks nobody."""
-    handover: Callable[[str], Handover] = lambda cloud: Handover.REBIND
-    """Name of a cloud -> what it can do with a node's address. Raises `ProviderError` where that cannot be told."""
-    unlisted_s: Callable[[str], float] = lambda cloud: 0.0
-    """Name of a cloud -> how long what a run has made there may be missing in listings. Raises as above."""
-    holds_mounted: Callable[[str], bool] = lambda cloud: False
-    """Name of a cloud -> whether a mounted disk stays with its running VM (`HoldsMounted`). Raises as above."""
+    zookeeper: ZooKeeperPorts = ZooKeeperPorts()
+    clouds: CloudTraits = CloudTraits()

@@ -69,15 +69,15 @@ def carry_out(effect: Effect, situation: Situation, ports: Ports) -> str:
             ports.inventory.terminate(view, cloud_id)
             return ""
         case FixClusterId(cluster_id=cluster_id):
-            ports.fix_cluster_id(view, cluster_id)
+            ports.zookeeper.fix_cluster_id(view, cluster_id)
             return ""
         case ForgetMigration():
-            ports.forget_migration(view)
+            ports.zookeeper.forget_migration(view)
             return ""
         case TakeRestartLock(why=why):
-            return ports.restart_lock.take(view, why)
+            return ports.zookeeper.restart_lock.take(view, why)
         case ReleaseRestartLock():
-            ports.restart_lock.release(view)
+            ports.zookeeper.restart_lock.release(view)
             return ""
         case _:
             return _ask_kafka(effect, view, ports)

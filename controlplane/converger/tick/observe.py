@@ -120,7 +120,7 @@ class Observer:
         moves = self._moves_of(view, kafka)
         clouds = _clouds_of(view)
         ways = [self._handover(cloud, missing) for cloud in clouds]
-        holding = self._of_clouds(clouds, self._ports.holds_mounted, missing) if view.intents else {}
+        holding = self._of_clouds(clouds, self._ports.clouds.holds_mounted, missing) if view.intents else {}
         return Observation(
             inventory=inventory,
             reports=reports,
@@ -138,11 +138,11 @@ class Observer:
             traffic=self.traffic(view.uid) if has_work(view) else UNKNOWN,
             handover=ways[0] if ways else Handover.REBIND,
             handovers=dict(zip(clouds, ways, strict=True)) if len(clouds) > 1 else {},
-            unlisted_s=self._of_clouds(clouds, self._ports.unlisted_s, missing) if view.intents else {},
+            unlisted_s=self._of_clouds(clouds, self._ports.clouds.unlisted_s, missing) if view.intents else {},
             holds_mounted=frozenset(cloud for cloud, holds in holding.items() if holds),
             registered_id=self._registered_id(view, missing),
             registry=self._registry(view, missing),
-            restart_lock=self._ports.restart_lock.standing(view) if view.in_zookeeper_mode else "lost",
+            restart_lock=self._ports.zookeeper.restart_lock.standing(view) if view.in_zookeeper_mode else "lost",
             protocols=self._protocols(view, missing) if kafka is not None else None,
             networks=self._ports.networks(view),
             groups=self._groups_of(view),
@@ -218,7 +218,7 @@ class Observer:
 
     def _handover(self, cloud: str, missing: dict[str, str]) -> Handover | None:
         try:
-            return self._ports.handover(cloud)
+            return self._ports.clouds.handover(cloud)
         except provider_errors.ProviderError as error:
             missing["handover"] = str(error)
             return None
@@ -237,7 +237,7 @@ class Observer:
         if not view.in_zookeeper_mode or view.founding is None or view.cluster_id_fixed:
             return None
         try:
-            return self._ports.registered_id(view)
+            return self._ports.zookeeper.registered_id(view)
         except KafkaFault as error:
             missing["ensemble"] = str(error)
             return None
@@ -246,7 +246,7 @@ class Observer:
         if view.migration is None:
             return None
         try:
-            return self._ports.registry(view)
+            return self._ports.zookeeper.registry(view)
         except KafkaFault as error:
             missing["ensemble"] = str(error)
             return None

@@ -9,7 +9,7 @@ from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.situation.cure_budget import FleetCures
-from controlplane.converger.situation.ports import Ports
+from controlplane.converger.situation.ports import CloudTraits, Ports, ZooKeeperPorts
 from controlplane.converger.tick.consoles import reading_through
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.converger.tick.loop import Converger
@@ -116,20 +116,24 @@ def _ports(
         inventory=hands.inventory,
         runner=hands.runner,
         kafka=gateways.of,
-        registered_id=gateways.registered_id,
-        fix_cluster_id=gateways.fix_cluster_id,
-        registry=gateways.registry,
-        forget_migration=gateways.forget_migration,
-        restart_lock=gateways,
         boot_data=partial(boot_data, ground.home, ground.installation),
         installation_id=ground.installation.id,
         clock=utc_now,
         epoch=ground.candidate.epoch,
-        handover=lambda cloud: handover_of(clouds(cloud)),
-        unlisted_s=lambda cloud: unlisted_s(clouds(cloud)),
-        holds_mounted=lambda cloud: holds_mounted(clouds(cloud)),
         networks=networks,
         packet_filter=packet_filter,
         drift=drift,
         console=reading_through(clouds),
+        zookeeper=ZooKeeperPorts(
+            registered_id=gateways.registered_id,
+            fix_cluster_id=gateways.fix_cluster_id,
+            registry=gateways.registry,
+            forget_migration=gateways.forget_migration,
+            restart_lock=gateways,
+        ),
+        clouds=CloudTraits(
+            handover=lambda cloud: handover_of(clouds(cloud)),
+            unlisted_s=lambda cloud: unlisted_s(clouds(cloud)),
+            holds_mounted=lambda cloud: holds_mounted(clouds(cloud)),
+        ),
     )

@@ -35,7 +35,7 @@ from controlplane.converger.situation.effects import (
     TerminateInstance,
     Unregister,
 )
-from controlplane.converger.situation.ports import Ports
+from controlplane.converger.situation.ports import Ports, ZooKeeperPorts
 from controlplane.converger.tick.act import carry_out
 from controlplane.kafka.errors import KafkaRefused
 from controlplane.kafka.throttle import ThrottlePlan
@@ -84,9 +84,9 @@ class Outside:
             installation_id="test",
             clock=lambda: BEFORE,
             epoch=lambda: Epoch(7),
-            fix_cluster_id=port.fix_cluster_id,
-            forget_migration=port.forget_migration,
-            restart_lock=port,
+            zookeeper=ZooKeeperPorts(
+                fix_cluster_id=port.fix_cluster_id, forget_migration=port.forget_migration, restart_lock=port
+            ),
         )
 
 

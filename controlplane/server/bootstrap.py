@@ -11,7 +11,7 @@ from controlplane.server.assembly.commands import CommandParts, asking_of
 from controlplane.server.assembly.core import Ground, ground_of
 from controlplane.server.assembly.loop import Loop, loop_of
 from controlplane.server.assembly.terraform_states import refuse_beside_local
-from controlplane.server.parts import Services
+from controlplane.server.parts import BackgroundParts, Services
 from controlplane.server.settings import Settings
 from controlplane.server.split.setup import teller_of
 from controlplane.storage.home_binding import HomeRefused, agree_on_agent_url
@@ -54,16 +54,18 @@ def build(
         authority=ground.authority,
         agree_on_agent_url=partial(agree_on_agent_url, ground.engine, ground.identity.home_id),
         dispose=ground.dispose,
-        sources=asking.sources,
-        names=rooms.names,
-        groups=rooms.groups,
-        topics=rooms.topics,
-        drift=loop.drift,
-        anomalies=rooms.anomalies,
-        agents=rooms.agents,
-        games=rooms.games,
-        audit=rooms.audit,
-        teller=teller,
+        background=BackgroundParts(
+            sources=asking.sources,
+            names=rooms.names,
+            groups=rooms.groups,
+            topics=rooms.topics,
+            drift=loop.drift,
+            anomalies=rooms.anomalies,
+            agents=rooms.agents,
+            games=rooms.games,
+            audit=rooms.audit,
+            teller=teller,
+        ),
     )
 
 

@@ -26,6 +26,44 @@ from controlplane.storage.lease_holder import Candidate
 
 
 @dataclass(frozen=True, slots=True)
+class BackgroundParts:
+    """What runs beside the tick, each by a timer of its own."""
+
+    sources: Sources
+    names: Poller
+    groups: GroupsRoom
+    topics: TopicRoom
+    drift: DriftRoom
+    anomalies: AnomalyRoom
+    agents: AgentsRoom
+    games: GamesRoom
+    audit: AuditRoom
+    teller: Poller
+    """Tells portals that are other processes how the loop does."""
+
+    def start(self) -> None:
+        """Begins to look."""
+        self.sources.start()
+        self.names.start()
+        for room in (self.groups, self.topics, self.drift, self.anomalies, self.agents, self.games, self.audit):
+            room.poller.start()
+        self.teller.start()
+
+    def close(self) -> None:
+        """Game days first: they are driven through the others."""
+        self.games.close()
+        self.teller.stop()
+        self.sources.stop()
+        self.names.stop()
+        self.groups.close()
+        self.topics.poller.stop()
+        self.drift.poller.stop()
+        self.anomalies.close()
+        self.agents.poller.stop()
+        self.audit.close()
+
+
+@dataclass(frozen=True, slots=True)
 class Services:
     """A server's parts. `close` ends them in the order that keeps the promises."""
 
@@ -41,17 +79,7 @@ class Services:
     authority: Authority | None
     agree_on_agent_url: Callable[[str], None]
     dispose: Callable[[], None]
-    sources: Sources
-    names: Poller
-    groups: GroupsRoom
-    topics: TopicRoom
-    drift: DriftRoom
-    anomalies: AnomalyRoom
-    agents: AgentsRoom
-    games: GamesRoom
-    audit: AuditRoom
-    teller: Poller
-    """Tells portals that are other processes how the loop does."""
+    background: BackgroundParts
 
     def end_runs(self) -> None:
         """Before the API stops, where Terraform saves its states through it: no step begins, its runs are ended."""
@@ -61,16 +89,7 @@ class Services:
 
     def close(self) -> None:
         """Begins nothing new, ends what runs, gives the lease back. VMs stay up. Only after the API has stopped."""
-        self.games.close()
-        self.teller.stop()
-        self.sources.stop()
-        self.names.stop()
-        self.groups.close()
-        self.topics.poller.stop()
-        self.drift.poller.stop()
-        self.anomalies.close()
-        self.agents.poller.stop()
-        self.audit.close()
+        self.background.close()
         self.scheduler.stop()
         self.converger.close()
         self.planning.stop()

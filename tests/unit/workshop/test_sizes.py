@@ -16,7 +16,6 @@ WIDE_VALUES = {
     "controlplane.api.read_models.brokers.BrokerRow": 26,
     "controlplane.cluster.view.ClusterView": 78,
     "controlplane.converger.situation.observation.Observation": 31,
-    "controlplane.server.parts.Services": 22,
     "agent.health.vitals.Vitals": 35,
     "agent.settings.AgentSettings": 25,
     "events.instance_facts.PlannedInstance": 28,

@@ -9,10 +9,18 @@ from typing import Any
 from agent.wire import Report, ServiceReport
 from controlplane.cluster.lifecycle import SERVING, Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.observed.moves import Known
 from controlplane.cluster.view import ClusterView, ConditionView, DrainView
 from controlplane.cluster.views.instances import DepartureView, InstanceView, MemberView, StartView
 from controlplane.cluster.views.plans import PlanningView, PlanView, ProgressView
-from controlplane.converger.situation.observation import InventorySeen, Observation
+from controlplane.converger.situation.observation import (
+    BackgroundSeen,
+    CloudsSeen,
+    InventorySeen,
+    Observation,
+    PlansRead,
+    ZooKeeperSeen,
+)
 from controlplane.converger.situation.situation import Situation
 from events import facts
 from events.ids import ClusterUid
@@ -364,15 +372,30 @@ def an_inventory(
 
 
 def an_observation(view: ClusterView, **overrides: Any) -> Observation:
-    """Everything as it should be, fresh at NOW. A part given as None is one that could not be read."""
+    """Everything as it should be, fresh at NOW. A part given as None is one that could not be read. Fields of what
+    clouds, ZooKeeper, running moves and services beside the tick tell may be given beside its own, and plans: `plan`
+    and `rebalance_plan`."""
     serving = [i for i in view.alive() if i.phase in SERVING and i.bound and not i.lost]
     brokers = [i.service_id for i in serving if i.is_broker and i.phase is not Phase.LAUNCHED]
     values: dict[str, Any] = {
         "inventory": an_inventory(view),
         "reports": {i.key: a_report(i) for i in serving},
         "kafka": a_snapshot(brokers=brokers),
+        **overrides,
     }
-    return Observation(**{**values, **overrides})
+    plans = {"plan": "drain", "plan_sha256": "drain_sha256", "rebalance_plan": "rebalance"}
+    values = {plans.get(name, name): value for name, value in values.items()}
+    groups: dict[str, type[Any]] = {
+        "plans": PlansRead,
+        "clouds": CloudsSeen,
+        "zookeeper": ZooKeeperSeen,
+        "moves": Known,
+        "background": BackgroundSeen,
+    }
+    for name, group in groups.items():
+        own = {f.name: values.pop(f.name) for f in fields(group) if f.name in values}
+        values.setdefault(name, group(**own))
+    return Observation(**values)
 
 
 def a_situation(view: ClusterView, *, now: datetime = NOW, **seen: Any) -> Situation:

@@ -16,7 +16,7 @@ _NAMED = 3
 
 def consumers_stuck(situation: Situation) -> facts.ConditionChanged | None:
     """From the last look at the groups. Without a young one the condition stays as it is."""
-    noted = situation.seen.groups
+    noted = situation.seen.background.groups
     if noted is None or situation.now - noted.at > STALE_LOOK:
         return None
     troubled = noted.troubled

@@ -15,10 +15,10 @@ _NAMED = 3
 
 def drift_told(situation: Situation) -> facts.ConditionChanged | None:
     """From the last audits. Without one that ended well the condition stays as it is."""
-    if not situation.seen.drift:
+    if not situation.seen.background.drift:
         return None
     view = situation.view
-    audits = audited_places(view, situation.seen.drift)
+    audits = audited_places(view, situation.seen.background.drift)
     drifts = [drift for noted in audits.values() for drift in noted.drifts]
     if not drifts:
         is_known = any(noted.at is not None for noted in audits.values())
@@ -33,9 +33,9 @@ def drift_told(situation: Situation) -> facts.ConditionChanged | None:
 
 def network_drift_told(situation: Situation) -> facts.ConditionChanged | None:
     """The same of the networks the cluster is in. It ends with a clean audit, or where none of them is Kedge's."""
-    if not situation.seen.drift:
+    if not situation.seen.background.drift:
         return None
-    audits = audited_networks(situation.view, situation.seen.drift)
+    audits = audited_networks(situation.view, situation.seen.background.drift)
     drifted = {place: noted.drifts for place, noted in audits.items() if noted.drifts}
     if not drifted:
         is_known = not audits or any(noted.at is not None for noted in audits.values())

@@ -27,7 +27,7 @@ def misplaced_told(situation: Situation) -> facts.ConditionChanged | None:
     kafka = seen.fresh_kafka(situation.now)
     if kafka is None:
         return None
-    by_hand = _by_hand(situation, kafka) if seen.pulses else ()
+    by_hand = _by_hand(situation, kafka) if seen.moves.pulses else ()
     if by_hand:
         message = f"{_told(by_hand)}. It is waited for. Next: kedge moves {situation.view.name}"
         return facts.ConditionChanged(MISPLACED, True, "MovedByHand", message)

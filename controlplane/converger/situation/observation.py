@@ -13,7 +13,7 @@ from controlplane.cluster.observed.consumer_groups import GroupsNoted
 from controlplane.cluster.observed.health import WELL, HealthSeen
 from controlplane.cluster.observed.hot_brokers import HotNoted
 from controlplane.cluster.observed.jobs import JobSeen
-from controlplane.cluster.observed.moves import NONE_ASKED, Elections, TakenBack
+from controlplane.cluster.observed.moves import Known
 from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.views.running_settings import SettingStage
@@ -21,8 +21,7 @@ from controlplane.converger.situation.placement import PlacementSeen
 from controlplane.kafka.zookeeper.locks import Standing
 from controlplane.kafka.zookeeper.registry import RegistrySeen
 from planner.drain.plan import DrainPlan
-from planner.observed import KafkaSnapshot, SettingSeen, TopicPartition
-from planner.pulse import MovePulse
+from planner.observed import KafkaSnapshot, SettingSeen
 from planner.rebalancing.plan import RebalancePlan
 from planner.rollout.live_step import NO_STEP, LiveStep, SettingDeviation
 from providers.base import CloudInstance, CloudVolume, Place
@@ -123,20 +122,19 @@ class TopicsObserved:
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
-    """Everything one tick sees of one cluster. `missing` says, in words, why a part is absent."""
+class PlansRead:
+    """Plans of work in hand. A SHA-256 is of the plan that was looked for; None: it is missing or corrupt."""
 
-    inventory: InventorySeen | None = None
-    reports: Mapping[str, ReportSeen] = field(default_factory=dict)
-    kafka: KafkaSnapshot | None = None
-    jobs: Mapping[str, JobSeen] = field(default_factory=dict)
-    plan: DrainPlan | None = None
-    plan_sha256: str = ""
-    """The plan that was looked for; `plan` is None when it is missing or corrupt."""
-    rebalance_plan: RebalancePlan | None = None
+    drain: DrainPlan | None = None
+    drain_sha256: str = ""
+    rebalance: RebalancePlan | None = None
     rebalance_sha256: str = ""
-    """The rebalance plan that was looked for, as above."""
-    traffic: Traffic = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class CloudsSeen:
+    """What the cluster's clouds say of themselves."""
+
     handover: Handover | None = Handover.REBIND
     """What the cluster's cloud can do with a node's address and disks; None while that cannot be told."""
     handovers: Mapping[str, Handover | None] = field(default_factory=dict)
@@ -145,50 +143,70 @@ class Observation:
     """By name of a cloud, where something is being made: how long that may be missing in listings."""
     holds_mounted: frozenset[str] = frozenset()
     """Clouds that take no disk from a running VM that has it mounted; told where an intent is open."""
+
+    def handover_on(self, cloud: str) -> Handover | None:
+        """What that cloud can do with a node's address and disks; None while that cannot be told."""
+        return self.handovers.get(cloud, self.handover)
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperSeen:
+    """Of a cluster with a ZooKeeper, each asked for only while something waits for it."""
+
+    registered_id: str | None = None
+    """Until it is fixed: the cluster id the ensemble holds, "" for none; None: not known."""
+    registry: RegistrySeen | None = None
+    """While the cluster migrates to KRaft: who leads by ZooKeeper's word, and what the migration has kept there."""
+    restart_lock: Standing = "lost"
+    """Whether this server holds the lock restarts are made under."""
+    protocols: Mapping[int, str] | None = None
+    """While a broker is of a later release than the spec: the protocol version each broker that answered runs with, by
+    its id. None: not asked for, or nobody could be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackgroundSeen:
+    """What services beside the tick saw last; it may be old."""
+
+    hot: HotNoted | None = None
+    """What metrics advise about a hot broker."""
+    groups: GroupsNoted | None = None
+    """Consumer groups, in short, where they were asked for."""
+    drift: Noted = field(default_factory=dict)
+    """The audits of the cluster's places, from memory: empty where none was made yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Everything one tick sees of one cluster. `missing` says, in words, why a part is absent."""
+
+    inventory: InventorySeen | None = None
+    reports: Mapping[str, ReportSeen] = field(default_factory=dict)
+    kafka: KafkaSnapshot | None = None
+    jobs: Mapping[str, JobSeen] = field(default_factory=dict)
+    plans: PlansRead = PlansRead()
+    traffic: Traffic = UNKNOWN
+    clouds: CloudsSeen = CloudsSeen()
     settings: SettingsObserved | None = None
     """Asked for only where something is to be set, and at rest as often as the metadata is read."""
     topics: TopicsObserved | None = None
     """Asked for where some are in hand or waited for, and of all as often as the metadata is read at rest."""
     placement: PlacementSeen | None = None
     """What is not where it should be; None while something is in hand, unless replicas seem to be lost."""
-    registered_id: str | None = None
-    """ZooKeeper mode, asked for until it is fixed: the cluster id the ensemble holds, "" for none; None: not known."""
-    registry: RegistrySeen | None = None
-    """While the cluster migrates to KRaft: who leads by ZooKeeper's word, and what the migration has kept there."""
-    restart_lock: Standing = "lost"
-    """ZooKeeper mode: whether this server holds the lock restarts are made under."""
-    protocols: Mapping[int, str] | None = None
-    """ZooKeeper mode, asked for while a broker is of a later release than the spec: the protocol version each broker
-    that answered runs with, by its id. None: not asked for, or nobody could be asked."""
+    zookeeper: ZooKeeperSeen = ZooKeeperSeen()
     missing: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     """Places (by name) that do not permit us to list what is there, in the cloud's words."""
-    pulses: Mapping[TopicPartition, MovePulse] = field(default_factory=dict)
-    """How each running move has come on so far."""
-    elections: Elections = NONE_ASKED
-    taken_back: Mapping[TopicPartition, TakenBack] = field(default_factory=dict)
-    """Running moves that were to be taken back, and what Kafka said to it."""
-    """How often leadership was asked back, in vain so far."""
-
-    hot: HotNoted | None = None
-    """What the last look at metrics advises about a hot broker; it may be old."""
-    groups: GroupsNoted | None = None
-    """The last look at consumer groups, in short, where there was one."""
+    moves: Known = field(default_factory=Known)
+    """How each running move has come on so far, and what was asked for in vain."""
+    background: BackgroundSeen = BackgroundSeen()
     networks: tuple[NetworkAwaited, ...] = ()
     """Networks of Kedge's that VMs still wait for."""
     filters_behind: Mapping[str, str] | None = None
     """VMs, by key, whose packet filter has been another than their network's for a while, and why; None where no VM of
     the cluster filters packets itself."""
-
-    drift: Noted = field(default_factory=dict)
-    """The last audits of the cluster's places, from memory: empty where none was made yet."""
-
     health: HealthSeen = WELL
     """Since when partitions and brokers are not as they should be, by the looks at Kafka so far."""
-
-    def handover_on(self, cloud: str) -> Handover | None:
-        """What that cloud can do with a node's address and disks; None while that cannot be told."""
-        return self.handovers.get(cloud, self.handover)
 
     def fresh_kafka(self, now: datetime) -> KafkaSnapshot | None:
         """Kafka's metadata, if it is young enough to destroy on."""

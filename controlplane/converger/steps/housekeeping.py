@@ -39,7 +39,7 @@ def _is_welcome(view: ClusterView) -> bool:
 
 def _may_ask(situation: Situation) -> bool:
     """Twice at once (metadata lags a moment), then after 2, 4, 8 ... 300 s; at once of another controller."""
-    asked, cures = situation.seen.elections, situation.view.moves.cures
+    asked, cures = situation.seen.moves.elections, situation.view.moves.cures
     if asked.asked_at is None or (cures and cures[-1].at > asked.asked_at):
         return True
     return situation.seconds_since(asked.asked_at) >= delay_s(asked.asked - 1)

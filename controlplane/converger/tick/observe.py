@@ -36,10 +36,14 @@ from controlplane.converger.questions.running.setting_work import (
 )
 from controlplane.converger.questions.topics.work import names_to_ask, topic_work
 from controlplane.converger.situation.observation import (
+    BackgroundSeen,
+    CloudsSeen,
     NoPlaceAnswers,
     Observation,
+    PlansRead,
     SettingsObserved,
     TopicsObserved,
+    ZooKeeperSeen,
     refused_in,
 )
 from controlplane.converger.situation.placement import PlacementSeen
@@ -118,41 +122,32 @@ class Observer:
             self._watches.setdefault(view.uid, TrafficWatch()).see(kafka, sent)
             self._behind.see(view.uid, kafka)
         moves = self._moves_of(view, kafka)
-        clouds = _clouds_of(view)
-        ways = [self._handover(cloud, missing) for cloud in clouds]
-        holding = self._of_clouds(clouds, self._ports.clouds.holds_mounted, missing) if view.intents else {}
         return Observation(
             inventory=inventory,
             reports=reports,
             kafka=kafka,
             jobs=jobs,
-            plan=self._drain_plans.of(view.uid, drain_sha256),
-            plan_sha256=drain_sha256,
-            rebalance_plan=self._rebalance_plans.of(view.uid, rebalance_sha256),
-            rebalance_sha256=rebalance_sha256,
+            plans=PlansRead(
+                drain=self._drain_plans.of(view.uid, drain_sha256),
+                drain_sha256=drain_sha256,
+                rebalance=self._rebalance_plans.of(view.uid, rebalance_sha256),
+                rebalance_sha256=rebalance_sha256,
+            ),
             settings=self._settings(view, missing) if kafka is not None and kafka is not before else None,
             topics=self._topics(view, kafka, missing) if kafka is not None and kafka is not before else None,
             placement=self._placement(view, kafka),
             missing=missing,
             refused={**(inventory.refused if inventory is not None else {}), **refused},
             traffic=self.traffic(view.uid) if has_work(view) else UNKNOWN,
-            handover=ways[0] if ways else Handover.REBIND,
-            handovers=dict(zip(clouds, ways, strict=True)) if len(clouds) > 1 else {},
-            unlisted_s=self._of_clouds(clouds, self._ports.clouds.unlisted_s, missing) if view.intents else {},
-            holds_mounted=frozenset(cloud for cloud, holds in holding.items() if holds),
-            registered_id=self._registered_id(view, missing),
-            registry=self._registry(view, missing),
-            restart_lock=self._ports.zookeeper.restart_lock.standing(view) if view.in_zookeeper_mode else "lost",
-            protocols=self._protocols(view, missing) if kafka is not None else None,
+            clouds=self._clouds(view, missing),
+            zookeeper=self._zookeeper(view, kafka, missing),
             networks=self._ports.networks(view),
-            groups=self._groups_of(view),
-            hot=self._hot_of(view),
+            background=BackgroundSeen(
+                groups=self._groups_of(view), hot=self._hot_of(view), drift=self._ports.drift(view)
+            ),
             filters_behind=self._filters.look(view, self._ports.clock(), heard),
-            drift=self._ports.drift(view),
             health=self._health_of(view, kafka, reports),
-            pulses=moves.pulses,
-            elections=moves.elections,
-            taken_back=moves.taken_back,
+            moves=moves,
         )
 
     def look_again(self, uid: str) -> None:
@@ -215,6 +210,25 @@ class Observer:
     def _moves_of(self, view: ClusterView, kafka: KafkaSnapshot | None) -> Known:
         away = bool(displaced_leaders(kafka)) if kafka is not None else False
         return Known() if kafka is None else self._moves.see(view.uid, kafka, leaders_away=away)
+
+    def _clouds(self, view: ClusterView, missing: dict[str, str]) -> CloudsSeen:
+        clouds = _clouds_of(view)
+        ways = [self._handover(cloud, missing) for cloud in clouds]
+        holding = self._of_clouds(clouds, self._ports.clouds.holds_mounted, missing) if view.intents else {}
+        return CloudsSeen(
+            handover=ways[0] if ways else Handover.REBIND,
+            handovers=dict(zip(clouds, ways, strict=True)) if len(clouds) > 1 else {},
+            unlisted_s=self._of_clouds(clouds, self._ports.clouds.unlisted_s, missing) if view.intents else {},
+            holds_mounted=frozenset(cloud for cloud, holds in holding.items() if holds),
+        )
+
+    def _zookeeper(self, view: ClusterView, kafka: KafkaSnapshot | None, missing: dict[str, str]) -> ZooKeeperSeen:
+        return ZooKeeperSeen(
+            registered_id=self._registered_id(view, missing),
+            registry=self._registry(view, missing),
+            restart_lock=self._ports.zookeeper.restart_lock.standing(view) if view.in_zookeeper_mode else "lost",
+            protocols=self._protocols(view, missing) if kafka is not None else None,
+        )
 
     def _handover(self, cloud: str, missing: dict[str, str]) -> Handover | None:
         try:

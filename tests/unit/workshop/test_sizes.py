@@ -15,7 +15,6 @@ _VALUES = ("BaseModel", "BaseSettings", "NamedTuple", "SQLModel")
 WIDE_VALUES = {
     "controlplane.api.read_models.brokers.BrokerRow": 26,
     "controlplane.cluster.view.ClusterView": 78,
-    "controlplane.converger.situation.observation.Observation": 31,
     "agent.health.vitals.Vitals": 35,
     "agent.settings.AgentSettings": 25,
     "events.instance_facts.PlannedInstance": 28,

@@ -56,19 +56,19 @@ def repair_in_hand(view: ClusterView, kafka: KafkaSnapshot) -> MoveBatch | None:
 
 
 def _drain(situation: Situation, kafka: KafkaSnapshot) -> MoveBatch | None:
-    drain, plan, seen = situation.view.drain, situation.seen.plan, situation.seen
+    drain, plan, seen = situation.view.drain, situation.seen.plans.drain, situation.seen
     if drain is None:
         return None
-    known = plan is not None and seen.plan_sha256 == drain.plan.sha256
+    known = plan is not None and seen.plans.drain_sha256 == drain.plan.sha256
     running = residual(plan, kafka, drain.outgoing).running if plan is not None and known else ()
     return MoveBatch(Of.DRAIN, drain.id, drain.planning.tries, tuple(kafka.by_name[m.name] for m in running))
 
 
 def _rebalance(situation: Situation, kafka: KafkaSnapshot) -> MoveBatch | None:
-    rebalance, plan, seen = situation.view.rebalance, situation.seen.rebalance_plan, situation.seen
+    rebalance, plan, seen = situation.view.rebalance, situation.seen.plans.rebalance, situation.seen
     if rebalance is None:
         return None
-    known = plan is not None and seen.rebalance_sha256 == rebalance.plan.sha256
+    known = plan is not None and seen.plans.rebalance_sha256 == rebalance.plan.sha256
     running = residual(plan.copies, kafka, ()).running if plan is not None and known else ()
     return MoveBatch(
         Of.REBALANCE, rebalance.id, rebalance.planning.tries, tuple(kafka.by_name[m.name] for m in running)

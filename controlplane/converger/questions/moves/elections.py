@@ -15,7 +15,7 @@ IN_VAIN = 3
 
 def elections_in_vain(situation: Situation, kafka: KafkaSnapshot) -> FailedElections | None:
     """None where every leader is home, or was asked back too seldom, or too lately, to say so."""
-    asked, document = situation.seen.elections, situation.view.document
+    asked, document = situation.seen.moves.elections, situation.view.document
     if asked.asked < IN_VAIN or asked.since is None:
         return None
     lasted_s = situation.seconds_since(asked.since)
@@ -27,7 +27,7 @@ def elections_in_vain(situation: Situation, kafka: KafkaSnapshot) -> FailedElect
 
 def why_not_cured(situation: Situation, kafka: KafkaSnapshot) -> str:
     """What keeps Kedge from another controller, in words."""
-    if situation.seen.elections.refused:
+    if situation.seen.moves.elections.refused:
         return "Every controller would say so: Kedge's user needs the right to Alter the cluster"
     if has_work(situation.view):
         return "No other controller is elected while anything else is in hand"

@@ -64,10 +64,10 @@ def hung_of(situation: Situation) -> Hung:
 
 
 def hanging(situation: Situation, kafka: KafkaSnapshot) -> tuple[StuckMove, ...]:
-    if situation.view.document is None or not situation.seen.pulses:  # most ticks: nothing moves
+    if situation.view.document is None or not situation.seen.moves.pulses:  # most ticks: nothing moves
         return ()
     around = MoveContext(situation.seen.traffic.write_bytes_per_s, _disk_trouble(situation, kafka))
-    return hung_moves(kafka, situation.seen.pulses, around, move_policy(situation).after)
+    return hung_moves(kafka, situation.seen.moves.pulses, around, move_policy(situation).after)
 
 
 def judged_batch(
@@ -95,7 +95,7 @@ def strangers_moves(situation: Situation) -> tuple[StrangersMove, ...]:
     mine = {p.name for b in batches_in_hand(situation, kafka) for p in b.running}
     mine |= _rebalancing(situation, kafka) | _of_topics(situation)
     mine |= {p.name for p in kafka.moving() if p.name.topic == HEARTBEAT_TOPIC}
-    moves, pulses = situation.view.moves, situation.seen.pulses
+    moves, pulses = situation.view.moves, situation.seen.moves.pulses
     found = [
         StrangersMove(
             partition=p,
@@ -116,14 +116,14 @@ def _of_topics(situation: Situation) -> set[TopicPartition]:
 
 def refused_to_take_back(situation: Situation) -> str:
     """Moves of others that a person wants taken back and Kafka does not: its words, "" where there are none."""
-    tried = situation.seen.taken_back
+    tried = situation.seen.moves.taken_back
     wanted = (t for name, t in sorted(tried.items()) if str(name) in situation.view.moves.cancelling)
     return next((t.refused for t in wanted if t.refused), "")
 
 
 def _rebalancing(situation: Situation, kafka: KafkaSnapshot) -> set[TopicPartition]:
     """Partitions moving as the rebalance in hand wants them."""
-    plan = situation.seen.rebalance_plan
+    plan = situation.seen.plans.rebalance
     return set() if plan is None else {m.name for m in residual(plan.copies, kafka, ()).running}
 
 

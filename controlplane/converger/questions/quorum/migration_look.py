@@ -23,7 +23,7 @@ _GONE = frozenset({Phase.RETIRING, Phase.FAILED})
 
 def look(situation: Situation, migration: MigrationView) -> MigrationSeen | None:
     """None while nobody can say what ZooKeeper holds, and that still matters."""
-    registry = situation.seen.registry
+    registry = situation.seen.zookeeper.registry
     if registry is None:
         if not migration.has_no_way_back:
             return None

@@ -46,7 +46,7 @@ def substitution_step(situation: Situation, intent: IntentView) -> Verdict | Non
 def may_be_unlisted_s(situation: Situation, intent: IntentView) -> float:
     """How long after a try of it a listing may lack what was made. A run that only deletes makes nothing."""
     makes = intent.kind in ("surge", "bind")
-    return situation.seen.unlisted_s.get(place_of_intent(situation.view, intent).cloud, 0.0) if makes else 0.0
+    return situation.seen.clouds.unlisted_s.get(place_of_intent(situation.view, intent).cloud, 0.0) if makes else 0.0
 
 
 def _next_of(view: ClusterView, instance: InstanceView) -> str | None:

@@ -35,7 +35,7 @@ def unmounting_step(situation: Situation, intent: IntentView, what: str) -> Verd
         told = "; ".join(f"{', '.join(held)} on {key}" for key, held in mounted.items())
         return wait(WaitReason.UNMOUNTING, f"{what}: waiting {left_s:.0f} s at most until agents have unmounted {told}")
     ends_vms = intent.kind != "release" or intent.with_vm
-    if not ends_vms or place_of_intent(situation.view, intent).cloud not in situation.seen.holds_mounted:
+    if not ends_vms or place_of_intent(situation.view, intent).cloud not in situation.seen.clouds.holds_mounted:
         return None
     unproved = [i for i in holders if not _is_unmounted(situation, i)]
     if not unproved:

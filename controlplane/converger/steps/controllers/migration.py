@@ -151,7 +151,7 @@ def _go_on(situation: Situation, migration: MigrationView) -> Verdict:
         why = situation.seen.missing.get("ensemble", "nobody has asked it yet")
         sentence = progress(situation, migration, None, f"ZooKeeper does not say who leads: {why}")
         return wait(WaitReason.ENSEMBLE_UNKNOWN, sentence)
-    if seen.registry.kraft_epoch >= 0 and situation.seen.restart_lock == "held":
+    if seen.registry.kraft_epoch >= 0 and situation.seen.zookeeper.restart_lock == "held":
         return act(
             "giving the restart lock back: the quorum leads, and ZooKeeper decides no more", ReleaseRestartLock()
         )
@@ -222,7 +222,7 @@ def _held(
     shut = closed_for(situation) if migration.goal == "kraft" else None
     if shut is not None:
         # The way back is open, and a cluster half of the way serves as ever: it rests until others may be stopped.
-        if situation.seen.restart_lock == "held":
+        if situation.seen.zookeeper.restart_lock == "held":
             return act("giving the restart lock back until brokers may be started anew", ReleaseRestartLock())
         return shut.verdict(Verdict(progress(situation, migration, seen, step.reason)), situation.now)
     if seen.registry.kraft_epoch >= 0:

@@ -15,7 +15,7 @@ from planner.elections import ElectionTrouble
 def election_step(situation: Situation) -> Verdict | None:
     """Begins the cure. None while elections succeed, while anything else is in hand, or while the gate is closed."""
     kafka = situation.seen.fresh_kafka(situation.now)
-    if kafka is None or situation.seen.elections.asked < IN_VAIN or has_work(situation.view):
+    if kafka is None or situation.seen.moves.elections.asked < IN_VAIN or has_work(situation.view):
         return None
     found = elections_in_vain(situation, kafka)
     if found is None or found.trouble is ElectionTrouble.REFUSED:

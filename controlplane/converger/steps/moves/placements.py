@@ -84,7 +84,7 @@ def leader_order_step(situation: Situation) -> Verdict | None:
 
 def hot_broker_step(situation: Situation) -> Verdict | None:
     """Begins the next batch of lists by which others lead what a hot broker does. None without young advice."""
-    view, seen, hot = situation.view, situation.seen.placement, situation.seen.hot
+    view, seen, hot = situation.view, situation.seen.placement, situation.seen.background.hot
     kafka = situation.seen.fresh_kafka(situation.now)
     if hot is None or not hot.lists or seen is None or kafka is None or has_work(view) or not is_young(situation, hot):
         return None

@@ -97,7 +97,7 @@ def rebalance_step(situation: Situation) -> Verdict | None:
         return wait(WaitReason.BROKER_DOWN, f"{_name(rebalance)} waits: {gate.reason}", patience_s=60)
     if not rebalance.plan.sha256:
         return _plan(situation, rebalance, kafka)
-    if situation.seen.rebalance_sha256 != rebalance.plan.sha256:
+    if situation.seen.plans.rebalance_sha256 != rebalance.plan.sha256:
         return wait(
             WaitReason.REBALANCE_PLANNED,
             f"{_name(rebalance)}: {rebalance.plan.moves} moves planned, begins at the next tick",
@@ -111,9 +111,9 @@ def rebalance_step(situation: Situation) -> Verdict | None:
 
 def _plan_seen(situation: Situation) -> DrainPlan | None:
     rebalance, seen = situation.view.rebalance, situation.seen
-    if rebalance is None or seen.rebalance_plan is None or seen.rebalance_sha256 != rebalance.plan.sha256:
+    if rebalance is None or seen.plans.rebalance is None or seen.plans.rebalance_sha256 != rebalance.plan.sha256:
         return None
-    return seen.rebalance_plan.copies
+    return seen.plans.rebalance.copies
 
 
 def _plan(situation: Situation, rebalance: RebalanceView, kafka: KafkaSnapshot) -> Verdict:
@@ -351,7 +351,7 @@ def _by_policy(situation: Situation) -> Verdict | None:
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None or kafka.moving() or not _whole(situation, kafka).open:
         return None
-    hot = situation.seen.hot
+    hot = situation.seen.background.hot
     if hot is not None and hot.spread and is_young(situation, hot) and heals(view, Kind.HOT_BROKER, situation.now):
         asked = asked_by_heat(view, hot.reason)
         return record(f"rebalancing: {asked.reason}", asked)

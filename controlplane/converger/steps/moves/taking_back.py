@@ -42,13 +42,13 @@ def take_back(situation: Situation, batch: MoveBatch, kafka: KafkaSnapshot) -> V
 
 def due_to_be_taken_back(situation: Situation, names: Sequence[TopicPartition]) -> tuple[TopicPartition, ...]:
     """Those that were not asked to be taken back a moment ago."""
-    tried = situation.seen.taken_back
+    tried = situation.seen.moves.taken_back
     waits = {n for n in names if n in tried and situation.seconds_since(tried[n].asked_at) < delay_s(tried[n].asked)}
     return tuple(n for n in names if n not in waits)
 
 
 def _not_yet(situation: Situation, names: Sequence[TopicPartition]) -> Verdict:
-    tried = situation.seen.taken_back
+    tried = situation.seen.moves.taken_back
     said = next((tried[n].refused for n in names if tried[n].refused), "")
     why = f": {said}" if said else ""
     sentence = (
@@ -104,7 +104,7 @@ def _ended(situation: Situation, batch: MoveBatch, kafka: KafkaSnapshot, why: st
     if batch.of is Of.DRAIN:
         return facts.DrainPlanFailed(batch.id, why, infeasible=False)
     if batch.of is Of.REBALANCE:
-        plan = situation.seen.rebalance_plan
+        plan = situation.seen.plans.rebalance
         done = residual(plan.copies, kafka, ()).finished if plan is not None else ()
         return facts.RebalancePutOff(batch.id, why, len(done), sum(m.bytes for m in done))
     replication, seen = situation.view.topics.replication, kafka.by_name

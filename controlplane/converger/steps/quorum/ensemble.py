@@ -26,7 +26,7 @@ def ensemble_step(situation: Situation) -> Verdict | None:
         return _found(view)
     if view.cluster_id_fixed:
         return None
-    wanted, there = view.founding.kafka_cluster_id, situation.seen.registered_id
+    wanted, there = view.founding.kafka_cluster_id, situation.seen.zookeeper.registered_id
     if there == wanted:
         return record(f"ZooKeeper holds the cluster id {wanted}", facts.ClusterIdFixed(wanted))
     if there:

@@ -71,15 +71,15 @@ def drain_step(situation: Situation) -> Verdict | None:
         return _give_up(situation, drain, kafka, dead)
     if not drain.plan.sha256:
         return _plan(situation, drain)
-    if situation.seen.plan_sha256 != drain.plan.sha256:
+    if situation.seen.plans.drain_sha256 != drain.plan.sha256:
         return wait(
             WaitReason.DRAIN_PLANNED,
             f"drain of {_names(drain)}: {drain.plan.moves} moves planned, starting at the next tick",
         )
-    if situation.seen.plan is None:
+    if situation.seen.plans.drain is None:
         lost = facts.DrainPlanFailed(drain.id, "the stored plan is missing or corrupt", infeasible=False)
         return record(f"drain of {_names(drain)}: the stored plan cannot be read; planning again", lost)
-    return _move(situation, drain, situation.seen.plan, kafka)
+    return _move(situation, drain, situation.seen.plans.drain, kafka)
 
 
 def given_up_for(situation: Situation, drain: DrainView, kafka: KafkaSnapshot) -> list[int]:

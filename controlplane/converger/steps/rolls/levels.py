@@ -68,14 +68,14 @@ def _spoken(situation: Situation, version: str) -> Mapping[int, str] | str:
     unknown = "which protocol the brokers run with is unknown"
     if kafka is None:
         return f"{unknown}: {seen.missing.get('protocols', seen.why_no_kafka)}"
-    if seen.protocols is None:
+    if seen.zookeeper.protocols is None:
         return f"{unknown}: {seen.missing.get('protocols', 'they have not been asked yet')}"
     later, live = brokers_after(view, version), kafka.live_brokers()
-    silent = [str(i.service_id) for i in later if i.service_id in live and i.service_id not in seen.protocols]
+    silent = [str(i.service_id) for i in later if i.service_id in live and i.service_id not in seen.zookeeper.protocols]
     if silent:
         return f"{unknown}: no answer from {', '.join(silent)}"
     told = {i.service_id: i.start.protocol for i in later if i.start.protocol and i.service_id not in live}
-    return {**told, **seen.protocols}
+    return {**told, **seen.zookeeper.protocols}
 
 
 def _blocked(situation: Situation, sentence: str, how: str) -> Verdict:

@@ -265,7 +265,7 @@ def _surge(situation: Situation, work: Work) -> Verdict:
     if refused := relief_refused(situation, planned):
         return refused
     told = [p for p in planned if p.handover or p.service == "controller"]
-    ways = {p.key: situation.seen.handover_on(_place_of_plan(view, p).cloud) for p in told}
+    ways = {p.key: situation.seen.clouds.handover_on(_place_of_plan(view, p).cloud) for p in told}
     if None in ways.values():
         why = situation.seen.missing.get("handover", "its cloud does not tell")
         return wait(
@@ -315,7 +315,7 @@ def _inherits_address(planned: facts.PlannedInstance) -> bool:
 def _plan_instance(
     situation: Situation, change: NodeChange, want: DesiredNode, service_id: int
 ) -> facts.PlannedInstance:
-    view, way = situation.view, situation.seen.handover_on
+    view, way = situation.view, situation.seen.clouds.handover_on
     past = [i for i in view.instances.values() if i.node == want.node]
     spent = view.spent.get(want.node)
     generation = max((*(i.planned.generation for i in past), spent.generation if spent else 0)) + 1

@@ -15,6 +15,7 @@ from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.conditions.changes import FALLBACK, TWINS, condition_changes
 from controlplane.converger.questions.clouds.machine_choices import fallen_back
 from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.observation import CloudsSeen
 from controlplane.converger.steps.clouds.intents import intent_step
 from controlplane.converger.tick.act import drain_request
 from events import facts
@@ -114,7 +115,9 @@ def test_nothing_is_substituted_on_a_listing_that_may_lack_what_the_failed_try_m
     """One VM of several found no capacity: those that were made are not in the listings of some clouds at once."""
     view = _view("medium")
     situation = a_situation(view, inventory=an_inventory(view, at=NOW))
-    verdict = intent_step(replace(situation, seen=replace(situation.seen, unlisted_s={"local": late_s})))
+    verdict = intent_step(
+        replace(situation, seen=replace(situation.seen, clouds=CloudsSeen(unlisted_s={"local": late_s})))
+    )
     assert verdict is not None
     assert bool(verdict.events) is (late_s == 0.0)
     assert late_s == 0.0 or (verdict.wait is not None and verdict.wait.reason == "InventoryUnknown")

@@ -285,7 +285,7 @@ def test_a_rebalance_gives_way_to_a_drain_of_a_broker_that_does_not_serve(
     serves = [b for b in ALL if b != outgoing or partition == moving()]
     here = rebalancing(partition, brokers=serves, fenced=[b for b in ALL if b not in serves])
     plan = RebalancePlan(a_plan([a_move("orders-0", after=partition.target)]), (), 0, 50.0, 5.0)
-    here = replace(here, seen=replace(here.seen, rebalance_plan=plan))
+    here = replace(here, seen=replace(here.seen, plans=replace(here.seen.plans, rebalance=plan)))
     assert here.seen.kafka is not None
     back, running = in_the_way_of_drain(here, here.seen.kafka, [outgoing])
     assert running == {partition.name}
@@ -298,6 +298,6 @@ def test_no_move_is_taken_back_from_a_target_that_may_have_the_only_copy() -> No
     down = [1001, 1003]
     here = rebalancing(partition, brokers=[b for b in ALL if b not in down], fenced=down)
     plan = RebalancePlan(a_plan([a_move("orders-0", after=partition.target)]), (), 0, 50.0, 5.0)
-    here = replace(here, seen=replace(here.seen, rebalance_plan=plan))
+    here = replace(here, seen=replace(here.seen, plans=replace(here.seen.plans, rebalance=plan)))
     assert here.seen.kafka is not None
     assert in_the_way_of_drain(here, here.seen.kafka, [1001])[0] == ()

@@ -11,6 +11,7 @@ from controlplane.commands.previews.plan import preview
 from controlplane.converger.questions.documents import document_for
 from controlplane.converger.questions.quorum.protocol import old_protocol
 from controlplane.converger.situation.effects import FixClusterId
+from controlplane.converger.situation.observation import ZooKeeperSeen
 from controlplane.converger.steps.quorum.ensemble import ensemble_step
 from controlplane.converger.steps.rolls.finalisation import raise_step
 from events import facts
@@ -93,7 +94,7 @@ def test_the_cluster_id_is_written_read_back_and_never_taken_from_another(
     registered: str | None, fact: object, effect: object, waits: str
 ) -> None:
     situation = a_situation(_view(cluster_id_fixed=False))
-    situation = replace(situation, seen=replace(situation.seen, registered_id=registered))
+    situation = replace(situation, seen=replace(situation.seen, zookeeper=ZooKeeperSeen(registered_id=registered)))
     verdict = ensemble_step(situation)
     assert verdict is not None
     assert verdict.events == ((fact,) if fact else ())

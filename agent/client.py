@@ -6,20 +6,10 @@ from typing import TypeAlias
 import httpx
 from pydantic import SecretStr, ValidationError
 
+from agent import wire
 from agent.connections import Connections
 from agent.identity import Identity, check_server_url, is_loopback
 from agent.trust import CaRefused, PinnedCa, certificate_problem
-from agent.wire import (
-    CERTIFICATE_NEEDED,
-    CERTIFICATE_OVER,
-    CertificateAnswer,
-    CertificateRequest,
-    EnrolAnswer,
-    EnrolRequest,
-    Report,
-    ReportAnswer,
-    RotateRequest,
-)
 
 _CALL_TIMEOUT_S = 10.0
 _LONGEST_RETRY_AFTER_S = 600.0
@@ -107,23 +97,23 @@ class ServerClient:
         """Shows what `trust` shows now. Calls under way go on as they began."""
         self._connections.renew()
 
-    def enrol(self, request: EnrolRequest) -> EnrolAnswer:
+    def enrol(self, request: wire.EnrolRequest) -> wire.EnrolAnswer:
         """POST /agent/v1/enrol. Repeating it with the same credential is fine."""
         response = self._call("POST", "/agent/v1/enrol", content=request.model_dump_json(), me=None)
         try:
-            return EnrolAnswer.model_validate_json(response.content)
+            return wire.EnrolAnswer.model_validate_json(response.content)
         except ValidationError:  # taken, in words of another release
-            return EnrolAnswer()
+            return wire.EnrolAnswer()
 
-    def certify(self, request: CertificateRequest) -> CertificateAnswer:
+    def certify(self, request: wire.CertificateRequest) -> wire.CertificateAnswer:
         """POST /agent/v1/certificate. Repeating it is fine: what was signed before counts, too."""
         response = self._call("POST", "/agent/v1/certificate", content=request.model_dump_json(), me=self._identity)
         try:
-            return CertificateAnswer.model_validate_json(response.content)
+            return wire.CertificateAnswer.model_validate_json(response.content)
         except ValidationError as error:
             raise ServerRefused(f"the server's answer to the signing request makes no sense: {error}") from error
 
-    def rotate(self, request: RotateRequest) -> None:
+    def rotate(self, request: wire.RotateRequest) -> None:
         """POST /agent/v1/rotate. Repeating it with the same next credential is fine."""
         self._call("POST", "/agent/v1/rotate", content=request.model_dump_json(), me=self._identity)
 
@@ -142,13 +132,13 @@ class ServerClient:
             return Unchanged()
         return NewDocument(response.content, response.headers.get("etag", "").removeprefix("W/").strip('"'))
 
-    def report(self, report: Report) -> ReportAnswer:
+    def report(self, report: wire.Report) -> wire.ReportAnswer:
         """POST /agent/v1/report."""
         response = self._call("POST", "/agent/v1/report", content=report.model_dump_json(), me=self._identity)
         try:
-            return ReportAnswer.model_validate_json(response.content)
+            return wire.ReportAnswer.model_validate_json(response.content)
         except ValidationError:  # taken, in words of another release
-            return ReportAnswer()
+            return wire.ReportAnswer()
 
     def close(self) -> None:
         self._connections.close()
@@ -189,7 +179,7 @@ def _raise_for(response: httpx.Response, call: str) -> None:
     if response.is_success or status == httpx.codes.NOT_MODIFIED:
         return
     said = f"{call}: HTTP {status} {response.text[:200]}"
-    if status == httpx.codes.UNAUTHORIZED and _code(response) in (CERTIFICATE_NEEDED, CERTIFICATE_OVER):
+    if status == httpx.codes.UNAUTHORIZED and _code(response) in (wire.CERTIFICATE_NEEDED, wire.CERTIFICATE_OVER):
         raise CertificateLost(said)
     if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
         raise CredentialLost(said)

@@ -7,42 +7,29 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
-from agent.adapters import AgentAdapters
-from agent.documents import DocumentRejected, judge_document
-from agent.metrics_duty import MeasuredBroker
+from agent import adapters, documents, metrics_duty, reporting, status, surroundings, wire
 from agent.records import KeptDocument, Records, RecordUnreadable, ServiceRecord
-from agent.reporting import Reporting
-from agent.status import ServiceWatch
 from agent.steps import HoldOff, LocalState, ServiceFacts, StorageFacts, plan_steps
-from agent.surroundings import AgentEnvironment, live
-from agent.wire import (
-    AgentOrder,
-    Document,
-    Heartbeats,
-    LogsTopic,
-    PacketFilterReport,
-    ServiceDocument,
-    ServiceName,
-    ServiceState,
-)
 
 _log = logging.getLogger(__name__)
 
-_BUSY: frozenset[ServiceState] = frozenset({"waiting", "formatting", "starting", "stopping"})
+_BUSY: frozenset[wire.ServiceState] = frozenset({"waiting", "formatting", "starting", "stopping"})
 
 
 class AgentConverger:
     """`tick` is one pass; call it again after the seconds it returns, or as soon as the inbox wakes."""
 
-    def __init__(self, around: AgentEnvironment) -> None:
+    def __init__(self, around: surroundings.AgentEnvironment) -> None:
         self._a = around
-        self._watches: dict[ServiceName, ServiceWatch] = {name: ServiceWatch() for name in around.services}
-        self._reporting = Reporting(around, self._watches)
-        self._hands = AgentAdapters(around, self._watches, tell=self._report)
+        self._watches: dict[wire.ServiceName, status.ServiceWatch] = {
+            name: status.ServiceWatch() for name in around.services
+        }
+        self._reporting = reporting.Reporting(around, self._watches)
+        self._hands = adapters.AgentAdapters(around, self._watches, tell=self._report)
         self._kept, self._trouble = _kept_document(around.records)
         self._problem, self._volumes_problem = "", ""
         self._local: LocalState | None = None
-        self._filter: PacketFilterReport | None = None
+        self._filter: wire.PacketFilterReport | None = None
         self.shutting_down = False
 
     @property
@@ -53,31 +40,33 @@ class AgentConverger:
     @property
     def is_down(self) -> bool:
         """True when a shut-down is complete: no service has a live process."""
-        return self.shutting_down and not any(live(service.process) for service in self._a.services.values())
+        return self.shutting_down and not any(
+            surroundings.live(service.process) for service in self._a.services.values()
+        )
 
     @property
-    def measured(self) -> MeasuredBroker | None:
+    def measured(self) -> metrics_duty.MeasuredBroker | None:
         """The broker whose metrics are to be sent: it is up, and the document says where they go."""
         watch, document = self._watches.get("broker"), self._document
         if document is None or document.metrics is None or watch is None or watch.wanted is None:
             return None
         if watch.status is None or watch.status.state != "running":
             return None
-        return MeasuredBroker(watch.wanted, document.cluster_uid, document.node, document.metrics)
+        return metrics_duty.MeasuredBroker(watch.wanted, document.cluster_uid, document.node, document.metrics)
 
     @property
-    def logs(self) -> LogsTopic | None:
+    def logs(self) -> wire.LogsTopic | None:
         """Where lines of logs go; those of a VM that leaves go on, its last words among them."""
         return self._document.logs if self._document else None
 
     @property
-    def heartbeats(self) -> Heartbeats | None:
+    def heartbeats(self) -> wire.Heartbeats | None:
         """The brokers to be looked at as a client does; a VM that leaves looks at none."""
         document = self._lasting
         return document.heartbeats if document else None
 
     @property
-    def agent_order(self) -> AgentOrder | None:
+    def agent_order(self) -> wire.AgentOrder | None:
         """The agent this VM is to run; one that leaves stays with the one it has."""
         document = self._lasting
         return document.agent if document else None
@@ -95,11 +84,11 @@ class AgentConverger:
         return self._a.settings.busy_tick_s if busy else self._a.settings.tick_s
 
     @property
-    def _document(self) -> Document | None:
+    def _document(self) -> wire.Document | None:
         return self._kept.document if self._kept else None
 
     @property
-    def _lasting(self) -> Document | None:
+    def _lasting(self) -> wire.Document | None:
         """The document of a VM that does not leave."""
         leaves = self.shutting_down or self._document is None or self._a.records.is_retired()
         return None if leaves else self._document
@@ -114,8 +103,8 @@ class AgentConverger:
             self._take_document(news.document.etag, news.document.raw)
 
     def _take_document(self, etag: str, raw: bytes) -> None:
-        verdict = judge_document(raw, boot=self._a.boot, current=self._document)
-        if isinstance(verdict, DocumentRejected):
+        verdict = documents.judge_document(raw, boot=self._a.boot, current=self._document)
+        if isinstance(verdict, documents.DocumentRejected):
             _log.warning("%s", verdict.reason)
             self._trouble = verdict.reason
             return
@@ -134,13 +123,13 @@ class AgentConverger:
         self._filter = self._a.packet_filter(rules or "", self._a.clock.monotonic_s())
 
     def _look(self) -> LocalState:
-        busy = [name for name, service in self._a.services.items() if live(service.process)]
+        busy = [name for name, service in self._a.services.items() if surroundings.live(service.process)]
         seen = self._a.volumes.look(self._document, busy)
         attached, self._volumes_problem = seen.attached, seen.problem
         wanted = {service.name: service for service in self._document.services} if self._document else {}
-        facts: dict[ServiceName, ServiceFacts] = {}
+        facts: dict[wire.ServiceName, ServiceFacts] = {}
         for name, watch in self._watches.items():
-            if name in wanted or live(self._a.services[name].process):
+            if name in wanted or surroundings.live(self._a.services[name].process):
                 watch.wanted = wanted.get(name, watch.wanted)
                 facts[name] = self._facts(name, wanted.get(name), attached)
             else:
@@ -164,9 +153,11 @@ class AgentConverger:
             return False
         return (told.deadline - self._a.clock.now()).total_seconds() <= self._a.settings.preempt_stop_s
 
-    def _facts(self, name: ServiceName, wanted: ServiceDocument | None, attached: Mapping[str, str]) -> ServiceFacts:
+    def _facts(
+        self, name: wire.ServiceName, wanted: wire.ServiceDocument | None, attached: Mapping[str, str]
+    ) -> ServiceFacts:
         watch, service = self._watches[name], self._a.services[name]
-        process = live(service.process)
+        process = surroundings.live(service.process)
         try:
             record, unreadable = self._a.records.service(name), ""
         except RecordUnreadable as error:

@@ -9,11 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent.metrics import JolokiaSilent
-from agent.metrics_interval import MetricsSubject, message_of
-from agent.metrics_reading import Reading
-from agent.metrics_spool import Parcel, Spool
-from agent.sending import Carrier, Sending, WaitingParcels
+from agent import metrics, metrics_interval, metrics_reading, metrics_spool, sending
 
 
 class ShippingClock(Protocol):
@@ -40,21 +36,21 @@ class Shipping:
 
     def __init__(
         self,
-        subject: MetricsSubject,
-        read: Callable[[float], Reading],
-        carrier: Carrier,
+        subject: metrics_interval.MetricsSubject,
+        read: Callable[[float], metrics_reading.Reading],
+        carrier: sending.Carrier,
         clock: ShippingClock,
         settings: ShippingSettings,
-        spool: WaitingParcels | None = None,
+        spool: sending.WaitingParcels | None = None,
     ) -> None:
         """`spool` is where messages wait; in memory where none is given."""
         self._subject = subject
         self._read = read
         self._clock = clock
         self._settings = settings
-        waiting = Spool(most_bytes=settings.spool_bytes) if spool is None else spool
-        self._sending = Sending(waiting, carrier, in_flight=settings.in_flight, what="metrics")
-        self._before: Reading | None = None
+        waiting = metrics_spool.Spool(most_bytes=settings.spool_bytes) if spool is None else spool
+        self._sending = sending.Sending(waiting, carrier, in_flight=settings.in_flight, what="metrics")
+        self._before: metrics_reading.Reading | None = None
         self._interval = self._interval_now()
 
     @property
@@ -83,12 +79,12 @@ class Shipping:
     def _look(self, *, ended: int) -> None:
         try:
             reading = self._read(self._clock.monotonic_s())
-        except JolokiaSilent as error:
+        except metrics.JolokiaSilent as error:
             self._sending.note(f"the broker's metrics port is silent, the interval is missing: {error}")
             return
         interval_ms = self._settings.interval_s * 1000
-        message = message_of(
+        message = metrics_interval.message_of(
             self._subject, self._before, reading, interval_start_ms=ended * interval_ms, interval_ms=interval_ms
         )
         self._before = reading
-        self._sending.put(Parcel(message.key, message.encode()))
+        self._sending.put(metrics_spool.Parcel(message.key, message.encode()))

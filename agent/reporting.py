@@ -5,37 +5,25 @@ from dataclasses import asdict
 from datetime import timedelta
 from functools import partial
 
-from agent import __version__
-from agent.boots import Sequence
+from agent import __version__, boots, steps, surroundings, wire
 from agent.health.checkup import Checkup
 from agent.health.vitals import VitalsFinding
 from agent.status import ServiceWatch, Status
-from agent.steps import LocalState, ServiceFacts
-from agent.surroundings import AgentEnvironment
-from agent.wire import (
-    DIRECTORY_LOST,
-    FindingReport,
-    PacketFilterReport,
-    ProgressReport,
-    Report,
-    ServiceName,
-    ServiceReport,
-)
 
 
 class Reporting:
     """Remembers what was last said, and samples log directories and metrics at their own pace."""
 
-    def __init__(self, around: AgentEnvironment, watches: Mapping[ServiceName, ServiceWatch]) -> None:
+    def __init__(self, around: surroundings.AgentEnvironment, watches: Mapping[wire.ServiceName, ServiceWatch]) -> None:
         self._a = around
         self._watches = watches
-        self._sequence = Sequence()
+        self._sequence = boots.Sequence()
         self._checkups = {name: Checkup(around.settings.vitals_every_s) for name in watches}
         self._last: object = None
         self._last_s = float("-inf")
 
     def report(
-        self, local: LocalState, *, epoch: int, message: str, packet_filter: PacketFilterReport | None = None
+        self, local: steps.LocalState, *, epoch: int, message: str, packet_filter: wire.PacketFilterReport | None = None
     ) -> None:
         """Publishes a report if anything but measurements changed, or the last one is old."""
         upgrade, preemption = self._a.upgrade(), self._a.preemption()
@@ -56,7 +44,7 @@ class Reporting:
             self._sample(name, local)
         self._last, self._last_s = said, local.now_s
         self._a.publish(
-            Report(
+            wire.Report(
                 cluster_uid=self._a.boot.cluster_uid,
                 node=self._a.boot.node,
                 generation=self._a.boot.generation,
@@ -76,7 +64,7 @@ class Reporting:
             )
         )
 
-    def _sample(self, name: ServiceName, local: LocalState) -> None:
+    def _sample(self, name: wire.ServiceName, local: steps.LocalState) -> None:
         """Log directories are looked at while they are attached, also of a stopped service: an empty one is a proof."""
         watch, service = self._watches[name], self._a.services[name]
         if watch.wanted is None or local.now_s - watch.sampled_s < self._a.settings.metrics_every_s:
@@ -92,7 +80,7 @@ class Reporting:
             watch.sampled_s = float("-inf")  # sample again as soon as it runs
         self._check(name, local.now_s, watch.status)
 
-    def _check(self, name: ServiceName, now_s: float, status: Status | None) -> None:
+    def _check(self, name: wire.ServiceName, now_s: float, status: Status | None) -> None:
         """What is wrong inside a service that runs, and how far one comes that starts, too; of any other nothing is
         known."""
         watch, service, checkup = self._watches[name], self._a.services[name], self._checkups[name]
@@ -106,13 +94,13 @@ class Reporting:
         watch.log_lines = service.log_lines(at_s=now_s) if serves and is_there and wanted is not None else {}
         watch.findings, watch.progress = checkup.findings, checkup.progress
 
-    def _service_report(self, name: ServiceName, local: LocalState) -> ServiceReport:
+    def _service_report(self, name: wire.ServiceName, local: steps.LocalState) -> wire.ServiceReport:
         """The version is that of the launch the status speaks of, which may be older than the document's."""
         watch = self._watches[name]
         status, launch = watch.status, watch.record.launch
         if status is None:
             raise ValueError(f"{name} has no status to report")
-        return ServiceReport(
+        return wire.ServiceReport(
             name=name,
             state=status.state,
             start_id=status.start_id,
@@ -128,7 +116,7 @@ class Reporting:
                 *(self._finding(finding, local.now_s) for finding in watch.findings),
                 *_lost_directories(name, local.services[name], status),
             ),
-            progress=tuple(ProgressReport(**asdict(one)) for one in watch.progress),
+            progress=tuple(wire.ProgressReport(**asdict(one)) for one in watch.progress),
             hangs=status.state == "starting" and 0 < status.pid == watch.up_pid,
             log_lines=dict(watch.log_lines),
             old_clients=watch.old_clients,
@@ -136,9 +124,9 @@ class Reporting:
             started=None if local.services[name].unreadable else watch.record.launch is not None,
         )
 
-    def _finding(self, finding: VitalsFinding, now_s: float) -> FindingReport:
+    def _finding(self, finding: VitalsFinding, now_s: float) -> wire.FindingReport:
         began = self._a.clock.now() - timedelta(seconds=now_s - finding.since_s)
-        return FindingReport(
+        return wire.FindingReport(
             name=finding.name,
             since=began.replace(microsecond=0),
             message=finding.message,
@@ -152,10 +140,12 @@ def _refusal(watch: ServiceWatch, status: Status) -> str:
     return watch.record.refused if is_of_it else ""
 
 
-def _lost_directories(name: ServiceName, facts: ServiceFacts, status: Status) -> tuple[FindingReport, ...]:
+def _lost_directories(
+    name: wire.ServiceName, facts: steps.ServiceFacts, status: Status
+) -> tuple[wire.FindingReport, ...]:
     """Of a service that does not run, the one thing that is known. A broker may have several directories: each is named
     behind a colon."""
     if facts.running is not None:
         return ()
-    told = [f"{DIRECTORY_LOST}:{lost}" if name == "broker" else DIRECTORY_LOST for lost in facts.storage.lost]
-    return tuple(FindingReport(name=finding, since=status.since, message=facts.storage.reason) for finding in told)
+    told = [f"{wire.DIRECTORY_LOST}:{lost}" if name == "broker" else wire.DIRECTORY_LOST for lost in facts.storage.lost]
+    return tuple(wire.FindingReport(name=finding, since=status.since, message=facts.storage.reason) for finding in told)

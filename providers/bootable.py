@@ -8,14 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from providers.base import Place
-from providers.catalog_file import sold_by
-from providers.errors import PlaceUnknown
-from providers.given_machines import GivenMachine
-from providers.made_from import EVERY
-from providers.settings_file import CloudSettings
+from providers import base, catalog_file, errors, given_machines, made_from, settings_file, variables
 from providers.software import Software
-from providers.variables import ANY
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +20,7 @@ class NextVm:
     machine: str
     kafka_version: str
     images: Mapping[str, str] = field(default_factory=dict)
-    given: Sequence[GivenMachine] = ()
+    given: Sequence[given_machines.GivenMachine] = ()
     own_build: bool = False
 
 
@@ -34,18 +28,18 @@ class NextVm:
 class TellsBootable(Protocol):
     """Knows what its settings file has for a machine."""
 
-    def unbootable(self, place: Place, vm: NextVm) -> str:
+    def unbootable(self, place: base.Place, vm: NextVm) -> str:
         """Why no such VM could serve there, "" where one could, or it cannot be told."""
         ...
 
 
-def unbootable(settings: CloudSettings[Any], place: Place, vm: NextVm) -> str:
+def unbootable(settings: settings_file.CloudSettings[Any], place: base.Place, vm: NextVm) -> str:
     """See `TellsBootable.unbootable`. A place or a machine that is unknown is told by others."""
     try:
-        kind, told = sold_by(place.cloud, vm.given).machine(vm.machine), settings.told_images(place)
-    except PlaceUnknown:
+        kind, told = catalog_file.sold_by(place.cloud, vm.given).machine(vm.machine), settings.told_images(place)
+    except errors.PlaceUnknown:
         return ""
-    images = vm.images or told.get(vm.kafka_version, told.get(ANY))
+    images = vm.images or told.get(vm.kafka_version, told.get(variables.ANY))
     for_which = _architectures(images)
     if for_which is not None and kind.architecture not in for_which:
         there = ", ".join(sorted(for_which)) or "none"
@@ -55,7 +49,7 @@ def unbootable(settings: CloudSettings[Any], place: Place, vm: NextVm) -> str:
     return _not_fetched(settings.software, place, vm, kind.architecture)
 
 
-def _not_fetched(software: Software | None, place: Place, vm: NextVm, architecture: str) -> str:
+def _not_fetched(software: Software | None, place: base.Place, vm: NextVm, architecture: str) -> str:
     if software is None:
         needs = "so the build of Kafka that the spec names reaches no VM (docs/boot.md)"
         return f"VMs there fetch nothing: {place.cloud}.yaml has no `software`, {needs}" if vm.own_build else ""
@@ -72,6 +66,6 @@ def _not_fetched(software: Software | None, place: Place, vm: NextVm, architectu
 
 def _architectures(images: object) -> frozenset[str] | None:
     """Of those an image is for; None where any machine boots them, or none is told of."""
-    if not isinstance(images, Mapping) or not images or EVERY in images:
+    if not isinstance(images, Mapping) or not images or made_from.EVERY in images:
         return None
     return frozenset(map(str, images))

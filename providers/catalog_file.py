@@ -8,13 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from providers.added_machines import Added, added_to
-from providers.base import InstanceResource
-from providers.call_budget import CallRate
+from providers import added_machines, base, call_budget, errors, given_machines, handover
 from providers.catalog import Catalog, DiskKind, Shape, some_of
-from providers.errors import PlaceUnknown
-from providers.given_machines import GivenMachine
-from providers.handover import Handover
 
 UNKNOWN = "unknown"
 
@@ -43,7 +38,7 @@ class CatalogFile:
     cloud: str
     raw: MappingProxyType[str, Any]
 
-    def with_given(self, given: Iterable[GivenMachine]) -> "CatalogFile":
+    def with_given(self, given: Iterable[given_machines.GivenMachine]) -> "CatalogFile":
         """With the types a spec gave figures of, where it does not know them."""
         known = self.raw["machines"]
         more = {one.type: one.told for one in given if one.cloud == self.cloud and one.type not in known}
@@ -57,7 +52,7 @@ class CatalogFile:
         own = sizes.get(name, name)
         if own not in known:
             there = some_of([*sizes, *known], name)
-            raise PlaceUnknown(f"{self.cloud} has no machine {name!r} in the catalogue; it has {there}")
+            raise errors.PlaceUnknown(f"{self.cloud} has no machine {name!r} in the catalogue; it has {there}")
         told = known[own]
         nic = told["nic_baseline_gbps"]
         speed = 0 if nic == UNKNOWN else int(nic * _BYTES_PER_GBIT)
@@ -66,16 +61,16 @@ class CatalogFile:
     def disk_type(self, kind: str) -> str:
         """The cloud's own word for a disk kind. Raises `PlaceUnknown` naming what there is."""
         if kind not in self.raw["disks"]:
-            raise PlaceUnknown(f"{self.cloud} has no disk kind {kind!r}; it has {', '.join(self.raw['disks'])}")
+            raise errors.PlaceUnknown(f"{self.cloud} has no disk kind {kind!r}; it has {', '.join(self.raw['disks'])}")
         return str(self.raw["disks"][kind]["type"])
 
-    def call_rate(self) -> CallRate | None:
+    def call_rate(self) -> call_budget.CallRate | None:
         """How often an account may call (`calls`: burst, per_s, source, and what counts it); None: no figure."""
         told = self.raw.get("calls", UNKNOWN)
         if told == UNKNOWN:
             return None
         by_region, full = bool(told.get("by_region")), bool(told.get("reset_is_full"))
-        return CallRate(int(told["burst"]), float(told["per_s"]), by_region=by_region, reset_is_full=full)
+        return call_budget.CallRate(int(told["burst"]), float(told["per_s"]), by_region=by_region, reset_is_full=full)
 
     def regions(self) -> tuple[str, ...]:
         """Regions there are; whether an account may use them only the cloud knows."""
@@ -95,7 +90,7 @@ class CatalogFile:
             MappingProxyType({name: self.machine(name).shape for name in names}),
             MappingProxyType(disks),
             regions=self.regions(),
-            keeps_addresses=self.raw.get("handover") != Handover.NONE,
+            keeps_addresses=self.raw.get("handover") != handover.Handover.NONE,
             sells_spot="spot" in self.raw,
             no_ipv6=self.raw["ipv6"].get("why_not", ""),
             no_ipv6_voter=self.raw["ipv6"].get("why_no_voter", ""),
@@ -107,7 +102,7 @@ class CatalogFile:
         return bool(told.get("own_disk_gb", UNKNOWN) == 0)
 
 
-def catalog_file(cloud: str, given: Iterable[GivenMachine] = ()) -> CatalogFile | None:
+def catalog_file(cloud: str, given: Iterable[given_machines.GivenMachine] = ()) -> CatalogFile | None:
     """The catalogue of a cloud, with types the home adds and those a spec gave figures of; None where there is none.
     A shipped figure is not theirs to change, nor one with a source the spec's."""
     kept = _with_added(cloud)
@@ -115,7 +110,7 @@ def catalog_file(cloud: str, given: Iterable[GivenMachine] = ()) -> CatalogFile 
 
 
 def _with_added(cloud: str) -> CatalogFile | None:
-    shipped, added = _shipped(cloud), added_to(cloud)
+    shipped, added = _shipped(cloud), added_machines.added_to(cloud)
     if shipped is None:
         return None
     known = _LAID.get(cloud)
@@ -124,11 +119,11 @@ def _with_added(cloud: str) -> CatalogFile | None:
     return known[1]
 
 
-_LAID: dict[str, tuple[Added, CatalogFile]] = {}
+_LAID: dict[str, tuple[added_machines.Added, CatalogFile]] = {}
 """What a home adds stays the same object until its file changes: it is laid over the shipped figures once."""
 
 
-def _laid(shipped: CatalogFile, added: Added) -> CatalogFile:
+def _laid(shipped: CatalogFile, added: added_machines.Added) -> CatalogFile:
     if not added.machines.keys() - shipped.raw["machines"].keys():
         return shipped
     machines = {**added.machines, **shipped.raw["machines"]}
@@ -149,14 +144,14 @@ def _shipped(cloud: str) -> CatalogFile | None:
     return CatalogFile(cloud, MappingProxyType(json.loads(path.read_text()))) if path.is_file() else None
 
 
-def machine_of(cloud: str, instance: InstanceResource) -> Machine:
+def machine_of(cloud: str, instance: base.InstanceResource) -> Machine:
     """What a VM is made as: by the catalogue, else by the figures its cluster's specs gave. Raises `PlaceUnknown`."""
     return sold_by(cloud, (instance.given,) if instance.given is not None else ()).machine(instance.shape)
 
 
-def sold_by(cloud: str, given: Iterable[GivenMachine] = ()) -> CatalogFile:
+def sold_by(cloud: str, given: Iterable[given_machines.GivenMachine] = ()) -> CatalogFile:
     """The catalogue of a cloud, as `catalog_file`. Raises `PlaceUnknown` where there is none."""
     found = catalog_file(cloud, given)
     if found is None:
-        raise PlaceUnknown(f"no catalogue for cloud {cloud!r}")
+        raise errors.PlaceUnknown(f"no catalogue for cloud {cloud!r}")
     return found

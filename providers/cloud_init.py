@@ -10,10 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import StringConstraints
 
-from providers.base import InstanceResource
-from providers.catalog_file import machine_of
-from providers.errors import PlaceUnknown
-from providers.install_methods import ways_to_software
+from providers import base, catalog_file, errors, install_methods
 from providers.software import AGENT_DIR, KAFKA_DIR, AgentArchives, Download, Software
 
 BOOT_FILE = "/var/lib/kedge-agent/boot.json"
@@ -64,12 +61,12 @@ def user_data(
         config["ssh_authorized_keys"] = list(ssh_keys)
     text = _HEADER + json.dumps(config, sort_keys=True, separators=(",", ":"))
     if len(text.encode()) > LIMIT_BYTES:
-        raise PlaceUnknown(f"user data has {len(text.encode())} bytes, no cloud takes more than {LIMIT_BYTES}")
+        raise errors.PlaceUnknown(f"user data has {len(text.encode())} bytes, no cloud takes more than {LIMIT_BYTES}")
     return text
 
 
 def born_with(
-    instance: InstanceResource,
+    instance: base.InstanceResource,
     software: Software | None,
     *,
     cloud: str = "",
@@ -89,27 +86,27 @@ def born_with(
     )
 
 
-def _with_its_agent(software: Software | None, instance: InstanceResource, cloud: str) -> Software | None:
+def _with_its_agent(software: Software | None, instance: base.InstanceResource, cloud: str) -> Software | None:
     if software is None or not isinstance(software.agent, AgentArchives):
         return software
-    architecture = machine_of(cloud, instance).architecture
+    architecture = catalog_file.machine_of(cloud, instance).architecture
     try:
         return software.on(architecture)
     except LookupError:
         there = " and ".join(software.agent_architectures())
-        raise PlaceUnknown(
+        raise errors.PlaceUnknown(
             f"`software.agent` of {cloud}.yaml has none for {architecture} ({instance.shape}), it is for {there}; "
             f"`kedge agent-bundle --arch {architecture}` writes one"
         ) from None
 
 
-def _with_its_own(software: Software | None, instance: InstanceResource) -> Software | None:
+def _with_its_own(software: Software | None, instance: base.InstanceResource) -> Software | None:
     """The mirror's files, the Kafka archive being that of the revision the VM is made from, where it names one."""
     made = instance.made_from
     if made is None or not made.url:
         return software
     if software is None and not made.revision:
-        raise PlaceUnknown(
+        raise errors.PlaceUnknown(
             "the spec names a build of Kafka of its own, and VMs there fetch nothing when they are made: the settings "
             "of their cloud have no `software` (docs/boot.md)"
         )
@@ -145,14 +142,14 @@ def _files(
         "/usr/local/lib/kedge/install.py": (_READ_ONLY, _resource("install.py")),
         f"/etc/systemd/system/{_SOFTWARE_UNIT}": (_READ_ONLY, _resource(_SOFTWARE_UNIT)),
         # Files of their own, and nothing of the above is another: what VMs were born with stays what it was.
-        **{path: (_READ_ONLY, text) for path, text in ways_to_software(software).items()},
+        **{path: (_READ_ONLY, text) for path, text in install_methods.ways_to_software(software).items()},
     }
 
 
 def _software(software: Software, kafka_version: str, *, filters: bool) -> str:
     if kafka_version not in software.kafka:
         there = ", ".join(sorted(software.kafka))
-        raise PlaceUnknown(f"`software` has no Kafka {kafka_version}; its mirror has {there}")
+        raise errors.PlaceUnknown(f"`software` has no Kafka {kafka_version}; its mirror has {there}")
     told = {"packages": software.packages(filters=filters), "parts": software.parts(kafka_version)}
     return json.dumps(told, sort_keys=True)
 

@@ -8,14 +8,10 @@ from typing import Protocol, runtime_checkable
 
 import yaml
 
-from providers.agent_finding import of_agents
-from providers.base import CloudProvider, Listing, Place
-from providers.errors import NotFound, ProviderError
-from providers.networks import MakesNetworks
+from providers import agent_finding, base, errors, networks, traces
 from providers.reach import Reach, in_words, of_listing, reached
 from providers.tf.mirror import MirrorRefused, ProviderMirror, own_platform
 from providers.tf.modules import pinned_providers
-from providers.traces import SeesForeignVms
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +28,7 @@ class Finding:
 class ExaminesPlaces(Protocol):
     """Knows more to look at in an account and region: what the settings name there, and what may still be made."""
 
-    def examine(self, place: Place) -> Iterator[Finding]:
+    def examine(self, place: base.Place) -> Iterator[Finding]:
         """Asks the cloud; changes nothing. Raises `ProviderError`, which becomes a finding."""
         ...
 
@@ -48,7 +44,7 @@ class Mirrored:
 def examine(
     cloud: str,
     settings_file: Path | None,
-    load: Callable[[], CloudProvider],
+    load: Callable[[], base.CloudProvider],
     *,
     mirrored: Mirrored | None = None,
     reach: Reach | None = None,
@@ -60,7 +56,7 @@ def examine(
     """
     try:
         provider = load()
-    except ProviderError as error:
+    except errors.ProviderError as error:
         yield Finding("settings", False, str(error), error.what_next)
         return
     if settings_file is None:
@@ -69,7 +65,7 @@ def examine(
     places = places_in(cloud, settings_file)
     accounts = sorted({p.account for p in places})
     yield Finding("settings", True, f"{settings_file}: accounts {', '.join(accounts)}, {len(places)} regions")
-    agents = of_agents(cloud, yaml.safe_load(settings_file.read_text()), places)
+    agents = agent_finding.of_agents(cloud, yaml.safe_load(settings_file.read_text()), places)
     if agents is not None:
         yield Finding("agents", *agents)
     if mirrored is not None:
@@ -85,17 +81,17 @@ def looked_at(what: str, look: Callable[[], tuple[bool | None, str]], what_next:
     """
     try:
         well, told = look()
-    except NotFound as error:
+    except errors.NotFound as error:
         return Finding(what, False, str(error), error.what_next)
     return Finding(what, well, told, what_next if well is False else "")
 
 
-def places_in(cloud: str, settings_file: Path) -> tuple[Place, ...]:
+def places_in(cloud: str, settings_file: Path) -> tuple[base.Place, ...]:
     """Every account and region the file names; it was read by its cloud before, so it makes sense."""
     told = yaml.safe_load(settings_file.read_text())
     accounts: Mapping[str, Mapping[str, object]] = told["accounts"]
     named = ((account, region) for account, about in accounts.items() for region in _regions(about))
-    return tuple(Place(cloud, region, account) for account, region in sorted(named))
+    return tuple(base.Place(cloud, region, account) for account, region in sorted(named))
 
 
 def _regions(about: Mapping[str, object]) -> list[str]:
@@ -117,7 +113,7 @@ def _of_mirror(mirror: ProviderMirror, module: Path, plugins: str) -> Finding:
     return Finding(what, True, f"{wanted} for {own_platform()} is in the mirror {mirror.place}, or in `plugins`")
 
 
-def _reached(place: Place, reach: Reach, listing: Listing) -> Iterator[Finding]:
+def _reached(place: base.Place, reach: Reach, listing: base.Listing) -> Iterator[Finding]:
     endpoints = reach.known(place) if reach.known is not None else of_listing(listing.instances)
     for found in reached(endpoints, reach.knock):
         well, told, what_next = in_words(found)
@@ -129,11 +125,11 @@ def _plugins(settings_file: Path) -> str:
     return str(yaml.safe_load(settings_file.read_text()).get("plugins") or "")
 
 
-def _of_place(provider: CloudProvider, place: Place, reach: Reach | None) -> Iterator[Finding]:
+def _of_place(provider: base.CloudProvider, place: base.Place, reach: Reach | None) -> Iterator[Finding]:
     try:
         listing = provider.list_place(place)
-        others = provider.strangers(place) if isinstance(provider, SeesForeignVms) else {}
-    except ProviderError as error:
+        others = provider.strangers(place) if isinstance(provider, traces.SeesForeignVms) else {}
+    except errors.ProviderError as error:
         yield Finding(f"{place}: credentials", False, str(error), error.what_next)
         return
     if others:
@@ -146,7 +142,7 @@ def _of_place(provider: CloudProvider, place: Place, reach: Reach | None) -> Ite
         yield Finding(f"{place}: clusters", True, told)
     if reach is not None:
         yield from _reached(place, reach, listing)
-    if isinstance(provider, MakesNetworks) and provider.makes_network(place):
+    if isinstance(provider, networks.MakesNetworks) and provider.makes_network(place):
         told = f"its network is Kedge's to make; {len(listing.instances)} VMs of this installation"
         yield Finding(f"{place}: credentials", True, told)
         what_next = "`kedge networks` lists them, and how many more the pool has room for"
@@ -162,5 +158,5 @@ def _of_place(provider: CloudProvider, place: Place, reach: Reach | None) -> Ite
         return
     try:
         yield from provider.examine(place)
-    except ProviderError as error:
+    except errors.ProviderError as error:
         yield Finding(f"{place}: settings", False, str(error), error.what_next)

@@ -8,12 +8,9 @@ from typing import Any, Generic, Self, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, PrivateAttr, ValidationError
 
-from providers.base import Place
+from providers import base, catalog_file, errors, networks
 from providers.call_budget import CallBudget, CallRate
-from providers.catalog_file import sold_by
-from providers.errors import PlaceUnknown
 from providers.made_networks import NetworkedAccount, leaves_network, whole_region
-from providers.networks import MadeNetworks, none_made
 from providers.software import Software
 
 AccountT = TypeVar("AccountT", bound=NetworkedAccount)
@@ -45,18 +42,18 @@ class CloudSettings(BaseModel, Generic[AccountT]):
     software: Software | None = None
     """What VMs of a plain image install when they boot for the first time; without it an image has everything."""
 
-    _made: MadeNetworks = PrivateAttr(default_factory=lambda: none_made)
+    _made: networks.MadeNetworks = PrivateAttr(default_factory=lambda: networks.none_made)
 
-    def with_networks(self, made: MadeNetworks) -> Self:
+    def with_networks(self, made: networks.MadeNetworks) -> Self:
         """The same file, knowing what networks Kedge has made. Asked anew each time: there may be more by then."""
         self._made = made
         return self
 
-    def leaves_network(self, place: Place) -> bool:
+    def leaves_network(self, place: base.Place) -> bool:
         """Whether the region's network is Kedge's to make. Raises `PlaceUnknown` for a place that is not told of."""
         return leaves_network(self.account(place), place)
 
-    def region_as(self, place: Place, model: type[ModelT]) -> ModelT:
+    def region_as(self, place: base.Place, model: type[ModelT]) -> ModelT:
         """What is known of a region: told whole, or with the network Kedge made.
 
         Raises `PlaceUnknown` naming what there is, `NetworkMissing` before its network is made.
@@ -67,13 +64,13 @@ class CloudSettings(BaseModel, Generic[AccountT]):
         regions: Mapping[str, ModelT] = getattr(account, "regions", {})
         return regions[place.region]
 
-    def has_ipv6(self, place: Place) -> bool:
+    def has_ipv6(self, place: base.Place) -> bool:
         """Whether the region's network has IPv6: a person's by their word, one that Kedge made as it was made, one that
         is yet to be made as is told. Raises `PlaceUnknown` for a place that is not told of."""
         made = self._made(place) if self.leaves_network(place) else None
         return self.says_ipv6(place) if made is None else bool(made.get("ipv6", False))
 
-    def says_ipv6(self, place: Place) -> bool:
+    def says_ipv6(self, place: base.Place) -> bool:
         """What the region itself says of IPv6. Raises `PlaceUnknown` for a place that is not told of."""
         account = self.account(place)
         if leaves_network(account, place):
@@ -81,7 +78,7 @@ class CloudSettings(BaseModel, Generic[AccountT]):
         regions: Mapping[str, BaseModel] = getattr(account, "regions", {})
         return bool(getattr(regions[place.region], "ipv6", False))
 
-    def told_images(self, place: Place) -> Mapping[str, Any]:
+    def told_images(self, place: base.Place) -> Mapping[str, Any]:
         """The images of a region by Kafka version, whoever makes its network. Raises `PlaceUnknown` as above."""
         account = self.account(place)
         if leaves_network(account, place):
@@ -94,16 +91,16 @@ class CloudSettings(BaseModel, Generic[AccountT]):
         told = ({*getattr(account, "regions", {}), *account.left_to_kedge} for account in self.accounts.values())
         return tuple(sorted(set().union(*told)))
 
-    def account(self, place: Place) -> AccountT:
+    def account(self, place: base.Place) -> AccountT:
         """Raises `PlaceUnknown` naming the accounts there are."""
         if place.account not in self.accounts:
             there = ", ".join(sorted(self.accounts))
-            raise PlaceUnknown(f"{place}: no such account in {place.cloud}.yaml; it has {there}")
+            raise errors.PlaceUnknown(f"{place}: no such account in {place.cloud}.yaml; it has {there}")
         return self.accounts[place.account]
 
     def call_budget(self, cloud: str) -> CallBudget:
         """The calls all accounts of the file may make: by the file's own figures, else the catalogue's."""
-        shipped = sold_by(cloud).call_rate()
+        shipped = catalog_file.sold_by(cloud).call_rate()
         if self.calls is None:
             return CallBudget(shipped)
         own = CallRate(self.calls.burst, self.calls.per_s)
@@ -116,12 +113,12 @@ class CloudSettings(BaseModel, Generic[AccountT]):
             return cls.model_validate(yaml.safe_load(path.read_text()))
         except FileNotFoundError:
             where = f"no cloud `{path.stem}` here: {path} does not exist (docs/clouds.md shows what it holds)"
-            raise PlaceUnknown(where) from None
+            raise errors.PlaceUnknown(where) from None
         except yaml.YAMLError as error:
-            raise PlaceUnknown(f"{path} is not YAML: {error}") from None
+            raise errors.PlaceUnknown(f"{path} is not YAML: {error}") from None
         except ValidationError as error:
             wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_input=False))
-            raise PlaceUnknown(f"{path}: {wrong}") from None
+            raise errors.PlaceUnknown(f"{path}: {wrong}") from None
 
 
 def zones_of(
@@ -136,5 +133,5 @@ def zones_of(
     found = {zone for account in accounts if region in account.regions for zone in zones(account.regions[region])}
     if not found and not any(region in account.left_to_kedge for account in accounts):
         there = ", ".join(settings.regions())
-        raise PlaceUnknown(f"no region {region!r} in {cloud}.yaml; it has {there}")
+        raise errors.PlaceUnknown(f"no region {region!r} in {cloud}.yaml; it has {there}")
     return tuple(sorted(found))

@@ -9,14 +9,11 @@ from typing import get_args
 
 from pydantic import TypeAdapter, ValidationError
 
-from agent.durable import write_durably
+from agent import durable, metrics_topic, sending, wire
 from agent.journal.places import FilePlace
 from agent.journal.shipping import JournalShipping, LogOrigin, Places
 from agent.journal.source import LogSource
 from agent.layout import AgentLayout
-from agent.metrics_topic import topic_is_there
-from agent.sending import KafkaCarrier, ship
-from agent.wire import LogsTopic, ServiceName
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +25,7 @@ _PLACES: TypeAdapter[dict[str, FilePlace]] = TypeAdapter(dict[str, FilePlace])
 
 def start_journal(
     origin: LogOrigin,
-    topic: LogsTopic,
+    topic: wire.LogsTopic,
     /,
     *,
     leaving: threading.Event,
@@ -39,10 +36,10 @@ def start_journal(
 
     def run() -> None:
         with _ONE:
-            if topic_is_there(topic.bootstrap, topic, "lines of logs", pause=leaving.wait):
+            if metrics_topic.topic_is_there(topic.bootstrap, topic, "lines of logs", pause=leaving.wait):
                 kept = layout.spools / "logs.json"
                 kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                carrier = KafkaCarrier(topic.bootstrap, topic.name)
+                carrier = sending.KafkaCarrier(topic.bootstrap, topic.name)
                 shipping = JournalShipping(
                     origin,
                     sources_of(layout.logs, lines_per_min=topic.lines_per_min),
@@ -52,7 +49,7 @@ def start_journal(
                     keep=lambda places: keep_places(kept, places),
                     secrets=secrets,
                 )
-                ship(shipping, carrier, leaving=leaving)
+                sending.ship(shipping, carrier, leaving=leaving)
                 shipping.leave()
 
     thread = threading.Thread(target=run, name="journal", daemon=True)
@@ -62,7 +59,7 @@ def start_journal(
 
 def sources_of(logs: Path, *, lines_per_min: int) -> tuple[LogSource, ...]:
     """Every log there may be on a VM: of each service and of the agent, the structured one and what was printed."""
-    services = (*get_args(ServiceName), "agent")
+    services = (*get_args(wire.ServiceName), "agent")
     names = [(service, f"{service}.{kind}") for service in services for kind in ("log", "out")]
     return tuple(LogSource(service, logs / name, lines_per_min=lines_per_min) for service, name in names)
 
@@ -81,6 +78,6 @@ def places_in(path: Path) -> Places:
 def keep_places(path: Path, places: Places) -> None:
     """A disk that refuses it costs repeats after a restart, nothing else."""
     try:
-        write_durably(path, _PLACES.dump_json(dict(places)), mode=0o600)
+        durable.write_durably(path, _PLACES.dump_json(dict(places)), mode=0o600)
     except OSError as error:
         _log.warning("where the logs were sent to cannot be kept: %s", error)

@@ -4,17 +4,13 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 
-from agent import four_letters
+from agent import four_letters, metrics, probes, records, steps
 from agent.health.vitals import Vitals
 from agent.layout import AgentLayout
-from agent.metrics import whole
-from agent.probes import ProbeResult, volume_usage
-from agent.records import ServiceRecord
 from agent.services.java import JavaService
 from agent.services.storage import FormatFailed, format_storage, storage_facts
 from agent.services.zoo_cfg import ignored_zookeeper_settings, write_configuration
 from agent.settings import AgentSettings
-from agent.steps import StorageFacts
 from agent.wire import LogDirReport, OldClientReport, ServiceDocument
 
 
@@ -24,14 +20,14 @@ class ZooKeeperService(JavaService):
     def __init__(self, *, layout: AgentLayout, settings: AgentSettings) -> None:
         super().__init__("zookeeper", layout=layout, settings=settings)
 
-    def storage(self, service: ServiceDocument, record: ServiceRecord) -> StorageFacts:
+    def storage(self, service: ServiceDocument, record: records.ServiceRecord) -> steps.StorageFacts:
         if not self._installation.has_zookeeper(service.kafka_version):
-            return StorageFacts(
+            return steps.StorageFacts(
                 "refused", f"Kafka {service.kafka_version} brings no ZooKeeper; 3.9 is the last that does"
             )
         return storage_facts(service, self._layout, used=record.used_directories)
 
-    def format(self, service: ServiceDocument, record: ServiceRecord) -> None:
+    def format(self, service: ServiceDocument, record: records.ServiceRecord) -> None:
         """Makes the directory of a server that has none. Raises `FormatFailed`, `OSError`."""
 
         def no_tool(*_: object) -> None:
@@ -47,7 +43,7 @@ class ZooKeeperService(JavaService):
         command = self._installation.zookeeper_command(service, directory=self._directory, config=config, marks=marks)
         self._launch(command, service.start_id)
 
-    def probe(self, service: ServiceDocument) -> ProbeResult:
+    def probe(self, service: ServiceDocument) -> probes.ProbeResult:
         return four_letters.probe(service.address, service.port)
 
     def usage(self, service: ServiceDocument) -> tuple[LogDirReport, ...]:
@@ -55,7 +51,7 @@ class ZooKeeperService(JavaService):
         reports = []
         for log_dir in service.log_dirs:
             with contextlib.suppress(OSError):
-                total_bytes, free_bytes = volume_usage(self._layout, log_dir)
+                total_bytes, free_bytes = probes.volume_usage(self._layout, log_dir)
                 usage = LogDirReport(name=log_dir.name, total_bytes=total_bytes, free_bytes=free_bytes, partitions=0)
                 reports.append(usage)
         return tuple(reports)
@@ -79,8 +75,8 @@ class ZooKeeperService(JavaService):
             return vitals
         return replace(
             vitals,
-            outstanding_requests=whole(told.get("outstanding_requests")),
-            updates_total=whole(told.get("updates_total")),
+            outstanding_requests=metrics.whole(told.get("outstanding_requests")),
+            updates_total=metrics.whole(told.get("updates_total")),
             update_ms_total=told.get("update_ms_total"),
         )
 

@@ -11,16 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from agent.platforms import own_platform
-from agent.upgrades.archive import (
-    ArchiveRefused,
-    FetchFailed,
-    build_for,
-    check_signature,
-    fetch,
-    keep_only,
-    knows_certificates,
-    unpack,
-)
+from agent.upgrades import archive
 from agent.upgrades.choice import (
     AgentChoice,
     ChoiceUnreadable,
@@ -57,7 +48,7 @@ class Follower:
     version: str
     clock: UpgradeClock
     platform: str = field(default_factory=own_platform)
-    fetched: Callable[[AgentBuild, Path], None] = fetch
+    fetched: Callable[[AgentBuild, Path], None] = archive.fetch
     turned_off: Callable[[], None] = disarm
     again_s: float = _AGAIN_S
     is_certified: Callable[[], bool] = lambda: False
@@ -140,25 +131,25 @@ class Follower:
                 self._keep(AgentChoice(self._choice.running, UpgradeTrial(bundle, order.id, order.report_within_s)))
                 self.is_ready = True
             _log.info("agent %s is there: this one leaves, services keep running", order.version)
-        except (ArchiveRefused, FetchFailed, OSError, ImportError) as error:
+        except (archive.ArchiveRefused, archive.FetchFailed, OSError, ImportError) as error:
             _log.warning("agent %s is not taken: %s", order.version, error)
             with self._lock:
                 self._keep(failed(self._choice, order.id, str(error)))
 
     def _made(self, order: AgentOrder) -> InstalledBundle:
         """The new agent, unpacked. Raises `ArchiveRefused`, `FetchFailed`, `OSError`, `ImportError`."""
-        build = build_for(order, self.platform)
-        check_signature(order, build, self.bundles)
+        build = archive.build_for(order, self.platform)
+        archive.check_signature(order, build, self.bundles)
         bundle = InstalledBundle(build.sha256, order.version)
-        keep_only(self.bundles, self._choice.running)
+        archive.keep_only(self.bundles, self._choice.running)
         part = self.bundles / f"{build.sha256[:16]}.part"
         self._fetched_in_time(build, part)
         try:
-            unpack(part, bundle, self.bundles, platform=build.platform)
+            archive.unpack(part, bundle, self.bundles, platform=build.platform)
         finally:
             part.unlink()
-        if self.is_certified() and not knows_certificates(bundle.home(self.bundles)):
-            raise ArchiveRefused(
+        if self.is_certified() and not archive.knows_certificates(bundle.home(self.bundles)):
+            raise archive.ArchiveRefused(
                 f"agent {order.version} knows of no certificates, and the server hears this VM with its certificate"
                 " only: it would never be heard again"
             )
@@ -170,7 +161,7 @@ class Follower:
             try:
                 self.fetched(build, part)
                 return
-            except FetchFailed as error:
+            except archive.FetchFailed as error:
                 if self.clock.monotonic_s() - began_s >= GIVE_UP_S:
                     raise
                 self._waits_for = str(error)

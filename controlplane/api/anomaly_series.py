@@ -8,18 +8,14 @@ from typing import Final
 from controlplane.api.services import PortalServices
 from controlplane.background.anomalies.rate_learning import learned_past
 from controlplane.cluster.view import ClusterView
-from planner.anomalies.hot import BYTES_IN, BYTES_OUT, CPU
-from planner.anomalies.judge import Anomaly
-from planner.anomalies.kinds import Kind
+from planner.anomalies import hot, judge, kinds, slow, topic_rates
 from planner.anomalies.series import latency_series
-from planner.anomalies.slow import FLOORS_MS, BrokerWindow
-from planner.anomalies.topic_rates import topic_of_rate
 
 BEFORE, AFTER = timedelta(hours=6), timedelta(hours=2)
 """How much around the time it was found is shown."""
-FIGURES_OF: Final[Mapping[Kind, Mapping[str, str]]] = {
-    Kind.SLOW_BROKER: dict.fromkeys(FLOORS_MS, "ms"),
-    Kind.HOT_BROKER: {CPU: "of the machine", BYTES_IN: "bytes/s", BYTES_OUT: "bytes/s"},
+FIGURES_OF: Final[Mapping[kinds.Kind, Mapping[str, str]]] = {
+    kinds.Kind.SLOW_BROKER: dict.fromkeys(slow.FLOORS_MS, "ms"),
+    kinds.Kind.HOT_BROKER: {hot.CPU: "of the machine", hot.BYTES_IN: "bytes/s", hot.BYTES_OUT: "bytes/s"},
 }
 """What is measured of a broker that has such an anomaly, with its unit."""
 _MISSING: Final = "nothing of this kind is measured over time"
@@ -46,15 +42,15 @@ class Measured:
     why: str = ""
 
 
-def measured(services: PortalServices, view: ClusterView, anomaly: Anomaly) -> Measured:
+def measured(services: PortalServices, view: ClusterView, anomaly: judge.Anomaly) -> Measured:
     """Reads the lake where one is set; raises StoreUnavailable."""
     if anomaly.kind in FIGURES_OF:
         return _of_broker(services, view, anomaly)
-    topic = topic_of_rate(anomaly.subject) if anomaly.kind is Kind.TOPIC_ANOMALY else None
+    topic = topic_rates.topic_of_rate(anomaly.subject) if anomaly.kind is kinds.Kind.TOPIC_ANOMALY else None
     return Measured(why=_MISSING) if topic is None else _rates(services, view, topic)
 
 
-def _of_broker(services: PortalServices, view: ClusterView, anomaly: Anomaly) -> Measured:
+def _of_broker(services: PortalServices, view: ClusterView, anomaly: judge.Anomaly) -> Measured:
     brokers = {i.service_id: i.node for i in view.instances.values() if i.is_broker}
     own = [broker for broker, node in brokers.items() if node == anomaly.subject]
     until = min(services.clock(), anomaly.found_at + AFTER)
@@ -68,7 +64,7 @@ def _of_broker(services: PortalServices, view: ClusterView, anomaly: Anomaly) ->
     return Measured(tuple(s for s in found if s is not None))
 
 
-def _figure(windows: Sequence[BrokerWindow], broker: int, figure: str, unit: str) -> Series | None:
+def _figure(windows: Sequence[slow.BrokerWindow], broker: int, figure: str, unit: str) -> Series | None:
     points = latency_series(windows, broker, figure)
     if not any(p.own is not None for p in points):
         return None

@@ -19,14 +19,7 @@ from controlplane.api.access.scoped import scoped
 from controlplane.api.move_proposals import REBALANCE, order_of
 from controlplane.api.services import PortalServices, Proposals, Proposed
 from controlplane.api.specs import Judged, Order, declare, judge
-from controlplane.cluster.commands import (
-    ClusterNotFound,
-    Command,
-    CommandRefused,
-    DeleteCluster,
-    DeleteTopic,
-    SpecRefused,
-)
+from controlplane.cluster import commands
 from controlplane.cluster.spec_source import binding_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
@@ -48,7 +41,9 @@ def propose(
 ) -> ProposalView:
     """Records a judged file as a proposal. Raises Forbidden for who may not even declare it."""
     if services.access.proposals is None:
-        raise CommandRefused("no-proposals", "a second person must approve, and this server records no proposals")
+        raise commands.CommandRefused(
+            "no-proposals", "a second person must approve, and this server records no proposals"
+        )
     clusters = [one.document.metadata.name for one in judged.documents]
     clusters += [topic.document.spec.cluster for topic in judged.topics]
     wanted = Proposed(
@@ -219,7 +214,7 @@ class ProposalService:
             outcomes = self._carried_out(services, proposal)
         except Forbidden as refused:
             return self._void(number, f"its author may not do it any more: {refused}")
-        except (CommandRefused, SpecRefused, ClusterNotFound) as refused:
+        except (commands.CommandRefused, commands.SpecRefused, commands.ClusterNotFound) as refused:
             if goes_on and self._is_in_force(made):
                 return self._done(number, "in force")
             return self._void(number, str(refused))
@@ -241,10 +236,10 @@ class ProposalService:
             services.cluster.commands.current(name)  # raises Forbidden where its author may not see it any more
         judged = judge(services, made.text, file=made.file)
         if not judged.ok:
-            raise SpecRefused([problem for problem in judged.problems if problem.is_error])
+            raise commands.SpecRefused([problem for problem in judged.problems if problem.is_error])
         if judged.digest != made.digest:
             message = "the plan, or what is in force, is not what it was when it was proposed"
-            raise CommandRefused("plan-moved", message, "Propose again.")
+            raise commands.CommandRefused("plan-moved", message, "Propose again.")
         said = f"proposal {made.id}, agreed to by {proposal.decided_by.removeprefix('user:')}"
         order = Order(
             actor=f"person:{made.author.removeprefix('user:')}",
@@ -260,11 +255,11 @@ class ProposalService:
         view = services.cluster.commands.current(name)
         if in_force_digest(view, made.topic) != made.digest:
             message = f"{made.topic or name} is not what it was when its deletion was proposed"
-            raise CommandRefused("plan-moved", message, "Propose again.")
+            raise commands.CommandRefused("plan-moved", message, "Propose again.")
         actor, key = f"person:{made.author.removeprefix('user:')}", f"proposal-{made.id}"
-        command: Command
+        command: commands.Command
         if made.topic:
-            command = DeleteTopic(
+            command = commands.DeleteTopic(
                 name=name,
                 actor=actor,
                 command_id=key,
@@ -274,7 +269,7 @@ class ProposalService:
                 approval=made.id,
             )
         else:
-            command = DeleteCluster(
+            command = commands.DeleteCluster(
                 name=name,
                 actor=actor,
                 command_id=key,

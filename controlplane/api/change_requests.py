@@ -3,15 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controlplane.api.pull_requests import (
-    ForgeDoor,
-    Requester,
-    Wish,
-    door_of,
-    may_commit,
-    open_request,
-    require_declare,
-)
+from controlplane.api import pull_requests
 from controlplane.api.schemas.sources import PullRequestOut
 from controlplane.api.services import PortalServices
 from controlplane.api.specs import Judged
@@ -33,7 +25,7 @@ class DeclaredFile:
     view: ClusterView
     topic: str
     path: str
-    door: ForgeDoor
+    door: pull_requests.ForgeDoor
 
     @property
     def name(self) -> str:
@@ -45,10 +37,15 @@ def declared_file(services: PortalServices, view: ClusterView, topic: str, judge
     """Where a pull request would change it; None where it is not in git, no forge is there, or a commit may not."""
     source, path = _origin(view, topic)
     try:
-        door = door_of(services, source)
+        door = pull_requests.door_of(services, source)
     except SourceNotFound:
         return None
-    if door is None or not path or not judged.ok or not may_commit(services, door.binding, judged, "change"):
+    if (
+        door is None
+        or not path
+        or not judged.ok
+        or not pull_requests.may_commit(services, door.binding, judged, "change")
+    ):
         return None
     return DeclaredFile(view, topic, path, door)
 
@@ -58,14 +55,14 @@ def request_change(
     file: DeclaredFile | None,
     text: str,
     judged: Judged,
-    asked: Requester,
+    asked: pull_requests.Requester,
     plan: Sequence[str],
 ) -> PullRequestOut:
     """Opens a pull request with the document `text`. Raises Forbidden, ForgeFault, and CommandRefused where it cannot.
 
     A file that says something else than what is in force is left alone: somebody else's change would be lost.
     """
-    require_declare(services, judged, asked)
+    pull_requests.require_declare(services, judged, asked)
     if file is None:
         then = "Load the page again; the file can be downloaded and committed."
         raise CommandRefused("no-forge", "no pull request of this can be opened", then)
@@ -76,17 +73,17 @@ def request_change(
     wanted: list[KafkaClusterDocument | KafkaTopicDocument] = [one.document for one in judged.documents]
     wanted += [one.document for one in judged.topics]
     name = file.name.replace("/", "-")
-    wish = Wish(
+    wish = pull_requests.Wish(
         path=file.path,
         text=file_with(current, file.name, text, wanted=wanted, path=file.path),
         title=f"Change {name}",
         name=f"change-{name}",
         plan=tuple(plan),
     )
-    return open_request(file.door, wish, asked)
+    return pull_requests.open_request(file.door, wish, asked)
 
 
-def file_on_branch(door: ForgeDoor, path: str) -> str:
+def file_on_branch(door: pull_requests.ForgeDoor, path: str) -> str:
     """The file as the branch has it now. Raises CommandRefused where it is not there, ForgeFault."""
     current = door.read(path)
     if current is None:

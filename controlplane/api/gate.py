@@ -18,30 +18,14 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from controlplane.api import auth, bearers, call_rates, idempotency_keys, request_identity, request_ids
 from controlplane.api.access.bindings import TOKEN
 from controlplane.api.access.passwords import neighbourhood
 from controlplane.api.access.rights import Rights, whole_rights
 from controlplane.api.access.scoped import scoped
 from controlplane.api.audit.writer import SAFE_METHODS, Call, Strangers, entry_of
-from controlplane.api.auth import (
-    AGENT_PATHS,
-    API_PATHS,
-    HOOK_PATHS,
-    OPEN_PAGES,
-    OPEN_PATHS,
-    RUN_PATHS,
-    STATIC_PATHS,
-    bearer_of,
-    cookie_name,
-    is_foreign_origin,
-)
-from controlplane.api.bearers import Bearers
-from controlplane.api.call_rates import BURST, PER_S, CallRates
-from controlplane.api.idempotency_keys import CallKey
 from controlplane.api.portal_access import Door, door_of, other_part, wrong_door
 from controlplane.api.problems import ApiError, answer_of, wants_page
-from controlplane.api.request_identity import KEY_HEADER, MOST_KEY, key_row, request_digest, whole_body
-from controlplane.api.request_ids import HEADER, brought_id, name_request, request_id_of
 from controlplane.api.schemas.messages import API_PREFIX
 from controlplane.api.services import PortalServices
 from controlplane.storage.log_context import logged
@@ -86,9 +70,9 @@ class AccessGate:
     def __init__(self, app: ASGIApp, services: PortalServices) -> None:
         self._app = app
         self._services = services
-        self._bearers = Bearers(services.access.people, services.access.installation.token)
+        self._bearers = bearers.Bearers(services.access.people, services.access.installation.token)
         self._strangers = Strangers()
-        self._rates = CallRates()
+        self._rates = call_rates.CallRates()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Lets a request through with its caller's services, or answers it."""
@@ -96,8 +80,8 @@ class AccessGate:
             await self._app(scope, receive, send)
             return
         # Machines wait for nobody: an agent's report and a state of Terraform are what the loop lives on.
-        is_machine = scope["path"].startswith((AGENT_PATHS, RUN_PATHS))
-        name_request(scope, self._services.access.request_id())
+        is_machine = scope["path"].startswith((auth.AGENT_PATHS, auth.RUN_PATHS))
+        request_ids.name_request(scope, self._services.access.request_id())
         with nullcontext() if is_machine else answered_within(self._services.operations.query_limit_s):
             await self._answer(scope, receive, _named(scope, send))
 
@@ -113,15 +97,15 @@ class AccessGate:
         problem: Exception | None = refused
         if refused is None:
             try:
-                with logged(request=request_id_of(scope)):
+                with logged(request=request_ids.request_id_of(scope)):
                     rights = await self._rights(shown)
             except (StoreUnavailable, ApiError) as error:
                 problem = error
         if rights is not None:
             problem = self._too_often(rights)
-            name_request(scope, brought_id(headers, rights) or request_id_of(scope))
+            request_ids.name_request(scope, request_ids.brought_id(headers, rights) or request_ids.request_id_of(scope))
         noting = self._noting(scope, headers, rights, headers_sent)
-        with logged(request=request_id_of(scope)):
+        with logged(request=request_ids.request_id_of(scope)):
             if problem is not None or rights is None:
                 answer = answer_of(problem, Request(scope)) if problem is not None else _stranger(Request(scope))
                 await answer(scope, receive, noting)
@@ -145,8 +129,8 @@ class AccessGate:
             await self._served(scope, limited, noting)
             return
         try:
-            body, whole = await whole_body(limited)
-            rights.trail.digest = request_digest(scope, body)
+            body, whole = await request_identity.whole_body(limited)
+            rights.trail.digest = request_identity.request_digest(scope, body)
             settling = await self._keyed(scope, headers, rights, noting)
         except (StoreUnavailable, ApiError) as error:
             await answer_of(error, Request(scope))(scope, limited, noting)
@@ -173,10 +157,12 @@ class AccessGate:
 
     async def _keyed(self, scope: Scope, headers: Headers, rights: Rights, send: Send) -> Send:
         """Remembers the key a write came with, and sends on. Raises ApiError where it came with another request."""
-        key, keys = headers.get(KEY_HEADER, ""), self._services.access.call_keys
-        if not 0 < len(key) <= MOST_KEY or not scope["path"].startswith(API_PREFIX):
+        key, keys = headers.get(request_identity.KEY_HEADER, ""), self._services.access.call_keys
+        if not 0 < len(key) <= request_identity.MOST_KEY or not scope["path"].startswith(API_PREFIX):
             return send
-        wanted = CallKey(key_row(rights, key), rights.trail.digest, self._services.clock())
+        wanted = idempotency_keys.CallKey(
+            request_identity.key_row(rights, key), rights.trail.digest, self._services.clock()
+        )
         before = await run_in_threadpool(keys.claim, wanted)
         if before is not None and before.request != wanted.request:
             rights.trail.note = "the key of another request"
@@ -202,7 +188,10 @@ class AccessGate:
         wait_s = self._rates.wait_s(rights.via, self._services.clock()) if rights.via.startswith(TOKEN) else 0.0
         if not wait_s:
             return None
-        title, then = "too many calls with this token", f"It may make {PER_S:.0f} a second, and {BURST} at once."
+        title, then = (
+            "too many calls with this token",
+            f"It may make {call_rates.PER_S:.0f} a second, and {call_rates.BURST} at once.",
+        )
         return ApiError(429, "too-many-calls", title, next_step=then, retry_after_s=max(1, round(wait_s)))
 
     def _refused(self, headers: Headers, door: Door, path: str) -> ApiError | None:
@@ -218,7 +207,7 @@ class AccessGate:
             return ApiError(421, "wrong-host", title, detail=why)
         origin = headers.get("origin")
         scheme = "https" if door is Door.PEOPLE else "http"
-        if origin is not None and is_foreign_origin(origin, hosts, scheme):
+        if origin is not None and auth.is_foreign_origin(origin, hosts, scheme):
             return ApiError(403, "foreign-origin", "a page of another site sent this request")
         return None
 
@@ -233,25 +222,27 @@ class AccessGate:
         """A session counts for pages only, and only where no token is shown."""
         path, authorization = scope["path"], headers.get("authorization", "")
         cookie = ""
-        if not authorization and not path.startswith((*API_PATHS, AGENT_PATHS, RUN_PATHS, HOOK_PATHS)):
-            cookie = HTTPConnection(scope).cookies.get(cookie_name(self._services.access.installation.id), "")
+        if not authorization and not path.startswith(
+            (*auth.API_PATHS, auth.AGENT_PATHS, auth.RUN_PATHS, auth.HOOK_PATHS)
+        ):
+            cookie = HTTPConnection(scope).cookies.get(auth.cookie_name(self._services.access.installation.id), "")
         return _ShownCredentials(path, authorization, cookie, door_of(scope), _client(scope))
 
     async def _rights(self, shown: _ShownCredentials) -> Rights | None:
         """None for somebody nobody knows. Machines prove themselves to their routes."""
         path, now = shown.path, self._services.clock()
-        if path in OPEN_PATHS or path.startswith((AGENT_PATHS, RUN_PATHS)):
-            return whole_rights("machine", via="agent" if path.startswith(AGENT_PATHS) else "run")
-        if path.startswith(HOOK_PATHS):
+        if path in auth.OPEN_PATHS or path.startswith((auth.AGENT_PATHS, auth.RUN_PATHS)):
+            return whole_rights("machine", via="agent" if path.startswith(auth.AGENT_PATHS) else "run")
+        if path.startswith(auth.HOOK_PATHS):
             return Rights("nobody", ())  # whatever it shows beside its signature opens nothing
         if shown.authorization:
-            token, door, client = bearer_of(shown.authorization), shown.door, shown.client
+            token, door, client = auth.bearer_of(shown.authorization), shown.door, shown.client
             return await run_in_threadpool(self._bearers.rights, token, door=door, client=client, now=now)
         if shown.cookie:
             known = await run_in_threadpool(self._services.access.people.recognise, shown.cookie, now)
             if known is not None:
                 return known
-        is_open = path in OPEN_PAGES or path.startswith(STATIC_PATHS)
+        is_open = path in auth.OPEN_PAGES or path.startswith(auth.STATIC_PATHS)
         return Rights("nobody", ()) if is_open else None
 
     def _recheck(self, shown: _ShownCredentials) -> Callable[[], Awaitable[Rights | None]]:
@@ -268,7 +259,7 @@ class AccessGate:
     def _noting(self, scope: Scope, headers: Headers, rights: Rights | None, send: Send) -> Send:
         """Sends on once the audit holds what is to be noted. Where it cannot, nobody is told that anything was done."""
         client, showed = _client(scope), bool(headers.get("authorization"))
-        call = Call(scope["method"], scope["path"], client, showed, request_id_of(scope))
+        call = Call(scope["method"], scope["path"], client, showed, request_ids.request_id_of(scope))
         is_replaced = False
 
         async def noting(message: Message) -> None:
@@ -294,7 +285,7 @@ class AccessGate:
         entry = entry_of(call, rights, status, views=views, name=name, now=now)
         if entry is None:
             return
-        if rights is None or call.path.startswith(HOOK_PATHS) or status == 429:
+        if rights is None or call.path.startswith(auth.HOOK_PATHS) or status == 429:
             via = rights.via if rights is not None else ""
             is_admitted, left_out = self._strangers.admits(via or neighbourhood(call.client), now)
             if not is_admitted:
@@ -309,7 +300,7 @@ async def _no_more() -> Message:
 
 def _is_write_of_people(scope: Scope) -> bool:
     """A call that may change something, by a program of people or a form: small enough to be read as a whole."""
-    of_machines = scope["path"].startswith((AGENT_PATHS, RUN_PATHS, HOOK_PATHS))
+    of_machines = scope["path"].startswith((auth.AGENT_PATHS, auth.RUN_PATHS, auth.HOOK_PATHS))
     return scope["method"] not in SAFE_METHODS and not of_machines
 
 
@@ -319,13 +310,13 @@ def _client(scope: Scope) -> str:
 
 def _stranger(request: Request) -> Response:
     """The way to the login page for a browser, 401 for a program."""
-    if request.url.path.startswith(API_PATHS) or not wants_page(request):
+    if request.url.path.startswith(auth.API_PATHS) or not wants_page(request):
         then = (
             "Send `Authorization: Bearer TOKEN`: a token of yours, or on its machine the text of the file `token` in "
             "the server's home."
         )
         missing = ApiError(401, "token-needed", "the token is missing, over or not this server's", next_step=then)
-        return missing.response(request_id_of(request.scope))
+        return missing.response(request_ids.request_id_of(request.scope))
     if request.headers.get("hx-request") == "true":
         here = request.headers.get("hx-current-url", "")
         path = "/" + here.split("://", 1)[-1].partition("/")[2] if "://" in here else "/"
@@ -340,9 +331,9 @@ def login_address(wanted: str) -> str:
 
 
 def _most_bytes(path: str) -> int:
-    if path.startswith(RUN_PATHS):
+    if path.startswith(auth.RUN_PATHS):
         return MAX_STATE_BYTES
-    return MAX_HOOK_BYTES if path.startswith(HOOK_PATHS) else MAX_BODY_BYTES
+    return MAX_HOOK_BYTES if path.startswith(auth.HOOK_PATHS) else MAX_BODY_BYTES
 
 
 def _too_large(headers: Headers, most: int) -> ApiError | None:
@@ -376,7 +367,7 @@ def _named(scope: Scope, send: Send) -> Send:
 
     async def named(message: Message) -> None:
         if message["type"] == "http.response.start":
-            MutableHeaders(scope=message)[HEADER] = request_id_of(scope)
+            MutableHeaders(scope=message)[request_ids.HEADER] = request_ids.request_id_of(scope)
         await send(message)
 
     return named

@@ -18,14 +18,8 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from controlplane.api.agent_admission import AgentSeats, AgentTurns, TooBusy
+from controlplane.api import agent_admission, auth, bodies, gate, problems, request_ids, server_load
 from controlplane.api.audit.writer import SAFE_METHODS
-from controlplane.api.auth import AGENT_PATHS, HOOK_PATHS, INSTANCE_HEADER, OPEN_PATHS, RUN_PATHS, STATIC_PATHS
-from controlplane.api.bodies import MOST_BYTES, MOST_OF_AGENTS_BYTES, BodyMemory, HeldBody
-from controlplane.api.gate import ANSWER_HEADERS, with_headers
-from controlplane.api.problems import ApiError, answer_of
-from controlplane.api.request_ids import name_request
-from controlplane.api.server_load import AGENTS, PEOPLE
 from controlplane.api.services import PortalServices
 
 PEOPLES_THREADS = 40
@@ -47,9 +41,9 @@ class OverloadGuard:
         self._app = app
         self._services = services
         self._load = services.operations.load
-        self._seats = AgentSeats(self._load.budget.agents)
-        self._turns = AgentTurns()
-        self._memory = BodyMemory()
+        self._seats = agent_admission.AgentSeats(self._load.budget.agents)
+        self._turns = agent_admission.AgentTurns()
+        self._memory = bodies.BodyMemory()
         self.people_inside = 0
         """Requests of people that are worked on and not answered yet."""
 
@@ -59,20 +53,20 @@ class OverloadGuard:
             await self._app(scope, receive, send)
             return
         path: str = scope["path"]
-        if path.startswith(AGENT_PATHS):
-            with HeldBody(self._memory, MOST_OF_AGENTS_BYTES) as held:
+        if path.startswith(auth.AGENT_PATHS):
+            with bodies.HeldBody(self._memory, bodies.MOST_OF_AGENTS_BYTES) as held:
                 await self._of_agent(scope, receive, send, held)
-        elif path == "/healthz" or path.startswith((RUN_PATHS, STATIC_PATHS)):
+        elif path == "/healthz" or path.startswith((auth.RUN_PATHS, auth.STATIC_PATHS)):
             await self._app(scope, receive, send)
         else:
-            with HeldBody(self._memory, MOST_BYTES) as held:
+            with bodies.HeldBody(self._memory, bodies.MOST_BYTES) as held:
                 await self._of_person(scope, receive, send, held)
 
-    async def _of_agent(self, scope: Scope, receive: Receive, send: Send, held: HeldBody) -> None:
-        instance = Headers(scope=scope).get(INSTANCE_HEADER, "")
+    async def _of_agent(self, scope: Scope, receive: Receive, send: Send, held: bodies.HeldBody) -> None:
+        instance = Headers(scope=scope).get(auth.INSTANCE_HEADER, "")
         is_new = False
         try:
-            if instance and scope["path"] not in OPEN_PATHS:
+            if instance and scope["path"] not in auth.OPEN_PATHS:
                 is_new = self._seats.admit(instance)
                 self._load.see_agents(len(self._seats))
             if scope["method"] == "POST":
@@ -80,8 +74,8 @@ class OverloadGuard:
             turn = await self._turns.take()
         except ClientDisconnect:
             return  # nobody is there to be answered
-        except TooBusy as busy:
-            self._load.count_shed(AGENTS, busy.why)
+        except agent_admission.TooBusy as busy:
+            self._load.count_shed(server_load.AGENTS, busy.why)
             await _closing(busy.response())(scope, receive, send)
             return
         scope.setdefault("state", {})["turn"] = turn
@@ -102,19 +96,21 @@ class OverloadGuard:
 
         return watching
 
-    async def _of_person(self, scope: Scope, receive: Receive, send: Send, held: HeldBody) -> None:
+    async def _of_person(self, scope: Scope, receive: Receive, send: Send, held: bodies.HeldBody) -> None:
         try:
-            if scope["method"] not in SAFE_METHODS and not scope["path"].startswith(HOOK_PATHS):
+            if scope["method"] not in SAFE_METHODS and not scope["path"].startswith(auth.HOOK_PATHS):
                 receive = _replayed(await held.read(receive, PEOPLES_BODY_WITHIN_S), receive)
             limiter = current_default_thread_limiter()
             if not await self._has_place(limiter):
                 raise _no_thread(limiter)
         except ClientDisconnect:
             return
-        except ApiError as busy:
-            self._load.count_shed(PEOPLE, busy.why if isinstance(busy, TooBusy) else "threads")
-            name_request(scope, self._services.access.request_id())
-            await _closing(answer_of(busy, Request(scope)))(scope, receive, send)
+        except problems.ApiError as busy:
+            self._load.count_shed(
+                server_load.PEOPLE, busy.why if isinstance(busy, agent_admission.TooBusy) else "threads"
+            )
+            request_ids.name_request(scope, self._services.access.request_id())
+            await _closing(problems.answer_of(busy, Request(scope)))(scope, receive, send)
             return
         # Who waits for news does so without a thread, and may for half a minute.
         place = _Place(self, counts=b"wait_s=" not in scope["query_string"])
@@ -163,24 +159,24 @@ class _Place:
 
 def room_for_agents() -> None:
     """Gives the running event loop threads for agents beside those of people."""
-    current_default_thread_limiter().total_tokens = PEOPLES_THREADS + AgentTurns().at_once
+    current_default_thread_limiter().total_tokens = PEOPLES_THREADS + agent_admission.AgentTurns().at_once
 
 
-def _no_thread(limiter: CapacityLimiter) -> ApiError:
+def _no_thread(limiter: CapacityLimiter) -> problems.ApiError:
     title = "this server is busy"
     why = (
         f"All {limiter.borrowed_tokens} of its threads wait, and have for {PEOPLE_WAIT_S:.0f} s: most often for a "
         "database that is locked or away, or for brokers that do not answer."
     )
     then = "Try again in a moment. GET /healthz says whether the database answers; so does the server's log."
-    return ApiError(503, "busy", title, detail=why, next_step=then, retry_after_s=5)
+    return problems.ApiError(503, "busy", title, detail=why, next_step=then, retry_after_s=5)
 
 
 def _closing(answer: Callable[[Scope, Receive, Send], Awaitable[None]]) -> ASGIApp:
     """The same answer, and the connection is closed after it: it is what there are too few of."""
 
     async def closing(scope: Scope, receive: Receive, send: Send) -> None:
-        await answer(scope, receive, with_headers(send, {**ANSWER_HEADERS, "Connection": "close"}))
+        await answer(scope, receive, gate.with_headers(send, {**gate.ANSWER_HEADERS, "Connection": "close"}))
 
     return closing
 

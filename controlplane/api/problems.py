@@ -9,10 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from controlplane.api.access.accounts import UserNotFound, UserRefused
-from controlplane.api.access.bindings import BindingRefused
-from controlplane.api.access.rights import Forbidden
-from controlplane.api.access.tokens import TokenRefused
+from controlplane.api.access import accounts, bindings, rights, tokens
 from controlplane.api.request_ids import request_id_of
 from controlplane.api.schemas.messages import ErrorOut
 from controlplane.background.forges.forge import ForgeFault
@@ -57,7 +54,7 @@ def answer_problems(app: FastAPI, error_page: ErrorPage) -> None:
     app.state.error_page = error_page
     for kind in (HTTPException, RequestValidationError, ClusterNotFound, SourceNotFound, CommandRefused, SpecRefused):
         app.add_exception_handler(kind, _answer)
-    for refusal in (Forbidden, UserRefused, BindingRefused, TokenRefused):
+    for refusal in (rights.Forbidden, accounts.UserRefused, bindings.BindingRefused, tokens.TokenRefused):
         app.add_exception_handler(refusal, _answer)
     app.add_exception_handler(ProposalNotFound, _answer)
     app.add_exception_handler(ForgeFault, _answer)
@@ -70,7 +67,7 @@ def answer_problems(app: FastAPI, error_page: ErrorPage) -> None:
 _NOT_FOUND: dict[type[Exception], tuple[str, str]] = {
     ClusterNotFound: ("cluster-not-found", "`kedge get` lists the clusters."),
     SourceNotFound: ("source-not-found", "`kedge sources` lists them."),
-    UserNotFound: ("user-not-found", "`GET /v1/users` and the portal's page People list them."),
+    accounts.UserNotFound: ("user-not-found", "`GET /v1/users` and the portal's page People list them."),
     ProposalNotFound: ("proposal-not-found", "kedge proposals"),
 }
 
@@ -106,7 +103,7 @@ def api_error(error: Exception, request_id: str) -> ApiError:
             return ApiError(error.status_code, code, phrase, detail=detail)
         case RequestValidationError():
             return ApiError(422, "request-invalid", "the request is not what this call takes", detail=_invalid(error))
-        case ClusterNotFound() | SourceNotFound() | UserNotFound() | ProposalNotFound():
+        case ClusterNotFound() | SourceNotFound() | accounts.UserNotFound() | ProposalNotFound():
             code, then = _NOT_FOUND[type(error)]
             return ApiError(404, code, str(error), next_step=then)
         case CommandRefused():
@@ -114,9 +111,9 @@ def api_error(error: Exception, request_id: str) -> ApiError:
         case SpecRefused():
             detail = "\n".join(str(problem) for problem in error.problems)
             return ApiError(422, "spec-refused", "the spec is refused", detail=detail)
-        case Forbidden():
+        case rights.Forbidden():
             return ApiError(403, "forbidden", str(error), next_step=error.needs)
-        case UserRefused() | BindingRefused() | TokenRefused():
+        case accounts.UserRefused() | bindings.BindingRefused() | tokens.TokenRefused():
             return ApiError(422, "refused", str(error))
         case ForgeFault():
             title, detail = f"{error.what} failed", f"{error.where}: {error.why}"

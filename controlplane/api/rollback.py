@@ -23,11 +23,8 @@ from controlplane.cluster.spec_source import source_name
 from controlplane.cluster.view import ClusterView
 from controlplane.storage.streams import cluster_stream
 from events.envelope import Recorded
-from events.spec.change import FieldChange, differences
-from events.spec.conversion import from_data, shortest_data
+from events.spec import change, conversion, model, topic_model
 from events.spec.document import LoadResult, load_documents
-from events.spec.model import KafkaClusterDocument
-from events.spec.topic_model import KafkaTopicDocument
 
 APPLY, REQUEST, FILE = "apply", "pull-request", "file"
 BY_HAND = "Edit the file by hand."
@@ -51,7 +48,7 @@ class Rollback:
     path: str = ""
     door: ForgeDoor | None = None
     topic: str = ""
-    changes: tuple[FieldChange, ...] = ()
+    changes: tuple[change.FieldChange, ...] = ()
 
     @property
     def subject(self) -> str:
@@ -104,14 +101,14 @@ def rollback_of(services: PortalServices, rights: Rights, name: str, generation:
     declared = declared_in(events).get(generation)
     if declared is None:
         raise ApiError(404, "generation-not-found", f"{name} has no generation {generation}")
-    document = from_data(dict(declared.data["document"]))
+    document = conversion.from_data(dict(declared.data["document"]))
     for traits, what in ((view.document, name), (document, f"{name} as generation {generation} has it")):
         rights.require(Verb.DECLARE, traits_of(traits), what)
     if view.document == document:
         then = "kedge events shows what was declared when."
         raise CommandRefused("in-force", f"{name} is declared as generation {generation} has it", then)
-    text = text_of(shortest_data(document))
-    changes = tuple(differences(view.document, document)) if view.document else ()
+    text = text_of(conversion.shortest_data(document))
+    changes = tuple(change.differences(view.document, document)) if view.document else ()
     found = Rollback(view, generation, APPLY, text, UNJUDGED, source_name(view), changes=changes)
     if view.source is None or not view.source.is_git:
         return replace(found, judged=judge(services, text, file=f"{name} of generation {generation}"))
@@ -140,7 +137,7 @@ def through_git(
     loaded = load_documents(old, file=path)
     if loaded.ok and not spec.says_it(loaded):
         raise CommandRefused("no-document", f"{found.then} of {found.subject} cannot be written down", BY_HAND)
-    wanted: list[KafkaClusterDocument | KafkaTopicDocument] = [*loaded.documents, *loaded.topics]
+    wanted: list[model.KafkaClusterDocument | topic_model.KafkaTopicDocument] = [*loaded.documents, *loaded.topics]
     text = file_with(current, found.subject, old, wanted=wanted, path=path)
     return replace(found, way=REQUEST, path=path, text=text, judged=judge(services, text, file=path), door=door)
 

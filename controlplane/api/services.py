@@ -8,16 +8,12 @@ from typing import Annotated, Literal, Protocol
 
 from fastapi import Depends, Request
 
+from controlplane.api import cloud_readiness, idempotency_keys, placement_offers, request_ids, server_load
 from controlplane.api.access.accounts import People
 from controlplane.api.access.rights import Rights
 from controlplane.api.audit.status import TopicStatus
 from controlplane.api.audit.store import AuditStore, MemoryAuditStore
-from controlplane.api.cloud_readiness import Examinations, NoExaminations
-from controlplane.api.idempotency_keys import CallKeys, MemoryCallKeys
 from controlplane.api.oidc.signin import OidcSignIn
-from controlplane.api.placement_offers import NO_PLACES, PlacesOffered
-from controlplane.api.request_ids import new_request_id
-from controlplane.api.server_load import ServerLoad
 from controlplane.background.agent_upgrades.service import Agents, NoAgents
 from controlplane.background.anomalies.windows import NoWindows, Windows
 from controlplane.background.broker_queries import KafkaQueries, NoKafkaQueries
@@ -201,7 +197,7 @@ class FleetServices:
     """Where anomalies are told to."""
     prices: Callable[[], PriceBook] = PriceBook
     """What clouds sell, as it is now. Raises `PlaceUnknown` when the home's `catalog.yaml` makes no sense."""
-    places_offered: Callable[[], PlacesOffered] = lambda: NO_PLACES
+    places_offered: Callable[[], placement_offers.PlacesOffered] = lambda: placement_offers.NO_PLACES
     """Where clusters can be made."""
 
 
@@ -252,9 +248,9 @@ class AccessServices:
     """Who did what, and who was refused."""
     audit_topic: Callable[[], TopicStatus | None] = lambda: None
     """How the audit's topic stood at the last look; None where there is none, and of a server that does not lead."""
-    call_keys: CallKeys = field(default_factory=MemoryCallKeys)
+    call_keys: idempotency_keys.CallKeys = field(default_factory=idempotency_keys.MemoryCallKeys)
     """Keys that callers gave their writes."""
-    request_id: Callable[[], str] = new_request_id
+    request_id: Callable[[], str] = request_ids.new_request_id
     """Makes the id of a request."""
     proposals: Proposals | None = None
     """Changes that wait for a second person; the app sets it."""
@@ -275,7 +271,7 @@ class OperationsServices:
     leadership: HeldLeadership
     backup: Callable[[Path], BackupSummary]
     states: ServedStates | None = None
-    examinations: Examinations = field(default_factory=NoExaminations)
+    examinations: cloud_readiness.Examinations = field(default_factory=cloud_readiness.NoExaminations)
     """Whether the clouds are ready, as this server reaches them."""
     database: Callable[[], Sequence[Finding]] = lambda: ()
     """Whether its role in the database may do what it should, and no more."""
@@ -283,7 +279,7 @@ class OperationsServices:
     """Why the last write of this process was not kept; None where it was."""
     query_limit_s: float = 10.0
     """The longest the database may take for what a caller waits for."""
-    load: ServerLoad = field(default_factory=ServerLoad)
+    load: server_load.ServerLoad = field(default_factory=server_load.ServerLoad)
     """What this process has in hand, and what it sends away."""
     loop: LoopService = field(default_factory=NoLoop)
     """How the loop of this server does."""

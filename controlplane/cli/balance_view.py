@@ -5,12 +5,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from controlplane.cli.balance_run import BalancePlan
-from controlplane.cli.drain_brokers import broker_table, plain
-from controlplane.cli.drain_view import finite
-from controlplane.cli.moves_view import assumption_lines
-from controlplane.cli.state_inputs import Input
-from controlplane.cli.tables import listing
+from controlplane.cli import balance_run, drain_brokers, drain_view, moves_view, state_inputs, tables
 from controlplane.commands.previews.drain_figures import broker_rows, goal_rows
 from controlplane.runtime.quantities import human_seconds
 from controlplane.runtime.styled_text import styled
@@ -21,7 +16,7 @@ from planner.quantities import human_bytes
 _MOST_LEFT = 5
 
 
-def balance_lines(given: Input, plan: BalancePlan, *, wide: bool) -> Iterator[RenderableType]:
+def balance_lines(given: state_inputs.Input, plan: balance_run.BalancePlan, *, wide: bool) -> Iterator[RenderableType]:
     """The whole answer for a person."""
     balanced = plan.balanced
     yield styled(_headline(given, plan), "bold")
@@ -30,13 +25,15 @@ def balance_lines(given: Input, plan: BalancePlan, *, wide: bool) -> Iterator[Re
         yield ""
         yield _goal_table(balanced.goals)
     yield from _left(given, plan)
-    yield from assumption_lines(balanced.schedule.assumptions)
+    yield from moves_view.assumption_lines(balanced.schedule.assumptions)
     if len(balanced.schedule):
         yield ""
-        yield broker_table(broker_rows(given.state, balanced.schedule, plan.replay), wide=wide)
+        yield drain_brokers.broker_table(broker_rows(given.state, balanced.schedule, plan.replay), wide=wide)
 
 
-def balance_document(given: Input, plan: BalancePlan, files: Mapping[str, str], *, shown: bool) -> Mapping[str, Any]:
+def balance_document(
+    given: state_inputs.Input, plan: balance_run.BalancePlan, files: Mapping[str, str], *, shown: bool
+) -> Mapping[str, Any]:
     """The same for machines. Without `shown` only why there is no plan."""
     content: dict[str, Any] = {"of": given.name, "outcome": "planned"}
     if plan.shortfall is not None:
@@ -45,26 +42,26 @@ def balance_document(given: Input, plan: BalancePlan, files: Mapping[str, str], 
         content["reason"] = {
             "kind": missing.kind,
             "message": plan.shortfall.message,
-            "missing": {"amount": finite(missing.amount), "what": missing.what},
+            "missing": {"amount": drain_view.finite(missing.amount), "what": missing.what},
             "stuck": [_name(given, row) for row in plan.shortfall.stuck],
         }
     if shown:
         balanced = plan.balanced
         content |= {
-            "eta_s": finite(plan.replay.makespan_s),
+            "eta_s": drain_view.finite(plan.replay.makespan_s),
             "entries": len(balanced.schedule),
             "bytes_moved": balanced.bytes_moved,
-            "bytes_bound": finite(balanced.bytes_bound),
+            "bytes_bound": drain_view.finite(balanced.bytes_bound),
             "leader_changes": balanced.leader_changes,
             "goals": [_goal_document(goal) for goal in balanced.goals],
             "left": [{**_name(given, row), "why": why} for row, why in balanced.left],
             "assumptions": list(balanced.schedule.assumptions),
-            "brokers": [plain(row) for row in broker_rows(given.state, balanced.schedule, plan.replay)],
+            "brokers": [drain_brokers.plain(row) for row in broker_rows(given.state, balanced.schedule, plan.replay)],
         }
     return {**content, "files": dict(files)}
 
 
-def how_to_apply(plan: BalancePlan, files: Mapping[str, str]) -> Iterator[str]:
+def how_to_apply(plan: balance_run.BalancePlan, files: Mapping[str, str]) -> Iterator[str]:
     """Kedge's server does not carry out such plans: it says so and names the tool that does."""
     if not len(plan.balanced.schedule):
         return
@@ -77,13 +74,13 @@ def how_to_apply(plan: BalancePlan, files: Mapping[str, str]) -> Iterator[str]:
     yield "  kafka-leader-election.sh --bootstrap-server HOST:PORT --election-type preferred --all-topic-partitions"
 
 
-def _headline(given: Input, plan: BalancePlan) -> str:
+def _headline(given: state_inputs.Input, plan: balance_run.BalancePlan) -> str:
     if not len(plan.balanced.schedule):
         return f"{given.name}: nothing to do"
     return f"{given.name}: {counted(len(plan.balanced.schedule), 'partition')} change"
 
 
-def _cost(plan: BalancePlan) -> str:
+def _cost(plan: balance_run.BalancePlan) -> str:
     balanced = plan.balanced
     if not balanced.bytes_moved:
         return "nothing is copied"
@@ -93,10 +90,10 @@ def _cost(plan: BalancePlan) -> str:
 
 def _goal_table(goals: tuple[GoalReport, ...]) -> RenderableType:
     headers = ("GOAL", "BEFORE", "AFTER", "BAND", "OUT OF BAND", "NOTE")
-    return listing(headers, goal_rows(goals))
+    return tables.listing(headers, goal_rows(goals))
 
 
-def _left(given: Input, plan: BalancePlan) -> Iterator[RenderableType]:
+def _left(given: state_inputs.Input, plan: balance_run.BalancePlan) -> Iterator[RenderableType]:
     left = plan.balanced.left
     if left:
         yield ""
@@ -116,11 +113,11 @@ def _goal_document(goal: GoalReport) -> Mapping[str, Any]:
         "met": goal.met,
         "out_of_band_before": goal.broken_before,
         "out_of_band_after": goal.broken_after,
-        **{name: [finite(side.least), finite(side.most)] for name, side in sides.items()},
+        **{name: [drain_view.finite(side.least), drain_view.finite(side.most)] for name, side in sides.items()},
         "why": goal.why,
     }
 
 
-def _name(given: Input, row: int) -> dict[str, Any]:
+def _name(given: state_inputs.Input, row: int) -> dict[str, Any]:
     parts = given.state.partitions
     return {"topic": parts.topics[int(parts.topic[row])], "partition": int(parts.partition[row])}

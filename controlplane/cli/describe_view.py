@@ -12,11 +12,8 @@ from controlplane.api.schemas.clusters import ClusterDetailOut
 from controlplane.api.schemas.conditions import ConditionOut
 from controlplane.api.schemas.instances import ConsoleOut, FindingOut, InstanceOut
 from controlplane.api.trouble import GOOD_WHEN_TRUE, message_of
-from controlplane.cli.progress import drain_words, rebalance_words
-from controlplane.cli.quorum_view import quorum_section
+from controlplane.cli import progress, quorum_view, tables, waiting
 from controlplane.cli.status_tree import status_tree
-from controlplane.cli.tables import generation_words, instance_table, listing, status_text, sync_text
-from controlplane.cli.waiting import next_command
 from controlplane.cluster.wait_reasons import NEXT
 from controlplane.runtime.quantities import ago, human_seconds, since
 from controlplane.runtime.styled_text import styled
@@ -30,14 +27,14 @@ def description(detail: ClusterDetailOut, *, now: datetime) -> Iterator[Renderab
     if detail.conditions:
         yield from _section("Conditions", _conditions(detail, now))
     if detail.drain is not None:
-        yield from _section("Drain", styled(drain_words(detail.drain)))
+        yield from _section("Drain", styled(progress.drain_words(detail.drain)))
     if detail.rebalance is not None:
-        yield from _section("Rebalance", styled(rebalance_words(detail.rebalance)))
+        yield from _section("Rebalance", styled(progress.rebalance_words(detail.rebalance)))
     yield from _section("Instances", _instances(detail, now))
     if detail.externals:
         yield from _section("External", _externals(detail))
     if detail.quorum is not None and detail.quorum.members:
-        yield from _section("Quorum", quorum_section(detail.quorum))
+        yield from _section("Quorum", quorum_view.quorum_section(detail.quorum))
     ill = [(i, f) for i in detail.instances for f in i.findings]
     if ill:
         yield from _section("Findings", _findings(ill, now))
@@ -52,7 +49,7 @@ def description(detail: ClusterDetailOut, *, now: datetime) -> Iterator[Renderab
 
 def next_commands(detail: ClusterDetailOut) -> list[str]:
     """What to type next, each once: what the conditions ask for, else how to follow what is going on."""
-    asked = [command for c in detail.conditions if _asks(c) and (command := next_command(c, detail.name))]
+    asked = [command for c in detail.conditions if _asks(c) and (command := waiting.next_command(c, detail.name))]
     if not asked and detail.status == "Working":
         asked = [f"kedge wait {detail.name} --for=converged"]
     if not asked and detail.status == "Deleting":
@@ -75,14 +72,14 @@ def _head(detail: ClusterDetailOut, now: datetime) -> Table:
 
 def _facts(detail: ClusterDetailOut, now: datetime) -> Iterator[tuple[str, Text]]:
     yield "Name", styled(detail.name, "bold")
-    yield "Status", status_text(detail.status)
+    yield "Status", tables.status_text(detail.status)
     if detail.why:
         yield "Why", styled(detail.why, "yellow")
     for fault in detail.faults:
         yield "Fault", styled(f"on purpose: {fault}", "yellow")
     yield "Last tick", styled(f"{detail.sentence or 'none yet'}" + _aged(detail, now))
     seen = "reached" if detail.converged_generation == detail.generation else "not reached yet"
-    yield "Generation", styled(f"{generation_words(detail)} ({seen}), declared {ago(detail.declared_at, now)}")
+    yield "Generation", styled(f"{tables.generation_words(detail)} ({seen}), declared {ago(detail.declared_at, now)}")
     yield from _source(detail, now)
     if detail.paused:
         yield "Paused", styled(detail.paused, "yellow")
@@ -108,7 +105,7 @@ def _source(detail: ClusterDetailOut, now: datetime) -> Iterator[tuple[str, Text
     why = "" if source.reason == source.sync else f" ({source.reason})"
     age = f", {ago(source.since, now)}" if source.since else ""
     said = source.message.partition(NEXT)[0].rstrip(" .")
-    yield "Sync", sync_text(source.sync).append_text(styled(f"{why}{age}{f': {said}' if said else ''}"))
+    yield "Sync", tables.sync_text(source.sync).append_text(styled(f"{why}{age}{f': {said}' if said else ''}"))
 
 
 def _aged(detail: ClusterDetailOut, now: datetime) -> str:
@@ -133,13 +130,13 @@ def _conditions(detail: ClusterDetailOut, now: datetime) -> Table:
     # What the source says is long, and stands at the top already.
     told = [c.model_copy(update={"message": "see Sync"}) if c.type == SYNCED else c for c in detail.conditions]
     rows = [_condition_row(condition, detail.name, now) for condition in told]
-    return listing(["TYPE", "STATUS", "REASON", "SINCE", "MESSAGE", "NEXT"], rows)
+    return tables.listing(["TYPE", "STATUS", "REASON", "SINCE", "MESSAGE", "NEXT"], rows)
 
 
 def _condition_row(condition: ConditionOut, name: str, now: datetime) -> Sequence[Text | str]:
     good = condition.status == (condition.type in GOOD_WHEN_TRUE)
     status = styled("True" if condition.status else "False", "green" if good else "yellow")
-    command = next_command(condition, name) if _asks(condition) else ""
+    command = waiting.next_command(condition, name) if _asks(condition) else ""
     return (
         condition.type,
         status,
@@ -158,7 +155,7 @@ def _asks(condition: ConditionOut) -> bool:
 def _findings(ill: Sequence[tuple[InstanceOut, FindingOut]], now: datetime) -> Table:
     """What agents found wrong inside services that still run."""
     rows = [(i.key, str(i.service_id), styled(f.name, "yellow"), since(f.since, now), f.message) for i, f in ill]
-    return listing(["INSTANCE", "ID", "FINDING", "SINCE", "MESSAGE"], rows)
+    return tables.listing(["INSTANCE", "ID", "FINDING", "SINCE", "MESSAGE"], rows)
 
 
 def _console(console: ConsoleOut) -> Text:
@@ -170,9 +167,9 @@ def _console(console: ConsoleOut) -> Text:
 def _externals(detail: ClusterDetailOut) -> RenderableType:
     """Brokers that others run: they have no instance."""
     rows = [[str(b.id), b.rack or "-", b.address, b.state] for b in detail.externals]
-    return listing(["BROKER", "RACK", "ADDRESS", "STATE"], rows)
+    return tables.listing(["BROKER", "RACK", "ADDRESS", "STATE"], rows)
 
 
 def _instances(detail: ClusterDetailOut, now: datetime) -> RenderableType:
     alive = [instance for instance in detail.instances if instance.phase != "retired"]
-    return instance_table(alive, now=now) if alive else styled("none yet")
+    return tables.instance_table(alive, now=now) if alive else styled("none yet")

@@ -7,11 +7,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from controlplane.cli.drain_brokers import broker_table, plain
-from controlplane.cli.drain_check import JudgedDrain
-from controlplane.cli.drain_view import certificate_document
-from controlplane.cli.moves_view import certificate_table
-from controlplane.cli.state_inputs import Input
+from controlplane.cli import drain_brokers, drain_check, drain_view, moves_view, state_inputs
 from controlplane.commands.previews.drain_figures import MEASURES, broker_rows, certificate_rows
 from controlplane.runtime.styled_text import styled
 from events.quantities import counted
@@ -20,12 +16,12 @@ _MOST_SHOWN = 20
 _SAME = 1e-6
 
 
-def check_lines(given: Input, found: JudgedDrain, *, wide: bool) -> Iterator[RenderableType]:
+def check_lines(given: state_inputs.Input, found: drain_check.JudgedDrain, *, wide: bool) -> Iterator[RenderableType]:
     """The verdict first, then the figures, then every rule broken."""
     replay = found.verdict.replay
     yield styled(*_sentence(found))
     yield ""
-    yield certificate_table(certificate_rows(found.verdict.measures))
+    yield moves_view.certificate_table(certificate_rows(found.verdict.measures))
     for line in untrue(found):
         yield styled(line, "yellow")
     if replay.violations:
@@ -35,10 +31,10 @@ def check_lines(given: Input, found: JudgedDrain, *, wide: bool) -> Iterator[Ren
             yield f"  and {len(replay.violations) - _MOST_SHOWN} more: -o json has them all"
     if wide:
         yield ""
-        yield broker_table(broker_rows(given.state, found.schedule, replay), wide=True)
+        yield drain_brokers.broker_table(broker_rows(given.state, found.schedule, replay), wide=True)
 
 
-def check_document(given: Input, found: JudgedDrain) -> Mapping[str, Any]:
+def check_document(given: state_inputs.Input, found: drain_check.JudgedDrain) -> Mapping[str, Any]:
     """The same for machines."""
     replay = found.verdict.replay
     return {
@@ -47,16 +43,16 @@ def check_document(given: Input, found: JudgedDrain) -> Mapping[str, Any]:
         "holds": found.verdict.holds,
         "entries": len(found.schedule),
         "left_behind": replay.left_behind,
-        "measures": certificate_document(found.verdict.measures),
+        "measures": drain_view.certificate_document(found.verdict.measures),
         "certificate_untrue": list(untrue(found)),
         "violations": [
             {"rule": v.rule.value, "subject": v.subject, "detail": v.detail, "at_s": v.at_s} for v in replay.violations
         ],
-        "brokers": [plain(row) for row in broker_rows(given.state, found.schedule, replay)],
+        "brokers": [drain_brokers.plain(row) for row in broker_rows(given.state, found.schedule, replay)],
     }
 
 
-def untrue(found: JudgedDrain) -> Iterator[str]:
+def untrue(found: drain_check.JudgedDrain) -> Iterator[str]:
     """Where the plan's own certificate says something else than the replay found."""
     for name in MEASURES if found.said is not None else ():
         said, is_so = getattr(found.said, name).value, getattr(found.verdict.measures, name).value
@@ -64,7 +60,7 @@ def untrue(found: JudgedDrain) -> Iterator[str]:
             yield f"its certificate says {name} {said:g}, the replay found {is_so:g}"
 
 
-def _sentence(found: JudgedDrain) -> tuple[str, str]:
+def _sentence(found: drain_check.JudgedDrain) -> tuple[str, str]:
     replay = found.verdict.replay
     if found.verdict.holds:
         return f"{found.name} keeps every rule and leaves nothing behind", "bold green"

@@ -8,6 +8,7 @@ import typer
 from controlplane.cli.group import KedgeGroup
 from controlplane.cli.session import open_session
 from controlplane.cli.surroundings import Surroundings, of_this_process
+from controlplane.cli.verbs import imports, look, losses, nodes, requests, resets, serve, specs, steer
 from controlplane.cli.verbs.access import audit, login, token
 from controlplane.cli.verbs.agent_bundle import agent_bundle
 from controlplane.cli.verbs.agents import agents
@@ -25,83 +26,74 @@ from controlplane.cli.verbs.find import find
 from controlplane.cli.verbs.freezes import freeze, freezes, thaw
 from controlplane.cli.verbs.groups import group, groups
 from controlplane.cli.verbs.images import images
-from controlplane.cli.verbs.imports import import_cluster
 from controlplane.cli.verbs.logs import logs
-from controlplane.cli.verbs.look import describe, endpoints, get
 from controlplane.cli.verbs.loop import loop
-from controlplane.cli.verbs.losses import confirm_loss
 from controlplane.cli.verbs.machines import machines
 from controlplane.cli.verbs.moves import moves
 from controlplane.cli.verbs.networks import networks
-from controlplane.cli.verbs.nodes import evacuate, readmit, replace, restart, restart_check
 from controlplane.cli.verbs.plans import plans
 from controlplane.cli.verbs.policies import policy
 from controlplane.cli.verbs.proposals import proposal, proposals
 from controlplane.cli.verbs.rebuild import rebuild
-from controlplane.cli.verbs.requests import pull_request
-from controlplane.cli.verbs.resets import reset_offsets
 from controlplane.cli.verbs.rollback import rollback
-from controlplane.cli.verbs.serve import backup, demo, restore, server, tell_version, version
 from controlplane.cli.verbs.sources import sources, take_over
-from controlplane.cli.verbs.specs import diff, plan, validate
 from controlplane.cli.verbs.state import state
-from controlplane.cli.verbs.steer import abort, delete, pause, resume, roll
 from controlplane.cli.verbs.topics import topic, topics
 from controlplane.cli.verbs.wait import wait
 from controlplane.runtime.redaction import tell_uncaught
 
 VERBS = (
-    server,
-    validate,
-    plan,
+    serve.server,
+    specs.validate,
+    specs.plan,
     apply,
-    diff,
+    specs.diff,
     drift,
-    get,
+    look.get,
     find,
-    describe,
+    look.describe,
     plans,
     wait,
     events,
-    pause,
-    resume,
-    roll,
+    steer.pause,
+    steer.resume,
+    steer.roll,
     freeze,
     freezes,
     thaw,
-    abort,
-    restart,
-    restart_check,
-    replace,
-    evacuate,
-    readmit,
+    steer.abort,
+    nodes.restart,
+    nodes.restart_check,
+    nodes.replace,
+    nodes.evacuate,
+    nodes.readmit,
     moves,
     chaos,
-    endpoints,
+    look.endpoints,
     take_over,
-    pull_request,
+    requests.pull_request,
     rollback,
     topics,
     proposals,
     groups,
     group,
-    reset_offsets,
+    resets.reset_offsets,
     dependents,
     logs,
     anomalies,
-    confirm_loss,
-    delete,
-    backup,
-    restore,
+    losses.confirm_loss,
+    steer.delete,
+    serve.backup,
+    serve.restore,
     rebalance,
     rebuild,
     doctor,
     loop,
     agent_bundle,
-    demo,
+    serve.demo,
     login,
     audit,
-    version,
+    serve.version,
 )
 
 GROUPS = {
@@ -140,7 +132,9 @@ def root(
     no_color: Annotated[bool, typer.Option("--no-color", help="No colour; so does NO_COLOR. Stands anywhere.")] = False,
     _: Annotated[
         bool,
-        typer.Option("--version", is_eager=True, callback=tell_version, help="Print the version, and nothing else."),
+        typer.Option(
+            "--version", is_eager=True, callback=serve.tell_version, help="Print the version, and nothing else."
+        ),
     ] = False,
 ) -> None:
     """Control plane for Kafka clusters on plain VMs.
@@ -164,7 +158,7 @@ def root(
 
 for verb in VERBS:
     app.command()(verb)
-app.command("import")(import_cluster)  # a word Python keeps to itself
+app.command("import")(imports.import_cluster)  # a word Python keeps to itself
 for name, of_noun in GROUPS.items():
     app.add_typer(of_noun, name=name)
 

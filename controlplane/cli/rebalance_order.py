@@ -3,12 +3,8 @@
 from dataclasses import dataclass
 
 from controlplane.api.schemas import moves as move_api, nodes as node_api
-from controlplane.cli import exits
-from controlplane.cli.errors import CliError
-from controlplane.cli.moments import seconds_of
-from controlplane.cli.moves_order import agreed_moves
+from controlplane.cli import errors, exits, moments, moves_order, waiter
 from controlplane.cli.session import Session
-from controlplane.cli.waiter import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +22,7 @@ def order_rebalance(
     session: Session, name: str, wanted: RebalanceOrder, *, yes: bool, wait: bool, timeout: str
 ) -> None:
     """Shows what would move, asks, says what came of it, and watches if wanted. Raises CliError, typer.Exit."""
-    timeout_s = seconds_of(timeout, option="--timeout")
+    timeout_s = moments.seconds_of(timeout, option="--timeout")
     if wanted.cancel:
         answer = session.client.cancel_rebalance(name, node_api.CancelRebalanceIn(reason=wanted.reason))
     else:
@@ -34,7 +30,7 @@ def order_rebalance(
         planned = move_api.MovesPlanIn(
             kind="rebalance", targets=targets, per_day_gib=per_day, throttle_mib_per_s=throttle
         )
-        found = agreed_moves(session, name, planned, yes=yes)
+        found = moves_order.agreed_moves(session, name, planned, yes=yes)
         if not found.changes:
             return  # nothing is recorded, and there is nothing to wait for
         order = node_api.RebalanceIn(
@@ -51,7 +47,7 @@ def order_rebalance(
         from controlplane.cli.waiting import Rebalanced
 
         uid = session.client.cluster(name).uid
-        wait_for(session, [Target(name, Rebalanced(uid))], timeout_s=timeout_s, told=True)
+        wait_for(session, [waiter.Target(name, Rebalanced(uid))], timeout_s=timeout_s, told=True)
     elif not wanted.cancel:
         session.tell(f"to see how far it is: kedge describe {name}; to end it early: kedge rebalance {name} --cancel")
 
@@ -61,7 +57,7 @@ def refuse_plan_options(name: str, given: bool) -> None:
     if given:
         why = "goals, limits and files belong to a plan that is only printed; the server uses all goals"
         next_step = f"add --dry-run, or leave them out: kedge rebalance {name}"
-        raise CliError("these options do not go together", why=why, next_step=next_step, exit_code=exits.USAGE)
+        raise errors.CliError("these options do not go together", why=why, next_step=next_step, exit_code=exits.USAGE)
 
 
 def refuse_order_options(given: bool) -> None:
@@ -71,7 +67,7 @@ def refuse_order_options(given: bool) -> None:
             "--cancel, --wait, --yes, --per-day-gib, --throttle-mib-per-s and --reason are for a cluster that is "
             "rebalanced by its server"
         )
-        raise CliError(
+        raise errors.CliError(
             "these options do not go together",
             why=why,
             next_step="kedge rebalance CLUSTER, without --dry-run, --state and --cluster",

@@ -39,34 +39,31 @@ from controlplane.cluster.folds import (
 from controlplane.cluster.folds.steps import Rules, frozen
 from controlplane.cluster.lifecycle import IllegalTransition
 from controlplane.cluster.view import ClusterView, ConditionView
-from events import facts
-from events.codec import decode
-from events.envelope import Recorded
-from events.errors import EventsError
+from events import codec, envelope, errors, facts
 from events.spec.conversion import UnknownApiVersion, from_data
 from providers.given_machines import given_by, newest
 
 
-def fold(view: ClusterView, history: Iterable[Recorded]) -> ClusterView:
+def fold(view: ClusterView, history: Iterable[envelope.Recorded]) -> ClusterView:
     """The view after all these events."""
     for recorded in history:
         view = evolve(view, recorded)
     return view
 
 
-def evolve(view: ClusterView, recorded: Recorded) -> ClusterView:
+def evolve(view: ClusterView, recorded: envelope.Recorded) -> ClusterView:
     """The view after one event. Total: what cannot be placed sets `unreadable`."""
     if view.unreadable:
         return replace(_said_meanwhile(view, recorded), version=recorded.version)
     try:
-        event = decode(recorded)
+        event = codec.decode(recorded)
         apply = _APPLY.get(type(event))
         if apply is None:
             raise LookupError(f"no rule for event type {recorded.type}")
         after = quorumfold.with_lists(view, apply(view, event, recorded.recorded_at))
         after = orderfold.dated(view, after, event, recorded.recorded_at)
         after = putofffold.counted(after, event, recorded.recorded_at)
-    except (EventsError, IllegalTransition, UnknownApiVersion, LookupError, ValueError) as error:
+    except (errors.EventsError, IllegalTransition, UnknownApiVersion, LookupError, ValueError) as error:
         reason = f"event {recorded.version} ({recorded.type}): {error}"
         return replace(view, version=recorded.version, unreadable=reason)
     except Exception as error:  # noqa: BLE001 - one cluster's history must not keep the whole fleet from being folded
@@ -76,12 +73,12 @@ def evolve(view: ClusterView, recorded: Recorded) -> ClusterView:
     return replace(after, version=recorded.version, progressed_at=moved_on)
 
 
-def _said_meanwhile(view: ClusterView, recorded: Recorded) -> ClusterView:
+def _said_meanwhile(view: ClusterView, recorded: envelope.Recorded) -> ClusterView:
     """Conditions say what Kedge finds, of a history that cannot be read too: not known, they would be recorded at every
     tick anew."""
     try:
-        event = decode(recorded)
-    except (EventsError, LookupError, ValueError):
+        event = codec.decode(recorded)
+    except (errors.EventsError, LookupError, ValueError):
         return view
     if not isinstance(event, facts.ConditionChanged):
         return view

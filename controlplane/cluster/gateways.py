@@ -16,14 +16,10 @@ from controlplane.kafka.dialer import Dialer, DirectDialer
 from controlplane.kafka.egress import BrokerDoors
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.kafka.migrating_gateway import MigratingGateway
+from controlplane.kafka.zookeeper import errors, live_registry, members, quorum, superuser
 from controlplane.kafka.zookeeper.ensemble import KazooEnsemble
-from controlplane.kafka.zookeeper.errors import ZooKeeperFault
-from controlplane.kafka.zookeeper.live_registry import KazooRegistry
 from controlplane.kafka.zookeeper.locks import RESTART, KazooLocks, Standing, Taken
-from controlplane.kafka.zookeeper.members import ZooKeeperMember
-from controlplane.kafka.zookeeper.quorum import EnsembleRecord
 from controlplane.kafka.zookeeper.registry import RegistrySeen
-from controlplane.kafka.zookeeper.superuser import super_password
 from controlplane.kafka.zookeeper_gateway import ZooKeeperGateway, as_kafka_fault
 from controlplane.runtime.egress import Allowed
 from events.ids import ClusterUid
@@ -53,7 +49,7 @@ class Gateways:
         self._dialer = dialer
         self._doors = doors
         self._server_key = server_key
-        self._rolls: dict[ClusterUid, EnsembleRecord] = {}
+        self._rolls: dict[ClusterUid, quorum.EnsembleRecord] = {}
         self._controllers: dict[ClusterUid, tuple[str, ...]] = {}
         self._locks: dict[ClusterUid, KazooLocks] = {}
         self._lock = threading.Lock()
@@ -86,14 +82,14 @@ class Gateways:
         """Has the ensemble hold it. Raises `KafkaFault`, also where it holds another."""
         try:
             self._registry(view).found(cluster_id)
-        except ZooKeeperFault as fault:
+        except errors.ZooKeeperFault as fault:
             raise as_kafka_fault(fault) from fault
 
     def registry(self, view: ClusterView) -> RegistrySeen:
         """Who is registered in ZooKeeper, and who leads by its word. Raises `KafkaFault`."""
         try:
             return self._registry(view).look()
-        except ZooKeeperFault as fault:
+        except errors.ZooKeeperFault as fault:
             raise as_kafka_fault(fault) from fault
 
     def forget_migration(self, view: ClusterView) -> None:
@@ -101,7 +97,7 @@ class Gateways:
         Raises `KafkaFault`."""
         try:
             self._registry(view).forget_migration()
-        except ZooKeeperFault as fault:
+        except errors.ZooKeeperFault as fault:
             raise as_kafka_fault(fault) from fault
 
     def standing(self, view: ClusterView) -> Standing:
@@ -118,12 +114,12 @@ class Gateways:
                 uid,
                 lambda: endpoints,
                 holder="Kedge",
-                password=super_password(self._server_key.get_secret_value(), uid),
+                password=superuser.super_password(self._server_key.get_secret_value(), uid),
             )
             locks = self._locks.setdefault(uid, fresh)
         try:
             taken = locks.take(RESTART, why=why)
-        except ZooKeeperFault as fault:
+        except errors.ZooKeeperFault as fault:
             self.release(view)  # the next try gets a session of its own, with the servers of then
             raise as_kafka_fault(fault) from fault
         return "" if isinstance(taken, Taken) else f"{taken.holder} holds it: {taken.why}"
@@ -139,10 +135,10 @@ class Gateways:
         if kind == "kraft":
             return AdminGateway(self._dialer, view.uid, bootstrap)
         uid, registry = view.uid, self._registry(view)
-        password = super_password(self._server_key.get_secret_value(), uid)
+        password = superuser.super_password(self._server_key.get_secret_value(), uid)
         ensemble = KazooEnsemble(uid, lambda: self._rolls[uid].members, password=password, connect_s=_CONNECT_S)
 
-        def roll() -> EnsembleRecord:
+        def roll() -> quorum.EnsembleRecord:
             return self._rolls[uid]
 
         if kind == "zookeeper":
@@ -157,13 +153,13 @@ class Gateways:
             controllers=lambda: self._controllers[uid],
         )
 
-    def _registry(self, view: ClusterView) -> KazooRegistry:
+    def _registry(self, view: ClusterView) -> live_registry.KazooRegistry:
         uid = view.uid
         self._rolls[uid] = roll_of(view)
-        return KazooRegistry(
+        return live_registry.KazooRegistry(
             uid,
             lambda: [m.endpoint for m in self._rolls[uid].members],
-            password=super_password(self._server_key.get_secret_value(), uid),
+            password=superuser.super_password(self._server_key.get_secret_value(), uid),
         )
 
     def close(self) -> None:
@@ -187,10 +183,10 @@ def controllers_of(view: ClusterView) -> tuple[str, ...]:
     return tuple(f"{v.address}:{v.port}" for v in sorted(voters, key=lambda v: v.id))
 
 
-def roll_of(view: ClusterView) -> EnsembleRecord:
+def roll_of(view: ClusterView) -> quorum.EnsembleRecord:
     """The servers of a cluster in ZooKeeper mode: where each is, and whose disk votes."""
     servers = [i for i in view.controllers() if _server_address(view, i)]
-    places = {i.service_id: ZooKeeperMember(i.service_id, _server_address(view, i)) for i in servers}
+    places = {i.service_id: members.ZooKeeperMember(i.service_id, _server_address(view, i)) for i in servers}
     voting = {v.id: v.directory_id for v in view.voters.values()}
     change = view.voter_change
     if change is not None and change.adds:
@@ -200,7 +196,7 @@ def roll_of(view: ClusterView) -> EnsembleRecord:
         for i in sorted(servers, key=lambda i: i.planned.generation)
         if i.bound
     }
-    return EnsembleRecord(tuple(places[i] for i in sorted(places)), voting, given)
+    return quorum.EnsembleRecord(tuple(places[i] for i in sorted(places)), voting, given)
 
 
 def _server_address(view: ClusterView, server: InstanceView) -> str:

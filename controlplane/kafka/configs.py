@@ -7,21 +7,8 @@ from typing import Any
 
 from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 
+from controlplane.kafka import dialer, errors, throttle
 from controlplane.kafka.deadline import Deadline
-from controlplane.kafka.dialer import Connection
-from controlplane.kafka.errors import KafkaUnavailable, require_ok
-from controlplane.kafka.throttle import (
-    CLUSTER_DEFAULT,
-    CORDON,
-    EVERY_DIR,
-    FOLLOWER_RATE,
-    FOLLOWER_REPLICAS,
-    LEADER_RATE,
-    LEADER_REPLICAS,
-    ConfigChange,
-    ReplicaList,
-    ThrottlePlan,
-)
 
 _TOPIC, _BROKER = 2, 4
 _SET, _DELETE = 0, 1
@@ -37,8 +24,8 @@ class TopicConfig:
     """The effective values of a topic that matter to us."""
 
     min_isr: int
-    leader_throttle: ReplicaList
-    follower_throttle: ReplicaList
+    leader_throttle: throttle.ReplicaList
+    follower_throttle: throttle.ReplicaList
 
     @property
     def is_throttled(self) -> bool:
@@ -46,22 +33,22 @@ class TopicConfig:
 
 
 def read_topic_configs(
-    connection: Connection, node: int | None, topics: Sequence[str], deadline: Deadline
+    connection: dialer.Connection, node: int | None, topics: Sequence[str], deadline: Deadline
 ) -> dict[str, TopicConfig]:
     """By topic; a topic that is gone meanwhile is missing."""
     found = {}
     for some in _batches(topics):
-        request = _describe(_TOPIC, some, ("min.insync.replicas", LEADER_REPLICAS, FOLLOWER_REPLICAS))
+        request = _describe(_TOPIC, some, ("min.insync.replicas", throttle.LEADER_REPLICAS, throttle.FOLLOWER_REPLICAS))
         answer = connection.ask(request, what="reading topic configs", deadline=deadline, node=node)
         for result in answer.results:
             if result.error_code == _UNKNOWN_TOPIC:
                 continue
-            require_ok(result, what="reading topic configs", where=connection.name)
+            errors.require_ok(result, what="reading topic configs", where=connection.name)
             values = {c.name: c.value or "" for c in result.configs}
             found[result.resource_name] = TopicConfig(
                 min_isr=int(values["min.insync.replicas"]),
-                leader_throttle=_replicas(values.get(LEADER_REPLICAS, "")),
-                follower_throttle=_replicas(values.get(FOLLOWER_REPLICAS, "")),
+                leader_throttle=_replicas(values.get(throttle.LEADER_REPLICAS, "")),
+                follower_throttle=_replicas(values.get(throttle.FOLLOWER_REPLICAS, "")),
             )
     return found
 
@@ -71,42 +58,44 @@ class AppliedBrokerConfigs:
     """Keys the executor sets, as they are set now, and the brokers that answered: only a broker itself tells (and
     takes) its own values."""
 
-    throttles: ThrottlePlan
+    throttles: throttle.ThrottlePlan
     cordoned: frozenset[int]
     brokers: frozenset[int]
 
 
 def read_told(
-    connection: Connection, live: frozenset[int], topics: Mapping[str, TopicConfig], deadline: Deadline
+    connection: dialer.Connection, live: frozenset[int], topics: Mapping[str, TopicConfig], deadline: Deadline
 ) -> AppliedBrokerConfigs:
     """What is set now; a broker leaves out a key it does not know. Raises KafkaUnavailable when none answers."""
-    keys = (LEADER_RATE, FOLLOWER_RATE, CORDON)
+    keys = (throttle.LEADER_RATE, throttle.FOLLOWER_RATE, throttle.CORDON)
     requests = {n: _describe(_BROKER, ["", str(n)], keys) for n in live}
     answers = connection.ask_each(requests, timeout_s=deadline.capped(_ANSWER_S))
     if not answers:
-        raise KafkaUnavailable(what="reading throttles", where=connection.name, why="no live broker answered")
-    rates: dict[str, dict[int, int]] = {LEADER_RATE: {}, FOLLOWER_RATE: {}}
+        raise errors.KafkaUnavailable(what="reading throttles", where=connection.name, why="no live broker answered")
+    rates: dict[str, dict[int, int]] = {throttle.LEADER_RATE: {}, throttle.FOLLOWER_RATE: {}}
     cordoned: set[int] = set()
     for broker, answer in sorted(answers.items()):
         for result in answer.results:
-            require_ok(result, what="reading throttles", where=f"{connection.name}, broker {broker}")
-            whose, source = (broker, _FROM_BROKER) if result.resource_name else (CLUSTER_DEFAULT, _FROM_CLUSTER_DEFAULT)
+            errors.require_ok(result, what="reading throttles", where=f"{connection.name}, broker {broker}")
+            whose, source = (
+                (broker, _FROM_BROKER) if result.resource_name else (throttle.CLUSTER_DEFAULT, _FROM_CLUSTER_DEFAULT)
+            )
             for c in result.configs:
-                if c.name == CORDON:
-                    cordoned |= {broker} if c.config_source == _FROM_BROKER and c.value == EVERY_DIR else set()
+                if c.name == throttle.CORDON:
+                    cordoned |= {broker} if c.config_source == _FROM_BROKER and c.value == throttle.EVERY_DIR else set()
                 elif c.config_source == source and c.value is not None:
                     rates[c.name][whose] = int(c.value)
     lists = {t: (c.leader_throttle, c.follower_throttle) for t, c in topics.items() if c.is_throttled}
-    throttles = ThrottlePlan(rates[LEADER_RATE], rates[FOLLOWER_RATE], lists)
+    throttles = throttle.ThrottlePlan(rates[throttle.LEADER_RATE], rates[throttle.FOLLOWER_RATE], lists)
     return AppliedBrokerConfigs(throttles, frozenset(cordoned), frozenset(answers))
 
 
-def read_cluster_defaults(connection: Connection, deadline: Deadline) -> dict[str, str]:
+def read_cluster_defaults(connection: dialer.Connection, deadline: Deadline) -> dict[str, str]:
     """The cluster-wide dynamic broker defaults that are set."""
     what = "reading cluster configs"
     answer = connection.ask(_describe(_BROKER, [""], None), what=what, deadline=deadline)
     for result in answer.results:
-        require_ok(result, what=what, where=connection.name)
+        errors.require_ok(result, what=what, where=connection.name)
     return {
         c.name: c.value
         for result in answer.results
@@ -115,14 +104,14 @@ def read_cluster_defaults(connection: Connection, deadline: Deadline) -> dict[st
     }
 
 
-def apply_changes(connection: Connection, changes: Sequence[ConfigChange], deadline: Deadline) -> None:
+def apply_changes(connection: dialer.Connection, changes: Sequence[throttle.ConfigChange], deadline: Deadline) -> None:
     """Apply by incremental alter. A broker's own keys go to that broker, which alone takes them; topics that
     are gone are passed over. Raises KafkaUnavailable when a broker did not answer, KafkaRefused with Kafka's
     words."""
-    own: dict[int, list[ConfigChange]] = {}
-    shared: list[ConfigChange] = []
+    own: dict[int, list[throttle.ConfigChange]] = {}
+    shared: list[throttle.ConfigChange] = []
     for change in changes:
-        if change.kind == "broker" and change.name != str(CLUSTER_DEFAULT):
+        if change.kind == "broker" and change.name != str(throttle.CLUSTER_DEFAULT):
             own.setdefault(int(change.name), []).append(change)
         else:
             shared.append(change)
@@ -134,7 +123,7 @@ def apply_changes(connection: Connection, changes: Sequence[ConfigChange], deadl
         _check_alter(answer, f"{connection.name}, broker {broker}")
     silent = sorted(set(own) - set(answers))
     if silent:
-        raise KafkaUnavailable(
+        raise errors.KafkaUnavailable(
             what="changing configs",
             where=connection.name,
             why=f"broker {', '.join(map(str, silent))} did not answer",
@@ -151,11 +140,11 @@ def _describe(kind: int, names: Iterable[str], keys: Sequence[str] | None) -> An
     )
 
 
-def _alter(changes: Sequence[ConfigChange]) -> Any:
+def _alter(changes: Sequence[throttle.ConfigChange]) -> Any:
     resource = IncrementalAlterConfigsRequest.AlterConfigsResource
     by_resource: dict[tuple[int, str], list[Any]] = {}
     for c in changes:
-        name = "" if c.kind == "broker" and c.name == str(CLUSTER_DEFAULT) else c.name
+        name = "" if c.kind == "broker" and c.name == str(throttle.CLUSTER_DEFAULT) else c.name
         operation = _DELETE if c.value is None else _SET
         entry = resource.AlterableConfig(name=c.key, config_operation=operation, value=c.value)
         by_resource.setdefault((_TOPIC if c.kind == "topic" else _BROKER, name), []).append(entry)
@@ -170,10 +159,10 @@ def _check_alter(answer: Any, where: str) -> None:
         if r.resource_type == _TOPIC and r.error_code == _UNKNOWN_TOPIC:
             continue
         name = f"{'topic' if r.resource_type == _TOPIC else 'broker'} {r.resource_name or 'defaults'}"
-        require_ok(r, what=f"changing configs of {name}", where=where)
+        errors.require_ok(r, what=f"changing configs of {name}", where=where)
 
 
-def _replicas(text: str) -> ReplicaList:
+def _replicas(text: str) -> throttle.ReplicaList:
     return tuple(r.strip() for r in text.split(",") if r.strip())
 
 

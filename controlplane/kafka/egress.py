@@ -16,15 +16,7 @@ from typing import Any
 from kafka.errors import KafkaConnectionError
 from kafka.net.inet import KafkaNetSocket
 
-from controlplane.runtime.egress import (
-    Allowed,
-    Egress,
-    EgressRefused,
-    Resolve,
-    is_never_called,
-    plain_address,
-    resolved,
-)
+from controlplane.runtime import egress
 from controlplane.runtime.loopback import is_loopback
 
 
@@ -42,7 +34,7 @@ class _Known:
 class BrokerDoors:
     """The rules of one server. Thread-safe. `resolve` is another resolver in tests."""
 
-    def __init__(self, allow: Iterable[Allowed] = (), *, resolve: Resolve = resolved) -> None:
+    def __init__(self, allow: Iterable[egress.Allowed] = (), *, resolve: egress.Resolve = egress.resolved) -> None:
         """`allow`: the only places of brokers that others run; empty: any but this machine."""
         self._allow = tuple(allow)
         self._resolve = resolve
@@ -58,19 +50,19 @@ class BrokerDoors:
         """Where a broker of that cluster may be connected to. Raises EgressRefused, and OSError for an unknown name."""
         with self._lock:
             known = self._known.get(cluster, _Known())
-        Egress().judge_name(host)
+        egress.Egress().judge_name(host)
         found = self._resolve(host, port)
         refused = [self._refusal(known, cluster, host, address) for address in found]
         good = tuple(address for address, why in zip(found, refused, strict=True) if not why)
         if not good:
-            raise EgressRefused(next(iter(refused), f"{host} has no address"))
+            raise egress.EgressRefused(next(iter(refused), f"{host} has no address"))
         return good
 
     def _refusal(self, known: _Known, cluster: str, host: str, found: str) -> str:
         """Why no broker is dialled there, "" where one may be."""
-        address = plain_address(found)
+        address = egress.plain_address(found)
         where = f"no broker of {cluster} is dialled at {host if host == found else f'{host} ({found})'}"
-        if is_never_called(address):
+        if egress.is_never_called(address):
             return f"{where}: it is link-local or a cloud's own, where VMs are told their credentials"
         if str(address) in known.own or (address.is_loopback and known.is_here):
             return ""
@@ -94,7 +86,7 @@ class _JudgedSocket(KafkaNetSocket):  # type: ignore[misc]  # the library has no
         """As `getaddrinfo` answers. Raises KafkaConnectionError for what may not be, or has no address."""
         try:
             found = self._doors.addresses(self._cluster, host, port)
-        except (EgressRefused, OSError) as refused:
+        except (egress.EgressRefused, OSError) as refused:
             raise KafkaConnectionError(str(refused)) from refused
         return [info for one in found for info in socket.getaddrinfo(one, port, type=socket.SOCK_STREAM)]
 

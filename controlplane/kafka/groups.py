@@ -12,12 +12,8 @@ from typing import Any
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
 
+from controlplane.kafka import dialer, errors, group_members, group_messages, offsets
 from controlplane.kafka.deadline import Deadline
-from controlplane.kafka.dialer import Connection
-from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.kafka.group_members import classic_member, modern_member
-from controlplane.kafka.group_messages import ConsumerGroupDescribeRequest
-from controlplane.kafka.offsets import LATEST, ask_each, leaders_of, log_offsets
 from planner.consumers.seen import GroupSeen, GroupsSeen
 from planner.observed import TopicPartition
 
@@ -39,7 +35,7 @@ class _Listed:
 
 
 def read_groups(
-    connection: Connection,
+    connection: dialer.Connection,
     names: Collection[str] | None,
     deadline: Deadline,
     now: Callable[[], datetime],
@@ -62,20 +58,20 @@ def read_groups(
         groups |= {n: replace(g, committed=committed[n]) for n, g in described.items() if n in committed}
     topics = {p.topic for g in groups.values() for p in g.committed}
     topics |= {t for g in groups.values() for t in g.topics}
-    leaders = leaders_of(connection, sorted(topics), deadline)
+    leaders = offsets.leaders_of(connection, sorted(topics), deadline)
     partitions = _counted(leaders)
     kept, cut = _within(groups, partitions, most_partitions)
     wanted_ends = frozenset(p for g in kept for p in g.every_partition(partitions))
-    ends = log_offsets(connection, leaders, wanted_ends, LATEST, deadline)
+    ends = offsets.log_offsets(connection, leaders, wanted_ends, offsets.LATEST, deadline)
     return GroupsSeen(at, kept, ends, partitions, tuple(sorted(silent)), left_out + cut)
 
 
-def _list(connection: Connection, live: Iterable[int], deadline: Deadline) -> tuple[list[_Listed], set[int]]:
+def _list(connection: dialer.Connection, live: Iterable[int], deadline: Deadline) -> tuple[list[_Listed], set[int]]:
     request = ListGroupsRequest(states_filter=[], types_filter=[])
-    answers = ask_each(connection, dict.fromkeys(live, request), "listing groups", deadline)
+    answers = offsets.ask_each(connection, dict.fromkeys(live, request), "listing groups", deadline)
     heard = {n: a for n, a in answers.items() if a.error_code == 0}
     if not heard:
-        raise KafkaUnavailable(what="listing groups", where=connection.name, why="no broker answered")
+        raise errors.KafkaUnavailable(what="listing groups", where=connection.name, why="no broker answered")
     found = [
         _Listed(g.group_id, (g.group_type or "classic").lower(), node)
         for node, answer in heard.items()
@@ -105,7 +101,7 @@ def _rounds(listed: Sequence[_Listed]) -> Iterable[dict[int, list[_Listed]]]:
 
 
 def _describe(
-    connection: Connection, batches: Mapping[int, list[_Listed]], deadline: Deadline
+    connection: dialer.Connection, batches: Mapping[int, list[_Listed]], deadline: Deadline
 ) -> tuple[dict[str, GroupSeen], set[int]]:
     what = "describing groups"
     old = {n: [g.name for g in batch if g.kind != _CONSUMER] for n, batch in batches.items()}
@@ -114,28 +110,28 @@ def _describe(
         n: DescribeGroupsRequest(groups=names, include_authorized_operations=False) for n, names in old.items() if names
     }
     modern = {
-        n: ConsumerGroupDescribeRequest(group_ids=names, include_authorized_operations=False)
+        n: group_messages.ConsumerGroupDescribeRequest(group_ids=names, include_authorized_operations=False)
         for n, names in new.items()
         if names
     }
     found: dict[str, GroupSeen] = {}
-    told = ask_each(connection, classic, what, deadline)
-    told_modern = ask_each(connection, modern, what, deadline)
+    told = offsets.ask_each(connection, classic, what, deadline)
+    told_modern = offsets.ask_each(connection, modern, what, deadline)
     for node, answer in told.items():
         for g in answer.groups:
             if g.error_code == 0 and g.group_state != "Dead":
-                members = tuple(classic_member(m) for m in g.members)
+                members = tuple(group_members.classic_member(m) for m in g.members)
                 found[g.group_id] = GroupSeen(g.group_id, g.group_state, "classic", node, members)
     for node, answer in told_modern.items():
         for g in answer.groups:
             if g.error_code == 0:
-                members = tuple(modern_member(m) for m in g.members)
+                members = tuple(group_members.modern_member(m) for m in g.members)
                 found[g.group_id] = GroupSeen(g.group_id, g.group_state, _CONSUMER, node, members)
     return found, (set(classic) - set(told)) | (set(modern) - set(told_modern))
 
 
 def _committed(
-    connection: Connection, batches: Mapping[int, list[_Listed]], deadline: Deadline
+    connection: dialer.Connection, batches: Mapping[int, list[_Listed]], deadline: Deadline
 ) -> tuple[dict[str, dict[TopicPartition, int]], set[int]]:
     group = OffsetFetchRequest.OffsetFetchRequestGroup
     requests = {
@@ -145,7 +141,7 @@ def _committed(
         )
         for node, batch in batches.items()
     }
-    answers = ask_each(connection, requests, "reading committed offsets", deadline)
+    answers = offsets.ask_each(connection, requests, "reading committed offsets", deadline)
     found = {
         g.group_id: {
             TopicPartition(t.name, p.partition_index): p.committed_offset

@@ -10,11 +10,8 @@ from datetime import datetime
 
 from kafka.protocol.admin import DescribeClusterRequest, DescribeQuorumRequest
 
+from controlplane.kafka import dialer, errors, settings_live, snapshot
 from controlplane.kafka.deadline import Deadline
-from controlplane.kafka.dialer import Connection
-from controlplane.kafka.errors import KafkaRefused, require_ok
-from controlplane.kafka.settings_live import RunningSetting, read_running
-from controlplane.kafka.snapshot import read_snapshot
 from planner.observed import KafkaSnapshot
 
 ControllerAddresses = Mapping[int, tuple[str, int]]
@@ -34,46 +31,46 @@ class ForeignCluster:
     """What was read. `settings` by broker id; `controllers` lacks voters whose address nobody told."""
 
     seen: KafkaSnapshot
-    settings: Mapping[int, Mapping[str, RunningSetting]]
+    settings: Mapping[int, Mapping[str, settings_live.RunningSetting]]
     controllers: ControllerAddresses
 
 
-def read_foreign(connection: Connection, deadline: Deadline, now: Callable[[], datetime]) -> ForeignCluster:
+def read_foreign(connection: dialer.Connection, deadline: Deadline, now: Callable[[], datetime]) -> ForeignCluster:
     """The whole cluster. Raises KafkaUnavailable, KafkaRefused, InZooKeeperMode."""
     try:
-        seen = read_snapshot(connection, deadline, now)
-    except KafkaRefused as refused:
+        seen = snapshot.read_snapshot(connection, deadline, now)
+    except errors.KafkaRefused as refused:
         if refused.error == "UnsupportedVersion":
             raise InZooKeeperMode(_cluster_id(connection, deadline)) from refused
         raise
     live = sorted(seen.live_brokers())
-    settings = {broker: read_running(connection, broker, deadline) for broker in live}
+    settings = {broker: settings_live.read_running(connection, broker, deadline) for broker in live}
     told = _told_by_quorum(connection, deadline, live[0])
     return ForeignCluster(seen, settings, told or addresses_in_settings(settings))
 
 
-def _cluster_id(connection: Connection, deadline: Deadline) -> str:
+def _cluster_id(connection: dialer.Connection, deadline: Deadline) -> str:
     """Brokers tell that in any mode."""
     what = "describing the cluster"
     request = DescribeClusterRequest(include_cluster_authorized_operations=False)
     answer = connection.ask(request, what=what, deadline=deadline)
-    require_ok(answer, what=what, where=connection.name)
+    errors.require_ok(answer, what=what, where=connection.name)
     return str(answer.cluster_id)
 
 
-def _told_by_quorum(connection: Connection, deadline: Deadline, node: int) -> ControllerAddresses:
+def _told_by_quorum(connection: dialer.Connection, deadline: Deadline, node: int) -> ControllerAddresses:
     """By the quorum itself; nothing by leaders older than 3.9, which have no version 2 of the answer."""
     topic = DescribeQuorumRequest.TopicData
     partition = topic.PartitionData(partition_index=0)
     request = DescribeQuorumRequest(topics=[topic(topic_name="__cluster_metadata", partitions=[partition])])
     answer = connection.ask(request, what="describing the quorum", deadline=deadline, node=node)
-    require_ok(answer, what="describing the quorum", where=connection.name)
+    errors.require_ok(answer, what="describing the quorum", where=connection.name)
     voters = {v.replica_id for v in answer.topics[0].partitions[0].current_voters}
     nodes = [n for n in getattr(answer, "nodes", None) or () if n.node_id in voters and n.listeners]
     return {n.node_id: (n.listeners[0].host, n.listeners[0].port) for n in nodes}
 
 
-def addresses_in_settings(settings: Mapping[int, Mapping[str, RunningSetting]]) -> ControllerAddresses:
+def addresses_in_settings(settings: Mapping[int, Mapping[str, settings_live.RunningSetting]]) -> ControllerAddresses:
     """By `controller.quorum.voters`, `id@host:port,...`, where brokers were given a static quorum."""
     found: dict[int, tuple[str, int]] = {}
     for running in settings.values():

@@ -23,20 +23,12 @@ from controlplane.kafka.errors import KafkaUnavailable, require_ok
 from controlplane.kafka.log_dirs import BrokerDisks, read_disks
 from controlplane.kafka.metadata_log import read_quorum, require_current
 from controlplane.kafka.zookeeper_mode import LookUp, current_controller
-from planner.observed import (
-    BrokerSeen,
-    FeatureSeen,
-    KafkaSnapshot,
-    Mode,
-    PartitionSeen,
-    QuorumSeen,
-    TopicPartition,
-)
+from planner import observed
 
 _ROUNDS = 3
-_NO_QUORUM = QuorumSeen(leader=-1, epoch=-1, members=())
+_NO_QUORUM = observed.QuorumSeen(leader=-1, epoch=-1, members=())
 _T = TypeVar("_T")
-_Moves = Mapping[TopicPartition, tuple[tuple[int, ...], tuple[int, ...]]]
+_Moves = Mapping[observed.TopicPartition, tuple[tuple[int, ...], tuple[int, ...]]]
 """Running reassignments: partition -> (adding, removing)."""
 
 
@@ -45,9 +37,9 @@ def read_snapshot(
     deadline: Deadline,
     now: Callable[[], datetime],
     *,
-    mode: Mode = "kraft",
+    mode: observed.Mode = "kraft",
     look_up: LookUp | None = None,
-) -> KafkaSnapshot:
+) -> observed.KafkaSnapshot:
     """The whole snapshot. Raises KafkaUnavailable when no live broker with current metadata answered in
     time. `look_up` is for ZooKeeper mode: see `current_controller`."""
     at = now()
@@ -60,21 +52,21 @@ def read_snapshot(
 
 
 def read_from_one_of(
-    connection: Connection, nodes: Collection[int], at: datetime, deadline: Deadline, *, mode: Mode
-) -> KafkaSnapshot:
+    connection: Connection, nodes: Collection[int], at: datetime, deadline: Deadline, *, mode: observed.Mode
+) -> observed.KafkaSnapshot:
     """The whole snapshot by one of these brokers, which are of that mode, where not all need be. In ZooKeeper mode
     somebody else has to say how current it is. Raises KafkaUnavailable."""
 
-    def read(node: int, live: frozenset[int]) -> KafkaSnapshot:
+    def read(node: int, live: frozenset[int]) -> observed.KafkaSnapshot:
         return _read(connection, node, live, at, deadline, mode=mode)
 
     return _from_one_broker(connection, deadline, read, nodes)
 
 
-def read_partitions(connection: Connection, deadline: Deadline) -> tuple[PartitionSeen, ...]:
+def read_partitions(connection: Connection, deadline: Deadline) -> tuple[observed.PartitionSeen, ...]:
     """The partitions alone, without sizes: what a frequent observer of ISRs needs."""
 
-    def read(node: int, live: frozenset[int]) -> tuple[PartitionSeen, ...]:
+    def read(node: int, live: frozenset[int]) -> tuple[observed.PartitionSeen, ...]:
         topics, configs, moves = _read_topics(connection, node, deadline)
         return _partitions(topics, configs, moves, BrokerDisks({}, {}))
 
@@ -107,8 +99,8 @@ def _read(
     at: datetime,
     deadline: Deadline,
     *,
-    mode: Mode = "kraft",
-) -> KafkaSnapshot:
+    mode: observed.Mode = "kraft",
+) -> observed.KafkaSnapshot:
     quorum = _NO_QUORUM
     if mode == "kraft":
         quorum = read_quorum(connection, node, deadline)
@@ -118,7 +110,7 @@ def _read(
     alive = live & {b.id for b in brokers.values() if not b.fenced}
     disks = read_disks(connection, alive, deadline)
     told = read_told(connection, alive, configs, deadline)
-    return KafkaSnapshot(
+    return observed.KafkaSnapshot(
         at=at,
         cluster_id=cluster_id,
         brokers=brokers,
@@ -135,14 +127,16 @@ def _read(
     )
 
 
-def _read_brokers(connection: Connection, node: int, deadline: Deadline) -> tuple[str, dict[int, BrokerSeen]]:
+def _read_brokers(connection: Connection, node: int, deadline: Deadline) -> tuple[str, dict[int, observed.BrokerSeen]]:
     """Fenced brokers are listed since Kafka 4.0 (DescribeCluster v2, KIP-1073); older ones list live brokers
     only."""
     request = DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True)
     answer = connection.ask(request, what="describing the cluster", deadline=deadline, node=node)
     require_ok(answer, what="describing the cluster", where=connection.name)
     brokers = {
-        b.broker_id: BrokerSeen(id=b.broker_id, rack=b.rack or "", fenced=bool(b.is_fenced), host=b.host, port=b.port)
+        b.broker_id: observed.BrokerSeen(
+            id=b.broker_id, rack=b.rack or "", fenced=bool(b.is_fenced), host=b.host, port=b.port
+        )
         for b in answer.brokers
     }
     return answer.cluster_id, brokers
@@ -177,7 +171,7 @@ def _read_moves(connection: Connection, node: int, deadline: Deadline) -> _Moves
     answer = connection.ask(request, what="listing reassignments", deadline=deadline, node=node)
     require_ok(answer, what="listing reassignments", where=connection.name)
     return {
-        TopicPartition(t.name, p.partition_index): (tuple(p.adding_replicas), tuple(p.removing_replicas))
+        observed.TopicPartition(t.name, p.partition_index): (tuple(p.adding_replicas), tuple(p.removing_replicas))
         for t in answer.topics
         for p in t.partitions
     }
@@ -185,15 +179,15 @@ def _read_moves(connection: Connection, node: int, deadline: Deadline) -> _Moves
 
 def _partitions(
     topics: list[Any], configs: Mapping[str, TopicConfig], moves: _Moves, disks: BrokerDisks
-) -> tuple[PartitionSeen, ...]:
+) -> tuple[observed.PartitionSeen, ...]:
     seen = []
     for topic in topics:
         configured = configs[topic.name].min_isr
         for p in topic.partitions:
-            name = TopicPartition(topic.name, p.partition_index)
+            name = observed.TopicPartition(topic.name, p.partition_index)
             adding, removing = moves.get(name, ((), ()))
             seen.append(
-                PartitionSeen(
+                observed.PartitionSeen(
                     name=name,
                     leader=p.leader_id,
                     replicas=tuple(p.replica_nodes),
@@ -212,7 +206,7 @@ def _partitions(
     return tuple(sorted(seen, key=lambda p: p.name))
 
 
-def _read_features(connection: Connection, live: frozenset[int], deadline: Deadline) -> dict[str, FeatureSeen]:
+def _read_features(connection: Connection, live: frozenset[int], deadline: Deadline) -> dict[str, observed.FeatureSeen]:
     """Finalised levels by the newest epoch told; ranges = what every live broker supports.
 
     Controllers are not asked (brokers do not pass this on): one that supports less says so when the change is
@@ -236,7 +230,7 @@ def _read_features(connection: Connection, live: frozenset[int], deadline: Deadl
         own = {b: ranges.get(name, {}).get(b, (0, 0)) for b in answers}
         lowest = min(high for _, high in own.values())
         behind = tuple(sorted(b for b, (_, high) in own.items() if high == lowest))
-        features[name] = FeatureSeen(
+        features[name] = observed.FeatureSeen(
             finalised=finalised.get(name, 0),
             min_supported=max(low for low, _ in own.values()),
             max_supported=lowest,

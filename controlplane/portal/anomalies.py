@@ -18,13 +18,10 @@ from controlplane.api.routes.clusters import carry_out, living
 from controlplane.api.schemas.anomalies import AnomalyOut
 from controlplane.api.services import Services
 from controlplane.cluster.commands import SwitchHealing
-from controlplane.portal.charts import series_chart
-from controlplane.portal.cluster import head_of
-from controlplane.portal.csv_rows import csv_answer
-from controlplane.portal.frame import CsrfChecked, onwards, page
+from controlplane.portal import charts, cluster, csv_rows, frame
 from planner.anomalies.kinds import WORDS, Kind, State
 
-router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
+router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False, dependencies=[frame.CsrfChecked])
 
 MOST_ROWS = 500
 
@@ -51,11 +48,11 @@ def anomalies(
     kinds, states = [k.value for k in Kind], [OPEN, *(s.value for s in State)]
     kind, state = kind if kind in kinds else "", state if state in states else ""
     found = chosen_anomalies(book, text=q, kind=kind, state=state)
-    return page(
+    return frame.page(
         request,
         "anomalies.html",
         key=uuid.uuid4().hex,
-        head=head_of(request, services, rights, view),
+        head=cluster.head_of(request, services, rights, view),
         tab="anomalies",
         rows=found[:MOST_ROWS],
         found=len(found),
@@ -79,13 +76,13 @@ def anomaly_page(request: Request, name: str, anomaly: str, services: Services, 
     view = living(services, name)
     found = anomaly_of(services, view, anomaly)
     told = measured(services, view, found)
-    return page(
+    return frame.page(
         request,
         "anomaly.html",
-        head=head_of(request, services, rights, view),
+        head=cluster.head_of(request, services, rights, view),
         tab="anomalies",
         anomaly=anomaly_out(view.name, found),
-        charts=[series_chart(s, found.found_at) for s in told.series],
+        charts=[charts.series_chart(s, found.found_at) for s in told.series],
         why=told.why,
         tones=TONES,
         in_words=IN_WORDS,
@@ -99,7 +96,7 @@ def anomalies_csv(name: str, services: Services, q: Text = "", kind: Text = "", 
     view = living(services, name)
     found = chosen_anomalies(book_of(services, view), text=q, kind=kind, state=state)
     rows = [anomaly_out(view.name, a) for a in found]
-    return csv_answer(f"{view.name}-anomalies.csv", list(AnomalyOut.model_fields), rows)
+    return csv_rows.csv_answer(f"{view.name}-anomalies.csv", list(AnomalyOut.model_fields), rows)
 
 
 @router.post("/healing")
@@ -118,4 +115,4 @@ def switch_healing(
         until=until,
     )
     carry_out(services, command)
-    return onwards(request, f"/clusters/{name}/anomalies")
+    return frame.onwards(request, f"/clusters/{name}/anomalies")

@@ -7,17 +7,10 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from starlette.routing import BaseRoute
 
-from controlplane.api.approvals import ProposalService
-from controlplane.api.feed import Feed
-from controlplane.api.gate import AccessGate
+from controlplane.api import approvals, feed, gate, overload, problems
 from controlplane.api.history import History
 from controlplane.api.hooks import Hooks
-from controlplane.api.overload import OverloadGuard
-from controlplane.api.problems import answer_problems
-from controlplane.api.read_models import event_tail as live
-from controlplane.api.read_models.roll_stages import Rolls
-from controlplane.api.read_models.topic_rates import RatedTopics
-from controlplane.api.read_models.uptimes import UptimeQueries
+from controlplane.api.read_models import event_tail as live, roll_stages, topic_rates, uptimes
 from controlplane.api.routes import (
     access,
     agent_releases,
@@ -190,7 +183,7 @@ def create_app(services: PortalServices) -> FastAPI:
     services = replace(
         services,
         access=replace(
-            services.access, proposals=ProposalService(ProposalFold(services.store, services.clock), services)
+            services.access, proposals=approvals.ProposalService(ProposalFold(services.store, services.clock), services)
         ),
         brokers=replace(
             services.brokers,
@@ -202,15 +195,15 @@ def create_app(services: PortalServices) -> FastAPI:
     app.state.services = services
     app.state.tailer = live.Tailer(services.store, services.fleet.clusters)
     app.state.hooks = Hooks(services.fleet.sources, services.operations.leadership)
-    app.state.feed = Feed(services.fleet.clusters, also_close=app.state.tailer.close)
+    app.state.feed = feed.Feed(services.fleet.clusters, also_close=app.state.tailer.close)
     app.state.history = History()
-    app.state.rolls = Rolls(services.store)
-    app.state.rated_topics = RatedTopics()
-    app.state.uptimes = UptimeQueries(services.cluster.latest, services.clock)
+    app.state.rolls = roll_stages.Rolls(services.store)
+    app.state.rated_topics = topic_rates.RatedTopics()
+    app.state.uptimes = uptimes.UptimeQueries(services.cluster.latest, services.clock)
     app.state.shown_certificates = ShownCertificates(services.cluster.latest, services.clock)
-    app.add_middleware(AccessGate, services=services)
-    app.add_middleware(OverloadGuard, services=services)  # the last one added is the first one passed
-    answer_problems(app, error_page)
+    app.add_middleware(gate.AccessGate, services=services)
+    app.add_middleware(overload.OverloadGuard, services=services)  # the last one added is the first one passed
+    problems.answer_problems(app, error_page)
     return app
 
 

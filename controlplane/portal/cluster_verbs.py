@@ -19,44 +19,37 @@ from controlplane.cluster.commands import DeleteCluster
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.deletions import cluster_deleted, destroys
 from controlplane.converger.steps.deletion import STOP_WITHIN_S
-from controlplane.portal.confirmation import (
-    Asking,
-    YesForm,
-    asked_and_answered,
-    judged_now,
-    reserved_reasons,
-    show_asking,
-)
+from controlplane.portal import confirmation
 from controlplane.portal.frame import CsrfChecked, onwards
 from controlplane.runtime.quantities import ago
 from events.quantities import counted
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
 
-Yes = Annotated[YesForm, Form()]
+Yes = Annotated[confirmation.YesForm, Form()]
 
 
 @router.get("/delete")
 def asks_to_delete(request: Request, name: str, services: Services, rights: Caller) -> Response:
     """What a deletion would do. Records nothing; raises CommandRefused for one that would be refused."""
-    view = judged_now(services, rights, name, Verb.DELETE)
-    return show_asking(request, _deletion(services, view, _delete(view, rights, YesForm())))
+    view = confirmation.judged_now(services, rights, name, Verb.DELETE)
+    return confirmation.show_asking(request, _deletion(services, view, _delete(view, rights, confirmation.YesForm())))
 
 
 @router.post("/delete")
 def deletes(request: Request, name: str, services: Services, rights: Caller, form: Yes) -> Response:
     """The tombstone, or a proposal of it where a policy leaves that to a second person."""
-    view = judged_now(services, rights, name, Verb.DELETE)
+    view = confirmation.judged_now(services, rights, name, Verb.DELETE)
     command = _delete(view, rights, form)
 
     def done() -> Response:
         told = carry_out(services, command)
         return onwards(request, f"/proposals/{told.proposal}" if told.proposal else f"/clusters/{name}")
 
-    return asked_and_answered(request, _deletion(services, view, command), form, done)
+    return confirmation.asked_and_answered(request, _deletion(services, view, command), form, done)
 
 
-def _delete(view: ClusterView, rights: Rights, form: YesForm) -> DeleteCluster:
+def _delete(view: ClusterView, rights: Rights, form: confirmation.YesForm) -> DeleteCluster:
     """Of the generation that was looked at. The page judges what was typed, and says at its field what is wrong."""
     return DeleteCluster(
         name=view.name,
@@ -68,20 +61,20 @@ def _delete(view: ClusterView, rights: Rights, form: YesForm) -> DeleteCluster:
     )
 
 
-def _deletion(services: PortalServices, view: ClusterView, command: DeleteCluster) -> Asking:
+def _deletion(services: PortalServices, view: ClusterView, command: DeleteCluster) -> confirmation.Asking:
     """By the function the handler asks. Raises CommandRefused, SpecRefused."""
     asked = cluster_deleted(view, command)
     crumbs = ((f"/clusters/{view.name}", view.name),)
     title, pin = f"Delete {view.name}", in_force_digest(view)
     if asked.fact is None:
-        return Asking(title=title, crumbs=crumbs, pin=pin, told=(asked.sentence,))
+        return confirmation.Asking(title=title, crumbs=crumbs, pin=pin, told=(asked.sentence,))
     dns = bootstrap_name(view)
     told = (
         *(_DESTROYED if destroys(view) else _LET_GO),
         *((f"The names under {dns} that Kedge keeps are taken out of DNS",) if dns else ()),
         "Its name is free when it is gone; its history stays readable until the name is used again",
     )
-    return Asking(
+    return confirmation.Asking(
         title=title,
         crumbs=crumbs,
         pin=pin,
@@ -89,7 +82,7 @@ def _deletion(services: PortalServices, view: ClusterView, command: DeleteCluste
         figures=_figures(services, view),
         button="Delete the cluster",
         typed=view.name,
-        reasons=reserved_reasons(services.cluster.gate.deletion(view)),
+        reasons=confirmation.reserved_reasons(services.cluster.gate.deletion(view)),
         is_grave=True,
     )
 

@@ -15,10 +15,7 @@ from controlplane.background.consumer_groups.resets import reset_words
 from controlplane.cluster.observed.consumer_groups import kept_lags
 from controlplane.cluster.view import ClusterView
 from controlplane.kafka.errors import KafkaFault
-from controlplane.portal.charts import lag_chart
-from controlplane.portal.cluster import head_of
-from controlplane.portal.csv_rows import Cut, csv_answer
-from controlplane.portal.frame import page
+from controlplane.portal import charts, cluster, csv_rows, frame
 from planner.consumers.reported import READING, GroupsStatus, beyond_words
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False)
@@ -44,10 +41,10 @@ def groups(
     view = living(services, name)
     told, fault = _looked(services, view)
     found = chosen_groups(told.groups, text=q, topic=topic, sort=sort, down=down) if told else []
-    return page(
+    return frame.page(
         request,
         "groups.html",
-        head=head_of(request, services, rights, view),
+        head=cluster.head_of(request, services, rights, view),
         tab="groups",
         told=told,
         fault=fault,
@@ -70,8 +67,8 @@ def groups_csv(
     told = looked(services, view)
     rows = [group_out(view.name, g) for g in chosen_groups(told.groups, text=q, topic=topic, sort=sort, down=down)]
     why = f"more groups than one look reads: {told.left_out} not read"
-    cut = Cut(why) if told.left_out else None
-    return csv_answer(f"{view.name}-groups{'-cut' if cut else ''}.csv", list(GroupOut.model_fields), rows, cut)
+    cut = csv_rows.Cut(why) if told.left_out else None
+    return csv_rows.csv_answer(f"{view.name}-groups{'-cut' if cut else ''}.csv", list(GroupOut.model_fields), rows, cut)
 
 
 @router.get("/groups/{group:path}")
@@ -84,10 +81,10 @@ def group_detail_page(
     found = group_named(view, told, group) if told else None
     every = found.partitions if found else ()
     shown = [p for p in every if p.state != READING] if ailing else list(every)
-    return page(
+    return frame.page(
         request,
         "group.html",
-        head=head_of(request, services, rights, view),
+        head=cluster.head_of(request, services, rights, view),
         tab="groups",
         name=group,
         group=found,
@@ -98,7 +95,7 @@ def group_detail_page(
         tones=TONES,
         beyond_words=beyond_words,
         ailing=ailing,
-        lags=lag_chart(kept_lags(services.cluster.latest, view.uid).get(group, ())),
+        lags=charts.lag_chart(kept_lags(services.cluster.latest, view.uid).get(group, ())),
         last_reset=reset_words(view.resets[group]) if group in view.resets else "",
         reset_at=view.resets[group].at if group in view.resets else None,
         topics=sorted({p.topic for p in every}),

@@ -13,14 +13,7 @@ from controlplane.api.costs import book_of
 from controlplane.api.placement_offers import machine_choices, version_choices, zone_choices
 from controlplane.api.presenters.judged_text import words_of
 from controlplane.api.pull_requests import Requester, doors_for, request_new
-from controlplane.api.read_models.spec_form import (
-    CLUSTER_PRESETS,
-    TOPIC_PRESETS,
-    cluster_text,
-    on_fields,
-    teams_of,
-    topic_text,
-)
+from controlplane.api.read_models import spec_form
 from controlplane.api.request_identity import asked_id
 from controlplane.api.schemas.sources import PullRequestOut
 from controlplane.api.services import PortalServices, Services
@@ -80,8 +73,8 @@ def new(
     place: Annotated[str, Query(max_length=300)] = "",
 ) -> Response:
     """The empty form, with what a tier starts from in a place, `CLOUD/REGION`; the first there is without one."""
-    preset = (TOPIC_PRESETS if kind == "topic" else CLUSTER_PRESETS)[tier]
-    teams, _ = teams_of(rights)
+    preset = (spec_form.TOPIC_PRESETS if kind == "topic" else spec_form.CLUSTER_PRESETS)[tier]
+    teams, _ = spec_form.teams_of(rights)
     form = SpecForm(kind=kind, tier=tier, cluster=cluster, owner=teams[0] if teams else "", **preset)
     cloud, _, region = place.partition("/")
     offer = services.fleet.places_offered().find(cloud, region)
@@ -94,7 +87,7 @@ def new(
 @router.post("")
 def filled(request: Request, services: Services, rights: Caller, form: Annotated[SpecForm, Form()]) -> Response:
     """What the fields come to. Nothing is recorded before the second button, and only what was shown then."""
-    text = topic_text(form.fields()) if form.kind == "topic" else cluster_text(form.fields())
+    text = spec_form.topic_text(form.fields()) if form.kind == "topic" else spec_form.cluster_text(form.fields())
     file = f"{form.name or 'new'}.yaml"
     if form.do == "download":
         return taken_along(text, form.name)
@@ -128,8 +121,8 @@ def _page(
     problems: dict[str, list[Problem]] = {}
     others: list[Problem] = []
     if judged is not None:
-        problems, others = on_fields(judged.problems, is_topic=form.kind == "topic")
-    teams, is_free = teams_of(rights)
+        problems, others = spec_form.on_fields(judged.problems, is_topic=form.kind == "topic")
+    teams, is_free = spec_form.teams_of(rights)
     offered = services.fleet.places_offered()
     place = offered.at(form.cloud, form.region)
     # A topic has no machines: no catalogue is read for it.
@@ -139,7 +132,7 @@ def _page(
         "newspec.html",
         status=status,
         form=form,
-        tiers=tuple(CLUSTER_PRESETS),
+        tiers=tuple(spec_form.CLUSTER_PRESETS),
         teams=teams,
         is_free=is_free,
         clusters=[view.name for view in services.fleet.clusters.views() if view.name and not view.deleted],

@@ -22,14 +22,7 @@ from controlplane.cluster.commands import AdoptTopic, CommandRefused, DeleteTopi
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.topics import topic_adopted, topic_deleted
-from controlplane.portal.confirmation import (
-    Asking,
-    YesForm,
-    asked_and_answered,
-    judged_now,
-    reserved_reasons,
-    show_asking,
-)
+from controlplane.portal import confirmation
 from controlplane.portal.frame import CsrfChecked, onwards
 from controlplane.runtime.quantities import ago
 from events import topic_facts as facts
@@ -39,7 +32,7 @@ router = APIRouter(
     prefix="/clusters/{name}/topics/{topic}", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked]
 )
 
-Yes = Annotated[YesForm, Form()]
+Yes = Annotated[confirmation.YesForm, Form()]
 
 _DESTROYED = "Its deletion policy is “delete”: Kafka destroys it with all its records, and nothing brings them back"
 _LET_GO = "It stays in Kafka with all its records, unmanaged: changes that others make are left as they are"
@@ -54,7 +47,7 @@ _AS_FOUND = (
 @router.get("/delete")
 def asks_to_delete(request: Request, name: str, topic: str, services: Services, rights: Caller) -> Response:
     """What a deletion would do. Records nothing; raises CommandRefused for one that would be refused."""
-    return show_asking(request, _deletion(services, rights, name, topic, YesForm()))
+    return confirmation.show_asking(request, _deletion(services, rights, name, topic, confirmation.YesForm()))
 
 
 @router.post("/delete")
@@ -75,13 +68,13 @@ def deletes(request: Request, name: str, topic: str, services: Services, rights:
         told = carry_out(services, command)
         return onwards(request, f"/proposals/{told.proposal}" if told.proposal else _then(services, name, topic))
 
-    return asked_and_answered(request, asking, form, done)
+    return confirmation.asked_and_answered(request, asking, form, done)
 
 
 @router.get("/adopt")
 def asks_to_adopt(request: Request, name: str, topic: str, services: Services, rights: Caller) -> Response:
     """What keeping it would mean, and the declaration that would be recorded. Raises CommandRefused."""
-    return show_asking(request, _adoption(services, rights, name, topic, YesForm()))
+    return confirmation.show_asking(request, _adoption(services, rights, name, topic, confirmation.YesForm()))
 
 
 @router.post("/adopt")
@@ -95,12 +88,14 @@ def adopts(request: Request, name: str, topic: str, services: Services, rights: 
         carry_out(services, command)
         return onwards(request, _then(services, name, topic))
 
-    return asked_and_answered(request, _adoption(services, rights, name, topic, form), form, done)
+    return confirmation.asked_and_answered(request, _adoption(services, rights, name, topic, form), form, done)
 
 
-def _deletion(services: PortalServices, rights: Rights, name: str, topic: str, form: YesForm) -> Asking:
+def _deletion(
+    services: PortalServices, rights: Rights, name: str, topic: str, form: confirmation.YesForm
+) -> confirmation.Asking:
     """By the functions the handler asks. Raises CommandRefused, SpecRefused, Forbidden."""
-    view = judged_now(services, rights, name, Verb.DELETE)
+    view = confirmation.judged_now(services, rights, name, Verb.DELETE)
     command = DeleteTopic(
         name=name,
         actor=actor_of(rights),
@@ -114,7 +109,7 @@ def _deletion(services: PortalServices, rights: Rights, name: str, topic: str, f
     begun = _begun(view, topic, f"Delete {topic}", asked.sentence)
     if not isinstance(asked.fact, facts.TopicDeletionRequested):
         return begun
-    reasons = reserved_reasons(services.cluster.gate.deletion(view, topic))
+    reasons = confirmation.reserved_reasons(services.cluster.gate.deletion(view, topic))
     destroys = asked.fact.policy == "delete"
     fate = _DESTROYED if destroys else _LET_GO
     keep = _KEEP + ("; then no approval is needed" if reasons else "")
@@ -130,9 +125,11 @@ def _deletion(services: PortalServices, rights: Rights, name: str, topic: str, f
     )
 
 
-def _adoption(services: PortalServices, rights: Rights, name: str, topic: str, form: YesForm) -> Asking:
+def _adoption(
+    services: PortalServices, rights: Rights, name: str, topic: str, form: confirmation.YesForm
+) -> confirmation.Asking:
     """As for a deletion."""
-    view = judged_now(services, rights, name, Verb.DECLARE)
+    view = confirmation.judged_now(services, rights, name, Verb.DECLARE)
     if view.document is None:
         raise CommandRefused("not-declared", f"{name} is not declared yet", "Declare the cluster first.")
     command = AdoptTopic(
@@ -167,11 +164,11 @@ def _figures(services: PortalServices, view: ClusterView, topic: str) -> tuple[s
     )
 
 
-def _begun(view: ClusterView, topic: str, title: str, sentence: str) -> Asking:
+def _begun(view: ClusterView, topic: str, title: str, sentence: str) -> confirmation.Asking:
     """A page that has nothing to ask yet."""
     home = f"/clusters/{view.name}"
     crumbs = ((home, view.name), (f"{home}/topics", "topics"), (_address(view.name, topic), topic))
-    return Asking(title=title, crumbs=crumbs, pin=in_force_digest(view, topic), told=(sentence,))
+    return confirmation.Asking(title=title, crumbs=crumbs, pin=in_force_digest(view, topic), told=(sentence,))
 
 
 def _then(services: PortalServices, name: str, topic: str) -> str:

@@ -17,23 +17,14 @@ from controlplane.api.oidc.binding import OidcRefused
 from controlplane.api.services import PortalServices
 from controlplane.cluster.view import ClusterView
 from controlplane.portal.app import create_app
-from controlplane.runtime.core_dumps import leave_no_core_files
-from controlplane.runtime.descriptors import budget_of, raise_limit, small_tls_buffers
-from controlplane.runtime.gc_tuning import ShortWalks
+from controlplane.runtime import core_dumps, descriptors, gc_tuning, redaction, thread_switching
 from controlplane.runtime.listen_addresses import AddressRefused, CannotListen, ListenAddress, address_of, listening
-from controlplane.runtime.redaction import redacted
-from controlplane.runtime.thread_switching import shorten_turns
-from controlplane.server.bootstrap import build
-from controlplane.server.database_roles import RoleRefused
-from controlplane.server.logging_setup import log_to_stderr, threads_told
+from controlplane.server import bootstrap, database_roles, logging_setup, tls_agents, tls_people, web_server
 from controlplane.server.parts import Services
 from controlplane.server.settings import Settings, warn_of_old_names
 from controlplane.server.split.forbidden_access import PortalRefused
 from controlplane.server.split.portal_build import build_portal
 from controlplane.server.split.setup import LOOP, PORTAL
-from controlplane.server.tls_agents import AgentTls
-from controlplane.server.tls_people import PeopleDoorRefused, people_tls
-from controlplane.server.web_server import WebServer, config_of
 from controlplane.storage.certificates.authority import AuthorityRefused
 from controlplane.storage.home import Home, ServerRecord
 from controlplane.storage.home_binding import HTTP, HomeRefused
@@ -44,8 +35,8 @@ from providers.tf.mirror import MirrorRefused
 _log = logging.getLogger(__name__)
 
 _REFUSALS = (
-    *(CannotListen, AddressRefused, AuthorityRefused, MigrationError, RoleRefused, HomeRefused),
-    *(PeopleDoorRefused, OidcRefused, PortalRefused, MirrorRefused),
+    *(CannotListen, AddressRefused, AuthorityRefused, MigrationError, database_roles.RoleRefused, HomeRefused),
+    *(tls_people.PeopleDoorRefused, OidcRefused, PortalRefused, MirrorRefused),
     *(EventsError, OSError),
 )
 
@@ -60,26 +51,28 @@ class Assemble(Protocol):
 
 def run(settings: Settings, *, take_over_home: bool = False, move_states: bool = False) -> int:
     """Serves until SIGTERM or SIGINT, then stops in order; VMs and brokers stay up. Returns the exit code."""
-    log_to_stderr(settings.process.log_level, settings.process.log_format, server=socket.gethostname())
+    logging_setup.log_to_stderr(settings.process.log_level, settings.process.log_format, server=socket.gethostname())
     warn_of_old_names(settings)
-    leave_no_core_files()
-    shorten_turns()
-    walks = ShortWalks().begin()
+    core_dumps.leave_no_core_files()
+    thread_switching.shorten_turns()
+    walks = gc_tuning.ShortWalks().begin()
     try:
-        with threads_told():
+        with logging_setup.threads_told():
             if settings.process.only == PORTAL:
                 serve_portal(settings)
             else:
-                serve(settings, assemble=partial(build, take_over_home=take_over_home, move_states=move_states))
+                serve(
+                    settings, assemble=partial(bootstrap.build, take_over_home=take_over_home, move_states=move_states)
+                )
     except _REFUSALS as error:
-        print(redacted(f"kedge server: {error}"), file=sys.stderr)
+        print(redaction.redacted(f"kedge server: {error}"), file=sys.stderr)
         return 1
     finally:
         walks.end()
     return 0
 
 
-def serve(settings: Settings, *, assemble: Assemble = build) -> None:
+def serve(settings: Settings, *, assemble: Assemble = bootstrap.build) -> None:
     """The same, raising: CannotListen, AddressRefused, AuthorityRefused, MirrorRefused, MigrationError, RoleRefused,
     HomeRefused, PeopleDoorRefused, OidcRefused, StoreUnavailable, PositionGap, OSError.
     """
@@ -119,14 +112,14 @@ def serve_portal(settings: Settings) -> None:
         address = ListenAddress(settings.process.host, door.getsockname()[1])
         parts = build_portal(settings, listens_on=(address.host, address.port))
         try:
-            elsewhere = people_tls(settings, parts.portal.access.people)
+            elsewhere = tls_people.people_tls(settings, parts.portal.access.people)
             if settings.oidc is not None:
                 settings.oidc.client_secret()  # refused now rather than at the first sign-in
             record = ServerRecord(address.url, os.getpid())
             app = create_app(parts.portal)
             table = ConnectionTable(parts.portal.operations.load)
-            server = WebServer(
-                config_of(app, settings, table),
+            server = web_server.WebServer(
+                web_server.config_of(app, settings, table),
                 parts,
                 table=table,
                 feed=app.state.feed,
@@ -150,8 +143,8 @@ def serve_portal(settings: Settings) -> None:
 
 def _make_room() -> None:
     """As many descriptors as may be, and small buffers of TLS. Before the parts are built: they reckon with it."""
-    small_tls_buffers()
-    budget = budget_of(raise_limit())
+    descriptors.small_tls_buffers()
+    budget = descriptors.budget_of(descriptors.raise_limit())
     _log.info(
         "up to %d open files: room for %d connections, %d agents among them (two connections each)",
         budget.limit,
@@ -169,7 +162,7 @@ def _serve(
     states_door: socket.socket | None,
 ) -> None:
     serves_people = services.settings.process.only != LOOP
-    elsewhere = people_tls(services.settings, services.portal.access.people) if serves_people else None
+    elsewhere = tls_people.people_tls(services.settings, services.portal.access.people) if serves_people else None
     if services.settings.oidc is not None and serves_people:
         services.settings.oidc.client_secret()  # refused now rather than at the first sign-in
     record = ServerRecord(address.url, os.getpid())
@@ -180,8 +173,8 @@ def _serve(
     app = create_app(services.portal)
     table = ConnectionTable(services.portal.operations.load)
     tls = _tls_for(services, [for_agents, *([told] if told else [])])
-    server = WebServer(
-        config_of(app, services.settings, table),
+    server = web_server.WebServer(
+        web_server.config_of(app, services.settings, table),
         services,
         table=table,
         feed=app.state.feed,
@@ -286,10 +279,10 @@ def _served_to_agents(settings: Settings, address: ListenAddress, agents_door: s
     return ListenAddress(settings.agents.called, port, "https")
 
 
-def _tls_for(services: Services, addresses: list[ListenAddress]) -> AgentTls | None:
+def _tls_for(services: Services, addresses: list[ListenAddress]) -> tls_agents.AgentTls | None:
     """TLS for the addresses agents call, those of earlier settings among them."""
     names = [address.host for address in addresses if address.is_tls]
-    return AgentTls(services.authority, names) if services.authority and names else None
+    return tls_agents.AgentTls(services.authority, names) if services.authority and names else None
 
 
 def _address_for_agents(services: Services, address: ListenAddress) -> ListenAddress | None:

@@ -24,21 +24,13 @@ from controlplane.background.git_sync.binding import GitBinding, is_under
 from controlplane.background.notifications.binding import NotifierBinding
 from controlplane.fleet.freezes.settings import FreezeBinding
 from controlplane.fleet.networks.settings import NetworkSettings
+from controlplane.server.sections import old_names
 from controlplane.server.sections.agents import AgentsSection
 from controlplane.server.sections.allow import AllowSection
 from controlplane.server.sections.clouds import CloudsSection
 from controlplane.server.sections.database import DatabaseSection
 from controlplane.server.sections.kafka import KafkaSection
 from controlplane.server.sections.loop import LoopSection
-from controlplane.server.sections.old_names import (
-    PREFIX,
-    SECTIONS,
-    NamedTwice,
-    in_sections,
-    old_names_among,
-    old_variables,
-    variable_of,
-)
 from controlplane.server.sections.planner import PlannerSection
 from controlplane.server.sections.portal import PortalSection
 from controlplane.server.sections.process import ProcessSection
@@ -59,7 +51,9 @@ class ServerSettingsRefused(ValueError):
 class Settings(BaseSettings):
     """Where things are and how often they are done, a section a room. Made by `load_settings`."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix=old_names.PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
+    )
 
     home: Path = Field(default=Path(".kedge"), description="state, keys, the default database, the `local` cloud")
     process: ProcessSection = Field(default_factory=ProcessSection)
@@ -164,10 +158,10 @@ class Settings(BaseSettings):
         """Arguments over environment over file."""
         given = init_settings()
         return (
-            InitSettingsSource(settings_cls, in_sections(given)),
+            InitSettingsSource(settings_cls, old_names.in_sections(given)),
             env_settings,
-            _Told(settings_cls, old_variables()),
-            _Told(settings_cls, in_sections(_in_file(_config_file(given.get("home"))))),
+            _Told(settings_cls, old_names.old_variables()),
+            _Told(settings_cls, old_names.in_sections(_in_file(_config_file(given.get("home"))))),
         )
 
 
@@ -198,7 +192,7 @@ def load_settings(**given: object) -> Settings:
         return Settings(**known)  # type: ignore[arg-type]  # pydantic judges them
     except ValidationError as error:
         raise ServerSettingsRefused("\n".join(_problems(error))) from error
-    except NamedTwice as error:
+    except old_names.NamedTwice as error:
         raise ServerSettingsRefused(str(error)) from error
     except (OSError, ValueError) as error:
         raise ServerSettingsRefused(f"the settings file cannot be read: {error}") from error
@@ -206,7 +200,7 @@ def load_settings(**given: object) -> Settings:
 
 def warn_of_old_names(settings: Settings) -> None:
     """A line of the log for each setting that stands there by its flat name of before. Raises OSError."""
-    for sentence in old_names_among(_in_file(_config_file(settings.home))):
+    for sentence in old_names.old_names_among(_in_file(_config_file(settings.home))):
         _log.warning("%s. The old name is read for one era more", sentence)
 
 
@@ -227,12 +221,12 @@ def _problems(error: ValidationError) -> list[str]:
     lines = []
     for problem in error.errors(include_url=False, include_context=False):
         where = [str(step) for step in problem["loc"]]
-        is_section = bool(where) and where[0] in SECTIONS
+        is_section = bool(where) and where[0] in old_names.SECTIONS
         if is_section and len(where) > 1:
-            name = variable_of(where[0], ".".join(where[1:]))
+            name = old_names.variable_of(where[0], ".".join(where[1:]))
         elif is_section:
             name = f"[{where[0]}]"
         else:
-            name = f"{PREFIX}{'.'.join(where).upper()}" if where else "settings"
+            name = f"{old_names.PREFIX}{'.'.join(where).upper()}" if where else "settings"
         lines.append(f"{name}: {problem['msg'].removeprefix('Value error, ')}")
     return lines

@@ -16,23 +16,11 @@ import uvicorn
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 
-from controlplane.api.agents_protocol import AgentsProtocol
-from controlplane.api.connections import ConnectionTable, GuardedProtocol
+from controlplane.api import agents_protocol, connections, overload, server_load
 from controlplane.api.feed import Feed
-from controlplane.api.overload import room_for_agents
 from controlplane.api.portal_access import Door, at_door
-from controlplane.api.server_load import MORE_AGENTS
 from controlplane.api.services import HeldLeadership
-from controlplane.runtime.descriptors import NONE_LEFT, open_descriptors
-from controlplane.runtime.listen_addresses import (
-    ACCEPTED_AT_ONCE,
-    KEEP_ALIVE_S,
-    KNOCKING,
-    CannotListen,
-    ListenAddress,
-    listening,
-)
-from controlplane.runtime.process_errors import TROUBLES
+from controlplane.runtime import descriptors, listen_addresses, process_errors
 from controlplane.server.settings import Settings
 from controlplane.server.tls_agents import AgentTls
 from controlplane.server.tls_people import PeopleTls
@@ -45,17 +33,17 @@ _HANDSHAKE_S = 10.0
 _ACCEPTING, _ACCEPTS_AFTER_S = "accepting connections", 3.0
 
 
-def config_of(app: FastAPI, settings: Settings, table: ConnectionTable) -> uvicorn.Config:
+def config_of(app: FastAPI, settings: Settings, table: connections.ConnectionTable) -> uvicorn.Config:
     """How uvicorn serves."""
     return uvicorn.Config(
         app,
-        http=partial(GuardedProtocol, table),  # type: ignore[arg-type]  # a class for it, and nothing but called
+        http=partial(connections.GuardedProtocol, table),  # type: ignore[arg-type]  # a class for it, and nothing but called
         log_config=None,
         access_log=False,
         server_header=False,
-        backlog=ACCEPTED_AT_ONCE,
+        backlog=listen_addresses.ACCEPTED_AT_ONCE,
         proxy_headers=False,  # nobody stands between: what a header says of the door it came by is not believed
-        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_keep_alive=listen_addresses.KEEP_ALIVE_S,
         timeout_graceful_shutdown=max(1, round(settings.process.graceful_stop_s)),
     )
 
@@ -81,10 +69,10 @@ class WebServer(uvicorn.Server):
         config: uvicorn.Config,
         services: Served,
         *,
-        table: ConnectionTable,
+        table: connections.ConnectionTable,
         feed: Feed,
         record: ServerRecord,
-        told: ListenAddress | None,
+        told: listen_addresses.ListenAddress | None,
         tls: AgentTls | None = None,
         agents_door: socket.socket | None = None,
         peoples: tuple[socket.socket, PeopleTls] | None = None,
@@ -108,11 +96,11 @@ class WebServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Opens the doors that are bound already."""
-        room_for_agents()
+        overload.room_for_agents()
         asyncio.get_running_loop().set_exception_handler(self._heard_of)
         await super().startup(sockets)
         for door in sockets or []:
-            door.listen(KNOCKING)
+            door.listen(listen_addresses.KNOCKING)
             await self._open_to_vms(door.getsockname()[1])
         if self._states_door is not None:
             await self._open(self._states_door, None, served=Door.STATES)
@@ -140,12 +128,12 @@ class WebServer(uvicorn.Server):
         loop is what everybody is served by.
         """
         if counter % 10 == 1:
-            with TROUBLES.turn("connections"):
+            with process_errors.TROUBLES.turn("connections"):
                 self._look_at_load()
-            with TROUBLES.turn("where the server listens"):
+            with process_errors.TROUBLES.turn("where the server listens"):
                 self._say_where()
                 await self._listen_where_told()
-            with TROUBLES.turn("certificates of the server"):
+            with process_errors.TROUBLES.turn("certificates of the server"):
                 await self._renew_certificates()
         return await super().on_tick(counter)
 
@@ -154,16 +142,16 @@ class WebServer(uvicorn.Server):
         and says so each time and for each door: that is told as one trouble.
         """
         error = context.get("exception")
-        if isinstance(error, OSError) and error.errno in NONE_LEFT:
+        if isinstance(error, OSError) and error.errno in descriptors.NONE_LEFT:
             self._accept_failed_s = time.monotonic()
-            TROUBLES.note(_ACCEPTING, error)
+            process_errors.TROUBLES.note(_ACCEPTING, error)
         else:
             loop.default_exception_handler(context)
 
     def _look_at_load(self) -> None:
         if time.monotonic() - self._accept_failed_s > _ACCEPTS_AFTER_S:
-            TROUBLES.went_well(_ACCEPTING)
-        self._table.sweep(open_descriptors())
+            process_errors.TROUBLES.went_well(_ACCEPTING)
+        self._table.sweep(descriptors.open_descriptors())
         limiter = current_default_thread_limiter()
         self._load.see_threads(limiter.borrowed_tokens, int(limiter.total_tokens))
         self._tell_how_full()
@@ -175,7 +163,7 @@ class WebServer(uvicorn.Server):
                 "%d agents are here, and %d fit: beyond that the newest are sent away. %s",
                 figures.agents,
                 figures.budget.agents,
-                MORE_AGENTS,
+                server_load.MORE_AGENTS,
             )
         self._is_nearly_full = figures.is_nearly_full
 
@@ -199,9 +187,9 @@ class WebServer(uvicorn.Server):
         if told is None or not self._services.candidate.may_act or (told.is_tls and self._tls is None):
             return
         bound_to = self._services.settings.agents.host or told.host if told.is_tls else told.host
-        with suppress(CannotListen):
+        with suppress(listen_addresses.CannotListen):
             context, served = (self._tls.context, Door.AGENTS) if told.is_tls and self._tls else (None, Door.LOOPBACK)
-            await self._open(listening(bound_to, told.port), context, served=served)
+            await self._open(listen_addresses.listening(bound_to, told.port), context, served=served)
             if not told.is_tls:
                 await self._open_to_vms(told.port)
             self._told = None
@@ -218,7 +206,7 @@ class WebServer(uvicorn.Server):
         config = copy.copy(self.config)
         config.loaded_app = at_door(self.config.loaded_app, served)
         is_agents = context is not None and served is Door.AGENTS
-        spoken = partial(AgentsProtocol, self._table) if is_agents else config.http_protocol_class
+        spoken = partial(agents_protocol.AgentsProtocol, self._table) if is_agents else config.http_protocol_class
 
         def protocol() -> asyncio.Protocol:
             made: asyncio.Protocol = spoken(  # type: ignore[call-arg]
@@ -227,7 +215,11 @@ class WebServer(uvicorn.Server):
             return made
 
         server = await loop.create_server(
-            protocol, sock=door, ssl=context, ssl_handshake_timeout=shaken_within_s, backlog=ACCEPTED_AT_ONCE
+            protocol,
+            sock=door,
+            ssl=context,
+            ssl_handshake_timeout=shaken_within_s,
+            backlog=listen_addresses.ACCEPTED_AT_ONCE,
         )
-        door.listen(KNOCKING)
+        door.listen(listen_addresses.KNOCKING)
         self.servers.append(server)

@@ -2,15 +2,8 @@
 
 from typing import Literal
 
+from events.spec import scalars
 from events.spec.fields import FieldClass, Part, classed
-from events.spec.scalars import (
-    ClockTime,
-    Flag,
-    Seconds,
-    TimeZone,
-    TopicName,
-    Whole,
-)
 
 BEHAVIOURAL = FieldClass.BEHAVIOURAL
 
@@ -26,17 +19,17 @@ class RolloutWindow(Part):
         default=(),
         max_length=7,
     )
-    start: ClockTime = classed(
+    start: scalars.ClockTime = classed(
         BEHAVIOURAL,
         "When it opens, by the clock on the wall, as in `02:30`. A time that clocks skip in spring is as much later; "
         "of one that comes twice in autumn, the first counts.",
     )
-    duration_s: Seconds = classed(
+    duration_s: scalars.Seconds = classed(
         BEHAVIOURAL,
         "How long it stays open. Seconds, or as in `4h`. What has begun by then is ended.",
         alias="duration",
     )
-    zone: TimeZone = classed(BEHAVIOURAL, "Time zone by its IANA name, as in `Europe/Zurich`.", default="UTC")
+    zone: scalars.TimeZone = classed(BEHAVIOURAL, "Time zone by its IANA name, as in `Europe/Zurich`.", default="UTC")
 
 
 class RolloutPolicy(Part):
@@ -48,10 +41,10 @@ class RolloutPolicy(Part):
         "`reattach`: same broker id, the persistent disk moves to the next VM while the broker is down.",
         default="migrate",
     )
-    surge: Whole = classed(
+    surge: scalars.Whole = classed(
         BEHAVIOURAL, "How many VMs beyond the size may exist while rolling.", default=1, ge=0, le=100
     )
-    max_unavailable: Whole = classed(
+    max_unavailable: scalars.Whole = classed(
         BEHAVIOURAL,
         "How many brokers may be away at a time, for whatever reason: failed, fenced, restarting, handed over. At "
         "that number none is stopped on purpose; repairs do not wait. `0` is 1 for restarts in place, and forbids "
@@ -61,7 +54,7 @@ class RolloutPolicy(Part):
         ge=0,
         le=100,
     )
-    max_parallel_restarts: Whole = classed(
+    max_parallel_restarts: scalars.Whole = classed(
         BEHAVIOURAL,
         "How many brokers of one rack may be restarted in place at the same time. More than 1 only where no partition "
         "would fall below its min ISR with all of them away; the first one with new settings, and controllers, always "
@@ -70,21 +63,21 @@ class RolloutPolicy(Part):
         ge=1,
         le=100,
     )
-    soak_s: Seconds = classed(
+    soak_s: scalars.Seconds = classed(
         BEHAVIOURAL,
         "Watched time between the last node on a new version and the finalised metadata level, "
         "which closes the way back. Seconds, or as in `10m`.",
         default=600,
         alias="soak",
     )
-    linger_s: Seconds = classed(
+    linger_s: scalars.Seconds = classed(
         BEHAVIOURAL,
         "How long an emptied broker stays up so that clients refresh their metadata. Seconds, or as in `60s`.",
         default=60,
         alias="linger",
     )
-    pause: Flag = classed(BEHAVIOURAL, "`true` stops new steps; the broker in hand is finished.", default=False)
-    join_deadline_s: Seconds = classed(
+    pause: scalars.Flag = classed(BEHAVIOURAL, "`true` stops new steps; the broker in hand is finished.", default=False)
+    join_deadline_s: scalars.Seconds = classed(
         BEHAVIOURAL,
         "How long a new VM may take from its order until its service has joined. Then it is replaced, but where Kafka "
         "refuses its configuration. "
@@ -92,7 +85,7 @@ class RolloutPolicy(Part):
         default=600,
         alias="joinDeadline",
     )
-    throttle_mib_per_s: Whole | None = classed(
+    throttle_mib_per_s: scalars.Whole | None = classed(
         BEHAVIOURAL,
         "Ceiling of replica moves per broker in MiB/s. "
         "Without it the catalogue's network bandwidth of the machine shape decides.",
@@ -107,7 +100,7 @@ class RolloutPolicy(Part):
         default=(),
         max_length=32,
     )
-    allow_unavailable: tuple[TopicName, ...] = classed(
+    allow_unavailable: tuple[scalars.TopicName, ...] = classed(
         BEHAVIOURAL,
         "Topics that may fall below their min ISR while rolling, "
         "because they have too few replicas to avoid it. No pattern, full names.",

@@ -12,16 +12,9 @@ import yaml
 from yaml.events import AliasEvent, NodeEvent
 from yaml.nodes import MappingNode, Node, ScalarNode
 
-from events.spec import problems as p
+from events.spec import problems as p, recognition
 from events.spec.positions import FileMark, Positions
 from events.spec.problems import Path, Problem, ProblemKind, has_errors, shorten
-from events.spec.recognition import (
-    Recognised,
-    recognised_text,
-    typographic_quotes,
-    why_not_printable,
-    why_not_yaml,
-)
 from events.spec.scalars import PlainText
 
 MAX_BYTES = 256 * 1024
@@ -58,7 +51,7 @@ def read_yaml(text: str, *, file: str) -> RawFile:
         message = f"the file has {size} bytes; at most {MAX_BYTES} ({MAX_BYTES // 1024} KiB) are read"
         raw.problems.append(_problem(p.TOO_LARGE, file, FileMark(1, 1), message, "Split it: one file per cluster."))
         return raw
-    other = recognised_text(text)
+    other = recognition.recognised_text(text)
     if other is not None:
         raw.problems.append(_recognised(p.NOT_A_SPEC, other, file))
         return raw
@@ -187,10 +180,10 @@ class _Reader:
         """The characters of a scalar. A line break in a value could smuggle in a second Kafka property."""
         text: str = node.value
         if not text.isprintable():
-            message, fix = why_not_printable(text)
+            message, fix = recognition.why_not_printable(text)
             self._refuse(p.NOT_TEXT, node, message, fix)
             text = "".join(c if c.isprintable() else " " for c in text)
-        quotes = typographic_quotes(text) if node.style is None else None
+        quotes = recognition.typographic_quotes(text) if node.style is None else None
         if quotes is not None:
             message = f"typographic quotes ({quotes}) stand around this text, and are a part of it"
             self._refuse(p.TYPED_QUOTES, node, message, """Write " in their place, or none.""")
@@ -219,13 +212,13 @@ def _unprintable(text: str, position: int, file: str) -> Problem:
     return _problem(p.NOT_TEXT, file, mark, message, "Save the file as plain UTF-8 text and remove it.")
 
 
-def _recognised(kind: ProblemKind, found: Recognised, file: str) -> Problem:
+def _recognised(kind: ProblemKind, found: recognition.Recognised, file: str) -> Problem:
     return _problem(kind, file, FileMark(found.line, found.column), found.what, found.fix)
 
 
 def _syntax(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
     mark = error.problem_mark or error.context_mark
-    cause = why_not_yaml(text, mark.line + 1) if mark is not None else None
+    cause = recognition.why_not_yaml(text, mark.line + 1) if mark is not None else None
     if cause is not None:
         return _recognised(p.NOT_YAML, replace(cause, what=f"this is not YAML: {cause.what}"), file)
     said = "; ".join(part for part in (_context(error), error.problem) if part)

@@ -20,36 +20,27 @@ from botocore.exceptions import (
     TokenRetrievalError,
 )
 
-from providers.errors import (
-    AuthFailed,
-    CloudUnavailable,
-    NoCapacity,
-    NotFound,
-    NotPermitted,
-    NotYetGone,
-    PlaceUnknown,
-    ProviderError,
-    QuotaExceeded,
-    RateLimited,
-    ResourceConflict,
-)
+from providers import errors
 
-_KINDS: tuple[tuple[type[ProviderError], str], ...] = (
-    (RateLimited, r"RequestLimitExceeded|Throttling\w*|TooManyRequests\w*|SlowDown|EC2ThrottledException"),
-    (NoCapacity, r"Insufficient\w*Capacity|InsufficientFreeAddressesInSubnet|SpotMaxPriceTooLow"),
-    (QuotaExceeded, r"\w*LimitExceeded(Exception)?|MaxSpotInstanceCountExceeded|PendingVerification"),
-    (NotPermitted, r"UnauthorizedOperation|AccessDenied\w*|UnauthorizedAccess|OptInRequired"),
+_KINDS: tuple[tuple[type[errors.ProviderError], str], ...] = (
+    (errors.RateLimited, r"RequestLimitExceeded|Throttling\w*|TooManyRequests\w*|SlowDown|EC2ThrottledException"),
+    (errors.NoCapacity, r"Insufficient\w*Capacity|InsufficientFreeAddressesInSubnet|SpotMaxPriceTooLow"),
+    (errors.QuotaExceeded, r"\w*LimitExceeded(Exception)?|MaxSpotInstanceCountExceeded|PendingVerification"),
+    (errors.NotPermitted, r"UnauthorizedOperation|AccessDenied\w*|UnauthorizedAccess|OptInRequired"),
     (
-        AuthFailed,
+        errors.AuthFailed,
         r"AuthFailure|InvalidClientTokenId|ExpiredToken\w*|RequestExpired"
         r"|SignatureDoesNotMatch|UnrecognizedClient\w*|InvalidAccessKeyId|Blocked|MissingAuth\w*",
     ),
-    (NotFound, r"Invalid[\w.]*\.(NotFound|Malformed)|InvalidAMIID\.Unavailable|InvalidPlacementGroup\.Unknown"),
-    (NotYetGone, r"DependencyViolation|VolumeInUse|Invalid(NetworkInterface|IPAddress|Group|Attachment)\.InUse"),
-    (NotYetGone, r"IncorrectState\w*|IncorrectInstanceState"),
-    (ResourceConflict, r"[\w.]*Duplicate\w*|OperationNotPermitted|[\w.]*InUse|ResourceAlreadyAssociated|Idempotent\w*"),
-    (PlaceUnknown, r"Unsupported\w*|InvalidInstanceType|InvalidParameterValue"),
-    (ResourceConflict, r"InvalidVolume\.ZoneMismatch|Resource\.AlreadyAssociated"),
+    (errors.NotFound, r"Invalid[\w.]*\.(NotFound|Malformed)|InvalidAMIID\.Unavailable|InvalidPlacementGroup\.Unknown"),
+    (errors.NotYetGone, r"DependencyViolation|VolumeInUse|Invalid(NetworkInterface|IPAddress|Group|Attachment)\.InUse"),
+    (errors.NotYetGone, r"IncorrectState\w*|IncorrectInstanceState"),
+    (
+        errors.ResourceConflict,
+        r"[\w.]*Duplicate\w*|OperationNotPermitted|[\w.]*InUse|ResourceAlreadyAssociated|Idempotent\w*",
+    ),
+    (errors.PlaceUnknown, r"Unsupported\w*|InvalidInstanceType|InvalidParameterValue"),
+    (errors.ResourceConflict, r"InvalidVolume\.ZoneMismatch|Resource\.AlreadyAssociated"),
 )
 
 _STILL_MOUNTED = re.compile(
@@ -89,27 +80,27 @@ def translated(what: str) -> Iterator[None]:
         told = f"{what}: {_message(error)}"
         raise from_code(code_of(error), told, status=_status(error), operation=error.operation_name) from error
     except _NO_CREDENTIALS as error:
-        raise AuthFailed(f"{what}: {error}") from error
+        raise errors.AuthFailed(f"{what}: {error}") from error
     except BotoCoreError as error:
-        raise CloudUnavailable(f"{what}: {error}") from error
+        raise errors.CloudUnavailable(f"{what}: {error}") from error
 
 
-def from_code(code: str, message: str, *, status: int = 0, operation: str = "") -> ProviderError:
+def from_code(code: str, message: str, *, status: int = 0, operation: str = "") -> errors.ProviderError:
     """The typed error of one of AWS's codes. `status` decides where the code says nothing; `operation` is the call's
     name, for what AWS does not allow without a word on the action."""
     kind = next((kind for kind, pattern in _KINDS if re.fullmatch(pattern, code)), None)
-    kind = kind or {401: AuthFailed, 403: NotPermitted}.get(status, CloudUnavailable)
-    if kind is NotPermitted:
+    kind = kind or {401: errors.AuthFailed, 403: errors.NotPermitted}.get(status, errors.CloudUnavailable)
+    if kind is errors.NotPermitted:
         action = _ACTION.search(message)
-        return NotPermitted(f"{_ENCODED.sub('', message)} ({code})", action["action"] if action else operation)
+        return errors.NotPermitted(f"{_ENCODED.sub('', message)} ({code})", action["action"] if action else operation)
     return kind(f"{message} ({code})")
 
 
-def recognise(diagnostics: Sequence[str]) -> ProviderError | None:
+def recognise(diagnostics: Sequence[str]) -> errors.ProviderError | None:
     """The first error of AWS's API in Terraform's diagnostics, None when there is none."""
     for text in diagnostics:
         if kept := _STILL_MOUNTED.search(text):
-            return NotYetGone(
+            return errors.NotYetGone(
                 f"volume {kept['volume']} does not leave {kept['vm']}: it is still mounted in the VM, or EC2 has not "
                 f"let go of it yet ({kept['said'].strip()})"
             )
@@ -117,13 +108,13 @@ def recognise(diagnostics: Sequence[str]) -> ProviderError | None:
             operation = f"{said['service'].lower()}:{said['operation']}" if said["service"] else ""
             return from_code(said["code"], said["message"], operation=operation)
         if "No valid credential sources found" in text or "AWS account ID not allowed" in text:
-            return AuthFailed(text)
+            return errors.AuthFailed(text)
     return None
 
 
 def is_throttle(parsed: Mapping[str, Any]) -> bool:
     """Whether an answer, as boto3 parsed it, says that the account calls too often."""
-    return isinstance(from_code(str(parsed.get("Error", {}).get("Code", "")), ""), RateLimited)
+    return isinstance(from_code(str(parsed.get("Error", {}).get("Code", "")), ""), errors.RateLimited)
 
 
 def is_not_found(error: ClientError) -> bool:

@@ -1,19 +1,15 @@
 """The rendered set of one cluster as variables of `terraform/modules/aws`; the shape is terraform/README.md's."""
 
-from providers import tags, variables
+from providers import base, catalog_file, cloud_init, errors, tags, variables
 from providers.aws.partitions import partition_of
 from providers.aws.settings import AwsAccount, AwsRegion
 from providers.aws.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, ZONE, joined
-from providers.base import InstanceResource, Resources
-from providers.catalog_file import machine_of
-from providers.cloud_init import born_with
-from providers.errors import PlaceUnknown
 from providers.software import Software
 from providers.variables import held_by, image_for, used_zones
 
 
 def module_variables(
-    resources: Resources, account: AwsAccount, region: AwsRegion, *, software: Software | None = None
+    resources: base.Resources, account: AwsAccount, region: AwsRegion, *, software: Software | None = None
 ) -> dict[str, object]:
     """JSON-safe variables. Pure: AWS chooses an address nobody recorded, so none is made up here.
 
@@ -22,7 +18,7 @@ def module_variables(
     for zone in used_zones(resources):
         if zone not in region.subnets:
             there = ", ".join(sorted(region.subnets))
-            raise PlaceUnknown(f"{resources.place}: no subnet for zone {zone!r} in aws.yaml; it has {there}")
+            raise errors.PlaceUnknown(f"{resources.place}: no subnet for zone {zone!r} in aws.yaml; it has {there}")
     keys = account.ssh_keys
     return variables.module_variables(
         resources,
@@ -34,13 +30,13 @@ def module_variables(
         },
         instance=lambda i: {
             **_instance(resources, i, region),
-            "boot_data": born_with(i, software, cloud="aws", ssh_keys=keys),
+            "boot_data": cloud_init.born_with(i, software, cloud="aws", ssh_keys=keys),
         },
     )
 
 
-def _instance(resources: Resources, instance: InstanceResource, region: AwsRegion) -> dict[str, object]:
-    kind = machine_of("aws", instance)
+def _instance(resources: base.Resources, instance: base.InstanceResource, region: AwsRegion) -> dict[str, object]:
+    kind = catalog_file.machine_of("aws", instance)
     ephemeral = joined(held_by(resources, instance, ephemeral=True))
     more = {SHAPE: instance.shape, IMAGE: instance.image, EPHEMERAL_VOLUMES: ephemeral}
     if partition_of(instance.zone) is not None:

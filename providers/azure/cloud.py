@@ -9,28 +9,21 @@ from urllib.parse import quote
 
 from azure.core.exceptions import HttpResponseError
 
-from providers import tags
-from providers.azure.access import AzureAccess, Clients
+from providers import doctor, errors, quota, settingscloud, tags
+from providers.azure import access, examination, inventory, settings
 from providers.azure.console import read_console
 from providers.azure.errors import is_not_there, recognise, translated
-from providers.azure.examination import examine_region, read_quotas
 from providers.azure.ids import canonical, machine_of
 from providers.azure.imports import imports_of
-from providers.azure.inventory import count_owners, read_listing, read_states, state_of
 from providers.azure.lookahead import look_ahead
 from providers.azure.notices import read_notices
-from providers.azure.settings import AzureSettings
 from providers.azure.tags import tags_of
 from providers.azure.variables import module_variables
 from providers.base import InstanceState, Listing, Place, Resources
-from providers.doctor import Finding
-from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
 from providers.networks import MadeNetworks, ipv6_word, none_made
 from providers.notices import MaintenanceNotice
-from providers.quota import AccountQuota
 from providers.settings_file import zones_of
-from providers.settingscloud import SettingsCloud
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings
 
@@ -43,7 +36,7 @@ _ASKED_SINGLY = 20
 
 
 @dataclass(slots=True)
-class AzureCloud(SettingsCloud):
+class AzureCloud(settingscloud.SettingsCloud):
     """One installation's view of its subscriptions, as `settings_file` describes them. Thread-safe."""
 
     installation_id: str
@@ -51,14 +44,14 @@ class AzureCloud(SettingsCloud):
     attempts: int = 3
     clock: Callable[[], float] = time.monotonic
     networks: MadeNetworks = none_made
-    _settings: AzureSettings = field(init=False)
-    _access: AzureAccess = field(init=False)
+    _settings: settings.AzureSettings = field(init=False)
+    _access: access.AzureAccess = field(init=False)
     _known_since: dict[str, float] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._settings = AzureSettings.read(self.settings_file).with_networks(self.networks)
-        self._access = AzureAccess(self._settings, self.attempts, self.clock)
+        self._settings = settings.AzureSettings.read(self.settings_file).with_networks(self.networks)
+        self._access = access.AzureAccess(self._settings, self.attempts, self.clock)
 
     @property
     def name(self) -> str:
@@ -75,7 +68,7 @@ class AzureCloud(SettingsCloud):
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of VMs, their states, disks and network interfaces, for all clusters."""
         clients, account_id = self._reach(place)
-        listing = read_listing(clients, place, installation_id=self.installation_id, account_id=account_id)
+        listing = inventory.read_listing(clients, place, installation_id=self.installation_id, account_id=account_id)
         self._saw(i.id for i in listing.instances)
         return listing
 
@@ -88,13 +81,13 @@ class AzureCloud(SettingsCloud):
         spelled = {canonical(i): i for i in instances if machine_of(i, account_id) is not None}
         states: dict[str, InstanceState] = {}
         if len(spelled) > _ASKED_SINGLY:
-            listed = read_states(clients, place, account_id=account_id)
+            listed = inventory.read_states(clients, place, account_id=account_id)
             states = {i: state for i, state in listed.items() if i in spelled}
         nowhere = []
         for arm_id in sorted(spelled.keys() - states.keys())[:_ASKED_SINGLY]:
             machine = self._machine(clients, place, arm_id)
             if machine is not None:
-                states[arm_id] = state_of(machine, machine["properties"].get("instanceView") or {})
+                states[arm_id] = inventory.state_of(machine, machine["properties"].get("instanceView") or {})
             elif self._has_settled(arm_id):
                 nowhere.append(arm_id)
         self._saw(states)
@@ -114,7 +107,7 @@ class AzureCloud(SettingsCloud):
         if parts is None or machine is None:
             return
         if not tags.owned_by(tags_of(machine), self.installation_id):
-            raise ResourceConflict(f"{place}: {instance} has not this installation's tag; it is not terminated")
+            raise errors.ResourceConflict(f"{place}: {instance} has not this installation's tag; it is not terminated")
         self._saw([canonical(instance)])
         if str(machine["properties"].get("provisioningState")).lower() == "deleting":
             return
@@ -146,21 +139,21 @@ class AzureCloud(SettingsCloud):
             given["ARM_METADATA_HOSTNAME"] = f"{self._settings.endpoint_url.host}:{self._settings.endpoint_url.port}"
         return given
 
-    def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
+    def recognise(self, diagnostics: Sequence[str]) -> errors.ProviderError | None:
         """See `RecognisesErrors`."""
         return recognise(diagnostics)
 
-    def examine(self, place: Place) -> Iterator[Finding]:
+    def examine(self, place: Place) -> Iterator[doctor.Finding]:
         """See `ExaminesPlaces`."""
         clients, _ = self._reach(place)
-        return examine_region(clients, place, self._settings.region(place))
+        return examination.examine_region(clients, place, self._settings.region(place))
 
-    def quotas(self, place: Place) -> tuple[AccountQuota, ...]:
+    def quotas(self, place: Place) -> tuple[quota.AccountQuota, ...]:
         """See `TellsQuotas`."""
         clients, _ = self._reach(place)
-        return read_quotas(clients, place)
+        return examination.read_quotas(clients, place)
 
-    def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[Finding]:
+    def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[doctor.Finding]:
         """See `PreflightCheck`."""
         clients, _ = self._reach(wanted.place)
         return look_ahead(clients, wanted, new, self._settings.region(wanted.place))
@@ -188,9 +181,9 @@ class AzureCloud(SettingsCloud):
     def strangers(self, place: Place) -> Mapping[str, int]:
         """See `SeesForeignVms`."""
         clients, account_id = self._reach(place)
-        return tags.strangers(count_owners(clients, place, account_id=account_id), self.installation_id)
+        return tags.strangers(inventory.count_owners(clients, place, account_id=account_id), self.installation_id)
 
-    def _machine(self, clients: Clients, place: Place, arm_id: str) -> Mapping[str, Any] | None:
+    def _machine(self, clients: access.Clients, place: Place, arm_id: str) -> Mapping[str, Any] | None:
         """What Azure says of that VM; None if it says there is none of that name."""
         parts = machine_of(arm_id, self._settings.account(place).id)
         if parts is None:
@@ -211,7 +204,7 @@ class AzureCloud(SettingsCloud):
         now = self.clock()
         return arm_id in self._seen or now - self._known_since.setdefault(arm_id, now) >= SETTLES_S
 
-    def _reach(self, place: Place) -> tuple[Clients, str]:
+    def _reach(self, place: Place) -> tuple[access.Clients, str]:
         if place.cloud != self.name:
-            raise PlaceUnknown(f"{place} is not in Azure")
+            raise errors.PlaceUnknown(f"{place} is not in Azure")
         return self._access.clients(place), self._settings.account(place).id

@@ -15,13 +15,9 @@ from pydantic import SecretStr
 from pydo import Client
 
 from events.secrets import secret
-from providers.base import Place
-from providers.call_budget import CallBudget, TokenBucket
+from providers import base, call_budget, errors, pipelines, proofs
 from providers.digitalocean.errors import translated
 from providers.digitalocean.settings import DigitaloceanSettings
-from providers.errors import AuthFailed, CloudUnavailable
-from providers.pipelines import CountedCalls
-from providers.proofs import Proofs
 
 _CONNECT_S, _READ_S = 3.0, 7.0
 """A call of the converger lasts at most 10 s, all its tries together."""
@@ -40,14 +36,14 @@ class DigitaloceanAccess:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # By account and token, so never shown.
     _clients: dict[tuple[str, SecretStr], Any] = field(default_factory=dict, repr=False)
-    budget: CallBudget = field(init=False)
-    _proofs: Proofs = field(init=False)
+    budget: call_budget.CallBudget = field(init=False)
+    _proofs: proofs.Proofs = field(init=False)
 
     def __post_init__(self) -> None:
         self.budget = self.settings.call_budget("digitalocean")
-        self._proofs = Proofs(self.clock)
+        self._proofs = proofs.Proofs(self.clock)
 
-    def client(self, place: Place) -> Any:
+    def client(self, place: base.Place) -> Any:
         """A client whose token is proved to be of the place's team.
 
         Raises `PlaceUnknown`, `AuthFailed`, and what a call may end with.
@@ -56,7 +52,7 @@ class DigitaloceanAccess:
         self.prove(place)
         return self._client(place)
 
-    def prove(self, place: Place, *, afresh: bool = False) -> None:
+    def prove(self, place: base.Place, *, afresh: bool = False) -> None:
         """Ask whose the token is, unless that was proved a short while ago. Raises `AuthFailed` for another's."""
         account, key = self.settings.account(place), (place.account, self.token(place))
         if self._proofs.hold(key) and not afresh:
@@ -65,20 +61,20 @@ class DigitaloceanAccess:
             told = self._client(place).account.get()
         owner = _owner(told)
         if not owner:
-            raise CloudUnavailable(f"{place}: DigitalOcean does not tell whose the token is")
+            raise errors.CloudUnavailable(f"{place}: DigitalOcean does not tell whose the token is")
         if owner != account.id:
-            raise AuthFailed(f"{place}: the token is of {owner}, the place is {account.id}")
+            raise errors.AuthFailed(f"{place}: the token is of {owner}, the place is {account.id}")
         self._proofs.note(key)
 
-    def token(self, place: Place) -> SecretStr:
+    def token(self, place: base.Place) -> SecretStr:
         """The token of an account. Raises `AuthFailed` when its variable is empty."""
         variable = self.settings.account(place).token_variable
         token = os.environ.get(variable, "").strip()
         if not token:
-            raise AuthFailed(f"{place}: the environment variable {variable} has no token")
+            raise errors.AuthFailed(f"{place}: the environment variable {variable} has no token")
         return secret(token)
 
-    def _client(self, place: Place) -> Any:
+    def _client(self, place: base.Place) -> Any:
         token = self.token(place)
         with self._lock:
             if (place.account, token) not in self._clients:
@@ -86,12 +82,12 @@ class DigitaloceanAccess:
             return self._clients[place.account, token]
 
 
-def _made(token: SecretStr, settings: DigitaloceanSettings, attempts: int, bucket: TokenBucket) -> Any:
+def _made(token: SecretStr, settings: DigitaloceanSettings, attempts: int, bucket: call_budget.TokenBucket) -> Any:
     given: dict[str, Any] = {
         "retry_policy": _BoundedRetries(
             retry_total=attempts - 1, retry_backoff_factor=0.2, retry_backoff_max=1.0, timeout=_CONNECT_S + _READ_S
         ),
-        "per_retry_policies": [CountedCalls(bucket)],
+        "per_retry_policies": [pipelines.CountedCalls(bucket)],
         "connection_timeout": _CONNECT_S,
         "read_timeout": _READ_S,
     }

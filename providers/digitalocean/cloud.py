@@ -6,25 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from providers import tags
+from providers import doctor, errors, lateness, quota, settingscloud, sightings, tags
 from providers.base import InstanceState, Listing, Place, Resources
-from providers.digitalocean.access import DigitaloceanAccess
+from providers.digitalocean import access, examination, inventory, settings
 from providers.digitalocean.errors import is_not_found, recognise, translated
-from providers.digitalocean.examination import examine_region, read_quotas
 from providers.digitalocean.imports import imports_of
-from providers.digitalocean.inventory import PAGE, count_owners, read_listing, read_one, state_of
-from providers.digitalocean.settings import DigitaloceanSettings
 from providers.digitalocean.tags import tags_of
 from providers.digitalocean.variables import module_variables
-from providers.doctor import Finding
-from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
-from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, ipv6_word, none_made
-from providers.quota import AccountQuota
 from providers.settings_file import zones_of
-from providers.settingscloud import SettingsCloud
-from providers.sightings import Sightings
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings
 
@@ -36,23 +27,23 @@ _ASKED_SINGLY = 20
 
 
 @dataclass(slots=True)
-class DigitaloceanCloud(SettingsCloud):
+class DigitaloceanCloud(settingscloud.SettingsCloud):
     """One installation's view of its teams at DigitalOcean, as `settings_file` describes them. Thread-safe."""
 
     installation_id: str
     settings_file: Path
     attempts: int = 3
-    page: int = PAGE
+    page: int = inventory.PAGE
     clock: Callable[[], float] = time.monotonic
     networks: MadeNetworks = none_made
-    _settings: DigitaloceanSettings = field(init=False)
-    _access: DigitaloceanAccess = field(init=False, repr=False)
-    _sightings: Sightings = field(init=False)
+    _settings: settings.DigitaloceanSettings = field(init=False)
+    _access: access.DigitaloceanAccess = field(init=False, repr=False)
+    _sightings: sightings.Sightings = field(init=False)
 
     def __post_init__(self) -> None:
-        self._sightings = Sightings(SETTLES_S, self.clock)
-        self._settings = DigitaloceanSettings.read(self.settings_file).with_networks(self.networks)
-        self._access = DigitaloceanAccess(self._settings, self.attempts, self.clock)
+        self._sightings = sightings.Sightings(SETTLES_S, self.clock)
+        self._settings = settings.DigitaloceanSettings.read(self.settings_file).with_networks(self.networks)
+        self._access = access.DigitaloceanAccess(self._settings, self.attempts, self.clock)
 
     @property
     def name(self) -> str:
@@ -64,7 +55,7 @@ class DigitaloceanCloud(SettingsCloud):
 
     def unlisted_s(self) -> float:
         """See `ListsLate`: names of Droplets may be there twice."""
-        return UNLISTED_S
+        return lateness.UNLISTED_S
 
     def zones(self, region: str) -> tuple[str, ...]:
         """Labels of racks in that region in some account. They promise nothing: DigitalOcean has no zones."""
@@ -73,7 +64,7 @@ class DigitaloceanCloud(SettingsCloud):
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of Droplets and volumes, for all clusters. A deleted Droplet is in none."""
         client = self._reach(place)
-        listing = read_listing(client, place, installation_id=self.installation_id, page=self.page)
+        listing = inventory.read_listing(client, place, installation_id=self.installation_id, page=self.page)
         self._sightings.saw(i.id for i in listing.instances)
         return listing
 
@@ -90,10 +81,10 @@ class DigitaloceanCloud(SettingsCloud):
             states = {i.id: i.state for i in self.list_place(place).instances if i.id in ids}
         nowhere: list[str] = []
         for one in [i for i in ids if i not in states][:_ASKED_SINGLY]:
-            told = read_one(client, place, int(one))
+            told = inventory.read_one(client, place, int(one))
             if told is not None:
                 self._sightings.saw([one])
-                states[one] = state_of(told)
+                states[one] = inventory.state_of(told)
             elif self._sightings.is_settled(one):
                 nowhere.append(one)
         if nowhere:
@@ -105,15 +96,15 @@ class DigitaloceanCloud(SettingsCloud):
         client = self._reach(place)
         if not instance.isdecimal():
             return
-        found = read_one(client, place, int(instance))
+        found = inventory.read_one(client, place, int(instance))
         if found is None:
             return
         if not tags.owned_by(tags_of(found["tags"]), self.installation_id):
-            raise ResourceConflict(f"{place}: {instance} has not this installation's tag; it is not deleted")
+            raise errors.ResourceConflict(f"{place}: {instance} has not this installation's tag; it is not deleted")
         with translated(f"{place}: deleting {instance}"):
             answer = client.droplets.destroy(droplet_id=int(instance))
         if answer and not is_not_found(answer):
-            raise ResourceConflict(f"{place}: deleting {instance}: {answer}")
+            raise errors.ResourceConflict(f"{place}: deleting {instance}: {answer}")
 
     def variables(self, resources: Resources) -> dict[str, object]:
         """Variables of `terraform/modules/digitalocean`. Raises `PlaceUnknown` for a node that is to own an address."""
@@ -143,19 +134,19 @@ class DigitaloceanCloud(SettingsCloud):
             given["DIGITALOCEAN_API_URL"] = str(self._settings.endpoint_url)
         return given
 
-    def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
+    def recognise(self, diagnostics: Sequence[str]) -> errors.ProviderError | None:
         """See `RecognisesErrors`."""
         return recognise(diagnostics)
 
-    def examine(self, place: Place) -> Iterator[Finding]:
+    def examine(self, place: Place) -> Iterator[doctor.Finding]:
         """See `ExaminesPlaces`."""
         client = self._reach(place)
-        return examine_region(client, place, self._settings.region(place))
+        return examination.examine_region(client, place, self._settings.region(place))
 
-    def quotas(self, place: Place) -> tuple[AccountQuota, ...]:
+    def quotas(self, place: Place) -> tuple[quota.AccountQuota, ...]:
         """See `TellsQuotas`."""
         client = self._reach(place)
-        return read_quotas(client, place)
+        return examination.read_quotas(client, place)
 
     def console_page(self, place: Place, instance: str) -> str:
         """See `HasConsolePages`."""
@@ -168,9 +159,9 @@ class DigitaloceanCloud(SettingsCloud):
 
     def strangers(self, place: Place) -> Mapping[str, int]:
         """See `SeesForeignVms`."""
-        return tags.strangers(count_owners(self._reach(place), place, page=self.page), self.installation_id)
+        return tags.strangers(inventory.count_owners(self._reach(place), place, page=self.page), self.installation_id)
 
     def _reach(self, place: Place) -> Any:
         if place.cloud != self.name:
-            raise PlaceUnknown(f"{place} is not in DigitalOcean")
+            raise errors.PlaceUnknown(f"{place} is not in DigitalOcean")
         return self._access.client(place)

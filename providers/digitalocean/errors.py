@@ -11,41 +11,30 @@ from contextlib import contextmanager
 
 from azure.core.exceptions import AzureError, HttpResponseError
 
-from providers.errors import (
-    AuthFailed,
-    CloudUnavailable,
-    NoCapacity,
-    NotFound,
-    NotPermitted,
-    NotYetGone,
-    ProviderError,
-    QuotaExceeded,
-    RateLimited,
-    ResourceConflict,
-)
+from providers import errors
 
-_BY_MESSAGE: tuple[tuple[type[ProviderError], str], ...] = (
-    (QuotaExceeded, r"limit (has been )?(reached|exceeded)|exceed\w* your|droplet limit|volume limit|quota"),
+_BY_MESSAGE: tuple[tuple[type[errors.ProviderError], str], ...] = (
+    (errors.QuotaExceeded, r"limit (has been )?(reached|exceeded)|exceed\w* your|droplet limit|volume limit|quota"),
     (
-        NoCapacity,
+        errors.NoCapacity,
         r"temporarily unavailable|server capacity|size is not available|(currently|is) unavailable|no capacity",
     ),
     (
-        NotYetGone,
+        errors.NotYetGone,
         r"pending event|is (still )?attached|attached to a droplet|with members|in use|being (created|destroyed)",
     ),
-    (NotFound, r"not found|could not be found|does not exist|is not valid|invalid (image|size|region|vpc)"),
-    (ResourceConflict, r"already (exists|attached|in use)|same region|duplicate"),
+    (errors.NotFound, r"not found|could not be found|does not exist|is not valid|invalid (image|size|region|vpc)"),
+    (errors.ResourceConflict, r"already (exists|attached|in use)|same region|duplicate"),
 )
 
 _BY_STATUS = {
-    401: AuthFailed,
-    403: NotPermitted,
-    404: NotFound,
-    409: ResourceConflict,
-    412: ResourceConflict,
-    422: ResourceConflict,
-    429: RateLimited,
+    401: errors.AuthFailed,
+    403: errors.NotPermitted,
+    404: errors.NotFound,
+    409: errors.ResourceConflict,
+    412: errors.ResourceConflict,
+    422: errors.ResourceConflict,
+    429: errors.RateLimited,
 }
 
 _SAID = re.compile(
@@ -65,30 +54,30 @@ def translated(what: str) -> Iterator[None]:
     except HttpResponseError as error:
         raise from_answer(error.status_code or 0, f"{what}: {_message(error)}") from error
     except (AzureError, OSError) as error:
-        raise CloudUnavailable(f"{what}: {error}") from error
+        raise errors.CloudUnavailable(f"{what}: {error}") from error
 
 
-def from_answer(status: int, message: str, *, call: str = "") -> ProviderError:
+def from_answer(status: int, message: str, *, call: str = "") -> errors.ProviderError:
     """The typed error of an answer. `call` (`POST /v2/droplets`): DigitalOcean does not name what a token lacks."""
     told = f"{message} ({status})"
     if status in (403, 409, 412, 422):
         for kind, pattern in _BY_MESSAGE:
             if re.search(pattern, message, re.IGNORECASE):
                 return kind(told)
-    kind = _BY_STATUS.get(status, CloudUnavailable)
-    return NotPermitted(told, call) if kind is NotPermitted else kind(told)
+    kind = _BY_STATUS.get(status, errors.CloudUnavailable)
+    return errors.NotPermitted(told, call) if kind is errors.NotPermitted else kind(told)
 
 
-def recognise(diagnostics: Sequence[str]) -> ProviderError | None:
+def recognise(diagnostics: Sequence[str]) -> errors.ProviderError | None:
     """The first error of DigitalOcean's API in Terraform's diagnostics, None when there is none."""
     for text in diagnostics:
         if said := _SAID.search(text):
             call = f"{said['method']} {said['path'].partition('?')[0]}" if said["path"] else ""
             return from_answer(int(said["status"]), said["message"], call=call)
         if _AWAY.search(text):
-            return CloudUnavailable(text)
+            return errors.CloudUnavailable(text)
         if "token" in text.lower() and "digitalocean" in text.lower():
-            return AuthFailed(text)
+            return errors.AuthFailed(text)
     return None
 
 

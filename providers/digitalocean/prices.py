@@ -8,25 +8,22 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from providers.base import Place
-from providers.catalog_file import sold_by
+from providers import base, catalog_file, made_from, overrides
 from providers.digitalocean.access import DigitaloceanAccess
 from providers.digitalocean.errors import translated
 from providers.digitalocean.settings import DigitaloceanSettings
-from providers.made_from import X86_64
-from providers.overrides import RegionIn
 
 _PAGE = 200
 
 
-def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
+def read_prices(settings_file: Path, place: base.Place, *, today: date) -> overrides.RegionIn:
     """Asks with the token of the place's team. Raises `ProviderError`."""
     client = DigitaloceanAccess(DigitaloceanSettings.read(settings_file), attempts=3).client(place)
     with translated(f"{place}: sizes and prices"):
         return region_prices(list(_sizes(client)), place.region, today=today)
 
 
-def region_prices(sizes: Iterable[Mapping[str, Any]], region: str, *, today: date) -> RegionIn:
+def region_prices(sizes: Iterable[Mapping[str, Any]], region: str, *, today: date) -> overrides.RegionIn:
     """From answers to figures of the sizes that are made in a region. Pure."""
     source = f"digitalocean-api-{today}"
 
@@ -36,10 +33,10 @@ def region_prices(sizes: Iterable[Mapping[str, Any]], region: str, *, today: dat
     def price(value: object) -> dict[str, object]:
         return {**figure(value), "currency": "USD"}
 
-    known = sold_by("digitalocean").raw["machines"]
+    known = catalog_file.sold_by("digitalocean").raw["machines"]
     machines = {
         str(size["slug"]): {
-            "architecture": X86_64,
+            "architecture": made_from.X86_64,
             "vcpus": figure(size["vcpus"]),
             "memory_mib": figure(size["memory"]),
             "own_disk_gb": figure(size["disk"]),
@@ -53,7 +50,7 @@ def region_prices(sizes: Iterable[Mapping[str, Any]], region: str, *, today: dat
     disks = {"ephemeral": {"price_per_gib_month": price(0)}} if machines else {}
     what = "DigitalOcean API: sizes; own disks are in the size; prices of volumes are not told there"
     sources = {source: {"what": what, "read": today}}
-    return RegionIn.model_validate({"sources": sources, "machines": machines, "disks": disks})
+    return overrides.RegionIn.model_validate({"sources": sources, "machines": machines, "disks": disks})
 
 
 def _is_for_kafka(size: Mapping[str, Any]) -> bool:

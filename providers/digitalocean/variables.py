@@ -1,19 +1,14 @@
 """The rendered set of one cluster as variables of `terraform/modules/digitalocean` (shape: terraform/README.md)."""
 
-from providers import tags, variables
-from providers.base import InstanceResource, Resources
-from providers.catalog_file import machine_of
-from providers.cloud_init import born_with
+from providers import base, catalog_file, cloud_init, errors, made_from, tags, variables
 from providers.digitalocean.settings import DigitaloceanAccount, DigitaloceanRegion
 from providers.digitalocean.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, encoded_values
-from providers.errors import PlaceUnknown
-from providers.made_from import X86_64
 from providers.software import Software
 from providers.variables import chosen_image, held_by, own_image, used_zones
 
 
 def module_variables(
-    resources: Resources,
+    resources: base.Resources,
     account: DigitaloceanAccount,
     region: DigitaloceanRegion,
     *,
@@ -28,7 +23,7 @@ def module_variables(
     for zone in used_zones(resources):
         if zone not in region.racks:
             there = ", ".join(region.racks)
-            raise PlaceUnknown(f"{resources.place}: no rack {zone!r} in digitalocean.yaml; it has {there}")
+            raise errors.PlaceUnknown(f"{resources.place}: no rack {zone!r} in digitalocean.yaml; it has {there}")
     return variables.module_variables(
         resources,
         cloud={
@@ -38,37 +33,39 @@ def module_variables(
         },
         instance=lambda i: {
             **_instance(resources, i, region),
-            "boot_data": born_with(i, software, cloud="digitalocean", own_disks="root"),
+            "boot_data": cloud_init.born_with(i, software, cloud="digitalocean", own_disks="root"),
         },
     )
 
 
-def _refuse_addresses(resources: Resources) -> None:
+def _refuse_addresses(resources: base.Resources) -> None:
     nodes = sorted({*(a.node for a in resources.addresses), *(b.node for b in resources.bindings)})
     if nodes:
-        raise PlaceUnknown(
+        raise errors.PlaceUnknown(
             f"{resources.place}: {', '.join(nodes)} cannot own an address: DigitalOcean hands no private address from "
             "a VM to another, and its reserved addresses are public. Before fewer than two listed controllers keep "
             "their addresses, give the brokers the new bootstrap list, or put controllers where addresses pass on"
         )
 
 
-def _instance(resources: Resources, instance: InstanceResource, region: DigitaloceanRegion) -> dict[str, object]:
+def _instance(
+    resources: base.Resources, instance: base.InstanceResource, region: DigitaloceanRegion
+) -> dict[str, object]:
     ephemeral = " ".join(held_by(resources, instance, ephemeral=True))
     more = {SHAPE: instance.shape, IMAGE: instance.image, EPHEMERAL_VOLUMES: ephemeral}
     given = tags.instance_tags(resources, instance, more)
     return {
-        "shape": machine_of("digitalocean", instance).type,
+        "shape": catalog_file.machine_of("digitalocean", instance).type,
         "image": _image(resources, instance, region),
         "tags": encoded_values(given),
     }
 
 
-def _image(resources: Resources, instance: InstanceResource, region: DigitaloceanRegion) -> str:
-    image = own_image(instance, X86_64) or chosen_image(instance, region.images, None)
+def _image(resources: base.Resources, instance: base.InstanceResource, region: DigitaloceanRegion) -> str:
+    image = own_image(instance, made_from.X86_64) or chosen_image(instance, region.images, None)
     if image is None:
         there = ", ".join(sorted(region.images)) or "none"
-        raise PlaceUnknown(
+        raise errors.PlaceUnknown(
             f"{resources.place}: no image of Kafka {instance.image} in digitalocean.yaml; it has {there}"
         )
     return str(image)

@@ -9,29 +9,19 @@ from urllib.parse import quote
 
 from google.api_core.exceptions import GoogleAPICallError
 
-from providers import tags
+from providers import doctor, errors, preflight, quota, settingscloud, sightings, tags
 from providers.base import InstanceState, Listing, Place, Resources
 from providers.console import LAST_BYTES, tail
-from providers.doctor import Finding
-from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
-from providers.google.access import GoogleAccess
+from providers.google import access, examination, inventory, permissions, settings
 from providers.google.errors import recognise, translated
-from providers.google.examination import examine_region, read_quotas
 from providers.google.imports import imports_of
-from providers.google.inventory import PAGE, count_owners, id_of, read_listing, read_machine, state_of
 from providers.google.notices import read_notices
-from providers.google.permissions import needed_to_make
-from providers.google.settings import GoogleSettings
 from providers.google.tags import decoded
 from providers.google.variables import module_variables
 from providers.handover import Handover
 from providers.networks import MadeNetworks, ipv6_word, none_made
 from providers.notices import MaintenanceNotice
-from providers.preflight import of_permissions
-from providers.quota import AccountQuota
 from providers.settings_file import zones_of
-from providers.settingscloud import SettingsCloud
-from providers.sightings import Sightings
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings
 
@@ -46,7 +36,7 @@ _ASKED_SINGLY = 20
 
 
 @dataclass(slots=True)
-class GoogleCloud(SettingsCloud):
+class GoogleCloud(settingscloud.SettingsCloud):
     """One installation's view of its projects, as `settings_file` describes them. Thread-safe.
 
     The id of an instance is `<zone>/<name>/<number>`.
@@ -55,18 +45,18 @@ class GoogleCloud(SettingsCloud):
     installation_id: str
     settings_file: Path
     attempts: int = 3
-    page: int = PAGE
+    page: int = inventory.PAGE
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     networks: MadeNetworks = none_made
-    _settings: GoogleSettings = field(init=False)
-    _access: GoogleAccess = field(init=False)
-    _sightings: Sightings = field(init=False)
+    _settings: settings.GoogleSettings = field(init=False)
+    _access: access.GoogleAccess = field(init=False)
+    _sightings: sightings.Sightings = field(init=False)
 
     def __post_init__(self) -> None:
-        self._sightings = Sightings(SETTLES_S, self.clock)
-        self._settings = GoogleSettings.read(self.settings_file).with_networks(self.networks)
-        self._access = GoogleAccess(self._settings, self.attempts, self.clock, self.sleep)
+        self._sightings = sightings.Sightings(SETTLES_S, self.clock)
+        self._settings = settings.GoogleSettings.read(self.settings_file).with_networks(self.networks)
+        self._access = access.GoogleAccess(self._settings, self.attempts, self.clock, self.sleep)
 
     @property
     def name(self) -> str:
@@ -83,7 +73,7 @@ class GoogleCloud(SettingsCloud):
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of VMs, disks and addresses, for all clusters. A deleted VM is not in it."""
         self._reach(place)
-        listing = read_listing(self._access, place, installation_id=self.installation_id, page=self.page)
+        listing = inventory.read_listing(self._access, place, installation_id=self.installation_id, page=self.page)
         self._sightings.saw(i.id for i in listing.instances)
         return listing
 
@@ -115,11 +105,11 @@ class GoogleCloud(SettingsCloud):
         self._reach(place)
         if found is None:
             return
-        machine = read_machine(self._access, place, found["zone"], found["name"])
-        if machine is None or id_of(machine) != instance:
+        machine = inventory.read_machine(self._access, place, found["zone"], found["name"])
+        if machine is None or inventory.id_of(machine) != instance:
             return
         if not tags.owned_by(decoded(machine.labels), self.installation_id):
-            raise ResourceConflict(f"{place}: {instance} has not this installation's label; it is not deleted")
+            raise errors.ResourceConflict(f"{place}: {instance} has not this installation's label; it is not deleted")
         request = {
             "project": self._settings.account(place).project,
             "zone": found["zone"],
@@ -156,25 +146,25 @@ class GoogleCloud(SettingsCloud):
             given["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"] = f"{str(self._settings.endpoint_url).rstrip('/')}/compute/v1/"
         return given
 
-    def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
+    def recognise(self, diagnostics: Sequence[str]) -> errors.ProviderError | None:
         """See `RecognisesErrors`."""
         return recognise(diagnostics)
 
-    def examine(self, place: Place) -> Iterator[Finding]:
+    def examine(self, place: Place) -> Iterator[doctor.Finding]:
         """See `ExaminesPlaces`."""
         self._reach(place)
-        return examine_region(self._access, place)
+        return examination.examine_region(self._access, place)
 
-    def quotas(self, place: Place) -> tuple[AccountQuota, ...]:
+    def quotas(self, place: Place) -> tuple[quota.AccountQuota, ...]:
         """See `TellsQuotas`."""
         self._reach(place)
-        return read_quotas(self._access, place)
+        return examination.read_quotas(self._access, place)
 
-    def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[Finding]:
+    def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[doctor.Finding]:
         """See `PreflightCheck`. Google tells nobody how many addresses of a subnetwork are free."""
-        place, making = wanted.place, needed_to_make()
+        place, making = wanted.place, permissions.needed_to_make()
         self._reach(place)
-        return of_permissions(place, lambda: set(making) - self._access.permissions(place, making))
+        return preflight.of_permissions(place, lambda: set(making) - self._access.permissions(place, making))
 
     def notices(self, place: Place) -> Mapping[str, MaintenanceNotice]:
         """See `TellsMaintenance`."""
@@ -208,22 +198,22 @@ class GoogleCloud(SettingsCloud):
     def strangers(self, place: Place) -> Mapping[str, int]:
         """See `SeesForeignVms`."""
         self._reach(place)
-        return tags.strangers(count_owners(self._access, place), self.installation_id)
+        return tags.strangers(inventory.count_owners(self._access, place), self.installation_id)
 
     def _state(self, place: Place, instance: str) -> InstanceState | None:
         """None when Google says that there is no such VM."""
         told = _ID.match(instance)
         if told is None:
             return None
-        machine = read_machine(self._access, place, told["zone"], told["name"])
-        if machine is None or id_of(machine) != instance:
+        machine = inventory.read_machine(self._access, place, told["zone"], told["name"])
+        if machine is None or inventory.id_of(machine) != instance:
             return None
         self._sightings.saw([instance])
-        return state_of(machine)
+        return inventory.state_of(machine)
 
     def _reach(self, place: Place) -> None:
         """Raises `PlaceUnknown`, and `AuthFailed` for another project."""
         if place.cloud != self.name:
-            raise PlaceUnknown(f"{place} is not in Google Cloud")
+            raise errors.PlaceUnknown(f"{place} is not in Google Cloud")
         self._settings.leaves_network(place)  # refuses a place nobody told of
         self._access.prove(place)

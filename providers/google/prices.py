@@ -14,13 +14,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from providers.base import Place
-from providers.catalog_file import sold_by
-from providers.errors import CloudUnavailable
+from providers import base, catalog_file, errors, overrides
 from providers.google.access import GoogleAccess
 from providers.google.errors import translated
 from providers.google.settings import GoogleSettings
-from providers.overrides import RegionIn
 
 COMPUTE_ENGINE = "6F81-5844-456A"
 """The service's id in the catalogue (Cloud Billing documentation)."""
@@ -43,7 +40,7 @@ Told = Mapping[str, Any]
 """A type: name, architecture, vcpus, memory_mib, own_disk_gb."""
 
 
-def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
+def read_prices(settings_file: Path, place: base.Place, *, today: date) -> overrides.RegionIn:
     """Asks with the credentials of the place's project. Raises `ProviderError`."""
     access = GoogleAccess(GoogleSettings.read(settings_file), attempts=3)
     region = access.settings.region(place)
@@ -52,7 +49,7 @@ def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
     return region_prices(_skus(access, place), types, place.region, today=today)
 
 
-def region_prices(skus: Iterable[Sku], types: Iterable[Told], region: str, *, today: date) -> RegionIn:
+def region_prices(skus: Iterable[Sku], types: Iterable[Told], region: str, *, today: date) -> overrides.RegionIn:
     """From SKUs and types to figures of a region. A part with two prices has none. Pure."""
     source = f"google-billing-{today}"
     parts: dict[tuple[str, str], set[Decimal]] = {}
@@ -81,7 +78,7 @@ def region_prices(skus: Iterable[Sku], types: Iterable[Told], region: str, *, to
             "architecture": told["architecture"],
             **{one: figure(told[one]) for one in ("vcpus", "memory_mib", "own_disk_gb")},
         }
-    for name, told in {**listed, **sold_by("google").raw["machines"]}.items():
+    for name, told in {**listed, **catalog_file.sold_by("google").raw["machines"]}.items():
         family = name.partition("-")[0]
         core, ram = priced.get((family, "Core")), priced.get((family, "Ram"))
         if core is not None and ram is not None and told["own_disk_gb"] == 0:
@@ -93,7 +90,7 @@ def region_prices(skus: Iterable[Sku], types: Iterable[Told], region: str, *, to
         "Compute Engine: machineTypes; Cloud Billing API: SKUs on demand, cores and memory of a type added up; "
         "pd-balanced"
     )
-    return RegionIn.model_validate(
+    return overrides.RegionIn.model_validate(
         {"sources": {source: {"what": what, "read": today}}, "machines": machines, "disks": disks}
     )
 
@@ -110,7 +107,7 @@ def _amount(sku: Sku) -> Decimal | None:
     return Decimal(str(money.get("units") or 0)) + Decimal(money.get("nanos") or 0) / _NANO
 
 
-def _types(access: GoogleAccess, place: Place, zone: str) -> Iterator[Told]:
+def _types(access: GoogleAccess, place: base.Place, zone: str) -> Iterator[Told]:
     """Those of a zone, in the words of the shipped catalogue. What Google does not tell the architecture of is none."""
     request = {"project": access.settings.account(place).project, "zone": zone}
     with translated(f"{place}: types in {zone}"):
@@ -126,7 +123,7 @@ def _types(access: GoogleAccess, place: Place, zone: str) -> Iterator[Told]:
                 }
 
 
-def _skus(access: GoogleAccess, place: Place) -> Iterator[Sku]:
+def _skus(access: GoogleAccess, place: base.Place) -> Iterator[Sku]:
     token = ""
     for _ in range(_MOST_PAGES):
         query = {"currencyCode": "USD", "pageSize": str(_PAGE), **({"pageToken": token} if token else {})}
@@ -135,4 +132,4 @@ def _skus(access: GoogleAccess, place: Place) -> Iterator[Sku]:
         token = str(page.get("nextPageToken") or "")
         if not token:
             return
-    raise CloudUnavailable(f"{place}: the catalogue of SKUs does not end after {_MOST_PAGES} pages")
+    raise errors.CloudUnavailable(f"{place}: the catalogue of SKUs does not end after {_MOST_PAGES} pages")

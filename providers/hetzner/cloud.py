@@ -8,32 +8,18 @@ from pathlib import Path
 
 from hcloud import APIException, Client
 
-from providers import tags
+from providers import doctor, errors, settingscloud, tags
 from providers.base import InstanceState, Listing, Place, Resources
-from providers.doctor import Finding
-from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
-from providers.hetzner.access import HetznerAccess
+from providers.hetzner import access, inventory, placement, settings
 from providers.hetzner.errors import is_not_found, recognise, translated
 from providers.hetzner.examination import examine_region, look_ahead
 from providers.hetzner.imports import imports_of
-from providers.hetzner.inventory import (
-    PAGE,
-    PlaceLimits,
-    beside_strangers,
-    count_owners,
-    find,
-    read_listing,
-    read_states,
-)
 from providers.hetzner.network_pieces import network_pieces
-from providers.hetzner.placement import is_placed_anew
-from providers.hetzner.settings import HetznerRegion, HetznerSettings
 from providers.hetzner.tags import tags_of
 from providers.hetzner.variables import module_variables
 from providers.networks import MadeNetworks, NetworkRun, none_made
 from providers.settings_file import zones_of
-from providers.settingscloud import SettingsCloud
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings
 
@@ -44,23 +30,23 @@ _ASKED_SINGLY = 20
 
 
 @dataclass(slots=True)
-class HetznerCloud(SettingsCloud):
+class HetznerCloud(settingscloud.SettingsCloud):
     """One installation's view of its projects at Hetzner, as `settings_file` describes them. Thread-safe."""
 
     installation_id: str
     settings_file: Path
     attempts: int = 3
-    page: int = PAGE
+    page: int = inventory.PAGE
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     networks: MadeNetworks = none_made
-    _settings: HetznerSettings = field(init=False)
-    _access: HetznerAccess = field(init=False)
-    _standing: dict[Place, PlaceLimits] = field(default_factory=dict)
+    _settings: settings.HetznerSettings = field(init=False)
+    _access: access.HetznerAccess = field(init=False)
+    _standing: dict[Place, inventory.PlaceLimits] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._settings = HetznerSettings.read(self.settings_file).with_networks(self.networks)
-        self._access = HetznerAccess(self._settings, self.attempts, self.clock, self.sleep)
+        self._settings = settings.HetznerSettings.read(self.settings_file).with_networks(self.networks)
+        self._access = access.HetznerAccess(self._settings, self.attempts, self.clock, self.sleep)
 
     @property
     def name(self) -> str:
@@ -77,7 +63,9 @@ class HetznerCloud(SettingsCloud):
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of servers and volumes, for all clusters. Deleted servers are not in it."""
         client, region = self._reach(place)
-        listing, standing = read_listing(client, place, region, installation_id=self.installation_id, page=self.page)
+        listing, standing = inventory.read_listing(
+            client, place, region, installation_id=self.installation_id, page=self.page
+        )
         self._standing[place] = standing
         return listing
 
@@ -88,7 +76,7 @@ class HetznerCloud(SettingsCloud):
         """
         client, _ = self._reach(place)
         asked = sorted({i for i in instances if _ID.match(i)}, key=int)[:_ASKED_SINGLY]
-        states = read_states(client, place, asked)
+        states = inventory.read_states(client, place, asked)
         if None in states.values():
             self._access.prove(place, afresh=True)
         return {one: state or InstanceState.GONE for one, state in states.items()}
@@ -98,11 +86,11 @@ class HetznerCloud(SettingsCloud):
         client, _ = self._reach(place)
         if not _ID.match(instance):
             return
-        found = find(client, place, instance)
+        found = inventory.find(client, place, instance)
         if found is None:
             return
         if not tags.owned_by(tags_of(found["labels"]), self.installation_id):
-            raise ResourceConflict(f"{place}: {instance} has not this installation's label; it is not deleted")
+            raise errors.ResourceConflict(f"{place}: {instance} has not this installation's label; it is not deleted")
         with translated(f"{place}: deleting server {instance}"):
             try:
                 client.request(method="DELETE", url=f"/servers/{instance}")
@@ -117,10 +105,10 @@ class HetznerCloud(SettingsCloud):
         placed = resources.addresses or (resources.instances and region.placement_groups)
         if placed and place not in self._standing:
             self.list_place(place)
-        standing = self._standing.get(place, PlaceLimits())
-        if placed and is_placed_anew(resources, region.placement_groups, standing):
+        standing = self._standing.get(place, inventory.PlaceLimits())
+        if placed and placement.is_placed_anew(resources, region.placement_groups, standing):
             client = self._access.client(place)
-            standing = beside_strangers(client, place, region, standing, installation_id=self.installation_id)
+            standing = inventory.beside_strangers(client, place, region, standing, installation_id=self.installation_id)
         impatient = self._settings.endpoint_url is not None
         keys = self._settings.account(resources.place).ssh_keys
         return module_variables(
@@ -155,16 +143,16 @@ class HetznerCloud(SettingsCloud):
             given["HCLOUD_ENDPOINT"] = str(self._settings.endpoint_url).rstrip("/")
         return given
 
-    def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
+    def recognise(self, diagnostics: Sequence[str]) -> errors.ProviderError | None:
         """See `RecognisesErrors`."""
         return recognise(diagnostics)
 
-    def examine(self, place: Place) -> Iterator[Finding]:
+    def examine(self, place: Place) -> Iterator[doctor.Finding]:
         """See `ExaminesPlaces`."""
         client, region = self._reach(place)
         return examine_region(client, place, region)
 
-    def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[Finding]:
+    def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[doctor.Finding]:
         """See `PreflightCheck`."""
         client, region = self._reach(wanted.place)
         return look_ahead(client, wanted, new, region)
@@ -182,9 +170,9 @@ class HetznerCloud(SettingsCloud):
     def strangers(self, place: Place) -> Mapping[str, int]:
         """See `SeesForeignVms`."""
         client, _ = self._reach(place)
-        return tags.strangers(count_owners(client, place), self.installation_id)
+        return tags.strangers(inventory.count_owners(client, place), self.installation_id)
 
-    def _reach(self, place: Place) -> tuple[Client, HetznerRegion]:
+    def _reach(self, place: Place) -> tuple[Client, settings.HetznerRegion]:
         if place.cloud != self.name:
-            raise PlaceUnknown(f"{place} is not at Hetzner")
+            raise errors.PlaceUnknown(f"{place} is not at Hetzner")
         return self._access.client(place), self._settings.region(place)

@@ -11,47 +11,40 @@ from contextlib import contextmanager
 from hcloud import APIException, HCloudException
 from requests import RequestException
 
-from providers.errors import (
-    AuthFailed,
-    CloudUnavailable,
-    NoCapacity,
-    NotFound,
-    NotPermitted,
-    NotYetGone,
-    PlaceUnknown,
-    ProviderError,
-    QuotaExceeded,
-    RateLimited,
-    ResourceConflict,
-)
+from providers import errors
 
 _NOT_FOUND = "not_found"
 
-_KINDS: dict[str, type[ProviderError]] = {
-    **dict.fromkeys(("rate_limit_exceeded",), RateLimited),
+_KINDS: dict[str, type[errors.ProviderError]] = {
+    **dict.fromkeys(("rate_limit_exceeded",), errors.RateLimited),
     **dict.fromkeys(
-        ("resource_unavailable", "placement_error", "no_space_left_in_location", "no_subnet_available"), NoCapacity
+        ("resource_unavailable", "placement_error", "no_space_left_in_location", "no_subnet_available"),
+        errors.NoCapacity,
     ),
-    **dict.fromkeys(("resource_limit_exceeded",), QuotaExceeded),
-    **dict.fromkeys(("unauthorized",), AuthFailed),
-    **dict.fromkeys(("forbidden", "token_readonly"), NotPermitted),
-    **dict.fromkeys((_NOT_FOUND,), NotFound),
+    **dict.fromkeys(("resource_limit_exceeded",), errors.QuotaExceeded),
+    **dict.fromkeys(("unauthorized",), errors.AuthFailed),
+    **dict.fromkeys(("forbidden", "token_readonly"), errors.NotPermitted),
+    **dict.fromkeys((_NOT_FOUND,), errors.NotFound),
     **dict.fromkeys(
         ("locked", "conflict", "resource_in_use", "server_not_stopped", "volume_already_attached", "ip_not_available"),
-        NotYetGone,
+        errors.NotYetGone,
     ),
     **dict.fromkeys(
         ("uniqueness_error", "server_already_attached", "networks_overlap", "protected", "resource_locked"),
-        ResourceConflict,
+        errors.ResourceConflict,
     ),
-    **dict.fromkeys(("invalid_input", "invalid_server_type", "unsupported_error"), PlaceUnknown),
+    **dict.fromkeys(("invalid_input", "invalid_server_type", "unsupported_error"), errors.PlaceUnknown),
     **dict.fromkeys(
         ("maintenance", "service_error", "server_error", "unknown_error", "bad_gateway", "timeout", "json_error"),
-        CloudUnavailable,
+        errors.CloudUnavailable,
     ),
 }
 
-_STATUS: dict[int, type[ProviderError]] = {401: AuthFailed, 403: NotPermitted, 429: RateLimited}
+_STATUS: dict[int, type[errors.ProviderError]] = {
+    401: errors.AuthFailed,
+    403: errors.NotPermitted,
+    429: errors.RateLimited,
+}
 """Where somebody answered who is not Hetzner's API: a proxy. Its 404 says nothing of a server."""
 
 _SAID = re.compile(rf"(?P<message>[^\n]*) \((?P<code>{'|'.join(_KINDS)})(, [\w-]+)?\)")
@@ -69,24 +62,24 @@ def translated(what: str) -> Iterator[None]:
     except APIException as error:
         raise from_code(error.code, f"{what}: {error.message}") from error
     except (HCloudException, RequestException) as error:
-        raise CloudUnavailable(f"{what}: {error}") from error
+        raise errors.CloudUnavailable(f"{what}: {error}") from error
 
 
-def from_code(code: str | int, message: str) -> ProviderError:
+def from_code(code: str | int, message: str) -> errors.ProviderError:
     """The typed error of one of Hetzner's codes, or of a bare status where no code was given."""
     kind = _STATUS.get(code) if isinstance(code, int) else _KINDS.get(code)
-    return (kind or CloudUnavailable)(f"{message} ({code})")
+    return (kind or errors.CloudUnavailable)(f"{message} ({code})")
 
 
-def recognise(diagnostics: Sequence[str]) -> ProviderError | None:
+def recognise(diagnostics: Sequence[str]) -> errors.ProviderError | None:
     """The first error of Hetzner's API in Terraform's diagnostics, None when there is none."""
     for text in diagnostics:
         if said := _SAID.search(text):
             return from_code(said["code"], said["message"])
         if _NO_TOKEN.search(text):
-            return AuthFailed(text)
+            return errors.AuthFailed(text)
         if _NO_IMAGE.search(text):
-            return NotFound(text)
+            return errors.NotFound(text)
     return None
 
 

@@ -2,12 +2,7 @@
 
 from collections.abc import Sequence
 
-from providers import tags, variables
-from providers.base import InstanceResource, Resources
-from providers.catalog import EPHEMERAL
-from providers.catalog_file import machine_of
-from providers.cloud_init import born_with
-from providers.errors import PlaceUnknown
+from providers import base, catalog, catalog_file, cloud_init, errors, tags, variables
 from providers.hetzner.inventory import PlaceLimits
 from providers.hetzner.placement import addresses_for, groups_for
 from providers.hetzner.settings import HetznerRegion
@@ -20,7 +15,7 @@ SMALLEST_GIB = 10
 
 
 def module_variables(
-    resources: Resources,
+    resources: base.Resources,
     region: HetznerRegion,
     standing: PlaceLimits,
     *,
@@ -42,7 +37,7 @@ def module_variables(
         instance=lambda i: {
             **_instance(resources, i, region, addresses.get(i.node)),
             # A server has the one disk it boots from: looked for as a device, its own would never be found.
-            "boot_data": born_with(
+            "boot_data": cloud_init.born_with(
                 i, software, cloud="hetzner", own_disks="root", packet_filter=region.packet_filter(), ssh_keys=ssh_keys
             ),
         },
@@ -50,18 +45,18 @@ def module_variables(
     )
 
 
-def _refuse_what_is_not_there(resources: Resources, region: HetznerRegion) -> None:
+def _refuse_what_is_not_there(resources: base.Resources, region: HetznerRegion) -> None:
     for zone in used_zones(resources):
         if zone not in region.subnets:
             there = ", ".join(sorted(region.subnets))
-            raise PlaceUnknown(f"{resources.place}: no subnet for zone {zone!r} in hetzner.yaml; it has {there}")
+            raise errors.PlaceUnknown(f"{resources.place}: no subnet for zone {zone!r} in hetzner.yaml; it has {there}")
     for volume in resources.volumes:
-        if volume.kind != EPHEMERAL and volume.size_gib < SMALLEST_GIB:
+        if volume.kind != catalog.EPHEMERAL and volume.size_gib < SMALLEST_GIB:
             least = f"the smallest volume of Hetzner has {SMALLEST_GIB}"
-            raise PlaceUnknown(f"{resources.place}: {volume.key} is to have {volume.size_gib} GiB; {least}")
+            raise errors.PlaceUnknown(f"{resources.place}: {volume.key} is to have {volume.size_gib} GiB; {least}")
 
 
-def _cloud(resources: Resources, region: HetznerRegion, standing: PlaceLimits) -> dict[str, str]:
+def _cloud(resources: base.Resources, region: HetznerRegion, standing: PlaceLimits) -> dict[str, str]:
     owner = {
         tags.INSTALLATION: resources.installation_id,
         tags.CLUSTER_UID: resources.cluster_uid,
@@ -80,12 +75,12 @@ def _cloud(resources: Resources, region: HetznerRegion, standing: PlaceLimits) -
 
 
 def _instance(
-    resources: Resources,
-    instance: InstanceResource,
+    resources: base.Resources,
+    instance: base.InstanceResource,
     region: HetznerRegion,
     owned: str | None,
 ) -> dict[str, object]:
-    kind = machine_of("hetzner", instance)
+    kind = catalog_file.machine_of("hetzner", instance)
     ephemeral = held_by(resources, instance, ephemeral=True)
     more = {
         ZONE: instance.zone,

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from providers import bootable, errors, tags, traces
 from providers.base import InstanceState, Listing, Place, Resources
-from providers.bootable import NextVm
-from providers.errors import CloudUnavailable, ProviderError, RateLimited, ResourceConflict
 from providers.harm import PLAIN, Harm, Manner
 from providers.local.address import NodeAddresses
 from providers.local.claimed_addresses import ClaimedAddresses, claims_dir
@@ -25,8 +24,6 @@ from providers.local.ranges import RANGES, NetworkName, name_of
 from providers.local.record import locked
 from providers.local.traces import count_strangers, read_agent_traces, read_spent_generations
 from providers.notices import MaintenanceNotice, NoticeKind
-from providers.tags import instance_tags
-from providers.traces import AgentTrace
 from providers.variables import module_variables
 
 
@@ -67,7 +64,7 @@ class LocalCloud:
         """Zones of a region, which serve as racks. Raises `PlaceUnknown`."""
         return REGIONS[Layout(self.root, region).region]
 
-    def unbootable(self, place: Place, vm: NextVm) -> str:
+    def unbootable(self, place: Place, vm: bootable.NextVm) -> str:
         """See `TellsBootable`: VMs here have the releases of `kafka_dir`. Of a folder without any nobody can tell."""
         if vm.images or vm.own_build or self.kafka_dir is None:
             return ""
@@ -114,7 +111,7 @@ class LocalCloud:
             cloud={"root": str(self.root), "python": self.python},
             instance=lambda i: {
                 "address": self._choose_address(f"{uid}/{i.key}", i.address),
-                "tags": instance_tags(resources, i, image_tag(i, self._config.kafka_dir)),
+                "tags": tags.instance_tags(resources, i, image_tag(i, self._config.kafka_dir)),
             },
             address=lambda a: self._choose_address(self._owner_in(layout, uid, a.node), a.address),
         )
@@ -138,11 +135,11 @@ class LocalCloud:
         """Yes: every verb adopts what its intent made before."""
         return True
 
-    def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
+    def recognise(self, diagnostics: Sequence[str]) -> errors.ProviderError | None:
         """The typed error behind Terraform's words, if one of our verbs said so."""
         return recognise(diagnostics)
 
-    def agent_traces(self, place: Place) -> Mapping[str, AgentTrace]:
+    def agent_traces(self, place: Place) -> Mapping[str, traces.AgentTrace]:
         """See `ReadsAgents`: the disks of our VMs are directories of this machine."""
         return read_agent_traces(self._reach(place), self.installation_id)
 
@@ -191,7 +188,7 @@ class LocalCloud:
         ledger = self._ledger()
         address = recorded or ledger.address_for(owner)
         if name_of(address) != self.network:
-            raise ResourceConflict(
+            raise errors.ResourceConflict(
                 f"{owner} has the address {address} of the network {name_of(address)}, and VMs of two networks do not "
                 f"reach each other: serve with KEDGE_CLOUDS__VM_NETWORK={name_of(address)}, or delete the cluster first"
             )
@@ -204,9 +201,9 @@ class LocalCloud:
     def _reach(self, place: Place) -> Layout:
         layout = layout_of(self.root, place)
         if self.faults.take("rate_limits"):
-            raise RateLimited(f"{place}: too many calls (fault switch)")
+            raise errors.RateLimited(f"{place}: too many calls (fault switch)")
         if self.faults.take("api_errors"):
-            raise CloudUnavailable(f"{place}: the cloud does not answer (fault switch)")
+            raise errors.CloudUnavailable(f"{place}: the cloud does not answer (fault switch)")
         return layout
 
     def _machines(self, layout: Layout) -> Machines:

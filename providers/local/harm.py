@@ -21,11 +21,8 @@ from typing import TextIO
 
 from providers import process
 from providers.harm import PLAIN, CannotHarm, Harm, Manner
+from providers.local import launch, machine, slow_disk, splits
 from providers.local.config import read_config
-from providers.local.launch import VM_DIR, package_path
-from providers.local.machine import power_cut
-from providers.local.slow_disk import check_limits, devices_of, slow_down
-from providers.local.splits import calm, check_network, disturb
 
 _FILLING = "chaos.fill"
 _LARGEST_CHUNK, _SMALLEST_CHUNK = 2**26, 4096
@@ -41,7 +38,7 @@ def harm_vm(vm_dir: Path, root: Path, harm: Harm, for_s: float, manner: Manner =
     if not (vm_dir / "vm.json").exists():
         raise CannotHarm(f"{vm_dir.name} does not exist")
     if harm is Harm.KILL_VM:
-        power_cut(vm_dir)
+        machine.power_cut(vm_dir)
     elif harm is Harm.KILL_BROKER:
         _signal(_of(vm_dir, _is_java), signal.SIGKILL, f"{vm_dir.name} has no running Kafka")
     elif harm is Harm.KILL_ZOOKEEPER:
@@ -56,7 +53,7 @@ def harm_vm(vm_dir: Path, root: Path, harm: Harm, for_s: float, manner: Manner =
 def relief_of(vm_dir: Path, harm: Harm) -> Callable[[], None]:
     """What ends it, made ready before it begins: which disks were its own is not to be seen once the VM is gone."""
     if harm is Harm.SLOW_DISK:
-        return partial(slow_down, devices_of(_disks(vm_dir)), 0)
+        return partial(slow_disk.slow_down, slow_disk.devices_of(_disks(vm_dir)), 0)
     if harm is Harm.FULL_DISK:
         return partial(_free, _disks(vm_dir))
     return partial(relieve, vm_dir, harm)
@@ -65,9 +62,9 @@ def relief_of(vm_dir: Path, harm: Harm) -> Callable[[], None]:
 def relieve(vm_dir: Path, harm: Harm) -> None:
     """Ends what lasts. A VM that is gone needs no relief."""
     if harm in _NETWORK:
-        calm(vm_dir, harm)
+        splits.calm(vm_dir, harm)
     if harm is Harm.SLOW_DISK:
-        slow_down(devices_of(_disks(vm_dir)), 0)
+        slow_disk.slow_down(slow_disk.devices_of(_disks(vm_dir)), 0)
     if harm is Harm.PAUSE:
         for pid in _of(vm_dir, lambda _: True):
             _send(pid, signal.SIGCONT)
@@ -131,9 +128,9 @@ def _prepare(vm_dir: Path, root: Path, harm: Harm) -> None:
     if harm is Harm.FULL_DISK and not _disks(vm_dir):
         raise CannotHarm(f"{vm_dir.name} has no disk of its own")
     if harm is Harm.SLOW_DISK:
-        check_limits(vm_dir.name, devices_of(_disks(vm_dir)))
+        slow_disk.check_limits(vm_dir.name, slow_disk.devices_of(_disks(vm_dir)))
     if harm in _NETWORK:
-        check_network(vm_dir)
+        splits.check_network(vm_dir)
 
 
 def _begin(vm_dir: Path, harm: Harm, manner: Manner, for_s: float) -> None:
@@ -146,9 +143,9 @@ def _begin(vm_dir: Path, harm: Harm, manner: Manner, for_s: float) -> None:
         for disk in _disks(vm_dir):
             _fill(disk)
     elif harm is Harm.SLOW_DISK:
-        slow_down(devices_of(_disks(vm_dir)), manner.bytes_per_s)
+        slow_disk.slow_down(slow_disk.devices_of(_disks(vm_dir)), manner.bytes_per_s)
     elif harm in _NETWORK:
-        disturb(vm_dir, harm, manner, for_s)
+        splits.disturb(vm_dir, harm, manner, for_s)
 
 
 def _pause(vm_dir: Path) -> None:
@@ -192,7 +189,7 @@ def _free(disks: Iterable[Path]) -> None:
 
 def _relieve_later(vm_dir: Path, harm: Harm, for_s: float, of_which: str) -> None:
     command = [sys.executable, "-m", "providers.local.harm", "relieve", str(vm_dir), str(harm), str(for_s), of_which]
-    environment = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": package_path()}
+    environment = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": launch.package_path()}
     started = subprocess.Popen(
         command,
         env=environment,
@@ -207,7 +204,7 @@ def _relieve_later(vm_dir: Path, harm: Harm, for_s: float, of_which: str) -> Non
 
 def _of(vm_dir: Path, wanted: Callable[[list[str]], bool]) -> list[int]:
     """Processes of the VM by their command lines."""
-    mine = (pid for pid, value in process.carrying(VM_DIR).items() if value == str(vm_dir))
+    mine = (pid for pid, value in process.carrying(launch.VM_DIR).items() if value == str(vm_dir))
     return [pid for pid in mine if wanted(_command(pid))]
 
 

@@ -14,12 +14,9 @@ from typing import Any
 
 from providers import process, tags
 from providers.errors import CloudUnavailable, NoCapacity, ResourceConflict
-from providers.local.address import NodeAddresses, bound_addresses, show
+from providers.local import address, disk, faults, launch
 from providers.local.config import Config
-from providers.local.disk import DiskRecords, remove_tree
-from providers.local.faults import Faults
 from providers.local.image_dir import image_dir
-from providers.local.launch import VM_DIR, launcher_for, vm_environment
 from providers.local.layout import Layout
 from providers.local.network import network_of
 from providers.local.record import Record, locked, read_record, write_record, write_text
@@ -108,7 +105,7 @@ class Machines:
         for folder in ("volumes", "interfaces", "agent", "logs"):
             (vm_dir / folder).mkdir(parents=True, exist_ok=True)
         write_text(vm_dir / "boot.json", request["boot_data"])
-        show(vm_dir, request["address"], f"instance {vm_dir.name}")
+        address.show(vm_dir, request["address"], f"instance {vm_dir.name}")
         record: Record = {
             "tags": request["tags"],
             "zone": request["zone"],
@@ -131,9 +128,9 @@ class Machines:
 
     def _start(self, vm_dir: Path, record: Record) -> None:
         network = network_of(record["address"])
-        network.open(vm_dir, (record["address"], *bound_addresses(vm_dir)))
-        pid = launcher_for(self.config, vm_dir, self._faults, network).launch(
-            vm_dir, vm_environment(vm_dir, image_dir(self.config.kafka_dir, record["tags"]))
+        network.open(vm_dir, (record["address"], *address.bound_addresses(vm_dir)))
+        pid = launch.launcher_for(self.config, vm_dir, self._faults, network).launch(
+            vm_dir, launch.vm_environment(vm_dir, image_dir(self.config.kafka_dir, record["tags"]))
         )
         started = process.identify(pid)
         if started is None:
@@ -144,13 +141,13 @@ class Machines:
         vm_dir = self.layout.vm(cluster_uid, key)
         record = read_record(vm_dir / "vm.json")
         power_cut(vm_dir)
-        NodeAddresses(self.layout).release_all(cluster_uid, key)
-        DiskRecords(self.layout, self.config.enforce_disk).release_all(cluster_uid, key)
+        address.NodeAddresses(self.layout).release_all(cluster_uid, key)
+        disk.DiskRecords(self.layout, self.config.enforce_disk).release_all(cluster_uid, key)
         buried = {"intent_id": intent_id, "at": datetime.now(UTC).isoformat()}
         if record is not None:
             network_of(record["address"]).close(vm_dir)
         write_record(self.layout.tombstone(cluster_uid, key), buried)
-        remove_tree(vm_dir)
+        disk.remove_tree(vm_dir)
 
     def _refuse_strangers(self, request: dict[str, Any]) -> None:
         uid, key, intent = request["cluster_uid"], request["key"], request["intent_id"]
@@ -161,8 +158,8 @@ class Machines:
             raise ResourceConflict(f"{key} belongs to intent {record['tags'][tags.INTENT]}, not to {intent}")
 
     @property
-    def _faults(self) -> Faults:
-        return Faults(self.layout.root)
+    def _faults(self) -> faults.Faults:
+        return faults.Faults(self.layout.root)
 
 
 def state_of(record: Record, *, now: datetime) -> InstanceState:
@@ -202,7 +199,7 @@ def _processes(vm_dir: Path) -> tuple[int, ...]:
 
 
 def _carriers(vm_dir: Path) -> tuple[int, ...]:
-    return tuple(pid for pid, value in process.carrying(VM_DIR).items() if value == str(vm_dir))
+    return tuple(pid for pid, value in process.carrying(launch.VM_DIR).items() if value == str(vm_dir))
 
 
 def _first_process(vm_dir: Path) -> ProcessId | None:

@@ -25,18 +25,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from providers.errors import CloudUnavailable
-from providers.local.nftables import (
-    Chain,
-    Hook,
-    filter_socket,
-    from_address,
-    replace_table,
-    sent_on_to,
-    tcp_to_port,
-    through,
-    to_address,
-    under_own_address,
-)
+from providers.local import nftables
 from providers.local.ranges import GATEWAY
 
 DEVICE = "eth0"
@@ -154,17 +143,21 @@ def _close_switch() -> None:
 def _lead_to_server(port: int | None) -> None:
     """Inside: what the agent sends to the server's loopback address goes to this machine, as from the VM's address."""
     Path(f"/proc/sys/net/ipv4/conf/{DEVICE}/route_localnet").write_text("1")
-    with filter_socket() as filters:
+    with nftables.filter_socket() as filters:
         if port is None:
-            replace_table(filters, "kedge-server", [])
+            nftables.replace_table(filters, "kedge-server", [])
             return
-        there = (*to_address("127.0.0.1"), *tcp_to_port(port), *sent_on_to(GATEWAY))
-        leaving = (*through(DEVICE, Hook.POSTROUTING), *from_address("127.0.0.1"), *under_own_address())
+        there = (*nftables.to_address("127.0.0.1"), *nftables.tcp_to_port(port), *nftables.sent_on_to(GATEWAY))
+        leaving = (
+            *nftables.through(DEVICE, nftables.Hook.POSTROUTING),
+            *nftables.from_address("127.0.0.1"),
+            *nftables.under_own_address(),
+        )
         chains = [
-            Chain(Hook.OUTPUT, [there], "nat", _DNAT_PRIORITY),
-            Chain(Hook.POSTROUTING, [leaving], "nat", _SNAT_PRIORITY),
+            nftables.Chain(nftables.Hook.OUTPUT, [there], "nat", _DNAT_PRIORITY),
+            nftables.Chain(nftables.Hook.POSTROUTING, [leaving], "nat", _SNAT_PRIORITY),
         ]
-        replace_table(filters, "kedge-server", chains)
+        nftables.replace_table(filters, "kedge-server", chains)
 
 
 def _served_port(vm_dir: Path) -> int | None:

@@ -5,12 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from providers import process
-from providers.local.disk import unmount_all
-from providers.local.launch import VM_DIR
-from providers.local.machine import power_cut
-from providers.local.namespaces import sweep
-from providers.local.slow_disk import devices_of, limited, slow_down
-from providers.local.verbs import REQUEST
+from providers.local import disk, launch, machine, namespaces, slow_disk, verbs
 
 _TIMEOUT_S = 10.0
 
@@ -23,20 +18,20 @@ def reap(root: Path) -> int:
     """
     root = root.absolute()
     killed = _kill_until_none(lambda: _provisioners(root))
-    killed += sum(power_cut(record.parent) for record in sorted(root.glob("*/instances/*/*/vm.json")))
+    killed += sum(machine.power_cut(record.parent) for record in sorted(root.glob("*/instances/*/*/vm.json")))
     killed += _kill_until_none(lambda: _members(root))
     _free_disks(root)
-    unmount_all(root)
-    sweep(root)
+    disk.unmount_all(root)
+    namespaces.sweep(root)
     return killed
 
 
 def _free_disks(root: Path) -> None:
     """A limit belongs to the device and would be there for its next disk. Its own end may have been killed above."""
-    slow = limited()
+    slow = slow_disk.limited()
     if slow:
         disks = (path for path in root.glob("*/volumes/*/*/") if path.is_mount())
-        slow_down((device for device in devices_of(disks) if device in slow), 0)
+        slow_disk.slow_down((device for device in slow_disk.devices_of(disks) if device in slow), 0)
 
 
 def _kill_until_none(find: Callable[[], tuple[int, ...]]) -> int:
@@ -54,9 +49,9 @@ def _kill_until_none(find: Callable[[], tuple[int, ...]]) -> int:
 
 
 def _provisioners(root: Path) -> tuple[int, ...]:
-    requests = process.carrying(REQUEST).items()
+    requests = process.carrying(verbs.REQUEST).items()
     return tuple(pid for pid, request in requests if json.loads(request).get("root") == str(root))
 
 
 def _members(root: Path) -> tuple[int, ...]:
-    return tuple(pid for pid, vm in process.carrying(VM_DIR).items() if Path(vm).is_relative_to(root))
+    return tuple(pid for pid, vm in process.carrying(launch.VM_DIR).items() if Path(vm).is_relative_to(root))

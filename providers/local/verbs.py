@@ -11,11 +11,8 @@ from typing import Any
 
 from providers import tags
 from providers.errors import ResourceConflict
-from providers.local.address import NodeAddresses
-from providers.local.config import Config, read_config
+from providers.local import address, config, layout, machine
 from providers.local.disk import DiskRecord, DiskRecords
-from providers.local.layout import Layout
-from providers.local.machine import Machines
 from providers.local.record import locked, read_record
 
 Request = dict[str, Any]
@@ -75,18 +72,18 @@ def detach(request: Request) -> None:
 
 def create_address(request: Request) -> None:
     with _locked(request):
-        NodeAddresses(_layout(request)).create(
+        address.NodeAddresses(_layout(request)).create(
             request["cluster_uid"], request["node"], request["address"], request["installation_id"]
         )
 
 
 def destroy_address(request: Request) -> None:
     with _locked(request):
-        NodeAddresses(_layout(request)).destroy(request["cluster_uid"], request["node"])
+        address.NodeAddresses(_layout(request)).destroy(request["cluster_uid"], request["node"])
 
 
 def bind(request: Request) -> None:
-    uid, node, addresses = request["cluster_uid"], request["node"], NodeAddresses(_layout(request))
+    uid, node, addresses = request["cluster_uid"], request["node"], address.NodeAddresses(_layout(request))
     with _locked(request):
         _living(request)
         holder = (addresses.read(uid, node) or {}).get("bound_to")
@@ -96,7 +93,7 @@ def bind(request: Request) -> None:
 
 def unbind(request: Request) -> None:
     with _locked(request):
-        NodeAddresses(_layout(request)).unbind(request["cluster_uid"], request["node"], request["instance"])
+        address.NodeAddresses(_layout(request)).unbind(request["cluster_uid"], request["node"], request["instance"])
 
 
 VERBS: Mapping[str, Callable[[Request], None]] = {
@@ -124,16 +121,16 @@ def _living(request: Request) -> dict[str, Any]:
     return record
 
 
-def _layout(request: Request) -> Layout:
-    return Layout(Path(request["root"]), request["region"])
+def _layout(request: Request) -> layout.Layout:
+    return layout.Layout(Path(request["root"]), request["region"])
 
 
-def _config(request: Request) -> Config:
-    return read_config(Path(request["root"])) or Config(python=request["python"])
+def _config(request: Request) -> config.Config:
+    return config.read_config(Path(request["root"])) or config.Config(python=request["python"])
 
 
-def _machines(request: Request) -> Machines:
-    return Machines(_layout(request), _config(request))
+def _machines(request: Request) -> machine.Machines:
+    return machine.Machines(_layout(request), _config(request))
 
 
 def _disks(request: Request) -> DiskRecords:

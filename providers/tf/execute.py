@@ -7,12 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from providers import catalog_file, errors, networks, preflight, quota
 from providers.base import CloudProvider, Resources, RunKind, Tagging, TerraformRun
-from providers.catalog_file import CatalogFile, sold_by
-from providers.errors import TerraformFailed
-from providers.networks import check_ipv6
-from providers.preflight import PreflightCheck, check_ahead, check_successors
-from providers.quota import TellsQuotas, check_room
 from providers.tf.abilities import GrowsVolumes, Import, RepeatsCreates, SharesCalls
 from providers.tf.adoption import adopting_run
 from providers.tf.diagnosis import diagnosed
@@ -113,13 +109,13 @@ def execute(
 def _check_before(run: TerraformRun, provider: CloudProvider, held: Set[str], say: Callable[[str], None]) -> None:
     """What the account, its networks and its credentials have room for, of what the state does not hold yet."""
     new = run.creates - held
-    check_ipv6(provider, run.resources, new)
-    if run.kind is RunKind.SURGE and isinstance(provider, TellsQuotas):
-        check_room(provider, run.resources, new, _sold_to(provider.name, run.resources))
-    if run.kind is RunKind.SURGE and isinstance(provider, PreflightCheck):
-        check_ahead(provider, run.resources, new, say)
-    if run.kind is RunKind.RELEASE and isinstance(provider, PreflightCheck):
-        check_successors(provider, run.resources, run.deletes & held, say)
+    networks.check_ipv6(provider, run.resources, new)
+    if run.kind is RunKind.SURGE and isinstance(provider, quota.TellsQuotas):
+        quota.check_room(provider, run.resources, new, _sold_to(provider.name, run.resources))
+    if run.kind is RunKind.SURGE and isinstance(provider, preflight.PreflightCheck):
+        preflight.check_ahead(provider, run.resources, new, say)
+    if run.kind is RunKind.RELEASE and isinstance(provider, preflight.PreflightCheck):
+        preflight.check_successors(provider, run.resources, run.deletes & held, say)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +181,7 @@ class _Bench:
             )
             with terraform.prepared(Initialised.of(self.state)):
                 yield terraform
-        except TerraformFailed as error:
+        except errors.TerraformFailed as error:
             raise diagnosed(error, self.provider, run.resources.place) from error
         finally:
             workspace.remove()
@@ -256,9 +252,9 @@ def _settle(
     return bool(gone or settlement.untaint or settlement.recreate)
 
 
-def _sold_to(cloud: str, wanted: Resources) -> CatalogFile:
+def _sold_to(cloud: str, wanted: Resources) -> catalog_file.CatalogFile:
     """The catalogue with the types the cluster's specs gave figures of."""
-    return sold_by(cloud, [one.given for one in wanted.instances if one.given is not None])
+    return catalog_file.sold_by(cloud, [one.given for one in wanted.instances if one.given is not None])
 
 
 def _repeats_creates(provider: CloudProvider) -> bool:

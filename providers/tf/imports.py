@@ -8,22 +8,10 @@ compared with the state first. Pure but for one listing; clouds whose creates ar
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from providers.base import (
-    CloudInstance,
-    CloudProvider,
-    CloudVolume,
-    InstanceState,
-    Listing,
-    Resources,
-    RunKind,
-    TerraformRun,
-)
-from providers.catalog import EPHEMERAL
-from providers.errors import NotImportable, ResourceConflict
+from providers import base, catalog, errors, twins
 from providers.tf.abilities import Import, ImportsResources
 from providers.tf.rendered_set import merged, only, targets_of
 from providers.tf.state_body import addresses_in, instance_ids_in, targets_in
-from providers.twins import keeper, standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +21,11 @@ class ImportStep:
     `run` renders what the state holds and what comes in; its `creates` are what may be made again without harm.
     """
 
-    run: TerraformRun
+    run: base.TerraformRun
     imports: tuple[Import, ...]
 
 
-def import_step(run: TerraformRun, state: bytes | None, provider: CloudProvider) -> ImportStep | None:
+def import_step(run: base.TerraformRun, state: bytes | None, provider: base.CloudProvider) -> ImportStep | None:
     """The step that goes before `run`, None when the state knows all the run is about.
 
     Asked about is what the run creates, and all that stands before it (`adopts`) once the state lacks any of that: the
@@ -58,7 +46,7 @@ def import_step(run: TerraformRun, state: bytes | None, provider: CloudProvider)
     for target in sorted((asked & there(resources, listing)) - _going(run, listing)):
         way = provider.imports(target, resources, listing) if isinstance(provider, ImportsResources) else None
         if way is None and target not in held:
-            raise NotImportable(
+            raise errors.NotImportable(
                 f"{resources.place}: the state of {resources.cluster_name} does not know {target}, which exists, and "
                 f"{provider.name} cannot import it"
             )
@@ -72,7 +60,7 @@ def import_step(run: TerraformRun, state: bytes | None, provider: CloudProvider)
         return None
     step = replace(
         run,
-        kind=RunKind.SURGE,
+        kind=base.RunKind.SURGE,
         resources=only(resources, (held | coming | again) - run.forget),
         creates=frozenset(again | (run.creates & held)),
         deletes=frozenset(),
@@ -81,12 +69,12 @@ def import_step(run: TerraformRun, state: bytes | None, provider: CloudProvider)
     return ImportStep(step, tuple(imports))
 
 
-def there(resources: Resources, listing: Listing) -> frozenset[str]:
+def there(resources: base.Resources, listing: base.Listing) -> frozenset[str]:
     """Targets of this cluster the cloud has in any state but gone: a VM that boots, or was stopped, exists."""
     uid = resources.cluster_uid
     machines = {i.key: i for i in listing.instances if i.cluster_uid == uid}
     disks = {v.key for v in listing.volumes if v.cluster_uid == uid}
-    own = {v.key for v in resources.volumes if v.kind == EPHEMERAL}
+    own = {v.key for v in resources.volumes if v.kind == catalog.EPHEMERAL}
     disks |= own & {key for i in machines.values() for key in i.volumes}
     addresses = {node: address for (owner, node), address in listing.node_addresses.items() if owner == uid}
     attached = {a.key for a in resources.attachments if a.instance in machines}
@@ -101,37 +89,37 @@ def there(resources: Resources, listing: Listing) -> frozenset[str]:
     )
 
 
-def one_of_each(listing: Listing, resources: Resources, known: Mapping[str, str]) -> Listing:
+def one_of_each(listing: base.Listing, resources: base.Resources, known: Mapping[str, str]) -> base.Listing:
     """The listing of one cluster without the gone, and with one VM and one volume a key: `known` ids are kept."""
     uid = resources.cluster_uid
-    machines = standing(i for i in listing.instances if i.cluster_uid == uid)
-    disks: dict[str, CloudVolume] = {}
+    machines = twins.standing(i for i in listing.instances if i.cluster_uid == uid)
+    disks: dict[str, base.CloudVolume] = {}
     for disk in sorted(listing.volumes, key=lambda v: (v.attached_to is None, v.id)):
         if disk.cluster_uid == uid:
             disks.setdefault(disk.key, disk)
-    kept = tuple(keeper(there, known.get(key, "")) for key, there in machines.items())
+    kept = tuple(twins.keeper(there, known.get(key, "")) for key, there in machines.items())
     return replace(listing, instances=kept, volumes=tuple(disks.values()))
 
 
-def _refuse_other_intents(resources: Resources, listing: Listing) -> None:
+def _refuse_other_intents(resources: base.Resources, listing: base.Listing) -> None:
     wanted = {i.key: i.intent_id for i in resources.instances}
     for machine in listing.instances:
         if machine.intent_id != wanted.get(machine.key, machine.intent_id):
-            raise ResourceConflict(
+            raise errors.ResourceConflict(
                 f"{resources.place}: {machine.id} has the key {machine.key}, which is planned for intent "
                 f"{wanted[machine.key]}, and was made for intent {machine.intent_id}"
             )
 
 
-def _going(run: TerraformRun, listing: Listing) -> frozenset[str]:
+def _going(run: base.TerraformRun, listing: base.Listing) -> frozenset[str]:
     """What the run is to delete and an earlier try of it has begun to: VMs that end, and what hangs on them."""
-    ending = {i.key for i in listing.instances if i.state is InstanceState.STOPPING}
+    ending = {i.key for i in listing.instances if i.state is base.InstanceState.STOPPING}
     words = {t: t.partition("/") for t in run.deletes}
     own = {t: key.rpartition(".")[0] if word == "attachment" else key for t, (word, _, key) in words.items()}
     return frozenset(t for t, key in own.items() if key in ending and not t.startswith("volume/"))
 
 
-def _volumes_on(machine: CloudInstance | None) -> tuple[str, ...]:
+def _volumes_on(machine: base.CloudInstance | None) -> tuple[str, ...]:
     return machine.volumes if machine is not None else ()
 
 

@@ -13,16 +13,9 @@ from typing import Any
 from providers.base import CloudProvider
 from providers.errors import PlaceUnknown, TerraformFailed
 from providers.networks import FindsNetworks, MakesNetworks, NetworkRun, NetworkRunKind, network_variables
-from providers.tf.abilities import Import, SharesCalls
-from providers.tf.diagnosis import diagnosed
-from providers.tf.initialised import Initialised
-from providers.tf.network_guard import check_network
+from providers.tf import abilities, diagnosis, initialised, network_guard, progress, runner, state_body, surroundings
 from providers.tf.plan import Action, planned_changes, resources_before
-from providers.tf.progress import OnProgress
-from providers.tf.runner import TerraformRunner
-from providers.tf.state_body import addresses_in, output_in, serial_of
 from providers.tf.states import StateAccess, StateKey, StateStorage, TerraformState, state_key
-from providers.tf.surroundings import environment_of
 from providers.tf.workspace import open_workspace
 
 _TIMEOUT_S = 900.0
@@ -63,7 +56,7 @@ def execute_network(
     provider: CloudProvider,
     states: StateStorage,
     module_root: Path,
-    on_progress: OnProgress,
+    on_progress: progress.OnProgress,
     stop: threading.Event,
     timeout_s: float = _TIMEOUT_S,
 ) -> NetworkResult:
@@ -81,7 +74,7 @@ def execute_network(
         body = state.read()
     if run.kind is NetworkRunKind.REMOVE:
         return NetworkResult({}, changed, imported)
-    settings = output_in(body, "settings")
+    settings = state_body.output_in(body, "settings")
     if not isinstance(settings, Mapping):
         raise TerraformFailed(f"{run.place}: the network {run.place.network} was made and its state has no `settings`")
     return NetworkResult(settings, changed, imported)
@@ -105,7 +98,7 @@ class _NetworkBench:
     variables: Mapping[str, object]
 
     def perform(
-        self, on_progress: OnProgress, stop: threading.Event, timeout_s: float
+        self, on_progress: progress.OnProgress, stop: threading.Event, timeout_s: float
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Addresses that were changed, and that were imported."""
         imports = self._imports()
@@ -120,25 +113,25 @@ class _NetworkBench:
         )
         provider, place = self.provider, self.run.place
         try:
-            if isinstance(provider, SharesCalls):
+            if isinstance(provider, abilities.SharesCalls):
                 calls = _CALLS_EACH * len(module_resources(self.module)) + _CALLS_OF_A_RUN
                 provider.calls(place).take(calls, patience_s=timeout_s, stop=stop)
-            terraform = TerraformRunner(
+            terraform = runner.TerraformRunner(
                 workspace,
-                environment=environment_of(self.run.intent_id, provider, place, self.access.environment),
+                environment=surroundings.environment_of(self.run.intent_id, provider, place, self.access.environment),
                 stop=stop,
                 on_progress=on_progress,
                 timeout_s=timeout_s,
             )
-            with terraform.prepared(Initialised.of(self.state)):
+            with terraform.prepared(initialised.Initialised.of(self.state)):
                 return self._apply(terraform, imports)
         except TerraformFailed as error:
-            raise diagnosed(error, provider, place) from error
+            raise diagnosis.diagnosed(error, provider, place) from error
         finally:
             workspace.remove()
 
     def _apply(
-        self, terraform: TerraformRunner, imports: tuple[Import, ...]
+        self, terraform: runner.TerraformRunner, imports: tuple[abilities.Import, ...]
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         for path in self._left_behind():
             terraform.push_state(path)
@@ -153,28 +146,28 @@ class _NetworkBench:
                 terraform.untaint(address)
             plan = terraform.plan()
         asked = frozenset(i.address for i in imports)
-        check_network(plan, self.run, module_resources(self.module), asked)
+        network_guard.check_network(plan, self.run, module_resources(self.module), asked)
         acting = tuple(sorted(c.address for c in planned_changes(plan) if c.action not in (Action.NOOP, Action.READ)))
         if acting or asked or _changes_outputs(plan):
             terraform.apply()
         return acting, tuple(sorted(asked))
 
-    def _imports(self) -> tuple[Import, ...]:
+    def _imports(self) -> tuple[abilities.Import, ...]:
         """What of this network exists, by its marks, and the state does not know."""
         if self.run.kind is NetworkRunKind.REMOVE or not isinstance(self.provider, FindsNetworks):
             return ()
         left = self._left_behind()
-        known = addresses_in(left[-1].read_bytes() if left else self.state.read())
+        known = state_body.addresses_in(left[-1].read_bytes() if left else self.state.read())
         pieces = self.provider.network_pieces(self.run)
-        return tuple(Import(address, one) for address, one in sorted(pieces.items()) if address not in known)
+        return tuple(abilities.Import(address, one) for address, one in sorted(pieces.items()) if address not in known)
 
     def _left_behind(self) -> tuple[Path, ...]:
         """States Terraform could not write, newer than what is kept, oldest first."""
         errored = self.state.folder.errored_states()
         if not errored:
             return ()
-        kept = serial_of(self.state.read() or b"")
-        return tuple(path for path in errored if serial_of(path.read_bytes()) > kept)
+        kept = state_body.serial_of(self.state.read() or b"")
+        return tuple(path for path in errored if state_body.serial_of(path.read_bytes()) > kept)
 
 
 def _changes_outputs(plan: Mapping[str, Any]) -> bool:

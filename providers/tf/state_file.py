@@ -9,20 +9,10 @@ from pathlib import Path
 
 from providers.base import Place
 from providers.errors import StateUnreadable
-from providers.tf.lock_files import ChosenInFiles
+from providers.tf import lock_files, run_folder, state_body, states
 from providers.tf.mirror import ProviderMirror
-from providers.tf.run_folder import RunFolder
-from providers.tf.state_body import (
-    is_state,
-    lineage_of,
-    refuse_unless_later,
-    refuse_unless_state,
-    serial_of,
-    targets_in,
-)
-from providers.tf.states import IN_A_FILE, STATE_PATH, StateAccess, StateKey, state_key
 
-_STATE = Path(STATE_PATH).name
+_STATE = Path(states.STATE_PATH).name
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +23,19 @@ class LocalStates:
     mirror: ProviderMirror | None = None
 
     @property
-    def chosen(self) -> ChosenInFiles:
+    def chosen(self) -> lock_files.ChosenInFiles:
         """Lock files of all of them."""
-        return ChosenInFiles(self.root.absolute() / "providers")
+        return lock_files.ChosenInFiles(self.root.absolute() / "providers")
 
-    def of(self, key: StateKey) -> "StatePaths":
+    def of(self, key: states.StateKey) -> "StatePaths":
         """See StateStorage."""
         return StatePaths(self.root.absolute() / key.cluster_uid / key.place, self.mirror)
 
-    def keys(self) -> tuple[StateKey, ...]:
+    def keys(self) -> tuple[states.StateKey, ...]:
         """See StateStorage."""
-        return tuple(StateKey(p.parent.parent.name, p.parent.name) for p in sorted(self.root.glob(f"*/*/{_STATE}")))
+        return tuple(
+            states.StateKey(p.parent.parent.name, p.parent.name) for p in sorted(self.root.glob(f"*/*/{_STATE}"))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +47,11 @@ class StatePaths:
     """See TerraformState."""
 
     @property
-    def folder(self) -> RunFolder:
-        return RunFolder(self.directory)
+    def folder(self) -> run_folder.RunFolder:
+        return run_folder.RunFolder(self.directory)
 
     @property
-    def chosen(self) -> ChosenInFiles:
+    def chosen(self) -> lock_files.ChosenInFiles:
         """See TerraformState."""
         return LocalStates(self.directory.parents[1]).chosen
 
@@ -68,11 +60,11 @@ class StatePaths:
         return self.directory / _STATE
 
     @contextmanager
-    def locked(self, run_id: str, *, on_lost: Callable[[], object] | None = None) -> Iterator[StateAccess]:
+    def locked(self, run_id: str, *, on_lost: Callable[[], object] | None = None) -> Iterator[states.StateAccess]:
         """See TerraformState. Never lost: the kernel holds the lock for as long as we live."""
         with self.folder.locked(run_id):
             try:
-                yield StateAccess(IN_A_FILE, folder=self.directory)
+                yield states.StateAccess(states.IN_A_FILE, folder=self.directory)
             finally:
                 # Terraform's own copy, of each state before the last write; ours is of the one before the run.
                 self.path.with_name(f"{_STATE}.backup").unlink(missing_ok=True)
@@ -82,18 +74,18 @@ class StatePaths:
         body = _bytes(self.path)
         if not body:
             return None
-        if not is_state(body):
+        if not state_body.is_state(body):
             raise StateUnreadable(f"{self.path} is not a whole state")
         return body
 
     def write(self, body: bytes) -> None:
         """See TerraformState. Whole or not at all: a kill in the middle leaves the version before."""
-        refuse_unless_state(body)
+        state_body.refuse_unless_state(body)
         kept = self.read()
         if kept == body:
             return
         if kept is not None:
-            refuse_unless_later(body, serial=serial_of(kept), lineage=lineage_of(kept))
+            state_body.refuse_unless_later(body, serial=state_body.serial_of(kept), lineage=state_body.lineage_of(kept))
         temporary = self.path.with_suffix(".tmp")
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(body)
@@ -117,9 +109,9 @@ class StatePaths:
         What the killed run did since then is not in the copy; the same run does it again and, its acts being
         idempotent, adopts it. Raises `StateUnreadable` without a copy.
         """
-        if not self.path.exists() or is_state(_bytes(self.path)):
+        if not self.path.exists() or state_body.is_state(_bytes(self.path)):
             return False
-        if not self._copy.exists() or not (is_state(_bytes(self._copy)) or not _bytes(self._copy)):
+        if not self._copy.exists() or not (state_body.is_state(_bytes(self._copy)) or not _bytes(self._copy)):
             raise StateUnreadable(f"{self.path} is not a state file and there is no earlier copy of it")
         temporary = self.path.with_suffix(".tmp")
         shutil.copy2(self._copy, temporary)
@@ -128,7 +120,7 @@ class StatePaths:
 
     def targets(self) -> frozenset[str]:
         """What the state holds, as `<resource>/<key>`; empty for one that was never written, or is unreadable."""
-        return targets_in(_bytes(self.path))
+        return state_body.targets_in(_bytes(self.path))
 
     def set_aside(self, name: str) -> bool:
         """See TerraformState. Its copy and what its runs left go with it."""
@@ -144,7 +136,7 @@ class StatePaths:
 
 def state_file(root: Path, cluster_uid: str, place: Place) -> StatePaths:
     """The state of a cluster in a place. `root` is the state root of the installation."""
-    return LocalStates(root).of(state_key(cluster_uid, place))
+    return LocalStates(root).of(states.state_key(cluster_uid, place))
 
 
 def _bytes(path: Path) -> bytes:

@@ -15,10 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from providers.base import Resources, TerraformRun
-from providers.tf.abilities import Import
-from providers.tf.growing import growing_module
-from providers.tf.states import STATE_PATH, StateAccess
-from providers.tf.tagging import tagging_module
+from providers.tf import abilities, growing, states, tagging
 
 _MODULE = "module"
 """The folder of the module in the folder of a run: `init` remembers where it was, and it is the same for all runs."""
@@ -66,10 +63,10 @@ def open_workspace(
     parent: Path,
     *,
     module: Path,
-    access: StateAccess,
+    access: states.StateAccess,
     variables: Mapping[str, object],
     intent_id: str,
-    imports: Sequence[Import] = (),
+    imports: Sequence[abilities.Import] = (),
     outputs: Sequence[str] = _OUTPUTS,
     grows: bool = False,
     tags: bool = False,
@@ -82,13 +79,13 @@ def open_workspace(
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     directory = Path(tempfile.mkdtemp(prefix=f"{intent_id[:12]}-", dir=parent)).resolve()
     if grows:
-        growing_module(module, directory / _MODULE)
+        growing.growing_module(module, directory / _MODULE)
     elif tags:
-        tagging_module(module, directory / _MODULE)
+        tagging.tagging_module(module, directory / _MODULE)
     else:
         _link(module, directory / _MODULE)
     if access.folder is not None:
-        (directory / STATE_PATH).parent.symlink_to(access.folder.resolve())
+        (directory / states.STATE_PATH).parent.symlink_to(access.folder.resolve())
     configuration = _configuration(access.backend, tuple(variables), outputs)
     _write(directory / "main.tf.json", configuration)
     _write(directory / "kedge.auto.tfvars.json", dict(variables))

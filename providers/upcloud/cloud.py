@@ -6,27 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from providers import tags
+from providers import doctor, errors, lateness, quota, settingscloud, sightings, tags
 from providers.base import InstanceState, Listing, Place, Resources
-from providers.doctor import Finding
-from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
 from providers.handover import Handover
-from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, none_made
-from providers.quota import AccountQuota
 from providers.settings_file import zones_of
-from providers.settingscloud import SettingsCloud
-from providers.sightings import Sightings
 from providers.tf.abilities import Import
 from providers.tf.surroundings import surroundings
-from providers.upcloud.access import UpcloudAccess
-from providers.upcloud.calls import Calls, Pauses
+from providers.upcloud import access, calls, examination, inventory, removal, settings
 from providers.upcloud.errors import recognise
-from providers.upcloud.examination import examine_region, read_quotas
 from providers.upcloud.imports import imports_of
-from providers.upcloud.inventory import PAGE, count_owners, read_listing, read_server, read_states, read_taken
-from providers.upcloud.removal import remove_server
-from providers.upcloud.settings import UpcloudSettings
 from providers.upcloud.tags import labels_of
 from providers.upcloud.variables import Owner, addresses_in_use, module_variables, node_addresses
 
@@ -40,26 +29,26 @@ _ASKED_SINGLY = 20
 
 
 @dataclass(slots=True)
-class UpcloudCloud(SettingsCloud):
+class UpcloudCloud(settingscloud.SettingsCloud):
     """One installation's view of its UpCloud accounts, as `settings_file` describes them. Thread-safe."""
 
     installation_id: str
     settings_file: Path
     attempts: int = 3
-    page: int = PAGE
+    page: int = inventory.PAGE
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     networks: MadeNetworks = none_made
-    _settings: UpcloudSettings = field(init=False)
-    _access: UpcloudAccess = field(init=False)
-    _sightings: Sightings = field(init=False)
+    _settings: settings.UpcloudSettings = field(init=False)
+    _access: access.UpcloudAccess = field(init=False)
+    _sightings: sightings.Sightings = field(init=False)
     _asked: dict[str, int] = field(default_factory=dict)
     _in_use: dict[Place, dict[str, Owner | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._sightings = Sightings(SETTLES_S, self.clock)
-        self._settings = UpcloudSettings.read(self.settings_file).with_networks(self.networks)
-        self._access = UpcloudAccess(self._settings, Pauses(self.attempts, self.sleep), self.clock)
+        self._sightings = sightings.Sightings(SETTLES_S, self.clock)
+        self._settings = settings.UpcloudSettings.read(self.settings_file).with_networks(self.networks)
+        self._access = access.UpcloudAccess(self._settings, calls.Pauses(self.attempts, self.sleep), self.clock)
 
     @property
     def name(self) -> str:
@@ -67,7 +56,7 @@ class UpcloudCloud(SettingsCloud):
 
     def unlisted_s(self) -> float:
         """See `ListsLate`: titles of servers may be there twice."""
-        return UNLISTED_S
+        return lateness.UNLISTED_S
 
     def zones(self, region: str) -> tuple[str, ...]:
         """Racks of a region in some account. They are labels: UpCloud has nothing below its own zone."""
@@ -79,7 +68,9 @@ class UpcloudCloud(SettingsCloud):
 
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of servers and storages, and the account's addresses, for all clusters."""
-        listing = read_listing(self._reach(place), place, installation_id=self.installation_id, page=self.page)
+        listing = inventory.read_listing(
+            self._reach(place), place, installation_id=self.installation_id, page=self.page
+        )
         self._sightings.saw(instance.id for instance in listing.instances)
         self._in_use[place] = addresses_in_use(listing)
         return listing
@@ -90,7 +81,7 @@ class UpcloudCloud(SettingsCloud):
         What UpCloud does not answer for by id is left out, as is what no UpCloud could ever answer for.
         """
         ids = self._next_in_turn({i for i in instances if _ID.match(i)})
-        states, nowhere = read_states(self._reach(place), place, ids)
+        states, nowhere = inventory.read_states(self._reach(place), place, ids)
         self._sightings.saw(states)
         gone = [i for i in nowhere if self._sightings.is_settled(i)]
         if gone:
@@ -105,13 +96,13 @@ class UpcloudCloud(SettingsCloud):
         api = self._reach(place)
         if not _ID.match(instance):
             return
-        server = read_server(api, place, instance)
+        server = inventory.read_server(api, place, instance)
         if server is None:
             return
         if not tags.owned_by(labels_of(server), self.installation_id):
-            raise ResourceConflict(f"{place}: {instance} has not this installation's label; it is not deleted")
+            raise errors.ResourceConflict(f"{place}: {instance} has not this installation's label; it is not deleted")
         self._sightings.saw([instance])
-        remove_server(api, place, server, sleep=self.sleep)
+        removal.remove_server(api, place, server, sleep=self.sleep)
 
     def variables(self, resources: Resources) -> dict[str, object]:
         """Variables of `terraform/modules/upcloud`. Where an address is to be chosen, past those anybody has.
@@ -144,19 +135,19 @@ class UpcloudCloud(SettingsCloud):
             given["UPCLOUD_DEBUG_API_BASE_URL"] = str(self._settings.endpoint_url).rstrip("/")
         return given
 
-    def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
+    def recognise(self, diagnostics: Sequence[str]) -> errors.ProviderError | None:
         """See `RecognisesErrors`."""
         return recognise(diagnostics)
 
-    def examine(self, place: Place) -> Iterator[Finding]:
+    def examine(self, place: Place) -> Iterator[doctor.Finding]:
         """See `ExaminesPlaces`."""
         api = self._reach(place)
-        return examine_region(api, place, self._settings.region(place))
+        return examination.examine_region(api, place, self._settings.region(place))
 
-    def quotas(self, place: Place) -> tuple[AccountQuota, ...]:
+    def quotas(self, place: Place) -> tuple[quota.AccountQuota, ...]:
         """See `TellsQuotas`."""
         api = self._reach(place)
-        return read_quotas(api, place)
+        return examination.read_quotas(api, place)
 
     def console_page(self, place: Place, instance: str) -> str:
         """See `HasConsolePages`: the list of servers. UpCloud tells nobody the address of one server's page."""
@@ -170,7 +161,7 @@ class UpcloudCloud(SettingsCloud):
 
     def strangers(self, place: Place) -> Mapping[str, int]:
         """See `SeesForeignVms`."""
-        return tags.strangers(count_owners(self._reach(place), place), self.installation_id)
+        return tags.strangers(inventory.count_owners(self._reach(place), place), self.installation_id)
 
     def _next_in_turn(self, ids: set[str]) -> list[str]:
         """Those nobody asked about for longest, so that each gets its answer however many are asked about."""
@@ -187,9 +178,9 @@ class UpcloudCloud(SettingsCloud):
         known = self._in_use[resources.place]
         if {(resources.cluster_uid, a.node) for a in resources.addresses if a.address is None} <= {*known.values()}:
             return known
-        return dict.fromkeys(read_taken(self._reach(resources.place), resources.place)) | known
+        return dict.fromkeys(inventory.read_taken(self._reach(resources.place), resources.place)) | known
 
-    def _reach(self, place: Place) -> Calls:
+    def _reach(self, place: Place) -> calls.Calls:
         if place.cloud != self.name:
-            raise PlaceUnknown(f"{place} is not in UpCloud")
+            raise errors.PlaceUnknown(f"{place} is not in UpCloud")
         return self._access.api(place)

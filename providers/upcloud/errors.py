@@ -13,35 +13,27 @@ from urllib.parse import urlsplit
 import requests
 from upcloud_api.errors import UpCloudAPIError, UpCloudClientError  # type: ignore[import-untyped]
 
-from providers.errors import (
-    AuthFailed,
-    CloudUnavailable,
-    NoCapacity,
-    NotFound,
-    NotPermitted,
-    NotYetGone,
-    PlaceUnknown,
-    ProviderError,
-    QuotaExceeded,
-    RateLimited,
-    ResourceConflict,
-)
+from providers import errors
 
-_KINDS: tuple[tuple[type[ProviderError], str], ...] = (
-    (RateLimited, r"TOO_MANY_REQUESTS|RATE_LIMIT\w*|SERVER_CREATING_LIMIT_REACHED"),
-    (NoCapacity, r"\w+_RESOURCES_UNAVAILABLE|STRICT_ANTI_AFFINITY_NOT_MET"),
-    (QuotaExceeded, r"\w+_LIMIT_REACHED|INSUFFICIENT_CREDITS|TRIAL_\w+"),
-    (AuthFailed, r"AUTHENTICATION_FAILED|UNAUTHORIZED"),
-    (NotPermitted, r"(\w+_)?FORBIDDEN|INSUFFICIENT_PERMISSIONS?|PERMISSION_DENIED"),
-    (NotYetGone, r"\w+_STATE_ILLEGAL|\w+_IN_USE|STORAGE_ATTACHED\w*|NETWORK_NOT_EMPTY|ROUTER_ATTACHED"),
-    (NotFound, r"\w*NOT_FOUND"),
-    (ResourceConflict, r"ZONE_MISMATCH"),
-    (PlaceUnknown, r"ZONE_\w+|PLAN_\w+|CORE_MEMORY_UNSUPPORTED"),
-    (ResourceConflict, r"\w*(DUPLICATE|EXISTS|CONFLICT|ALREADY_IN)\w*|IP_ADDRESS_\w+|ADDRESS_ATTACHED"),
+_KINDS: tuple[tuple[type[errors.ProviderError], str], ...] = (
+    (errors.RateLimited, r"TOO_MANY_REQUESTS|RATE_LIMIT\w*|SERVER_CREATING_LIMIT_REACHED"),
+    (errors.NoCapacity, r"\w+_RESOURCES_UNAVAILABLE|STRICT_ANTI_AFFINITY_NOT_MET"),
+    (errors.QuotaExceeded, r"\w+_LIMIT_REACHED|INSUFFICIENT_CREDITS|TRIAL_\w+"),
+    (errors.AuthFailed, r"AUTHENTICATION_FAILED|UNAUTHORIZED"),
+    (errors.NotPermitted, r"(\w+_)?FORBIDDEN|INSUFFICIENT_PERMISSIONS?|PERMISSION_DENIED"),
+    (errors.NotYetGone, r"\w+_STATE_ILLEGAL|\w+_IN_USE|STORAGE_ATTACHED\w*|NETWORK_NOT_EMPTY|ROUTER_ATTACHED"),
+    (errors.NotFound, r"\w*NOT_FOUND"),
+    (errors.ResourceConflict, r"ZONE_MISMATCH"),
+    (errors.PlaceUnknown, r"ZONE_\w+|PLAN_\w+|CORE_MEMORY_UNSUPPORTED"),
+    (errors.ResourceConflict, r"\w*(DUPLICATE|EXISTS|CONFLICT|ALREADY_IN)\w*|IP_ADDRESS_\w+|ADDRESS_ATTACHED"),
 )
 """The first that fits counts."""
 
-_STATUS: dict[int, type[ProviderError]] = {401: AuthFailed, 403: NotPermitted, 429: RateLimited}
+_STATUS: dict[int, type[errors.ProviderError]] = {
+    401: errors.AuthFailed,
+    403: errors.NotPermitted,
+    429: errors.RateLimited,
+}
 
 _SAID = re.compile(
     r"Error: (?P<message>[^\n]*?) \(type=(?P<type>[^,\s]+), status=(?P<status>\d+)[^)]*\)"
@@ -85,18 +77,18 @@ def translated(what: str) -> Iterator[None]:
     except UpcloudAnswerError as error:
         raise from_code(error.code, f"{what}: {error.message}", status=error.status) from error
     except UpCloudClientError as error:
-        raise AuthFailed(f"{what}: {error}") from error
+        raise errors.AuthFailed(f"{what}: {error}") from error
     except (requests.RequestException, ValueError, KeyError) as error:
-        raise CloudUnavailable(f"{what}: {type(error).__name__}: {error}") from error
+        raise errors.CloudUnavailable(f"{what}: {type(error).__name__}: {error}") from error
 
 
-def from_code(code: str, message: str, *, status: int = 0) -> ProviderError:
+def from_code(code: str, message: str, *, status: int = 0) -> errors.ProviderError:
     """The typed error of one of UpCloud's codes. `status` decides where the code says nothing."""
     kind = next((kind for kind, pattern in _KINDS if re.fullmatch(pattern, code)), None)
-    return (kind or _STATUS.get(status, CloudUnavailable))(f"{message} ({code})")
+    return (kind or _STATUS.get(status, errors.CloudUnavailable))(f"{message} ({code})")
 
 
-def recognise(diagnostics: Sequence[str]) -> ProviderError | None:
+def recognise(diagnostics: Sequence[str]) -> errors.ProviderError | None:
     """The first error of UpCloud's API in Terraform's diagnostics, None when there is none."""
     for text in diagnostics:
         if said := _SAID.search(" ".join(text.split())):
@@ -104,7 +96,7 @@ def recognise(diagnostics: Sequence[str]) -> ProviderError | None:
                 return from_code(said["code"], said["login"], status=401)
             return from_code(code_of(said["type"]), said["message"], status=int(said["status"]))
         if any(words in text for words in _NO_CREDENTIALS):
-            return AuthFailed(text)
+            return errors.AuthFailed(text)
     return None
 
 

@@ -10,30 +10,23 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from providers.base import Place
-from providers.catalog_file import sold_by
-from providers.figures import HOURS_PER_MONTH
-from providers.made_from import X86_64
-from providers.overrides import RegionIn
-from providers.upcloud.access import UpcloudAccess
-from providers.upcloud.calls import Pauses
-from providers.upcloud.errors import translated
-from providers.upcloud.settings import UpcloudSettings
+from providers import base, catalog_file, figures, made_from, overrides
+from providers.upcloud import access, calls, errors, settings
 
 _CENTS = Decimal(100)
 
 
-def read_prices(settings_file: Path, place: Place, *, today: date) -> RegionIn:
+def read_prices(settings_file: Path, place: base.Place, *, today: date) -> overrides.RegionIn:
     """Asks with the credentials of the place's account. Raises `ProviderError`."""
-    api = UpcloudAccess(UpcloudSettings.read(settings_file), Pauses()).api(place)
-    with translated(f"{place}: plans and prices"):
+    api = access.UpcloudAccess(settings.UpcloudSettings.read(settings_file), calls.Pauses()).api(place)
+    with errors.translated(f"{place}: plans and prices"):
         plans = api.get_request("/plan")["plans"]["plan"]
         zones = api.get_request("/price")["prices"]["zone"]
     here: Mapping[str, Any] = next((zone for zone in zones if zone["name"] == place.region), {})
     return region_prices(plans, here, today=today)
 
 
-def region_prices(plans: Iterable[Mapping[str, Any]], zone: Mapping[str, Any], *, today: date) -> RegionIn:
+def region_prices(plans: Iterable[Mapping[str, Any]], zone: Mapping[str, Any], *, today: date) -> overrides.RegionIn:
     """From answers to figures; `zone` is that zone's part of the price list, empty where it has none. Pure."""
     source = f"upcloud-api-{today}"
 
@@ -49,19 +42,19 @@ def region_prices(plans: Iterable[Mapping[str, Any]], zone: Mapping[str, Any], *
         if name.startswith("GPU-") or plan.get("gpu_amount"):
             continue
         machines[name] = {
-            "architecture": X86_64,
+            "architecture": made_from.X86_64,
             "vcpus": figure(plan["core_number"]),
             "memory_mib": figure(plan["memory_amount"]),
         }
         if (hourly := _euros(zone.get(f"server_plan_{name}"))) is not None:
             machines[name]["price_per_hour"] = price(hourly)
     disks: dict[str, dict[str, object]] = {}
-    tier = sold_by("upcloud").disk_type("persistent")
+    tier = catalog_file.sold_by("upcloud").disk_type("persistent")
     if (hourly := _euros(zone.get(f"storage_{tier}"))) is not None:
-        disks["persistent"] = {"price_per_gib_month": price(hourly * HOURS_PER_MONTH)}
+        disks["persistent"] = {"price_per_gib_month": price(hourly * figures.HOURS_PER_MONTH)}
     what = "UpCloud API: plan, price; credits of one euro cent an hour; storage an hour times 730"
     sources = {source: {"what": what, "read": today}}
-    return RegionIn.model_validate({"sources": sources, "machines": machines, "disks": disks})
+    return overrides.RegionIn.model_validate({"sources": sources, "machines": machines, "disks": disks})
 
 
 def _euros(told: Mapping[str, Any] | None) -> Decimal | None:

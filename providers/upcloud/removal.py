@@ -5,10 +5,7 @@ from typing import Any
 
 from providers.base import Place
 from providers.errors import NotYetGone
-from providers.upcloud.calls import Calls
-from providers.upcloud.errors import UpcloudAnswerError, translated
-from providers.upcloud.inventory import read_server
-from providers.upcloud.tags import labels_of
+from providers.upcloud import calls, errors, inventory, tags
 
 _LOOKS, _PAUSE_S = 8, 0.5
 """A hard stop takes seconds; what takes longer is for the next call."""
@@ -17,18 +14,18 @@ ROOT = "-root"
 """How the module ends the title of a root disk."""
 
 
-def remove_server(api: Calls, place: Place, server: Mapping[str, Any], *, sleep: Callable[[float], None]) -> None:
+def remove_server(api: calls.Calls, place: Place, server: Mapping[str, Any], *, sleep: Callable[[float], None]) -> None:
     """Stop it hard, delete it, delete its root disk. Repeatable. Raises `NotYetGone` while it has not stopped.
 
     The storages go along only where UpCloud is asked for that (`?storages=1`), which is never done.
     """
     uuid = str(server["uuid"])
-    with translated(f"{place}: stopping {uuid}"):
+    with errors.translated(f"{place}: stopping {uuid}"):
         if server["state"] == "started":
             api.post_request(f"/server/{uuid}/stop", body={"stop_server": {"stop_type": "hard"}})
     state = ""
     for _ in range(_LOOKS):
-        now = read_server(api, place, uuid)
+        now = inventory.read_server(api, place, uuid)
         if now is None:
             return
         state = now["state"]
@@ -37,7 +34,7 @@ def remove_server(api: Calls, place: Place, server: Mapping[str, Any], *, sleep:
         sleep(_PAUSE_S)
     else:
         raise NotYetGone(f"{place}: {uuid} has not stopped yet; it is in state {state}")
-    with translated(f"{place}: deleting {uuid}"):
+    with errors.translated(f"{place}: deleting {uuid}"):
         _deleted(api, f"/server/{uuid}")
         for disk in root_disks(server):
             _deleted(api, f"/storage/{disk}")
@@ -48,7 +45,7 @@ def root_disks(server: Mapping[str, Any]) -> list[str]:
     gives to a disk cloned from a template (`_template_uuid`, `_os_type`). A data disk has ours."""
     title = f"{server['title']}{ROOT}"
     devices = server["storage_devices"]["storage_device"]
-    return [str(d["storage"]) for d in devices if d["storage_title"] == title and not _of_users(labels_of(d))]
+    return [str(d["storage"]) for d in devices if d["storage_title"] == title and not _of_users(tags.labels_of(d))]
 
 
 def _of_users(labels: Mapping[str, str]) -> list[str]:
@@ -56,9 +53,9 @@ def _of_users(labels: Mapping[str, str]) -> list[str]:
     return [key for key in labels if not key.startswith("_")]
 
 
-def _deleted(api: Calls, what: str) -> None:
+def _deleted(api: calls.Calls, what: str) -> None:
     try:
         api.delete_request(what)
-    except UpcloudAnswerError as error:
+    except errors.UpcloudAnswerError as error:
         if error.status != 404:
             raise

@@ -4,12 +4,7 @@ import hashlib
 import ipaddress
 from collections.abc import Mapping, Sequence
 
-from providers import tags, variables
-from providers.base import InstanceResource, Listing, Resources
-from providers.catalog_file import machine_of
-from providers.cloud_init import born_with
-from providers.errors import PlaceUnknown, QuotaExceeded
-from providers.made_from import X86_64
+from providers import base, catalog_file, cloud_init, errors, made_from, tags, variables
 from providers.software import Software
 from providers.upcloud.settings import UpcloudRegion
 from providers.upcloud.tags import EPHEMERAL_VOLUMES, IMAGE, REGION, SHAPE, VOLUMES, ZONE, joined
@@ -20,7 +15,7 @@ Owner = tuple[str, str]
 
 
 def module_variables(
-    resources: Resources,
+    resources: base.Resources,
     region: UpcloudRegion,
     in_use: Mapping[str, Owner | None] = {},
     *,
@@ -35,7 +30,7 @@ def module_variables(
     for zone in used_zones(resources):
         if zone not in region.zones:
             there = ", ".join(region.zones)
-            raise PlaceUnknown(f"{resources.place}: no zone {zone!r} in upcloud.yaml; it has {there}")
+            raise errors.PlaceUnknown(f"{resources.place}: no zone {zone!r} in upcloud.yaml; it has {there}")
     chosen = node_addresses(resources, region, in_use)
     return variables.module_variables(
         resources,
@@ -46,7 +41,7 @@ def module_variables(
         },
         instance=lambda i: {
             **_instance(resources, i, region),
-            "boot_data": born_with(
+            "boot_data": cloud_init.born_with(
                 i, software, cloud="upcloud", own_disks="root", packet_filter=region.packet_filter(), ssh_keys=ssh_keys
             ),
         },
@@ -54,14 +49,14 @@ def module_variables(
     )
 
 
-def addresses_in_use(listing: Listing) -> dict[str, Owner | None]:
+def addresses_in_use(listing: base.Listing) -> dict[str, Owner | None]:
     """Address -> the node that owns it, None where it is a VM's own."""
     of_machines: dict[str, Owner | None] = {i.address: None for i in listing.instances if i.address}
     return of_machines | {address: owner for owner, address in listing.node_addresses.items()}
 
 
 def node_addresses(
-    resources: Resources, region: UpcloudRegion, in_use: Mapping[str, Owner | None] = {}
+    resources: base.Resources, region: UpcloudRegion, in_use: Mapping[str, Owner | None] = {}
 ) -> dict[str, str]:
     """An address of the region's range for each node that owns one: the recorded, the one it has in the cloud, else one
     that follows from its name, past those in use.
@@ -77,7 +72,7 @@ def node_addresses(
     taken = {*chosen.values(), *in_use}
     within = sum(ipaddress.IPv4Address(address) in range_ for address in taken)
     if within + len(recorded) - len(chosen) > usable:
-        raise QuotaExceeded(
+        raise errors.QuotaExceeded(
             f"{resources.place}: `node_addresses` in upcloud.yaml is {range_}, {usable} addresses; "
             f"{resources.cluster_name} needs one that is free"
         )
@@ -91,7 +86,7 @@ def node_addresses(
     return chosen
 
 
-def _instance(resources: Resources, instance: InstanceResource, region: UpcloudRegion) -> dict[str, object]:
+def _instance(resources: base.Resources, instance: base.InstanceResource, region: UpcloudRegion) -> dict[str, object]:
     more = {
         ZONE: instance.zone,
         REGION: resources.place.region,
@@ -101,15 +96,17 @@ def _instance(resources: Resources, instance: InstanceResource, region: UpcloudR
         EPHEMERAL_VOLUMES: joined(held_by(resources, instance, ephemeral=True)),
     }
     return {
-        "shape": machine_of("upcloud", instance).type,
+        "shape": catalog_file.machine_of("upcloud", instance).type,
         "image": _template(resources, instance, region),
         "tags": tags.instance_tags(resources, instance, more),
     }
 
 
-def _template(resources: Resources, instance: InstanceResource, region: UpcloudRegion) -> str:
-    template = own_image(instance, X86_64) or chosen_image(instance, region.images, None)
+def _template(resources: base.Resources, instance: base.InstanceResource, region: UpcloudRegion) -> str:
+    template = own_image(instance, made_from.X86_64) or chosen_image(instance, region.images, None)
     if template is None:
         there = ", ".join(sorted(region.images)) or "none"
-        raise PlaceUnknown(f"{resources.place}: no template of Kafka {instance.image} in upcloud.yaml; it has {there}")
+        raise errors.PlaceUnknown(
+            f"{resources.place}: no template of Kafka {instance.image} in upcloud.yaml; it has {there}"
+        )
     return template

@@ -12,13 +12,10 @@ from controlplane.api.schemas import clusters as api, specs as spec_api
 from controlplane.api.schemas.external import ExternalBrokerOut
 from controlplane.api.services import Fleet
 from controlplane.api.trouble import why
-from controlplane.cluster.endpoints import listed_brokers
+from controlplane.cluster import endpoints, holds, lifecycle, work_in_hand
 from controlplane.cluster.external_brokers import client_addresses, external_brokers
-from controlplane.cluster.holds import hold_on
-from controlplane.cluster.lifecycle import SERVING, Phase
 from controlplane.cluster.view import ChaosView, ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.cluster.work_in_hand import is_worked_on
 from controlplane.commands.previews.plan import pending_rollout
 from controlplane.converger.steps.rolls.external_brokers import external_words
 from controlplane.storage.latest_values import LatestValue
@@ -58,7 +55,7 @@ def cluster_detail(
         **_short(view, fleet, now, progress),
         source=source or spec_api.SpecSourceOut(),
         faults=[_fault_words(c, now) for c in view.chaos.values()],
-        faults_alone=bool(view.chaos) and not is_worked_on(view),
+        faults_alone=bool(view.chaos) and not work_in_hand.is_worked_on(view),
         conditions=conditions_out(view),
         instances=[instance_out(view, i, agents.get(i.key, AgentSeen()), now, snapshot) for i in view.alive()],
         externals=[
@@ -90,7 +87,7 @@ def endpoints_out(view: ClusterView, names: Iterable[LatestValue] = ()) -> api.E
     if document is None:
         return api.EndpointsOut(cluster=view.name, bootstrap=[], dns=None, security="plaintext", published_at=None)
     listener, bootstrap = document.spec.listeners[0], document.spec.bootstrap
-    listed = listed_brokers(view)
+    listed = endpoints.listed_brokers(view)
     addresses = [f"{view.address_of(i)}:{view.port_of(i)}" for i in listed] if bootstrap.list else []
     addresses += client_addresses(view) if bootstrap.list else ()
     return api.EndpointsOut(
@@ -131,7 +128,7 @@ def _short(view: ClusterView, fleet: Fleet, now: datetime, progress: str) -> dic
     said = fleet.said(view.uid)
     sentence = said.sentence if said else ""
     pools = view.document.spec.pools if view.document else ()
-    present = [i for i in view.alive() if i.phase in SERVING and not i.lost]
+    present = [i for i in view.alive() if i.phase in lifecycle.SERVING and not i.lost]
     snapshot = fleet.last_snapshot(view.uid)
     return {
         "name": view.name,
@@ -143,17 +140,17 @@ def _short(view: ClusterView, fleet: Fleet, now: datetime, progress: str) -> dic
         "sentence": f"{sentence}: {progress}" if progress and sentence else sentence,
         "sentence_at": said.at if said else None,
         "brokers": _brokers_up(present, snapshot),
-        "controllers": sum(_has_voter(i) and i.phase is not Phase.LAUNCHED for i in present),
+        "controllers": sum(_has_voter(i) and i.phase is not lifecycle.Phase.LAUNCHED for i in present),
         "desired_brokers": sum(p.size for p in pools if p.is_broker),
         "desired_controllers": sum(p.size for p in pools if p.is_quorum),
-        "paused": view.paused if hold_on(view, now) else "",
+        "paused": view.paused if holds.hold_on(view, now) else "",
         "declared_at": view.declared_at,
     }
 
 
 def _brokers_up(present: Iterable[InstanceView], kafka: KafkaSnapshot | None) -> int:
     """How many have joined, and serve by Kafka's last word where there is one."""
-    joined = [i.service_id for i in present if i.is_broker and i.phase is not Phase.LAUNCHED]
+    joined = [i.service_id for i in present if i.is_broker and i.phase is not lifecycle.Phase.LAUNCHED]
     live = kafka.live_brokers() if kafka is not None else joined
     return sum(broker in live for broker in joined)
 

@@ -6,32 +6,21 @@ from dataclasses import asdict
 from controlplane.api.schemas import groups as group_api
 from controlplane.background.consumer_groups.resets import reset_words
 from controlplane.cluster.views.offset_resets import ResetView
+from planner.consumers import reported
 from planner.consumers.history import LagPoint
-from planner.consumers.reported import (
-    BEYOND,
-    NO_MEMBERS,
-    READING,
-    REBALANCING,
-    STUCK,
-    UNKNOWN,
-    UNREAD,
-    GroupsStatus,
-    GroupStatus,
-    PartitionStatus,
-)
 
 TONES = {
-    STUCK: "bad",
-    UNREAD: "bad",
-    BEYOND: "bad",
-    NO_MEMBERS: "warn",
-    UNKNOWN: "warn",
-    REBALANCING: "busy",
-    READING: "good",
+    reported.STUCK: "bad",
+    reported.UNREAD: "bad",
+    reported.BEYOND: "bad",
+    reported.NO_MEMBERS: "warn",
+    reported.UNKNOWN: "warn",
+    reported.REBALANCING: "busy",
+    reported.READING: "good",
 }
 """The colour of a word; others have none."""
 
-SORTS: dict[str, Callable[[GroupStatus], tuple[float, str]]] = {
+SORTS: dict[str, Callable[[reported.GroupStatus], tuple[float, str]]] = {
     "name": lambda g: (0, g.name),
     "members": lambda g: (len(g.members), g.name),
     "partitions": lambda g: (len(g.partitions), g.name),
@@ -43,8 +32,8 @@ SORTS: dict[str, Callable[[GroupStatus], tuple[float, str]]] = {
 
 
 def chosen_groups(
-    groups: Sequence[GroupStatus], *, text: str, topic: str = "", sort: str = "name", down: bool = False
-) -> list[GroupStatus]:
+    groups: Sequence[reported.GroupStatus], *, text: str, topic: str = "", sort: str = "name", down: bool = False
+) -> list[reported.GroupStatus]:
     """Those with the text in their name, of one topic those with a partition of it, in the order asked for."""
     found = [g for g in groups if text.casefold() in g.name.casefold()]
     if topic:
@@ -53,7 +42,7 @@ def chosen_groups(
 
 
 def groups_out(
-    cluster: str, told: GroupsStatus, *, text: str, topic: str = "", after: str, limit: int
+    cluster: str, told: reported.GroupsStatus, *, text: str, topic: str = "", after: str, limit: int
 ) -> group_api.GroupsOut:
     """One page, behind the group called `after`."""
     found = chosen_groups(told.groups, text=text, topic=topic)
@@ -70,7 +59,7 @@ def groups_out(
     )
 
 
-def group_out(cluster: str, group: GroupStatus) -> group_api.GroupOut:
+def group_out(cluster: str, group: reported.GroupStatus) -> group_api.GroupOut:
     """One group in short."""
     return group_api.GroupOut(
         cluster=cluster,
@@ -89,7 +78,7 @@ def group_out(cluster: str, group: GroupStatus) -> group_api.GroupOut:
 
 
 def group_detail(
-    cluster: str, group: GroupStatus, *, history: Sequence[LagPoint] = (), last_reset: ResetView | None = None
+    cluster: str, group: reported.GroupStatus, *, history: Sequence[LagPoint] = (), last_reset: ResetView | None = None
 ) -> group_api.GroupDetailOut:
     """One group with its members and partitions, by topic."""
     return group_api.GroupDetailOut(
@@ -102,7 +91,7 @@ def group_detail(
     )
 
 
-def _partition(p: PartitionStatus) -> group_api.GroupPartitionOut:
+def _partition(p: reported.PartitionStatus) -> group_api.GroupPartitionOut:
     return group_api.GroupPartitionOut(
         topic=p.topic,
         partition=p.partition,

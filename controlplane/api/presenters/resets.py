@@ -8,13 +8,7 @@ from controlplane.api.moments import as_utc
 from controlplane.api.problems import ApiError
 from controlplane.api.schemas import resets as reset_api
 from controlplane.api.services import PortalServices
-from controlplane.background.consumer_groups.resets import (
-    GroupUnknown,
-    PlannedReset,
-    ResetOrder,
-    carry_out_reset,
-    planned_reset,
-)
+from controlplane.background.consumer_groups import resets
 from controlplane.cluster.view import ClusterView
 from controlplane.kafka.errors import KafkaFault
 from planner.consumers.reset import ResetWish, Whither
@@ -41,7 +35,7 @@ def wish_of(body: reset_api.ResetPlanIn) -> ResetWish:
     )
 
 
-def plan_out(cluster: str, group: str, planned: PlannedReset) -> reset_api.ResetPlanOut:
+def plan_out(cluster: str, group: str, planned: resets.PlannedReset) -> reset_api.ResetPlanOut:
     """A plan as it is told."""
     plan = planned.plan
     return reset_api.ResetPlanOut(
@@ -61,15 +55,16 @@ def plan_out(cluster: str, group: str, planned: PlannedReset) -> reset_api.Reset
     )
 
 
-def planned(services: PortalServices, view: ClusterView, group: str, wish: ResetWish) -> PlannedReset:
+def planned(services: PortalServices, view: ClusterView, group: str, wish: ResetWish) -> resets.PlannedReset:
     """Raises ApiError: 404 for a group nobody knows, 503 while Kafka cannot be asked."""
-    return _asked(view, lambda: planned_reset(services.brokers.group_offsets, view, group, wish))
+    return _asked(view, lambda: resets.planned_reset(services.brokers.group_offsets, view, group, wish))
 
 
-def carried_out(services: PortalServices, view: ClusterView, order: ResetOrder) -> reset_api.ResetOut:
+def carried_out(services: PortalServices, view: ClusterView, order: resets.ResetOrder) -> reset_api.ResetOut:
     """Raises as `planned`, and what the handler raises."""
     sentence = _asked(
-        view, lambda: carry_out_reset(services.cluster.commands, services.brokers.group_offsets, order, view.name)
+        view,
+        lambda: resets.carry_out_reset(services.cluster.commands, services.brokers.group_offsets, order, view.name),
     )
     done = services.cluster.commands.current(view.name).resets.get(order.group)
     return reset_api.ResetOut(
@@ -80,7 +75,7 @@ def carried_out(services: PortalServices, view: ClusterView, order: ResetOrder) 
 def _asked(view: ClusterView, ask: Callable[[], _T]) -> _T:
     try:
         return ask()
-    except GroupUnknown as unknown:
+    except resets.GroupUnknown as unknown:
         title = f"{view.name} has no group called {unknown}"
         raise ApiError(404, "group-not-found", title, next_step=f"kedge groups {view.name} lists them.") from unknown
     except KafkaFault as fault:

@@ -22,18 +22,8 @@ from agent.wire import (
     ReportAnswer,
     RotateRequest,
 )
-from controlplane.api.agent_admission import RequestTurn
-from controlplane.api.auth import (
-    Agent,
-    AgentAtRenewal,
-    ShownCredential,
-    enrolment_token,
-    refuse_other_certificate,
-    same_secret,
-)
-from controlplane.api.documents import Offer, kept_back, offer
+from controlplane.api import agent_admission, auth, documents, peers
 from controlplane.api.feed import MAX_WAIT_S, Feed
-from controlplane.api.peers import certificate_of, may_show_one
 from controlplane.api.problems import ApiError
 from controlplane.api.schemas.agents import AcceptedOut
 from controlplane.api.services import PortalServices, Services
@@ -70,13 +60,13 @@ def enrol(body: EnrolRequest, request: Request, services: Services) -> EnrolAnsw
     """
     _refuse_wire(body.wire)
     vm = Vm(ClusterUid(body.cluster_uid), NodeName(body.node), body.generation)
-    certificate = certificate_of(request.scope)
-    refuse_other_certificate(certificate, vm)
+    certificate = peers.certificate_of(request.scope)
+    auth.refuse_other_certificate(certificate, vm)
     view = services.fleet.clusters.view(vm.cluster_uid)
     instance = view.instances.get(_key(vm)) if view is not None else None
-    right = enrolment_token(services.access.installation.server_key, IntentId(body.intent_id))
+    right = auth.enrolment_token(services.access.installation.server_key, IntentId(body.intent_id))
     if (
-        not same_secret(body.token.get_secret_value(), right)
+        not auth.same_secret(body.token.get_secret_value(), right)
         or view is None
         or instance is None
         or instance.intent != body.intent_id
@@ -113,7 +103,7 @@ def get_ca(services: Services) -> Response:
 
 
 @router.post("/rotate")
-def rotate(body: RotateRequest, vm: Agent, shown: ShownCredential, services: Services) -> AcceptedOut:
+def rotate(body: RotateRequest, vm: auth.Agent, shown: auth.ShownCredential, services: Services) -> AcceptedOut:
     """Records the agent's next credential. The one it shows counts until the next one is shown."""
     _refuse_wire(body.wire)
     _refuse_other(vm, body.cluster_uid, body.node, body.generation)
@@ -133,7 +123,7 @@ def rotate(body: RotateRequest, vm: Agent, shown: ShownCredential, services: Ser
         410: {"description": "the instance is retired"},
     },
 )
-def certify(body: CertificateRequest, shown: AgentAtRenewal, services: Services) -> CertificateAnswer:
+def certify(body: CertificateRequest, shown: auth.AgentAtRenewal, services: Services) -> CertificateAnswer:
     """Signs the key the VM made: the first time by its credential alone, then only with the certificate before."""
     vm = shown.vm
     _refuse_wire(body.wire)
@@ -160,7 +150,7 @@ def certify(body: CertificateRequest, shown: AgentAtRenewal, services: Services)
 )
 async def get_document(
     request: Request,
-    vm: Agent,
+    vm: auth.Agent,
     services: Services,
     cluster: str,
     node: str,
@@ -174,7 +164,7 @@ async def get_document(
     """
     _refuse_other(vm, cluster, node, generation)
     feed: Feed = request.app.state.feed
-    turn: RequestTurn = request.state.turn
+    turn: agent_admission.RequestTurn = request.state.turn
     deadline = time.monotonic() + hold_s(vm, wait_s)
     while True:
         # On a thread: the fold's lock may be held while the database is slow.
@@ -189,7 +179,9 @@ async def get_document(
 
 
 @router.post("/report", responses={410: {"description": "the instance is retired"}})
-def put_report(report: Report, request: Request, vm: Agent, shown: ShownCredential, services: Services) -> ReportAnswer:
+def put_report(
+    report: Report, request: Request, vm: auth.Agent, shown: auth.ShownCredential, services: Services
+) -> ReportAnswer:
     """Keeps the VM's latest report and has its cluster looked at. A repeated or older one is taken and ignored.
 
     The answer asks for a rotation when the credential is old, and for a new certificate when that is old or missing: by
@@ -204,10 +196,10 @@ def put_report(report: Report, request: Request, vm: Agent, shown: ShownCredenti
     is_news = keep_report(services.cluster.latest, vm.cluster_uid, _key(vm), report, services.clock())
     if is_news and view is not None and (has_work(view) or report.preemption is not None):
         services.cluster.wake(vm.cluster_uid)
-    now, certificate = services.clock(), certificate_of(request.scope)
+    now, certificate = services.clock(), peers.certificate_of(request.scope)
     if certificate is not None:
         request.app.state.shown_certificates.note(vm.cluster_uid, _key(vm), certificate)
-    is_asked_for = services.access.authority is not None and instance is not None and may_show_one(request.scope)
+    is_asked_for = services.access.authority is not None and instance is not None and peers.may_show_one(request.scope)
     return ReportAnswer(
         accepted=is_news,
         rotate=shown.is_older_than(services.access.credential_life, now),
@@ -225,7 +217,7 @@ def hold_s(vm: Vm, wait_s: float) -> float:
     return min(wait_s, MAX_WAIT_S) * (1 - share / 5)
 
 
-def _offer(services: PortalServices, vm: Vm) -> Offer:
+def _offer(services: PortalServices, vm: Vm) -> documents.Offer:
     epoch = services.operations.leadership.held_epoch()
     if epoch is None:
         title, then = "this server does not lead", "Ask again: the leader answers, or this one leads soon."
@@ -240,11 +232,11 @@ def _offer(services: PortalServices, vm: Vm) -> Offer:
     key, now = instance.key, services.clock()
     last = partial(last_report, services.cluster.latest, view.uid)
     if may_be_kept_back(view, key) and is_kept_back(view, key, last, now):
-        return kept_back(view)
+        return documents.kept_back(view)
     is_server = instance.planned.service == "zookeeper" or instance.planned.member is not None
     secret = services.access.installation.server_key.get_secret_value()
     digest = super_digest(super_password(secret, view.uid)) if is_server else ""
-    return offer(
+    return documents.offer(
         view,
         instance.key,
         epoch=epoch,

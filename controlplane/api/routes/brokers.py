@@ -11,15 +11,7 @@ from controlplane.api.read_models.leader_matrix import LeaderMatrix, leader_matr
 from controlplane.api.read_models.uptimes import UptimeQueries
 from controlplane.api.routes.clusters import living
 from controlplane.api.routes.topics import is_recorded, topics_seen
-from controlplane.api.schemas import messages as message_api
-from controlplane.api.schemas.brokers import (
-    BrokerOut,
-    BrokersOut,
-    HostedOut,
-    HostedPartitionsOut,
-    MatrixOut,
-    MatrixRowOut,
-)
+from controlplane.api.schemas import brokers, messages as message_api
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.view import ClusterView
 from planner.observed import KafkaSnapshot, PartitionSeen
@@ -39,11 +31,11 @@ def list_brokers(
     q: Text = "",
     after: AfterNumber = -1,
     limit: Most = MOST_ON_A_PAGE,
-) -> BrokersOut:
+) -> brokers.BrokersOut:
     """Every broker whose VM may exist, and those that others run: what it holds and leads, how full and busy it is."""
     view = living(services, name)
     found = chosen(brokers_of(request, services, view), text=q, sort="id", down=False)
-    return BrokersOut(
+    return brokers.BrokersOut(
         cluster=view.name,
         **_seen(services, view, topics_seen(services, view.uid)),
         brokers=[_broker(row) for row in turn.page([r for r in found if r.id > after], lambda r: r.id, limit)],
@@ -60,7 +52,7 @@ def list_hosted(
     q: Topic = "",
     after: AfterId = "",
     limit: Most = MOST_ON_A_PAGE,
-) -> HostedPartitionsOut:
+) -> brokers.HostedPartitionsOut:
     """The partitions a broker has a replica of, and what it is to each. `after` is the last as TOPIC-PARTITION."""
     view = living(services, name)
     snapshot = topics_seen(services, view.uid)
@@ -70,7 +62,7 @@ def list_hosted(
         raise ApiError(404, "broker-not-found", f"{name} has no broker {broker}", next_step=then)
     found = hosted_like(snapshot.hosted_by(broker) if snapshot else (), q)
     page = turn.page(following(found, lambda p: str(p.name), after), lambda p: p.name, limit)
-    return HostedPartitionsOut(
+    return brokers.HostedPartitionsOut(
         cluster=view.name,
         broker=broker,
         **_seen(services, view, snapshot),
@@ -82,17 +74,17 @@ def list_hosted(
 @router.get("/clusters/{name}/matrix")
 def get_matrix(
     name: str, services: Services, turn: Turning, after: AfterNumber = -1, limit: Most = MOST_ON_A_PAGE
-) -> MatrixOut:
+) -> brokers.MatrixOut:
     """For each pair of brokers, how many partitions the one leads have a replica on the other."""
     view = living(services, name)
     snapshot = topics_seen(services, view.uid)
     matrix = leader_matrix(snapshot) if snapshot else LeaderMatrix((), (), (), 0, 0)
     behind = [pair for pair in zip(matrix.rows, matrix.follows, strict=True) if pair[0].broker > after]
-    return MatrixOut(
+    return brokers.MatrixOut(
         cluster=view.name,
         **_seen(services, view, snapshot),
         rows=[
-            MatrixRowOut(
+            brokers.MatrixRowOut(
                 broker=row.broker,
                 rack=row.rack,
                 leads=row.leads,
@@ -125,8 +117,8 @@ def _seen(services: PortalServices, view: ClusterView, snapshot: KafkaSnapshot |
     return {"metadata_age_s": age_s, "recorded": snapshot is not None and is_recorded(services, view.uid)}
 
 
-def _broker(row: BrokerRow) -> BrokerOut:
-    return BrokerOut(
+def _broker(row: BrokerRow) -> brokers.BrokerOut:
+    return brokers.BrokerOut(
         id=row.id,
         key=row.key,
         cloud_id=row.cloud_id,
@@ -157,8 +149,8 @@ def _broker(row: BrokerRow) -> BrokerOut:
     )
 
 
-def _hosted(broker: int, seen: PartitionSeen, snapshot: KafkaSnapshot | None) -> HostedOut:
-    return HostedOut(
+def _hosted(broker: int, seen: PartitionSeen, snapshot: KafkaSnapshot | None) -> brokers.HostedOut:
+    return brokers.HostedOut(
         topic=seen.name.topic,
         partition=seen.name.partition,
         role=role_on(broker, seen),

@@ -9,18 +9,14 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Query, Request
 from starlette.concurrency import run_in_threadpool
 
+from controlplane.api import approvals, event_log, move_proposals, paging, past, problems, request_identity, specs
 from controlplane.api.access.bindings import traits_of
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
-from controlplane.api.approvals import in_force_digest, propose
 from controlplane.api.auth import Actor
-from controlplane.api.event_log import told_of
 from controlplane.api.feed import MAX_WAIT_S, RECHECK_EVERY_S, Feed
 from controlplane.api.history import History, page_of
-from controlplane.api.move_proposals import propose_rebalance
-from controlplane.api.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
-from controlplane.api.past import At, past_detail, past_of
 from controlplane.api.presenters import (
     clusters as answers,
     commands as command_answers,
@@ -28,8 +24,6 @@ from controlplane.api.presenters import (
     specs as spec_answers,
 )
 from controlplane.api.presenters.sources import spec_source_out
-from controlplane.api.problems import ApiError
-from controlplane.api.request_identity import MOST_KEY, asked_id, refuse_repeated
 from controlplane.api.schemas import (
     clusters as api,
     commands as command_api,
@@ -38,21 +32,8 @@ from controlplane.api.schemas import (
     specs as spec_api,
 )
 from controlplane.api.services import PortalServices, Proposed, Services
-from controlplane.api.specs import Declared, Order, declare, judge
 from controlplane.background.dns.reconciler import DNS_NAME
-from controlplane.cluster.commands import (
-    AbortRecycle,
-    ClusterNotFound,
-    Command,
-    ConfirmLoss,
-    DeleteCluster,
-    DeleteTopic,
-    NeedsApproval,
-    PauseCluster,
-    RebalanceCluster,
-    ResumeCluster,
-    WaiveWindow,
-)
+from controlplane.cluster import commands
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.handler import CommandOutcome
@@ -65,31 +46,33 @@ from events.ids import ClusterUid
 router = APIRouter(prefix=message_api.API_PREFIX, tags=["clusters"])
 
 
-def command_id(rights: Caller, idempotency_key: Annotated[str, Header(max_length=MOST_KEY)] = "") -> str:
+def command_id(
+    rights: Caller, idempotency_key: Annotated[str, Header(max_length=request_identity.MOST_KEY)] = ""
+) -> str:
     """The id of a command: it follows from the caller's key, so that a retry is recognised, else a fresh one."""
-    return asked_id(rights, idempotency_key) or uuid.uuid4().hex
+    return request_identity.asked_id(rights, idempotency_key) or uuid.uuid4().hex
 
 
 CommandId = Annotated[str, Depends(command_id)]
 Keyed = Depends(command_id)
 """For a write that is no command: it takes a key like any other."""
-Once = Depends(refuse_repeated)
+Once = Depends(request_identity.refuse_repeated)
 """For a write whose answer holds a secret."""
 
 
 @router.get("/clusters")
 def list_clusters(
     services: Services,
-    turn: Turning,
-    q: PartOf = "",
+    turn: paging.Turning,
+    q: paging.PartOf = "",
     team: Annotated[str, Query(max_length=250, description="`metadata.owner`; empty: any")] = "",
-    after: After = "",
-    limit: Most = MOST_ON_A_PAGE,
+    after: paging.After = "",
+    limit: paging.Most = paging.MOST_ON_A_PAGE,
 ) -> list[api.ClusterOut]:
     """The living clusters, by name."""
     living_ones = (v for v in services.fleet.clusters.views() if not v.deleted and q in v.name)
     of_team = (v for v in living_ones if not team or (v.document is not None and v.document.metadata.owner == team))
-    views = turn.page(by_name(of_team, lambda view: view.name, after=after), lambda view: view.name, limit)
+    views = turn.page(paging.by_name(of_team, lambda view: view.name, after=after), lambda view: view.name, limit)
     now = services.clock()
     return [
         answers.cluster_out(
@@ -104,13 +87,13 @@ def list_clusters(
 
 
 @router.get("/clusters/{name}")
-def get_cluster(name: str, services: Services, at: At = "") -> api.ClusterDetailOut:
+def get_cluster(name: str, services: Services, at: past.At = "") -> api.ClusterDetailOut:
     """One living cluster with all that is known of it.
 
     With `at`, a position of the log or a time, one as it was then: what is declared and decided, nothing observed.
     """
     if at:
-        return past_detail(past_of(services, name, at), services.brokers.past_placements.hint)
+        return past.past_detail(past.past_of(services, name, at), services.brokers.past_placements.hint)
     view = living(services, name)
     now = services.clock()
     agents = agents_of_cluster(services, view, now)
@@ -148,7 +131,7 @@ def get_console(name: str, node: str, services: Services) -> instance_api.Consol
     view = living(services, name)
     kept = services.cluster.latest.get(Subject(CONSOLE, ClusterUid(view.uid), node))
     if kept is None:
-        raise ApiError(
+        raise problems.ApiError(
             404, "no-console", f"no VM of node {node!r} of cluster {name!r} failed to join, as far as is known"
         )
     return instance_answers.console_out(kept)
@@ -192,7 +175,7 @@ async def get_events(
 
 def _told(services: PortalServices, events: Sequence[Recorded]) -> list[api.EventOut]:
     without_others = services.cluster.without_others()
-    return [answers.event_out(told_of(event, without_others)) for event in events]
+    return [answers.event_out(event_log.told_of(event, without_others)) for event in events]
 
 
 async def _refuse_who_left(request: Request, view: ClusterView) -> None:
@@ -200,14 +183,14 @@ async def _refuse_who_left(request: Request, view: ClusterView) -> None:
     recheck: Callable[[], Awaitable[Rights | None]] = request.state.recheck
     rights = await recheck()
     if rights is None:
-        raise ApiError(401, "token-over", "the token is over, or its owner may not come in any more")
+        raise problems.ApiError(401, "token-over", "the token is over, or its owner may not come in any more")
     rights.require(Verb.READ, traits_of(view.document), view.name)
 
 
 @router.post("/validate")
 def validate(spec: spec_api.SpecIn, services: Services) -> spec_api.ValidateOut:
     """Every problem of a file at once, also against what is in force."""
-    judged = judge(services, spec.text, file=spec.file)
+    judged = specs.judge(services, spec.text, file=spec.file)
     return spec_api.ValidateOut(
         ok=judged.ok,
         clusters=[d.document.metadata.name for d in judged.documents],
@@ -219,7 +202,7 @@ def validate(spec: spec_api.SpecIn, services: Services) -> spec_api.ValidateOut:
 @router.post("/plan")
 def plan(spec: spec_api.SpecIn, services: Services) -> spec_api.PlansOut:
     """What applying a file would do."""
-    judged = judge(services, spec.text, file=spec.file)
+    judged = specs.judge(services, spec.text, file=spec.file)
     return spec_api.PlansOut(
         ok=judged.ok,
         problems=[spec_answers.problem_out(p) for p in judged.problems],
@@ -238,25 +221,25 @@ def apply(
 
     What a policy leaves to a second person becomes a proposal, the whole file: nothing of it is declared yet.
     """
-    judged = judge(services, order.text, file=order.file)
+    judged = specs.judge(services, order.text, file=order.file)
     rights.trail.refused = judged.refusal
-    done = Declared()
+    done = specs.Declared()
     proposal = ""
     if judged.ok and judged.reserved:
         if order.plan_digest is not None and order.plan_digest != judged.digest:
             message = "the plan is not what it was when it was agreed to"
-            raise ApiError(409, "plan-moved", message, next_step="Plan again, and look at what it says now.")
+            raise problems.ApiError(409, "plan-moved", message, next_step="Plan again, and look at what it says now.")
         if not order.dry_run:
-            proposal = propose(services, judged, order.text, actor=actor, key=key, message=order.message).id
+            proposal = approvals.propose(services, judged, order.text, actor=actor, key=key, message=order.message).id
     elif judged.ok:
-        how = Order(
+        how = specs.Order(
             actor=actor,
             command_id=key,
             message=order.message,
             plan_digest=order.plan_digest,
             dry_run=order.dry_run,
         )
-        done = declare(services, judged, how)
+        done = specs.declare(services, judged, how)
         spread(services, done.all)
     return spec_api.ApplyOut(
         ok=judged.ok,
@@ -274,7 +257,9 @@ def pause(
     name: str, body: command_api.ReasonIn, services: Services, actor: Actor, key: CommandId
 ) -> command_api.CommandOut:
     """Begin no new step."""
-    command = PauseCluster(name=name, actor=actor, command_id=key, reason=body.reason, until=answers.in_utc(body.until))
+    command = commands.PauseCluster(
+        name=name, actor=actor, command_id=key, reason=body.reason, until=answers.in_utc(body.until)
+    )
     return carry_out(services, command)
 
 
@@ -283,7 +268,7 @@ def resume(
     name: str, body: command_api.ReasonIn, services: Services, actor: Actor, key: CommandId
 ) -> command_api.CommandOut:
     """Go on, and forgive the attempts that failed."""
-    return carry_out(services, ResumeCluster(name=name, actor=actor, command_id=key, reason=body.reason))
+    return carry_out(services, commands.ResumeCluster(name=name, actor=actor, command_id=key, reason=body.reason))
 
 
 @router.post("/clusters/{name}/roll-now")
@@ -291,7 +276,7 @@ def roll_now(
     name: str, body: command_api.ReasonIn, services: Services, actor: Actor, key: CommandId
 ) -> command_api.CommandOut:
     """Begin what is left of the generation in force at once, whatever windows and earlier stages say."""
-    return carry_out(services, WaiveWindow(name=name, actor=actor, command_id=key, reason=body.reason))
+    return carry_out(services, commands.WaiveWindow(name=name, actor=actor, command_id=key, reason=body.reason))
 
 
 @router.post("/clusters/{name}/abort")
@@ -299,7 +284,7 @@ def abort(
     name: str, body: command_api.ReasonIn, services: Services, actor: Actor, key: CommandId
 ) -> command_api.CommandOut:
     """Stop the roll after the replacement in hand."""
-    return carry_out(services, AbortRecycle(name=name, actor=actor, command_id=key, reason=body.reason))
+    return carry_out(services, commands.AbortRecycle(name=name, actor=actor, command_id=key, reason=body.reason))
 
 
 @router.post("/clusters/{name}/delete")
@@ -307,7 +292,7 @@ def delete(
     name: str, body: command_api.DeleteIn, services: Services, actor: Actor, key: CommandId
 ) -> command_api.CommandOut:
     """The tombstone; the name must be typed out."""
-    command = DeleteCluster(
+    command = commands.DeleteCluster(
         name=name,
         actor=actor,
         command_id=key,
@@ -323,7 +308,7 @@ def confirm_loss(
     name: str, body: command_api.LossIn, services: Services, actor: Actor, key: CommandId
 ) -> command_api.CommandOut:
     """Say that VMs are gone which a listing calls gone and Kedge does not believe to be; the name must be typed out."""
-    command = ConfirmLoss(
+    command = commands.ConfirmLoss(
         name=name, actor=actor, command_id=key, racks=tuple(body.racks), confirm=body.confirm, reason=body.reason
     )
     return carry_out(services, command)
@@ -333,7 +318,7 @@ def living(services: PortalServices, name: str) -> ClusterView:
     """The living cluster of that name. Raises ClusterNotFound."""
     found = next((v for v in services.fleet.clusters.views() if v.name == name and not v.deleted), None)
     if found is None:
-        raise ClusterNotFound(name)
+        raise commands.ClusterNotFound(name)
     return found
 
 
@@ -341,7 +326,7 @@ def known(services: PortalServices, name: str) -> ClusterView:
     """The living cluster of that name, else the last that had it. Raises ClusterNotFound."""
     named = [v for v in services.fleet.clusters.views() if v.name == name]
     if not named:
-        raise ClusterNotFound(name)
+        raise commands.ClusterNotFound(name)
     return max(named, key=lambda v: (not v.deleted, v.declared_at is not None and v.declared_at.timestamp()))
 
 
@@ -354,23 +339,23 @@ def spread(services: PortalServices, outcomes: list[CommandOutcome]) -> None:
             services.cluster.wake(outcome.uid)
 
 
-def carry_out(services: PortalServices, command: Command) -> command_api.CommandOut:
+def carry_out(services: PortalServices, command: commands.Command) -> command_api.CommandOut:
     """Records a command, and has the converger look at once. Raises what the handler raises.
 
     A deletion or a rebalance that a policy leaves to a second person becomes a proposal.
     """
     try:
         outcome = services.cluster.commands.handle(command)
-    except NeedsApproval as reserved:
-        if isinstance(command, RebalanceCluster):
+    except commands.NeedsApproval as reserved:
+        if isinstance(command, commands.RebalanceCluster):
             return _proposed_rebalance(services, command, reserved)
-        if not isinstance(command, DeleteCluster | DeleteTopic) or services.access.proposals is None:
+        if not isinstance(command, commands.DeleteCluster | commands.DeleteTopic) or services.access.proposals is None:
             raise
-        topic = command.topic if isinstance(command, DeleteTopic) else ""
+        topic = command.topic if isinstance(command, commands.DeleteTopic) else ""
         wanted = Proposed(
             change="delete-topic" if topic else "delete",
             clusters=(command.name,),
-            digest=in_force_digest(services.cluster.commands.current(command.name), topic),
+            digest=approvals.in_force_digest(services.cluster.commands.current(command.name), topic),
             reasons=reserved.reasons,
             topic=topic,
             message=command.reason,
@@ -383,9 +368,9 @@ def carry_out(services: PortalServices, command: Command) -> command_api.Command
 
 
 def _proposed_rebalance(
-    services: PortalServices, command: RebalanceCluster, reserved: NeedsApproval
+    services: PortalServices, command: commands.RebalanceCluster, reserved: commands.NeedsApproval
 ) -> command_api.CommandOut:
-    made = propose_rebalance(services, command, reserved.reasons)
+    made = move_proposals.propose_rebalance(services, command, reserved.reasons)
     sentence = f"a second person must approve: proposal {made.id} is recorded, nothing is moved"
     return command_api.CommandOut(cluster=command.name, changed=False, sentence=sentence, proposal=made.id)
 

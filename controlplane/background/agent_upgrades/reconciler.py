@@ -19,12 +19,8 @@ from controlplane.fleet.images.choice import stage
 from controlplane.fleet.ports import FreshFleet
 from controlplane.storage.latest_values import LatestStore
 from controlplane.storage.streams import AGENTS, cluster_stream
-from events import facts
+from events import codec, envelope, errors, facts, ids
 from events.clock import Clock
-from events.codec import encode
-from events.envelope import Origin
-from events.errors import StreamConflict
-from events.ids import Epoch, derived_id
 from events.store import EventStore
 
 _log = logging.getLogger(__name__)
@@ -45,7 +41,7 @@ class AgentUpgradeReconciler:
     store: EventStore
     latest: LatestStore
     fleet: FreshFleet
-    epoch: Callable[[], Epoch | None]
+    epoch: Callable[[], ids.Epoch | None]
     clock: Clock
     soak: timedelta
     at_once: int
@@ -145,11 +141,11 @@ class AgentUpgradeReconciler:
         if epoch is None:
             return False
         stream = cluster_stream(view.uid)
-        event = encode(fact, derived_id("agent-order", stream, str(view.version), repr(fact)))
+        event = codec.encode(fact, ids.derived_id("agent-order", stream, str(view.version), repr(fact)))
         try:
-            origin = Origin(actor="agents", epoch=epoch)
+            origin = envelope.Origin(actor="agents", epoch=epoch)
             self.store.append(stream, [event], expected_version=view.version, origin=origin)
-        except StreamConflict as conflict:
+        except errors.StreamConflict as conflict:
             _log.info("%s: %s", view.name, conflict)
             return False
         return True

@@ -5,11 +5,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from controlplane.storage.streams import anomalies_stream
-from events import facts
-from events.codec import decode
-from events.envelope import Recorded
-from events.errors import EventsError
-from events.ids import ClusterUid
+from events import codec, envelope, errors, facts, ids
 from events.store import EventStore
 from planner.anomalies.judge import Anomaly
 from planner.anomalies.kinds import ALARMS, Kind, State
@@ -37,30 +33,30 @@ class AnomalyFold:
 EMPTY = AnomalyFold()
 
 
-def read_book(store: EventStore, uid: ClusterUid, known: AnomalyFold = EMPTY) -> AnomalyFold:
+def read_book(store: EventStore, uid: ids.ClusterUid, known: AnomalyFold = EMPTY) -> AnomalyFold:
     """The book as it is recorded now, read on from what is known. Raises StoreUnavailable."""
     return folded(known, store.read_stream(anomalies_stream(uid), known.version))
 
 
-def folded(book: AnomalyFold, history: Iterable[Recorded]) -> AnomalyFold:
+def folded(book: AnomalyFold, history: Iterable[envelope.Recorded]) -> AnomalyFold:
     """The book after all these events."""
     for recorded in history:
         book = _evolve(book, recorded)
     return book
 
 
-def _evolve(book: AnomalyFold, recorded: Recorded) -> AnomalyFold:
+def _evolve(book: AnomalyFold, recorded: envelope.Recorded) -> AnomalyFold:
     if book.unreadable:
         return replace(book, version=recorded.version)
     try:
-        after = _applied(book, decode(recorded), recorded)
-    except (EventsError, LookupError, ValueError) as error:
+        after = _applied(book, codec.decode(recorded), recorded)
+    except (errors.EventsError, LookupError, ValueError) as error:
         reason = f"event {recorded.version} ({recorded.type}): {error}"
         return replace(book, version=recorded.version, unreadable=reason)
     return replace(after, version=recorded.version)
 
 
-def _applied(book: AnomalyFold, event: object, recorded: Recorded) -> AnomalyFold:
+def _applied(book: AnomalyFold, event: object, recorded: envelope.Recorded) -> AnomalyFold:
     at = recorded.recorded_at
     match event:
         case facts.AnomalyFound():

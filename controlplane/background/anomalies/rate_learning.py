@@ -16,33 +16,21 @@ from controlplane.background.anomalies.status import own_doing
 from controlplane.cluster.view import ClusterView
 from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
 from events.ids import ClusterUid
-from planner.anomalies.judge import AnomalyFinding
-from planner.anomalies.kinds import Kind
-from planner.anomalies.learned_rates import HourOfDay, LearnedBand, NotJudged, Past, learned, with_hour
-from planner.anomalies.topic_rates import (
-    AGREEING,
-    ENDLESS,
-    LONGEST,
-    WINDOW,
-    Band,
-    RateSeen,
-    rate_subject,
-    topic_of_rate,
-)
+from planner.anomalies import judge, kinds, learned_rates, topic_rates
 
 Topic = tuple[ClusterUid, str]
 
-SETTLES = WINDOW
+SETTLES = topic_rates.WINDOW
 """After work of ours: clients come back, and what they could not send comes at once."""
-_CONSIDERED = AGREEING * WINDOW + LONGEST
+_CONSIDERED = topic_rates.AGREEING * topic_rates.WINDOW + topic_rates.LONGEST
 """An hour is kept so long after its end: by then an anomaly that began in it is found."""
 _UNWATCHED = timedelta(minutes=3)
 """Rounds further apart leave out what was done between them."""
 _HOUR = timedelta(hours=1)
 _HOURS = range(24)
 _SOURCE = "kafka"
-_ANY_RATE = AnomalyFinding(Kind.TOPIC_ANOMALY, rate_subject(""), "")
-_PAST: TypeAdapter[Past] = TypeAdapter(Past)
+_ANY_RATE = judge.AnomalyFinding(kinds.Kind.TOPIC_ANOMALY, topic_rates.rate_subject(""), "")
+_PAST: TypeAdapter[learned_rates.Past] = TypeAdapter(learned_rates.Past)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +47,7 @@ class RateLearning:
     def __init__(self, latest: LatestStore) -> None:
         self._latest = latest
         self._running: dict[datetime, dict[Topic, tuple[float, ...]]] = {}
-        self._known: dict[datetime, dict[Topic, Past]] = {}
+        self._known: dict[datetime, dict[Topic, learned_rates.Past]] = {}
         self._hindered: dict[ClusterUid, _Hindrance] = {}
         self._kept: set[Topic] | None = None
         self._round_at: datetime | None = None
@@ -87,7 +75,7 @@ class RateLearning:
         for start in [s for s in self._known if s + 2 * _HOUR <= now]:
             del self._known[start]
 
-    def seen(self, uid: ClusterUid, topic: str, rate: RateSeen) -> RateSeen:
+    def seen(self, uid: ClusterUid, topic: str, rate: topic_rates.RateSeen) -> topic_rates.RateSeen:
         """The window with its band. It is learned from, unless Kedge was at work, or `begin` takes it back."""
         start = _hour_of(rate)
         if start not in self._known:
@@ -95,9 +83,9 @@ class RateLearning:
         if self._may_learn(uid, rate):
             running = self._running.setdefault(start, {})
             running[uid, topic] = (*running.get((uid, topic), ()), float(f"{rate.per_s:.4g}"))
-        return replace(rate, band=_band(learned(self._known[start].get((uid, topic), ()), start.date())))
+        return replace(rate, band=_band(learned_rates.learned(self._known[start].get((uid, topic), ()), start.date())))
 
-    def _may_learn(self, uid: ClusterUid, rate: RateSeen) -> bool:
+    def _may_learn(self, uid: ClusterUid, rate: topic_rates.RateSeen) -> bool:
         known = self._hindered.get(uid)
         began = rate.at - timedelta(seconds=rate.seconds)
         return known is not None and (known.at_work is None or began - known.at_work >= SETTLES)
@@ -106,14 +94,16 @@ class RateLearning:
         before = self._hindered.get(view.uid)
         ours = view.rebalance is not None or bool(own_doing(view, _ANY_RATE, now))
         open_ = noted(self._latest, view.uid).open_
-        odd = frozenset(topic_of_rate(a.subject) or a.subject for a in open_ if a.kind is Kind.TOPIC_ANOMALY)
+        odd = frozenset(
+            topic_rates.topic_of_rate(a.subject) or a.subject for a in open_ if a.kind is kinds.Kind.TOPIC_ANOMALY
+        )
         return _Hindrance(now if ours or unwatched else before.at_work if before else None, odd)
 
     def _keep(self, start: datetime, now: datetime) -> None:
         """Rows are read again directly before: another server may have led meanwhile."""
         known, rows = self._rows(start.hour), {}
         for topic, rates in self._running[start].items():
-            past = with_hour(known.get(topic, ()), HourOfDay(start.date(), rates))
+            past = learned_rates.with_hour(known.get(topic, ()), learned_rates.HourOfDay(start.date(), rates))
             if past != known.get(topic, ()):
                 rows[topic] = _row(topic, start.hour, past, now)
         self._latest.put_all(list(rows.values()))
@@ -134,16 +124,18 @@ class RateLearning:
             for topic in topics:
                 running.pop(topic, None)
 
-    def _rows(self, hour: int) -> dict[Topic, Past]:
+    def _rows(self, hour: int) -> dict[Topic, learned_rates.Past]:
         rows = self._latest.of_kind(_kind(hour))
         return {(r.subject.cluster_uid, r.subject.name): _past(r) for r in rows}
 
 
-def learned_now(latest: LatestStore, uid: ClusterUid, topic: str, now: datetime) -> LearnedBand | NotJudged:
+def learned_now(
+    latest: LatestStore, uid: ClusterUid, topic: str, now: datetime
+) -> learned_rates.LearnedBand | learned_rates.NotJudged:
     """What is known of a topic for the hour that runs, for people. Raises StoreUnavailable."""
     at = now.astimezone(UTC)
     row = latest.get(Subject(_kind(at.hour), uid, topic))
-    return learned(_past(row) if row is not None else (), at.date())
+    return learned_rates.learned(_past(row) if row is not None else (), at.date())
 
 
 def learned_past(latest: LatestStore, uid: ClusterUid, topic: str) -> list[tuple[datetime, float]]:
@@ -157,14 +149,14 @@ def learned_past(latest: LatestStore, uid: ClusterUid, topic: str) -> list[tuple
     return sorted(found)
 
 
-def _band(verdict: LearnedBand | NotJudged) -> Band | None:
+def _band(verdict: learned_rates.LearnedBand | learned_rates.NotJudged) -> topic_rates.Band | None:
     """Where too little is known nothing is outside; an hour that is not stable says nothing either way."""
-    if isinstance(verdict, LearnedBand):
+    if isinstance(verdict, learned_rates.LearnedBand):
         return verdict
-    return None if verdict.is_known else ENDLESS
+    return None if verdict.is_known else topic_rates.ENDLESS
 
 
-def _hour_of(rate: RateSeen) -> datetime:
+def _hour_of(rate: topic_rates.RateSeen) -> datetime:
     """The hour its middle is in: a window may begin in one and end in the next."""
     middle = (rate.at - timedelta(seconds=rate.seconds / 2)).astimezone(UTC)
     return middle.replace(minute=0, second=0, microsecond=0)
@@ -174,12 +166,12 @@ def _kind(hour: int) -> str:
     return f"topic-rates-{hour:02d}"
 
 
-def _row(topic: Topic, hour: int, past: Past, now: datetime) -> LatestValue:
+def _row(topic: Topic, hour: int, past: learned_rates.Past, now: datetime) -> LatestValue:
     value = {"days": _PAST.dump_python(past, mode="json")}
     return LatestValue(Subject(_kind(hour), *topic), value, _SOURCE, now)
 
 
-def _past(row: LatestValue) -> Past:
+def _past(row: LatestValue) -> learned_rates.Past:
     """What another release wrote is learned anew."""
     try:
         return _PAST.validate_python(row.value.get("days", ()))

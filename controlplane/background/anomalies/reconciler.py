@@ -28,12 +28,8 @@ from controlplane.cluster.view import ClusterView
 from controlplane.fleet.ports import SeenFleet
 from controlplane.storage.latest_values import LatestStore
 from controlplane.storage.streams import anomalies_stream
-from events import facts
+from events import codec, envelope, errors, facts, ids
 from events.clock import Clock
-from events.codec import encode
-from events.envelope import Origin
-from events.errors import EventsError, StreamConflict
-from events.ids import ClusterUid, derived_id
 from events.store import EventStore
 from planner.anomalies.cooling import Cooling
 from planner.anomalies.hot import HotBroker, HotRule
@@ -90,7 +86,7 @@ class _Outliers:
 @dataclass(slots=True)
 class _WindowsSeen:
     at: datetime
-    by_cluster: Mapping[ClusterUid, _Outliers] = field(default_factory=dict)
+    by_cluster: Mapping[ids.ClusterUid, _Outliers] = field(default_factory=dict)
 
 
 _NO_OUTLIERS = _Outliers()
@@ -117,7 +113,7 @@ class AnomalyReconciler:
         self._fleet, self._store, self._latest, self._windows = fleet, store, latest, windows
         self._commands, self._clock, self._epoch, self._wake = commands, clock, epoch, wake
         self._rule, self._hot, self._rates = rule or SlowRule(), hot or HotRule(), rates or NoRates()
-        self._known: dict[ClusterUid, _ClusterMemory] = {}
+        self._known: dict[ids.ClusterUid, _ClusterMemory] = {}
         self._seen: _WindowsSeen | None = None
 
     def poll(self) -> None:
@@ -131,13 +127,13 @@ class AnomalyReconciler:
             with this_round.apart(view.name):
                 try:
                     recorded += self._look(view, sick, outliers.get(view.uid, _NO_OUTLIERS), now)
-                except StreamConflict:
+                except errors.StreamConflict:
                     self._known.pop(view.uid, None)  # somebody else led meanwhile: read anew at the next look
         if recorded:
             self._wake()
         this_round.close()
 
-    def _look(self, view: ClusterView, sick: frozenset[ClusterUid], outliers: _Outliers, now: datetime) -> int:
+    def _look(self, view: ClusterView, sick: frozenset[ids.ClusterUid], outliers: _Outliers, now: datetime) -> int:
         known = self._known.get(view.uid)
         if known is None:
             known = self._known[view.uid] = _ClusterMemory(read_book(self._store, view.uid))
@@ -179,10 +175,10 @@ class AnomalyReconciler:
     def _record(self, view: ClusterView, known: _ClusterMemory, made: Sequence[AnomalyChange]) -> None:
         stream, book = anomalies_stream(view.uid), known.book
         events = [
-            encode(fact, derived_id("anomaly event", stream, str(book.version + n)))
+            codec.encode(fact, ids.derived_id("anomaly event", stream, str(book.version + n)))
             for n, fact in enumerate(facts_of(view, book, made))
         ]
-        origin = Origin(actor=ACTOR, epoch=self._epoch())
+        origin = envelope.Origin(actor=ACTOR, epoch=self._epoch())
         recorded = self._store.append(stream, events, expected_version=book.version, origin=origin)
         known.book = folded(book, recorded)
         keep_noted(self._latest, view.uid, known.book, self._clock())
@@ -192,10 +188,10 @@ class AnomalyReconciler:
         for command in steering(view, book, now):
             try:
                 self._commands.handle(command)
-            except (CommandRefused, EventsError, LookupError) as error:
+            except (CommandRefused, errors.EventsError, LookupError) as error:
                 _log.info("%s: %s: %s", view.name, type(command).__name__, error)
 
-    def _advise(self, uid: ClusterUid, book: AnomalyFold, advice: Mapping[str, HotNoted]) -> None:
+    def _advise(self, uid: ids.ClusterUid, book: AnomalyFold, advice: Mapping[str, HotNoted]) -> None:
         """What is to be done about a hot broker, of one at a time: each changes what may be done of the next."""
         if not advice:
             return
@@ -221,11 +217,11 @@ class AnomalyReconciler:
 
     def _outliers(
         self, views: Sequence[ClusterView], now: datetime, this_round: Round
-    ) -> Mapping[ClusterUid, _Outliers]:
+    ) -> Mapping[ids.ClusterUid, _Outliers]:
         """Of a cluster whose windows make no sense nothing is known: it is left out."""
         if self._seen is None or now - self._seen.at >= WINDOWS_EVERY:
             recent = self._windows.recent(now)
-            found: dict[ClusterUid, _Outliers] = {}
+            found: dict[ids.ClusterUid, _Outliers] = {}
             for view in views:
                 if view.uid in recent:
                     with this_round.apart(view.name):
@@ -326,7 +322,7 @@ def _was_slow(anomaly: Anomaly, node: str) -> bool:
 
 
 def _id(view: ClusterView, what: str, key: str) -> str:
-    return derived_id(what, view.uid, key, str(view.version))
+    return ids.derived_id(what, view.uid, key, str(view.version))
 
 
 def _failed_dirs(value: Mapping[str, object]) -> list[str]:

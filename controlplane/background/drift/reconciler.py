@@ -11,15 +11,7 @@ from typing import Protocol
 
 from controlplane.background.drift.schedule import is_due
 from controlplane.background.rounds import Round
-from controlplane.cluster.observed.cloud_drift import (
-    DRIFTS,
-    AuditNoted,
-    Noted,
-    all_audits,
-    asked_audits,
-    keep_audit,
-    network_label,
-)
+from controlplane.cluster.observed import cloud_drift
 from controlplane.cluster.observed.network_audits import AUDIT, NetworkAtRest
 from controlplane.cluster.places import places_of
 from controlplane.cluster.view import ClusterView
@@ -73,7 +65,7 @@ class _Memory:
     """As of one epoch: who led before may have noted more."""
 
     epoch: Epoch
-    noted: dict[ClusterUid, dict[str, AuditNoted]]
+    noted: dict[ClusterUid, dict[str, cloud_drift.AuditNoted]]
     started: dict[str, tuple[ClusterUid, str]] = field(default_factory=dict)
     networks: dict[Place, ClusterUid] = field(default_factory=dict)
     """Keys of the networks that stand, by their place."""
@@ -88,7 +80,7 @@ class DriftReconciler:
         self._at_once = at_once
         self._memory: _Memory | None = None
 
-    def noted(self, view: ClusterView) -> Noted:
+    def noted(self, view: ClusterView) -> cloud_drift.Noted:
         """The last audits of a cluster by place, and of its networks by `network_label`, from memory: empty before the
         first look, and where another leads."""
         memory = self._memory
@@ -98,7 +90,9 @@ class DriftReconciler:
         if not memory.networks:
             return own
         keys = ((place, memory.networks.get(place)) for place in places_of(view))
-        shared = {network_label(p): n for p, key in keys if key and (n := memory.noted.get(key, {}).get(str(p)))}
+        shared = {
+            cloud_drift.network_label(p): n for p, key in keys if key and (n := memory.noted.get(key, {}).get(str(p)))
+        }
         return {**own, **shared} if shared else own
 
     def poll(self) -> None:
@@ -108,7 +102,7 @@ class DriftReconciler:
         self._harvest(memory, {str(job.intent_id) for job in in_hand}, this_round)
         room = self._at_once - sum(job.kind == AUDIT for job in in_hand)
         busy = {job.cluster_uid for job in in_hand}
-        asked = asked_audits(self._ports.latest)
+        asked = cloud_drift.asked_audits(self._ports.latest)
         for due in self._due(memory, asked, now):
             if room <= 0:
                 break
@@ -121,7 +115,7 @@ class DriftReconciler:
     def _remembered(self) -> _Memory:
         epoch = self._ports.epoch()
         if self._memory is None or self._memory.epoch != epoch:
-            self._memory = _Memory(epoch, all_audits(self._ports.latest))
+            self._memory = _Memory(epoch, cloud_drift.all_audits(self._ports.latest))
         return self._memory
 
     def _due(self, memory: _Memory, asked: Mapping[ClusterUid, datetime], now: datetime) -> Iterator[_Due]:
@@ -182,7 +176,7 @@ class DriftReconciler:
         uid, place = memory.started.pop(str(job.intent_id))
         before = memory.noted.get(uid, {}).get(place)
         noted = _noted_of(job, before)
-        keep_audit(self._ports.latest, uid, place, noted)
+        cloud_drift.keep_audit(self._ports.latest, uid, place, noted)
         memory.noted.setdefault(uid, {})[place] = noted
         self._ports.jobs.forget(job.intent_id, epoch=self._ports.epoch())
 
@@ -192,15 +186,17 @@ def audit_job_id(uid: str, place: str) -> str:
     return derived_id(AUDIT, uid, place)
 
 
-def _noted_of(job: Job, before: AuditNoted | None) -> AuditNoted:
+def _noted_of(job: Job, before: cloud_drift.AuditNoted | None) -> cloud_drift.AuditNoted:
     at = job.started_at or job.created_at  # what is changed while it runs may have been missed
     if job.state is JobState.SUCCEEDED:
         result = job.result or {}
-        return AuditNoted(at, at, int(result["resources"]), DRIFTS.validate_python(result["drifts"]))
+        return cloud_drift.AuditNoted(
+            at, at, int(result["resources"]), cloud_drift.DRIFTS.validate_python(result["drifts"])
+        )
     error = job.error_message or job.error_class or "nobody knows why"
     if before is None:
-        return AuditNoted(at, error=error)
-    return AuditNoted(at, before.at, before.resources, before.drifts, error)
+        return cloud_drift.AuditNoted(at, error=error)
+    return cloud_drift.AuditNoted(at, before.at, before.resources, before.drifts, error)
 
 
 def _asked_places(views: Sequence[ClusterView], asked: Mapping[ClusterUid, datetime]) -> dict[Place, datetime]:

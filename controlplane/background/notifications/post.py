@@ -15,11 +15,8 @@ from controlplane.background.notifications.outbox import Outbox, WaitingNotice
 from controlplane.background.rounds import Round
 from controlplane.runtime.backoff import delay_s
 from controlplane.storage.streams import anomalies_stream, anomalies_uid_of
-from events import facts
+from events import codec, envelope, facts, ids
 from events.clock import Clock
-from events.codec import decode
-from events.envelope import Recorded
-from events.ids import ClusterUid
 from events.store import EventStore
 from planner.anomalies.judge import Anomaly, is_told
 
@@ -41,8 +38,8 @@ class NoticeSpreader:
         rings: Mapping[str, Callable[[], object]],
     ) -> None:
         self._bindings, self._store, self._outbox, self._rings = bindings, store, outbox, rings
-        self._books: dict[ClusterUid, AnomalyFold] = {}
-        self._names: dict[ClusterUid, str] = {}
+        self._books: dict[ids.ClusterUid, AnomalyFold] = {}
+        self._names: dict[ids.ClusterUid, str] = {}
         self._read: dict[str, int] = {}
 
     def poll(self) -> None:
@@ -70,7 +67,7 @@ class NoticeSpreader:
             if mine and binding.name in self._rings:
                 self._rings[binding.name]()
 
-    def _told(self, page: Sequence[Recorded], this_round: Round) -> list[WaitingNotice]:
+    def _told(self, page: Sequence[envelope.Recorded], this_round: Round) -> list[WaitingNotice]:
         found = []
         for recorded in page:
             uid = anomalies_uid_of(recorded.stream)
@@ -82,9 +79,9 @@ class NoticeSpreader:
                     found.append(WaitingNotice(recorded.position, notice))
         return found
 
-    def _notice(self, uid: ClusterUid, recorded: Recorded) -> Notice | None:
+    def _notice(self, uid: ids.ClusterUid, recorded: envelope.Recorded) -> Notice | None:
         book = self._book_before(uid, recorded)
-        event = decode(recorded)
+        event = codec.decode(recorded)
         after = self._books[uid] = folded(book, [recorded])
         if isinstance(event, facts.AnomalyFound):
             self._names[uid] = event.cluster
@@ -98,13 +95,13 @@ class NoticeSpreader:
             return None
         return _notice_of(anomaly, self._names.get(uid, ""), recorded)
 
-    def _book_before(self, uid: ClusterUid, recorded: Recorded) -> AnomalyFold:
+    def _book_before(self, uid: ids.ClusterUid, recorded: envelope.Recorded) -> AnomalyFold:
         """The book as it was right before the event, read once and then carried along."""
         book = self._books.get(uid)
         if book is not None and book.version == recorded.version - 1:
             return book
         history = [r for r in self._store.read_stream(anomalies_stream(uid)) if r.version < recorded.version]
-        named = (decode(r) for r in history)
+        named = (codec.decode(r) for r in history)
         self._names[uid] = next((e.cluster for e in named if isinstance(e, facts.AnomalyFound)), "")
         return folded(EMPTY, history)
 
@@ -136,7 +133,7 @@ class NoticeSender:
         self._outbox.failed(self._name, waiting.position, error, now=now, again_at=again_at)
 
 
-def _notice_of(anomaly: Anomaly, cluster: str, recorded: Recorded) -> Notice:
+def _notice_of(anomaly: Anomaly, cluster: str, recorded: envelope.Recorded) -> Notice:
     return Notice(
         id=recorded.event_id,
         cluster=cluster,

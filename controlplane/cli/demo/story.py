@@ -10,11 +10,8 @@ from rich.rule import Rule
 
 from controlplane.api.presenters.plan_text import plan_lines
 from controlplane.api.schemas import chaos as chaos_api, clusters as api, commands as command_api, specs as spec_api
-from controlplane.cli.demo.certificates import certificate_line
+from controlplane.cli.demo import certificates, report, spark_wait, traffic
 from controlplane.cli.demo.house import DemoFailed, House
-from controlplane.cli.demo.report import planned
-from controlplane.cli.demo.spark_wait import SparkWait
-from controlplane.cli.demo.traffic import DemoTraffic
 from controlplane.cli.progress import RollProgress
 from controlplane.cli.waiter import Target, Waiter
 from controlplane.cli.waiting import Converged, Done, Goal, NodeReplaced, Rebalanced
@@ -42,7 +39,7 @@ class DemoStory:
         self.rolled = 0
         """The generation of the version roll, 0 before it."""
         self.name = _name_in(spec)
-        self.traffic = DemoTraffic(self.bootstrap, topic="orders")
+        self.traffic = traffic.DemoTraffic(self.bootstrap, topic="orders")
 
     @property
     def heard(self) -> tuple[Audit, MinIsrReport]:
@@ -119,7 +116,7 @@ class DemoStory:
 
     def wait_for_spark(self) -> None:
         """The planning worker's session takes some seconds to come up; the demo is to show Spark."""
-        waiting = SparkWait(time.monotonic())
+        waiting = spark_wait.SparkWait(time.monotonic())
         while (planner := self._house.client.version().planner) != "spark":
             if reason := waiting.given_up(planner, time.monotonic()):
                 raise DemoFailed(f"Spark is not up: {reason}\n{self._house.tail()}")
@@ -148,9 +145,9 @@ class DemoStory:
 
     def _tell_certificates(self) -> None:
         """Each drain plan once, when what it was for is over."""
-        plans = planned(self.events())
+        plans = report.planned(self.events())
         for plan in plans[self._certificates_told :]:
-            self.tell(certificate_line(plan))
+            self.tell(certificates.certificate_line(plan))
         self._certificates_told = len(plans)
 
     def _wait(self, goal: Goal) -> None:

@@ -8,14 +8,9 @@ import typer
 from rich.table import Table
 
 from controlplane.api.schemas.access import AuditEntryOut, TokenIn, TokenOut
-from controlplane.cli.address import ServerAddress, server_url
-from controlplane.cli.client import Client
-from controlplane.cli.errors import CliError
-from controlplane.cli.options import Output
+from controlplane.cli import address, client, errors, options, tables, token_store
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
-from controlplane.cli.tables import listing
-from controlplane.cli.token_store import checked, keep_token
 from controlplane.runtime.quantities import ago, moment
 from events.secrets import secret
 
@@ -46,18 +41,20 @@ def login(
     """
     session = session_of(context)
     around = session.around
-    url = server_url({**around.environ, "KEDGE_SERVER": server} if server else around.environ, around.cwd)[0]
+    url = address.server_url({**around.environ, "KEDGE_SERVER": server} if server else around.environ, around.cwd)[0]
     if forget:
-        session.tell(f"forgotten in {keep_token(around.environ, url, '')}")
+        session.tell(f"forgotten in {token_store.keep_token(around.environ, url, '')}")
         return
-    text = checked(_asked(session, url), where="what was given")
+    text = token_store.checked(_asked(session, url), where="what was given")
     shown = secret(text)
-    tried = Client(lambda: ServerAddress(url, shown, "kedge login"), transport=around.transport, sleep=around.sleep)
+    tried = client.Client(
+        lambda: address.ServerAddress(url, shown, "kedge login"), transport=around.transport, sleep=around.sleep
+    )
     try:
         who = tried.whoami()
     finally:
         tried.close()
-    path = keep_token(around.environ, url, text)
+    path = token_store.keep_token(around.environ, url, text)
     most = " or ".join(f"{b.role} on {b.scope}" for b in ([who.limit] if who.limit else []) + who.granted)
     limit = f", at most {most}" if most else ""
     session.show(f"{who.subject} at {url}{limit}")
@@ -85,7 +82,7 @@ def create(
         str, typer.Option("--scope", metavar="SCOPE", help="*, team:NAME, label:KEY=VALUE or cluster:NAME.")
     ] = "*",
     days: Annotated[float, typer.Option("--days", metavar="N", min=0.01, max=366, help="Lifetime.")] = 90,
-    output: Output = Format.TEXT,
+    output: options.Output = Format.TEXT,
 ) -> None:
     """Create a token and print it once.
 
@@ -109,7 +106,7 @@ def create(
 def list_tokens(
     context: typer.Context,
     everyone: Annotated[bool, typer.Option("--everyone", help="Tokens of all users; for administrators.")] = False,
-    output: Output = Format.TEXT,
+    output: options.Output = Format.TEXT,
 ) -> None:
     """List tokens, newest first. Their texts are not stored.
 
@@ -160,7 +157,7 @@ def audit(
     before: Annotated[int, typer.Option("--before", metavar="N", min=0, help="Only entries before this one.")] = 0,
     limit: Annotated[int, typer.Option("-n", "--limit", metavar="N", min=1, max=1000, help="So many.")] = 50,
     check: Annotated[bool, typer.Option("--check", help="Verify the hash of every entry instead.")] = False,
-    output: Output = Format.TEXT,
+    output: options.Output = Format.TEXT,
 ) -> None:
     """Show the audit: changes and refusals.
 
@@ -201,7 +198,7 @@ def _asked(session: Session, url: str) -> str:
         return getpass.getpass(f"Token for {url}: ")
     text = session.around.read_line()
     if not text.strip():
-        raise CliError("no token was given", why="standard input is empty", next_step=_HOW)
+        raise errors.CliError("no token was given", why="standard input is empty", next_step=_HOW)
     return text
 
 
@@ -211,7 +208,7 @@ def _moment(text: str) -> str:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise CliError(f"`{text}` is not a time", next_step="write it as in 2026-01-31T14:00") from None
+        raise errors.CliError(f"`{text}` is not a time", next_step="write it as in 2026-01-31T14:00") from None
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).isoformat()
 
 
@@ -220,7 +217,7 @@ def _token_table(tokens: list[TokenOut], now: datetime) -> Table:
         (t.id, t.label, t.maker, f"{t.role} on {t.scope}", t.state, moment(t.expires_at), ago(t.used_at, now))
         for t in tokens
     ]
-    return listing(["ID", "LABEL", "MAKER", "AT MOST", "STATE", "ENDS", "USED"], rows)
+    return tables.listing(["ID", "LABEL", "MAKER", "AT MOST", "STATE", "ENDS", "USED"], rows)
 
 
 def _audit_table(entries: list[AuditEntryOut]) -> Table:
@@ -239,4 +236,4 @@ def _audit_table(entries: list[AuditEntryOut]) -> Table:
         )
         for e in entries
     ]
-    return listing(["ENTRY", "WHEN", "WHO", "VIA", "FROM", "VERB", "OBJECT", "OUTCOME", "REQUEST", "CALL"], rows)
+    return tables.listing(["ENTRY", "WHEN", "WHO", "VIA", "FROM", "VERB", "OBJECT", "OUTCOME", "REQUEST", "CALL"], rows)

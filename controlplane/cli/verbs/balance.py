@@ -5,11 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from controlplane.cli.completion import cluster_names
-from controlplane.cli.errors import CliError
-from controlplane.cli.options import DEFAULT_TIMEOUT, Reason, Throttle, Timeout, Yes
-from controlplane.cli.output import document, write_document
-from controlplane.cli.rebalance_order import RebalanceOrder, order_rebalance, refuse_order_options, refuse_plan_options
+from controlplane.cli import completion, errors, options, output, rebalance_order
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.state_options import (
     ClusterOption,
@@ -45,7 +41,7 @@ _Name = Annotated[
     str,
     typer.Argument(
         metavar="CLUSTER",
-        autocompletion=cluster_names,
+        autocompletion=completion.cluster_names,
         show_default=False,
         help="The cluster to rebalance. Without it, with --state or --cluster, a plan is made and printed only.",
     ),
@@ -86,12 +82,12 @@ def rebalance(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Plan and print only, as --cluster does.")] = False,
     cancel: _Cancel = False,
     wait: Annotated[bool, typer.Option("--wait", help="Watch until it is over.")] = False,
-    timeout: Timeout = DEFAULT_TIMEOUT,
+    timeout: options.Timeout = options.DEFAULT_TIMEOUT,
     onto: _Onto = None,
     per_day_gib: _PerDayGib = None,
-    throttle: Throttle = 0,
-    reason: Reason = "",
-    yes: Yes = False,
+    throttle: options.Throttle = 0,
+    reason: options.Reason = "",
+    yes: options.Yes = False,
     state: StateFileOption = "",
     cluster: ClusterOption = "",
     goals: _Goals = "",
@@ -132,11 +128,11 @@ def rebalance(
     session = session_of(context)
     if name and not dry_run:
         planned = (state, cluster, goals, exclude_topics, output_file, kafka_json, throttles, allow_partial)
-        refuse_plan_options(name, any(planned) or disk_limit is not None)
-        order = RebalanceOrder(cancel, reason, tuple(onto or ()), per_day_gib, throttle)
-        order_rebalance(session, name, order, yes=yes, wait=wait, timeout=timeout)
+        rebalance_order.refuse_plan_options(name, any(planned) or disk_limit is not None)
+        order = rebalance_order.RebalanceOrder(cancel, reason, tuple(onto or ()), per_day_gib, throttle)
+        rebalance_order.order_rebalance(session, name, order, yes=yes, wait=wait, timeout=timeout)
         return
-    refuse_order_options(bool(cancel or wait or yes or per_day_gib or throttle or reason))
+    rebalance_order.refuse_order_options(bool(cancel or wait or yes or per_day_gib or throttle or reason))
     aims, given = goals_in(goals), _input(session, state, cluster or name, shape, "RebalancePlan", disk_limit)
     plan = rebalanced(given, aims, excluded_topics=_excluded(given, exclude_topics), onto=onto or ())
     _finish(session, given, plan, (output_file, kafka_json, throttles), shape, allow_partial=allow_partial)
@@ -208,13 +204,13 @@ def _finish(
     written = {} if refused else Files(*paths).write(session, given, plan)
     if shape in (PlanFormat.JSON, PlanFormat.YAML):
         content = balance_document(given, plan, written, shown=not refused)
-        write_document(session, shape, document(kind, content))
+        output.write_document(session, shape, output.document(kind, content))
     elif not refused:
         session.show(*balance_lines(given, plan, wide=shape is PlanFormat.WIDE))
     if plan.shortfall is not None:
         if refused:
             next_step = "add that, or plan what comes nearest: --allow-partial"
-            raise CliError("there is no plan", why=plan.shortfall.message, next_step=next_step)
+            raise errors.CliError("there is no plan", why=plan.shortfall.message, next_step=next_step)
         session.tell(f"in part only: {plan.shortfall.message}", "yellow")
     for line in how_to_apply(plan, written):
         session.tell(line)

@@ -5,11 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from controlplane.api.schemas import chaos as chaos_api, games as game_api
-from controlplane.cli import exits
-from controlplane.cli.chaos_game import follow, games_lines, has_failed, report_lines
-from controlplane.cli.errors import CliError
-from controlplane.cli.moments import seconds_of
-from controlplane.cli.options import Cluster, Output, Reason
+from controlplane.cli import chaos_game, errors, exits, moments, options
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
 
@@ -68,7 +64,7 @@ _Detach = Annotated[bool, typer.Option("--detach", help="Of a game: return once 
 
 def chaos(
     context: typer.Context,
-    cluster: Cluster,
+    cluster: options.Cluster,
     fault: _Fault,
     vm: _Vms = None,
     rack: _Rack = "",
@@ -87,8 +83,8 @@ def chaos(
     list_: _List = False,
     show: _Show = "",
     detach: _Detach = False,
-    reason: Reason = "",
-    output: Output = Format.TEXT,
+    reason: options.Reason = "",
+    output: options.Output = Format.TEXT,
 ) -> None:
     """Inject a fault.
 
@@ -113,7 +109,7 @@ def chaos(
       kedge chaos orders game --end --reason "enough for today"
       kedge chaos orders game --list
     """
-    session, seconds = session_of(context), seconds_of(lasts, option="--for")
+    session, seconds = session_of(context), moments.seconds_of(lasts, option="--for")
     agreed: dict[str, Any] = {"force": force, "confirm": confirm, "reason": reason}
     if fault == GAME:
         order = game_api.GameIn(events=events, seed=seed, within_s=seconds, faults=_listed(faults), **agreed)
@@ -131,7 +127,7 @@ def _listed(faults: str) -> list[str]:
 def _bring_about(session: Session, cluster: str, order: chaos_api.ChaosIn, output: Format) -> None:
     if not order.rack and order.fault != "kill-rack" and not order.vms:
         why = f"{order.fault} needs a VM"
-        raise CliError("no VM was named", why=why, next_step=f"kedge describe {cluster}", exit_code=exits.USAGE)
+        raise errors.CliError("no VM was named", why=why, next_step=f"kedge describe {cluster}", exit_code=exits.USAGE)
     answer = session.client.inject_chaos(cluster, order)
     if output is Format.TEXT:
         session.show(answer.sentence)
@@ -166,9 +162,9 @@ def _of_game(
     if detach:
         _show_report(session, begun, output)
         return
-    report = follow(client, begun, sleep=session.around.sleep, tell=session.tell)
+    report = chaos_game.follow(client, begun, sleep=session.around.sleep, tell=session.tell)
     _show_report(session, report, output)
-    if has_failed(report):
+    if chaos_game.has_failed(report):
         raise typer.Exit(exits.FAILED)
 
 
@@ -176,19 +172,19 @@ def _ended(session: Session, cluster: str, reason: str) -> game_api.GameOut:
     in_hand = next((g for g in session.client.games(cluster).games if g.ended_at is None), None)
     if in_hand is None:
         next_step = f"kedge chaos {cluster} game --list"
-        raise CliError("there is no game to end", why=f"none of {cluster} is in hand", next_step=next_step)
+        raise errors.CliError("there is no game to end", why=f"none of {cluster} is in hand", next_step=next_step)
     return session.client.end_game(cluster, in_hand.game, game_api.EndGameIn(reason=reason))
 
 
 def _show_games(session: Session, games: game_api.GamesOut, output: Format) -> None:
     if output is Format.TEXT:
-        session.show(*games_lines(games.games))
+        session.show(*chaos_game.games_lines(games.games))
     else:
         write_document(session, output, document("ChaosGames", games))
 
 
 def _show_report(session: Session, report: game_api.GameOut, output: Format) -> None:
     if output is Format.TEXT:
-        session.show(*report_lines(report))
+        session.show(*chaos_game.report_lines(report))
     else:
         write_document(session, output, document("ChaosGame", report))

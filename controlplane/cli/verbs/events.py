@@ -6,10 +6,7 @@ from typing import Annotated
 import typer
 
 from controlplane.api.schemas.clusters import EventOut
-from controlplane.cli import exits
-from controlplane.cli.errors import Unreachable
-from controlplane.cli.events_view import event_line
-from controlplane.cli.options import Cluster
+from controlplane.cli import errors, events_view, exits, options
 from controlplane.cli.output import Format, document, write_record
 from controlplane.cli.session import Session, session_of
 
@@ -21,7 +18,7 @@ RETRY_S = 1.0
 
 def events(
     context: typer.Context,
-    cluster: Cluster,
+    cluster: options.Cluster,
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Follow new events until Ctrl-C.")] = False,
     after: Annotated[int, typer.Option("--after", metavar="POSITION", min=0, help="Only events after this one.")] = 0,
     last: Annotated[
@@ -90,7 +87,7 @@ class _EventReader:
                 if not page and around.monotonic() - asked_at_s < RETRY_S:
                     # A server that is stopping sends everybody away at once.
                     around.sleep(RETRY_S)
-            except Unreachable as error:
+            except errors.Unreachable as error:
                 if not silent:
                     self._session.tell(f"{error.what} ({error.why}); waiting for it to come back")
                 silent = True
@@ -105,6 +102,6 @@ class _EventReader:
 
 def _write(session: Session, event: EventOut, output: Format) -> None:
     if output is Format.TEXT:
-        session.show(event_line(event, wide=not session.around.stdout_is_terminal))
+        session.show(events_view.event_line(event, wide=not session.around.stdout_is_terminal))
     else:
         write_record(session, output, document("Event", event))

@@ -6,12 +6,7 @@ import typer
 from pydantic import ValidationError
 
 from controlplane.api.schemas import freezes as api
-from controlplane.cli import exits
-from controlplane.cli.completion import cluster_names
-from controlplane.cli.errors import CliError
-from controlplane.cli.freeze_view import freeze_table
-from controlplane.cli.moments import moment_of
-from controlplane.cli.options import Output
+from controlplane.cli import completion, errors, exits, freeze_view, moments, options
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import Session, session_of
 
@@ -34,7 +29,7 @@ def freeze(
             metavar="NAME",
             show_default=False,
             help="This cluster; may be repeated.",
-            autocompletion=cluster_names,
+            autocompletion=completion.cluster_names,
         ),
     ] = None,
     team: Annotated[
@@ -46,7 +41,7 @@ def freeze(
         typer.Option("--label", metavar="KEY=VALUE", show_default=False, help="Clusters that carry all of these."),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="The whole fleet.")] = False,
-    output: Output = Format.TEXT,
+    output: options.Output = Format.TEXT,
 ) -> None:
     """Hold everything that can wait on clusters until a time.
 
@@ -60,7 +55,7 @@ def freeze(
     """
     session = session_of(context)
     order = {
-        "until": moment_of(until, now=session.around.utc_now(), option="--until"),
+        "until": moments.moment_of(until, now=session.around.utc_now(), option="--until"),
         "reason": reason,
         "clusters": cluster or [],
         "teams": team or [],
@@ -87,7 +82,7 @@ def thaw(
         str, typer.Argument(metavar="ID", show_default=False, help="The freeze, as `kedge freezes` names it.")
     ],
     reason: Why,
-    output: Output = Format.TEXT,
+    output: options.Output = Format.TEXT,
 ) -> None:
     """End a freeze before its time.
 
@@ -106,7 +101,7 @@ def thaw(
 def freezes(
     context: typer.Context,
     past: Annotated[bool, typer.Option("--all", help="Include ended ones.")] = False,
-    output: Output = Format.TEXT,
+    output: options.Output = Format.TEXT,
 ) -> None:
     """List freezes: those people declared and those of the server's settings.
 
@@ -123,7 +118,7 @@ def freezes(
     elif not found.items:
         session.tell("no freeze" if past else "no freeze is in force or to come")
     else:
-        session.show(freeze_table(found.items, now=session.around.utc_now()))
+        session.show(freeze_view.freeze_table(found.items, now=session.around.utc_now()))
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -140,5 +135,5 @@ def _show(session: Session, answer: api.FreezeSaidOut, output: Format) -> None:
         write_document(session, output, document("Freeze", answer))
 
 
-def _not(why: str, next_step: str, *, what: str = "nothing was frozen") -> CliError:
-    return CliError(what, why=why, next_step=next_step, exit_code=exits.USAGE)
+def _not(why: str, next_step: str, *, what: str = "nothing was frozen") -> errors.CliError:
+    return errors.CliError(what, why=why, next_step=next_step, exit_code=exits.USAGE)

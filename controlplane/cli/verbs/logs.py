@@ -7,11 +7,7 @@ from typing import Annotated
 import typer
 
 from controlplane.api.schemas.logs import LogLineOut, LogsOut
-from controlplane.cli import exits
-from controlplane.cli.errors import Unreachable
-from controlplane.cli.logs_view import log_line
-from controlplane.cli.moments import moment_ago
-from controlplane.cli.options import Cluster
+from controlplane.cli import errors, exits, logs_view, moments, options
 from controlplane.cli.output import Format, document, write_record
 from controlplane.cli.session import Session, session_of
 
@@ -42,7 +38,7 @@ class Level(StrEnum):
 
 def logs(
     context: typer.Context,
-    cluster: Cluster,
+    cluster: options.Cluster,
     node: Annotated[str, typer.Option("--node", metavar="NODE", help="Only this node.", show_default="all")] = "",
     service: Annotated[
         LogService, typer.Option("--service", help="Only this service, or the agents.", show_default="all")
@@ -72,7 +68,7 @@ def logs(
       kedge logs orders --level error -o json | jq -r .error | sort | uniq -c
     """
     session = session_of(context)
-    begin = moment_ago(since, now=session.around.utc_now(), option="--since")
+    begin = moments.moment_ago(since, now=session.around.utc_now(), option="--since")
     chosen = {"node": node, "service": service.value, "level": level.value, "since": begin.isoformat()}
     pages = _Pages(session, cluster, chosen, follow=follow)
     try:
@@ -96,7 +92,7 @@ class _Pages:
         while True:
             try:
                 page = self._page(after)
-            except Unreachable as error:
+            except errors.Unreachable as error:
                 if not self._follow:
                     raise
                 if not silent:
@@ -118,6 +114,6 @@ class _Pages:
 
 def _write(session: Session, line: LogLineOut, output: Format) -> None:
     if output is Format.TEXT:
-        session.show(log_line(line))
+        session.show(logs_view.log_line(line))
     else:
         write_record(session, output, document("LogLine", line))

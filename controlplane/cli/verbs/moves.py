@@ -8,12 +8,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from controlplane.api.schemas import chaos as chaos_api
-from controlplane.cli import exits
-from controlplane.cli.errors import CliError
-from controlplane.cli.options import Cluster, Output, Reason
+from controlplane.cli import errors, exits, options, tables
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.session import session_of
-from controlplane.cli.tables import listing
 from controlplane.runtime.quantities import human_seconds
 from controlplane.runtime.styled_text import styled
 
@@ -31,11 +28,11 @@ _Adopted = Annotated[
 
 def moves(
     context: typer.Context,
-    cluster: Cluster,
+    cluster: options.Cluster,
     cancel: _Partitions = None,
     adopt: _Adopted = None,
-    reason: Reason = "",
-    output: Output = Format.TEXT,
+    reason: options.Reason = "",
+    output: options.Output = Format.TEXT,
 ) -> None:
     """Show running reassignments, or settle foreign ones.
 
@@ -51,7 +48,7 @@ def moves(
     """
     session = session_of(context)
     if cancel and adopt:
-        raise CliError(
+        raise errors.CliError(
             "two actions were requested", why="--cancel and --adopt exclude each other", exit_code=exits.USAGE
         )
     if cancel or adopt:
@@ -76,7 +73,7 @@ def moves_lines(found: chaos_api.MovesOut) -> Iterator[RenderableType]:
         yield "nothing moves"
     else:
         moves = sorted(found.moves, key=lambda m: (-(m.age_s or 0.0), m.topic, m.partition))
-        yield listing(["PARTITION", "TO", "ISR", "WHOSE", "SINCE", "LAST BYTE"], [_row(m) for m in moves])
+        yield tables.listing(["PARTITION", "TO", "ISR", "WHOSE", "SINCE", "LAST BYTE"], [_row(m) for m in moves])
         for move in moves:
             if move.hung:
                 yield styled(f"hangs: {move.hung}", "red")

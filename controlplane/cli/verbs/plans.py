@@ -4,21 +4,18 @@ from typing import Annotated
 
 import typer
 
-from controlplane.cli.options import At, Cluster, Output
+from controlplane.cli import options, past_view, progress, rolls_view
 from controlplane.cli.output import Format, document, write_document
-from controlplane.cli.past_view import past_words
-from controlplane.cli.progress import rebalance_words
-from controlplane.cli.rolls_view import roll_lines, roll_table
 from controlplane.cli.session import session_of
 
 
 def plans(
     context: typer.Context,
-    cluster: Cluster,
+    cluster: options.Cluster,
     last: Annotated[int, typer.Option("--last", metavar="N", min=1, max=200, help="How many rolls, newest first.")] = 5,
     steps: Annotated[bool, typer.Option("--steps", help="Include the steps of ended rolls.")] = False,
-    at: At = "",
-    output: Output = Format.TEXT,
+    at: options.At = "",
+    output: options.Output = Format.TEXT,
 ) -> None:
     """Show a cluster's rolls: the current one and earlier ones.
 
@@ -42,9 +39,9 @@ def plans(
         write_document(session, output, document("Rolls", found))
         return
     if found.past is not None:
-        session.tell(past_words(found.past))
+        session.tell(past_view.past_words(found.past))
     if found.rebalance is not None:
-        session.show(rebalance_words(found.rebalance))
+        session.show(progress.rebalance_words(found.rebalance))
     if not found.rolls:
         session.tell(f"{cluster} was never rolled")
         return
@@ -52,8 +49,8 @@ def plans(
     current = [roll for roll in found.rolls if roll.state in ("running", "waiting")]
     over = [roll for roll in found.rolls if roll.state not in ("running", "waiting")]
     for roll in [*current, *(over if steps else [])]:
-        session.show(*roll_lines(roll, now=now, sentence=found.sentence if roll in current else ""))
+        session.show(*rolls_view.roll_lines(roll, now=now, sentence=found.sentence if roll in current else ""))
     if over and not steps:
-        session.show(roll_table(over))
+        session.show(rolls_view.roll_table(over))
     if found.total > len(found.rolls):
         session.tell(f"{found.total - len(found.rolls)} more before: kedge plans {cluster} --last {found.total}")

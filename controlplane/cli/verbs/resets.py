@@ -5,13 +5,8 @@ from typing import Annotated
 import typer
 
 from controlplane.api.schemas import resets as reset_api
-from controlplane.cli import exits
-from controlplane.cli.errors import CliError
-from controlplane.cli.groups_view import reset_lines
-from controlplane.cli.moments import moment_ago
-from controlplane.cli.options import Cluster, Output, Reason, Yes
+from controlplane.cli import errors, exits, groups_view, moments, options, prompts
 from controlplane.cli.output import Format, document, write_document
-from controlplane.cli.prompts import confirm
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.verbs.groups import Group
 
@@ -46,7 +41,7 @@ _ShiftBy = Annotated[
 
 def reset_offsets(
     context: typer.Context,
-    cluster: Cluster,
+    cluster: options.Cluster,
     name: Group,
     topic: _Topic = None,
     to_earliest: Annotated[bool, typer.Option("--to-earliest", help="To the beginning of each log.")] = False,
@@ -55,9 +50,9 @@ def reset_offsets(
     to_offset: _ToOffset = None,
     shift_by: _ShiftBy = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes and exit.")] = False,
-    yes: Yes = False,
-    reason: Reason = "",
-    output: Output = Format.TEXT,
+    yes: options.Yes = False,
+    reason: options.Reason = "",
+    output: options.Output = Format.TEXT,
 ) -> None:
     """Reset the offsets of a consumer group.
 
@@ -79,13 +74,15 @@ def reset_offsets(
     if dry_run or not plan.changes:
         _shown(session, plan, output)
         return
-    for line in reset_lines(plan):
+    for line in groups_view.reset_lines(plan):
         session.err.print(line) if output is not Format.TEXT else session.show(line)
     if plan.refused:
         then = f"stop its consumers, wait until they have left (kedge group {cluster} {name}), and ask again"
-        raise CliError("nothing was changed", why=plan.refused, next_step=then)
-    if not yes and not confirm(session, f"Reset these offsets of {name}?", unattended="add -y, or use a terminal"):
-        raise CliError("not confirmed, nothing was changed")
+        raise errors.CliError("nothing was changed", why=plan.refused, next_step=then)
+    if not yes and not prompts.confirm(
+        session, f"Reset these offsets of {name}?", unattended="add -y, or use a terminal"
+    ):
+        raise errors.CliError("not confirmed, nothing was changed")
     offsets = [reset_api.OffsetIn(**c.model_dump(include=set(reset_api.OffsetIn.model_fields))) for c in plan.changes]
     done = session.client.reset_offsets(cluster, reset_api.ResetIn(group=name, offsets=offsets, reason=reason))
     if output is Format.TEXT:
@@ -98,7 +95,7 @@ def reset_offsets(
 
 def _shown(session: Session, plan: reset_api.ResetPlanOut, output: Format) -> None:
     if output is Format.TEXT:
-        session.show(*reset_lines(plan))
+        session.show(*groups_view.reset_lines(plan))
     else:
         write_document(session, output, document("OffsetResetPlan", plan))
 
@@ -124,9 +121,9 @@ def _wish(
     named = [to for to, is_named in wishes.items() if is_named]
     if len(named) != 1:
         why = "exactly one of --to-earliest, --to-latest, --to-datetime, --to-offset and --shift-by is needed"
-        raise CliError("no target was given", why=why, exit_code=exits.USAGE)
+        raise errors.CliError("no target was given", why=why, exit_code=exits.USAGE)
     now = session.around.utc_now()
-    at = moment_ago(to_datetime, now=now, option="--to-datetime") if to_datetime else None
+    at = moments.moment_ago(to_datetime, now=now, option="--to-datetime") if to_datetime else None
     whole = [t for t in topics if ":" not in t]
     parts = [p for t in topics if ":" in t for p in _partitions(t)]
     number = to_offset if to_offset is not None else shift_by or 0
@@ -140,5 +137,5 @@ def _partitions(text: str) -> list[reset_api.PartitionIn]:
     found = numbers.split(",")
     if not topic or not all(n.isascii() and n.isdigit() for n in found):
         then = "write a topic, or a topic and its partitions as in payments:0,1"
-        raise CliError(f"`{text}` names no partitions", where="--topic", next_step=then, exit_code=exits.USAGE)
+        raise errors.CliError(f"`{text}` names no partitions", where="--topic", next_step=then, exit_code=exits.USAGE)
     return [reset_api.PartitionIn(topic=topic, partition=int(n)) for n in found]

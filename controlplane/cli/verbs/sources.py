@@ -5,12 +5,9 @@ from typing import Annotated
 import typer
 
 from controlplane.api.schemas import sources as source_api
-from controlplane.cli.errors import CliError
-from controlplane.cli.options import Cluster, Output, Reason, Yes
+from controlplane.cli import errors, options, prompts, source_view
 from controlplane.cli.output import Format, document, write_document
-from controlplane.cli.prompts import confirm
 from controlplane.cli.session import session_of
-from controlplane.cli.source_view import source_lines, source_table
 
 sources = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
 
@@ -18,7 +15,7 @@ Name = Annotated[str, typer.Argument(metavar="SOURCE", show_default=False, help=
 
 
 @sources.callback(invoke_without_command=True)
-def root(context: typer.Context, output: Output = Format.TEXT) -> None:
+def root(context: typer.Context, output: options.Output = Format.TEXT) -> None:
     """Show the git repositories that declare clusters.
 
     For each: its state, the commit whose files were looked at last, the last poll, and every problem at file:line.
@@ -41,9 +38,9 @@ def root(context: typer.Context, output: Output = Format.TEXT) -> None:
         session.tell("no git source is set: see [[git]] in the server's settings")
         return
     now = session.around.utc_now()
-    session.show(source_table(found, now=now))
+    session.show(source_view.source_table(found, now=now))
     for source in found:
-        session.show(*source_lines(source))
+        session.show(*source_view.source_lines(source))
 
 
 @sources.command()
@@ -65,8 +62,8 @@ def accept(
     commit: Annotated[
         str, typer.Option("--commit", metavar="ID", show_default=False, help="The whole id, as `kedge sources` says.")
     ],
-    reason: Reason = "",
-    yes: Yes = False,
+    reason: options.Reason = "",
+    yes: options.Yes = False,
 ) -> None:
     """Accept a rewritten history.
 
@@ -79,8 +76,8 @@ def accept(
     """
     session = session_of(context)
     unattended = "add -y to accept without asking, or use a terminal"
-    if not yes and not confirm(session, f"Bring {commit[:12]} of {source} into force?", unattended=unattended):
-        raise CliError("not confirmed, nothing was changed")
+    if not yes and not prompts.confirm(session, f"Bring {commit[:12]} of {source} into force?", unattended=unattended):
+        raise errors.CliError("not confirmed, nothing was changed")
     session.show(
         session.client.accept_source(_plain(source), source_api.AcceptIn(commit=commit, reason=reason)).sentence
     )
@@ -88,12 +85,12 @@ def accept(
 
 def take_over(
     context: typer.Context,
-    cluster: Cluster,
+    cluster: options.Cluster,
     to: Annotated[
         str, typer.Option("--to", metavar="SOURCE", show_default=False, help="`api`, or `git:NAME` of a binding.")
     ],
-    reason: Reason = "",
-    output: Output = Format.TEXT,
+    reason: options.Reason = "",
+    output: options.Output = Format.TEXT,
 ) -> None:
     """Hand the spec of a cluster over to another source.
 

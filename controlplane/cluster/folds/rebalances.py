@@ -6,14 +6,8 @@ from datetime import datetime
 from controlplane.cluster.folds import windows as windowfold
 from controlplane.cluster.folds.steps import Rules, frozen
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views import rebalances
 from controlplane.cluster.views.plans import PlanView, ProgressView
-from controlplane.cluster.views.rebalances import (
-    LastRebalance,
-    RebalanceGains,
-    RebalanceTerms,
-    RebalanceView,
-    with_spent,
-)
 from events import facts
 
 
@@ -42,12 +36,12 @@ def given_up(view: ClusterView, reason: str) -> ClusterView:
 def _requested(view: ClusterView, e: facts.RebalanceRequested, at: datetime) -> ClusterView:
     if view.rebalance is not None:
         raise ValueError(f"the rebalance {view.rebalance.id} is not over")
-    asked = RebalanceView(
+    asked = rebalances.RebalanceView(
         e.rebalance,
         e.cause,
         e.reason,
         at,
-        RebalanceTerms(e.new_brokers, e.threshold_percent, e.per_day_bytes, e.throttle_mib_per_s),
+        rebalances.RebalanceTerms(e.new_brokers, e.threshold_percent, e.per_day_bytes, e.throttle_mib_per_s),
     )
     return replace(view, rebalance=asked, rebalances=view.rebalances + 1)
 
@@ -59,7 +53,7 @@ def _planned(view: ClusterView, e: facts.RebalancePlanned, at: datetime) -> Clus
         plan=PlanView(e.plan_sha256, e.engine, e.moves, e.bytes, e.batches),
         progress=found.progress.at_start(),
         begun_bytes=0,
-        gains=RebalanceGains(e.imbalance_before, e.imbalance_after, frozen(dict(e.goals))),
+        gains=rebalances.RebalanceGains(e.imbalance_before, e.imbalance_after, frozen(dict(e.goals))),
         planning=found.planning.forgiven(),
     )
     return replace(view, rebalance=planned)
@@ -73,7 +67,7 @@ def _plan_failed(view: ClusterView, e: facts.RebalancePlanFailed, at: datetime) 
 def _batch(view: ClusterView, e: facts.RebalanceBatchStarted, at: datetime) -> ClusterView:
     found = _in_hand(view, e.rebalance)
     begun = replace(found, progress=found.progress.begun(e.batch, at), begun_bytes=found.begun_bytes + e.bytes)
-    return replace(view, rebalance=begun, rebalance_spent=with_spent(view.rebalance_spent, at, e.bytes))
+    return replace(view, rebalance=begun, rebalance_spent=rebalances.with_spent(view.rebalance_spent, at, e.bytes))
 
 
 def _put_off(view: ClusterView, e: facts.RebalancePutOff, at: datetime) -> ClusterView:
@@ -98,17 +92,17 @@ def _cancelled(view: ClusterView, e: facts.RebalanceCancelRequested, at: datetim
 def _completed(view: ClusterView, e: facts.RebalanceCompleted, at: datetime) -> ClusterView:
     _in_hand(view, e.rebalance)
     after = view if view.recycling else windowfold.over(view)
-    return replace(after, rebalance=None, last_rebalance=LastRebalance(at, e.imbalance))
+    return replace(after, rebalance=None, last_rebalance=rebalances.LastRebalance(at, e.imbalance))
 
 
 def _abandoned(view: ClusterView, e: facts.RebalanceAbandoned, at: datetime) -> ClusterView:
     """What it left is not known: as much as it began with, so that nothing is tried again at once."""
     found = _in_hand(view, e.rebalance)
     after = view if view.recycling else windowfold.over(view)
-    return replace(after, rebalance=None, last_rebalance=LastRebalance(at, found.gains.imbalance_before))
+    return replace(after, rebalance=None, last_rebalance=rebalances.LastRebalance(at, found.gains.imbalance_before))
 
 
-def _in_hand(view: ClusterView, rebalance: str) -> RebalanceView:
+def _in_hand(view: ClusterView, rebalance: str) -> rebalances.RebalanceView:
     if view.rebalance is None or view.rebalance.id != rebalance:
         raise ValueError(f"rebalance {rebalance} is not the one in hand")
     return view.rebalance

@@ -3,15 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controlplane.cluster.commands import (
-    Command,
-    CommandRefused,
-    DeclareCluster,
-    DeclareTopics,
-    DeleteCluster,
-    DeleteTopic,
-    RebalanceCluster,
-)
+from controlplane.cluster import commands
 from controlplane.cluster.view import ClusterView
 from events.envelope import Recorded
 
@@ -27,22 +19,22 @@ class CommandHistory:
         """Whether anything was recorded for that command."""
         return any(e.command_id == command_id for e in self.events)
 
-    def has(self, command: Command) -> bool:
+    def has(self, command: commands.Command) -> bool:
         """Whether it was done before. Raises CommandRefused where its id is that of something else."""
         found = [e for e in self.events if e.command_id == command.command_id]
         kinds = _RECORDED_AS.get(type(command))
         if found and (found[-1].actor != command.actor or (kinds is not None and found[-1].type not in kinds)):
             message = f"the id of this command is that of another one of {command.name}: {found[-1].type}, by "
             message += f"{found[-1].actor}"
-            raise CommandRefused("command-id-taken", message, "Ask for it again; from git, by another commit.")
+            raise commands.CommandRefused("command-id-taken", message, "Ask for it again; from git, by another commit.")
         return bool(found)
 
 
-_RECORDED_AS: dict[type[Command], frozenset[str]] = {
-    DeclareCluster: frozenset({"cluster.declared", "cluster.source_changed"}),
-    DeclareTopics: frozenset({"topics.declared"}),
-    DeleteCluster: frozenset({"cluster.deletion_requested"}),
-    DeleteTopic: frozenset({"topic.deletion_requested"}),
-    RebalanceCluster: frozenset({"rebalance.requested"}),
+_RECORDED_AS: dict[type[commands.Command], frozenset[str]] = {
+    commands.DeclareCluster: frozenset({"cluster.declared", "cluster.source_changed"}),
+    commands.DeclareTopics: frozenset({"topics.declared"}),
+    commands.DeleteCluster: frozenset({"cluster.deletion_requested"}),
+    commands.DeleteTopic: frozenset({"topic.deletion_requested"}),
+    commands.RebalanceCluster: frozenset({"rebalance.requested"}),
 }
 """What commands record that are counted as done by somebody else: of a proposal, of a file in git."""

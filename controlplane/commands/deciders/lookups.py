@@ -3,16 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from controlplane.cluster.commands import (
-    CommandRefused,
-    DeclareCluster,
-    DeclareTopics,
-    DeleteCluster,
-    DeleteTopic,
-    NeedsApproval,
-    RebalanceCluster,
-    SpecRefused,
-)
+from controlplane.cluster import commands
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.admission.judge import Judgement, SpecJudge
@@ -22,7 +13,13 @@ from events.envelope import Recorded
 from events.spec.positions import NOWHERE
 from planner.observed import KafkaSnapshot
 
-Approvable = DeclareCluster | DeclareTopics | DeleteCluster | DeleteTopic | RebalanceCluster
+Approvable = (
+    commands.DeclareCluster
+    | commands.DeclareTopics
+    | commands.DeleteCluster
+    | commands.DeleteTopic
+    | commands.RebalanceCluster
+)
 """What a policy may leave to a second person."""
 
 
@@ -51,23 +48,23 @@ def refuse_frozen(view: ClusterView, known: Lookups, way: str) -> None:
     """What people ask for at once, and would not be welcome now, is refused: it cannot wait as a roll does."""
     words = known.frozen(view)
     if words:
-        raise CommandRefused("frozen", f"{view.name} is {words}", way)
+        raise commands.CommandRefused("frozen", f"{view.name} is {words}", way)
 
 
 def refuse_errors(judged: Judgement) -> None:
     """Raises SpecRefused with all that refuses it."""
     if judged.errors:
-        raise SpecRefused(judged.errors)
+        raise commands.SpecRefused(judged.errors)
 
 
 def refuse_unagreed(command: Approvable, reasons: Sequence[str]) -> None:
     """Raises NeedsApproval: what is reserved waits for somebody to agree."""
     if reasons and not command.approval:
-        raise NeedsApproval(command.name, reasons)
+        raise commands.NeedsApproval(command.name, reasons)
 
 
 def obey(verdict: PolicyDecision, command: Approvable) -> None:
     """A refusal of policies stands whoever agreed."""
     if verdict.refusals:
-        raise SpecRefused([refusal.problem(NOWHERE) for refusal in verdict.refusals])
+        raise commands.SpecRefused([refusal.problem(NOWHERE) for refusal in verdict.refusals])
     refuse_unagreed(command, [str(reason) for reason in verdict.reasons])

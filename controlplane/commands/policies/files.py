@@ -10,16 +10,8 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from controlplane.commands.policies.decision import PolicyDecision
-from controlplane.commands.policies.judge import (
-    ClusterChange,
-    TopicsChange,
-    judge_cluster,
-    judge_deletion,
-    judge_topics,
-)
+from controlplane.commands.policies import decision, judge, quota
 from controlplane.commands.policies.model import POLICY_KIND, Policy, PolicyTest
-from controlplane.commands.policies.quota import OtherCluster, judge_cluster_quotas, judge_topic_quotas
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument
 from events.spec.problems import shorten
@@ -95,7 +87,7 @@ def try_out(policies: Iterable[Policy], book: PriceBook) -> list[Trial]:
     return [Trial(policy.name, test.name, _fault(policy, test, book)) for policy in policies for test in policy.tests]
 
 
-def judge_text(policies: Iterable[Policy], text: str, *, file: str, book: PriceBook) -> PolicyDecision:
+def judge_text(policies: Iterable[Policy], text: str, *, file: str, book: PriceBook) -> decision.PolicyDecision:
     """What policies say to a file as if nothing of it were in force yet; topics count where their cluster is beside.
 
     Raises ValueError for a file with errors.
@@ -110,9 +102,9 @@ def _fault(policy: Policy, test: PolicyTest, book: PriceBook) -> str:
         if test.change == "delete":
             if not before:
                 return "a deletion needs the cluster in `inForce`"
-            verdict = PolicyDecision()
+            verdict = decision.PolicyDecision()
             for document in before.values():
-                verdict = verdict.beside(judge_deletion((policy,), document))
+                verdict = verdict.beside(judge.judge_deletion((policy,), document))
         else:
             spec = _documents(test.spec, f"{test.name}: spec")
             have = {(topic.spec.cluster, topic.topic): topic.spec.partitions for topic in in_force.topics}
@@ -136,16 +128,16 @@ def _judged(
     *,
     rolling: int | None,
     have: Mapping[tuple[str, str], int] = MappingProxyType({}),
-) -> PolicyDecision:
+) -> decision.PolicyDecision:
     """`rolling` None: as many as the file changes. `have`: partitions in force, by cluster and topic."""
     documents = {document.metadata.name: document for document in loaded.documents}
     changed = sum(name in before and before[name] != document for name, document in documents.items())
-    verdict = PolicyDecision()
+    verdict = decision.PolicyDecision()
     for name, document in documents.items():
-        change = ClusterChange(before.get(name), document, changed if rolling is None else rolling)
+        change = judge.ClusterChange(before.get(name), document, changed if rolling is None else rolling)
         others = _others({**before, **documents}, have, name)
-        verdict = verdict.beside(judge_cluster(policies, change, book))
-        verdict = verdict.beside(judge_cluster_quotas(policies, change, others, book))
+        verdict = verdict.beside(judge.judge_cluster(policies, change, book))
+        verdict = verdict.beside(quota.judge_cluster_quotas(policies, change, others, book))
     homes = {**before, **documents}
     for name in dict.fromkeys(topic.spec.cluster for topic in loaded.topics):
         if name not in homes:
@@ -154,18 +146,20 @@ def _judged(
         others, names = _others(homes, have, name), {topic.topic for topic in own}
         beside = sum(n for (home, topic), n in have.items() if home == name and topic not in names)
         now = sum(n for (home, topic), n in have.items() if home == name and topic in names)
-        topics = TopicsChange(homes[name], own, beside, partitions_now=now)
-        verdict = verdict.beside(judge_topics(policies, topics)).beside(judge_topic_quotas(policies, topics, others))
+        topics = judge.TopicsChange(homes[name], own, beside, partitions_now=now)
+        verdict = verdict.beside(judge.judge_topics(policies, topics)).beside(
+            quota.judge_topic_quotas(policies, topics, others)
+        )
     return verdict
 
 
 def _others(
     homes: Mapping[str, KafkaClusterDocument], have: Mapping[tuple[str, str], int], name: str
-) -> list[OtherCluster]:
+) -> list[quota.OtherCluster]:
     partitions = Counter[str]()
     for (home, _), count in have.items():
         partitions[home] += count
-    return [OtherCluster(document, partitions[home]) for home, document in homes.items() if home != name]
+    return [quota.OtherCluster(document, partitions[home]) for home, document in homes.items() if home != name]
 
 
 def _documents(documents: Sequence[Mapping[str, Any]], file: str) -> LoadResult:

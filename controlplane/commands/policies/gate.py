@@ -5,18 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.policies.decision import ALLOWED, PolicyDecision, Refusal
-from controlplane.commands.policies.judge import (
-    ClusterChange,
-    TopicsChange,
-    judge_cluster,
-    judge_deletion,
-    judge_rebalance,
-    judge_topics,
-)
-from controlplane.commands.policies.model import NO_QUOTA
-from controlplane.commands.policies.quota import OtherCluster, judge_cluster_quotas, judge_topic_quotas
-from controlplane.commands.policies.store import NoPolicies, Policies, PolicySet
+from controlplane.commands.policies import decision, judge, model, quota, store
 from events.ids import ClusterUid
 from events.spec.model import KafkaClusterDocument
 from events.spec.topic_model import KafkaTopicDocument
@@ -56,7 +45,7 @@ class PolicyGate:
     other.
     """
 
-    policies: Policies = field(default_factory=NoPolicies)
+    policies: store.Policies = field(default_factory=store.NoPolicies)
     fleet: LivingFleet = field(default_factory=NoFleet)
 
     def cluster(
@@ -65,20 +54,20 @@ class PolicyGate:
         document: KafkaClusterDocument,
         rolling: int,
         beside: Iterable[KafkaClusterDocument] = (),
-    ) -> PolicyDecision:
+    ) -> decision.PolicyDecision:
         """A declaration, with the other documents of the same change. One that changes nothing is always allowed.
 
         Raises StoreUnavailable where a quota asks for the fleet.
         """
         if view.document == document:
-            return ALLOWED
+            return decision.ALLOWED
         known = self.policies.current()
         if (closed := _closed(known)) is not None:
             return closed
-        change, prices = ClusterChange(view.document, document, rolling), self.policies.prices()
-        verdict = judge_cluster(known.policies, change, prices)
+        change, prices = judge.ClusterChange(view.document, document, rolling), self.policies.prices()
+        verdict = judge.judge_cluster(known.policies, change, prices)
         others = self._others(known, view.uid, document.metadata.name, beside)
-        return verdict.beside(judge_cluster_quotas(known.policies, change, others, prices))
+        return verdict.beside(quota.judge_cluster_quotas(known.policies, change, others, prices))
 
     def topics(
         self,
@@ -86,7 +75,7 @@ class PolicyGate:
         cluster: KafkaClusterDocument,
         topics: Sequence[KafkaTopicDocument],
         snapshot: KafkaSnapshot | None,
-    ) -> PolicyDecision:
+    ) -> decision.PolicyDecision:
         """Topics in the cluster as it is, or is about to be. Raises as `cluster`."""
         known = self.policies.current()
         if (closed := _closed(known)) is not None:
@@ -95,18 +84,20 @@ class PolicyGate:
         owners = {n: t.declared.owner for n, t in view.topics.by_name.items()}
         beside, whole = _partitions_beside(view, names, snapshot), _partitions_beside(view, set(), snapshot)
         now = whole - beside if whole is not None and beside is not None else None
-        change = TopicsChange(cluster, topics, beside, owners, now)
+        change = judge.TopicsChange(cluster, topics, beside, owners, now)
         others = self._others(known, view.uid, cluster.metadata.name)
-        return judge_topics(known.policies, change).beside(judge_topic_quotas(known.policies, change, others))
+        return judge.judge_topics(known.policies, change).beside(
+            quota.judge_topic_quotas(known.policies, change, others)
+        )
 
     def _others(
-        self, known: PolicySet, uid: ClusterUid | str, name: str, beside: Iterable[KafkaClusterDocument] = ()
-    ) -> Sequence[OtherCluster]:
+        self, known: store.PolicySet, uid: ClusterUid | str, name: str, beside: Iterable[KafkaClusterDocument] = ()
+    ) -> Sequence[quota.OtherCluster]:
         """Every other cluster, as it would be once the change is done: `uid` is that of the one that changes.
 
         One of the same name counts too where `uid` is none: who asks is not to find it out by a sum that is less.
         """
-        if all(policy.quota == NO_QUOTA for policy in known.policies):
+        if all(policy.quota == model.NO_QUOTA for policy in known.policies):
             return ()
         self.fleet.catch_up()
         living = [v for v in self.fleet.views() if not v.deleted and v.document is not None and v.uid != uid]
@@ -114,26 +105,26 @@ class PolicyGate:
         documents = {v.name: v.document for v in living}
         documents |= {d.metadata.name: d for d in beside if d.metadata.name != name}
         return [
-            OtherCluster(document, partitions.get(n, 0))
+            quota.OtherCluster(document, partitions.get(n, 0))
             for n, document in sorted(documents.items())
             if document is not None
         ]
 
-    def deletion(self, view: ClusterView, topic: str = "") -> PolicyDecision:
+    def deletion(self, view: ClusterView, topic: str = "") -> decision.PolicyDecision:
         """A tombstone."""
         known = self.policies.current()
-        return _closed(known) or judge_deletion(known.policies, view.document, topic)
+        return _closed(known) or judge.judge_deletion(known.policies, view.document, topic)
 
-    def rebalance(self, view: ClusterView) -> PolicyDecision:
+    def rebalance(self, view: ClusterView) -> decision.PolicyDecision:
         """A rebalance a person asks for. Repairs go on where policies cannot be read, and it changes no spec."""
-        return judge_rebalance(self.policies.current().policies, view.document)
+        return judge.judge_rebalance(self.policies.current().policies, view.document)
 
 
-def _closed(known: PolicySet) -> PolicyDecision | None:
+def _closed(known: store.PolicySet) -> decision.PolicyDecision | None:
     if known.is_good:
         return None
     fix = "Fix the files in `policies/` of the server's home: kedge policy test DIR"
-    return PolicyDecision((Refusal("?", (), f"the policies cannot be read: {known.fault}", fix),))
+    return decision.PolicyDecision((decision.Refusal("?", (), f"the policies cannot be read: {known.fault}", fix),))
 
 
 def _partitions_beside(view: ClusterView, names: set[str], snapshot: KafkaSnapshot | None) -> int | None:

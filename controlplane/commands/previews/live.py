@@ -7,11 +7,8 @@ from controlplane.converger.questions.rolls.canaries import first_to_try
 from controlplane.converger.questions.running.setting_text import words
 from controlplane.converger.questions.services.applied_settings import where_silent
 from planner.observed import KafkaSnapshot
-from planner.rollout.canary_step import values_to_try
-from planner.rollout.diff import Change
-from planner.rollout.order import who_leads
+from planner.rollout import canary_step, diff, order, steps
 from planner.rollout.settings_left import Told, settings_left
-from planner.rollout.steps import RolloutPhase, RolloutStep
 
 LIVE_S = 5.0
 """What a live value takes until every broker of a rack shows it: 2 to 5 s on the `local` cloud."""
@@ -22,15 +19,15 @@ NODE = "settings"
 
 def live_phases(
     view: ClusterView, snapshot: KafkaSnapshot | None
-) -> tuple[tuple[RolloutPhase, ...], tuple[RolloutPhase, ...]]:
+) -> tuple[tuple[steps.RolloutPhase, ...], tuple[steps.RolloutPhase, ...]]:
     """Phases before everything else of a roll, and those after it. `view` has the document that is planned."""
     live = _left(view)
-    tried = values_to_try(live)
+    tried = canary_step.values_to_try(live)
     guarded = {name: value for name, value in live.items() if name not in tried}
     brokers = [i for i in view.brokers() if i.phase is Phase.JOINED and not i.lost]
     soak_s = view.document.spec.rollout.soak_s if view.document else 0.0
-    first: list[RolloutPhase] = []
-    canary = first_to_try(brokers, who_leads(snapshot))
+    first: list[steps.RolloutPhase] = []
+    canary = first_to_try(brokers, order.who_leads(snapshot))
     if tried and canary is not None and len(brokers) > 1:
         named = f"set {words(tried)} live on broker {canary.service_id} first and watch it for {soak_s:.0f} s"
         alone = f"on {canary.node} alone, taken back if it does not stand it"
@@ -55,5 +52,5 @@ def _left(view: ClusterView) -> dict[str, str]:
     return dict(settings_left(told, document.spec.kafka.config, where_silent=where_silent(document)).live)
 
 
-def _phase(name: str, why: str, how: tuple[str, ...], seconds: float) -> RolloutPhase:
-    return RolloutPhase(name, False, (RolloutStep(Change.KEEP, NODE, "", NODE, why, how, 0, seconds),))
+def _phase(name: str, why: str, how: tuple[str, ...], seconds: float) -> steps.RolloutPhase:
+    return steps.RolloutPhase(name, False, (steps.RolloutStep(diff.Change.KEEP, NODE, "", NODE, why, how, 0, seconds),))

@@ -12,13 +12,7 @@ from controlplane.cluster.observed.traffic import Traffic
 from controlplane.cluster.planner_state import cluster_document
 from controlplane.cluster.throttle_cap import lowered
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.previews.drain_figures import (
-    broker_rows,
-    certificate_rows,
-    copying_entries,
-    goal_rows,
-    targets_over_time,
-)
+from controlplane.commands.previews import drain_figures
 from controlplane.commands.previews.moves import Course, MovesPreview, NoPreview, PlannedMove
 from planner.balance.answer import Shortfall
 from planner.drain.certified import CertifiedPlan, PlanRefused, certified
@@ -55,8 +49,8 @@ def drain_preview(
     if not isinstance(answer, CertifiedPlan):
         raise NoPreview(answer.message)
     return MovesPreview(
-        certificate=tuple(tuple(row) for row in certificate_rows(answer.measures)),
-        brokers=tuple(broker_rows(state, answer.schedule, answer.verdict.replay)),
+        certificate=tuple(tuple(row) for row in drain_figures.certificate_rows(answer.measures)),
+        brokers=tuple(drain_figures.broker_rows(state, answer.schedule, answer.verdict.replay)),
         assumptions=assumptions,
         course=_course(state, answer.schedule, answer.measures.makespan_s.value),
     )
@@ -80,10 +74,10 @@ def rebalance_preview(
         raise NoPreview(f"the plan breaks a rule in its replay: {run.violations[0]}; please report the state")
     return MovesPreview(
         certificate=(),
-        brokers=tuple(broker_rows(state, balanced.schedule, run)),
+        brokers=tuple(drain_figures.broker_rows(state, balanced.schedule, run)),
         assumptions=assumptions,
         shortfall=shortfall.message if shortfall else "",
-        goals=tuple(tuple(row) for row in goal_rows(balanced.goals)),
+        goals=tuple(tuple(row) for row in drain_figures.goal_rows(balanced.goals)),
         course=_course(state, balanced.schedule, run.makespan_s),
     )
 
@@ -127,7 +121,7 @@ def _rows(state: ClusterState, brokers: Sequence[int]) -> Int64s:
 
 def _course(state: ClusterState, schedule: Schedule, seconds: float) -> Course:
     moves = tuple(_move(state, schedule, entry) for entry in range(len(schedule)))
-    drawn = targets_over_time(state, schedule, seconds, bins=_BINS)
+    drawn = drain_figures.targets_over_time(state, schedule, seconds, bins=_BINS)
     ingress: tuple[tuple[int, tuple[float, ...]], ...] = ()
     if drawn is not None:
         rows, series = drawn
@@ -140,7 +134,7 @@ def _course(state: ClusterState, schedule: Schedule, seconds: float) -> Course:
         seconds=seconds,
         copied_bytes=sum(m.copied_bytes for m in moves),
         total_moves=len(moves),
-        copying=copying_entries(state, schedule),
+        copying=drain_figures.copying_entries(state, schedule),
         moves=tuple(largest[:_MOST_LISTED]),
         ingress=ingress,
     )

@@ -24,13 +24,9 @@ from controlplane.commands.previews.quorum_warnings import quorum_warnings
 from controlplane.converger.questions.quorum.protocol import NO_FORMAT_ROLL, target_of
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from events.quantities import MIB
+from events.spec import conversion, fields, releases, settings, storage_rules
 from events.spec.change import FieldChange, differences
-from events.spec.conversion import to_data
-from events.spec.fields import FieldClass
 from events.spec.model import KafkaClusterDocument
-from events.spec.releases import as_numbers
-from events.spec.settings import shape_defaults
-from events.spec.storage_rules import grows_in_place
 from planner.drain.throttle import KAFKA_REACHES
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, NodeChange
@@ -193,7 +189,7 @@ def _digest(view: ClusterView, document: KafkaClusterDocument, rollout: RolloutP
     in_force = (view.uid if view.document else "", view.generation)
     # Sorted: who goes first follows the quorum's leader, who may change between a look and an apply.
     steps = sorted([s.node, s.change, s.reason, *s.how] for p in rollout.phases for s in p.steps)
-    parts = (to_data(document), in_force, [steps, rollout.warnings])
+    parts = (conversion.to_data(document), in_force, [steps, rollout.warnings])
     return "-".join(short_digest(json.dumps(part, sort_keys=True)) for part in parts)
 
 
@@ -206,7 +202,7 @@ def _process_effects(changes: Iterable[FieldChange], nodes: Sequence[NodeChange]
     """Fields a process is started with beside its settings: the heap, the listeners."""
     found = {}
     for change in changes:
-        if change.field_class is not FieldClass.RESTART or change.path.startswith("spec.kafka.config["):
+        if change.field_class is not fields.FieldClass.RESTART or change.path.startswith("spec.kafka.config["):
             continue
         pool, is_of_one, field_name = change.path.removeprefix("spec.pools[").partition("].")
         beside = field_name == "zookeeperHeapMib"
@@ -244,7 +240,7 @@ def _disk_effects(changes: Iterable[FieldChange], new: KafkaClusterDocument) -> 
             if change.path in {f"spec.pools[{pool.name}].disk.{word}" for word in _OF_NEW_DISKS}:
                 found[change.path] = NEW_DISKS
             if change.path == path:
-                grows = change.new > change.old and grows_in_place(pool)
+                grows = change.new > change.old and storage_rules.grows_in_place(pool)
                 found[path] = IN_PLACE if grows else NEW_DISKS
     return found
 
@@ -263,7 +259,7 @@ def _setting_effects(
         old.spec.kafka.config,
         kafka.config,
         version=kafka.version,
-        where_silent=shape_defaults(kafka, new.spec.pools),
+        where_silent=settings.shape_defaults(kafka, new.spec.pools),
     )
     return {f"spec.kafka.config[{c.name}]": _effect(c, replaced=replaced, restarted=restarted) for c in found}
 
@@ -378,7 +374,7 @@ def _finalises(view: ClusterView, document: KafkaClusterDocument, nodes: Sequenc
 def _protocol(view: ClusterView, document: KafkaClusterDocument) -> str:
     """The protocol version brokers are started anew with at the end, "" where they have it already."""
     target = target_of(document)
-    return target if view.protocol and as_numbers(target) > as_numbers(view.protocol) else ""
+    return target if view.protocol and releases.as_numbers(target) > releases.as_numbers(view.protocol) else ""
 
 
 def _target(document: KafkaClusterDocument) -> str:

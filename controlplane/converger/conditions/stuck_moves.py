@@ -1,12 +1,7 @@
 """The conditions of moves: what hangs and why, whose it is, and elections that nobody wins."""
 
+from controlplane.converger.questions.moves import stuck_moves
 from controlplane.converger.questions.moves.elections import elections_in_vain, why_not_cured
-from controlplane.converger.questions.moves.stuck_moves import (
-    STRANGERS_GRACE,
-    hung_of,
-    refused_to_take_back,
-    strangers_moves,
-)
 from controlplane.converger.situation.situation import Situation
 from events import facts
 
@@ -21,7 +16,7 @@ def reassignment_hung(situation: Situation) -> facts.ConditionChanged | None:
     """What hangs, and what is done about it or why nothing is. None while nobody knows."""
     if situation.seen.fresh_kafka(situation.now) is None:
         return None
-    found = hung_of(situation)
+    found = stuck_moves.hung_of(situation)
     if not found.moves:
         return facts.ConditionChanged(REASSIGNMENT_HUNG, False, "Free", "")
     first = found.moves[0]
@@ -36,14 +31,14 @@ def strangers_told(situation: Situation) -> facts.ConditionChanged | None:
     """Moves that no plan of Kedge names and nobody has spoken for, once they have run for a while."""
     if situation.seen.fresh_kafka(situation.now) is None:
         return None
-    refused = refused_to_take_back(situation)
+    refused = stuck_moves.refused_to_take_back(situation)
     if refused:
         message = (
             f"moves that are to be taken back still run: {refused}. It is asked again, every 5 min at last. "
             f"Next: kedge moves {situation.view.name}"
         )
         return facts.ConditionChanged(STRANGERS_MOVES, True, "Refused", message)
-    old = [s for s in strangers_moves(situation) if not s.asked and s.age >= STRANGERS_GRACE]
+    old = [s for s in stuck_moves.strangers_moves(situation) if not s.asked and s.age >= stuck_moves.STRANGERS_GRACE]
     if not old:
         return facts.ConditionChanged(STRANGERS_MOVES, False, "Free", "")
     told = ", ".join(

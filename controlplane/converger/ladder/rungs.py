@@ -17,16 +17,7 @@ from controlplane.converger.steps.deletion import deletion_step
 from controlplane.converger.steps.health.demotions import demotion_step
 from controlplane.converger.steps.health.healing import healing_left_step, healing_step
 from controlplane.converger.steps.housekeeping import housekeeping_step
-from controlplane.converger.steps.moves.elections import election_step
-from controlplane.converger.steps.moves.placements import (
-    hot_broker_step,
-    leader_order_step,
-    lost_replicas_step,
-    placement_step,
-)
-from controlplane.converger.steps.moves.rebalances import rebalance_in_hand_step, rebalance_step
-from controlplane.converger.steps.moves.replication import replication_in_hand_step, replication_step
-from controlplane.converger.steps.moves.stuck_moves import stuck_moves_repair_step, stuck_moves_step
+from controlplane.converger.steps.moves import elections, placements, rebalances, replication, stuck_moves
 from controlplane.converger.steps.quorum.external import external_quorum_step
 from controlplane.converger.steps.quorum.voters import volume_step, voter_step, voters_left_step
 from controlplane.converger.steps.rolls.abort import abort_step
@@ -117,20 +108,20 @@ LADDER: tuple[Rung, ...] = (
         sees_controllers_in=True,
     ),
     Rung(
-        stuck_moves_repair_step,
+        stuck_moves.stuck_moves_repair_step,
         Phase.IN_HAND,
         "moves that hang of replicas that are made anew, which go before all below",
         why="cures moves that hang, of replicas made anew",
     ),
     Rung(
-        lost_replicas_step,
+        placements.lost_replicas_step,
         Phase.IN_HAND,
         "replicas on brokers that nobody has: made anew, before drains that cannot move them",
         why="replicas on brokers nobody has are made anew: a repair",
         more="[placement](placement.md)",
     ),
     Rung(
-        stuck_moves_step,
+        stuck_moves.stuck_moves_step,
         Phase.IN_HAND,
         "moves that hang: one cure, the gentlest first; moves of others that a person wants taken back",
         why="cures moves that hang",
@@ -218,7 +209,7 @@ LADDER: tuple[Rung, ...] = (
         more="[ZooKeeper](zookeeper.md#migrating-to-kraft)",
     ),
     Rung(
-        rebalance_in_hand_step,
+        rebalances.rebalance_in_hand_step,
         Phase.IN_HAND,
         (
             "the batch of a rebalance that has begun: seen through, taken back where a target died, ended where "
@@ -228,7 +219,7 @@ LADDER: tuple[Rung, ...] = (
         lets_notices_pass=True,
     ),
     Rung(
-        replication_in_hand_step,
+        replication.replication_in_hand_step,
         Phase.IN_HAND,
         ("the batch of topics' replicas in hand: handed over, seen through, taken back where a broker is not there"),
         why="sees the batch in hand through",
@@ -271,7 +262,7 @@ LADDER: tuple[Rung, ...] = (
         why="a cure is a repair",
     ),
     Rung(
-        election_step,
+        elections.election_step,
         Phase.NEXT,
         "elections that fail again and again: another controller",
         why="a cure: another controller where leaders are not elected; no data is moved",
@@ -414,14 +405,14 @@ LADDER: tuple[Rung, ...] = (
         of_spec=True,
     ),
     Rung(
-        replication_step,
+        replication.replication_step,
         Phase.NEXT,
         "replicas of topics that are not as many as declared: the next small batch, at rest",
         why="moves replicas",
         begins=Begins.VOLUNTARY,
     ),
     Rung(
-        placement_step,
+        placements.placement_step,
         Phase.NEXT,
         "replicas that share a zone: the next small batch, at rest",
         why="moves replicas",
@@ -429,7 +420,7 @@ LADDER: tuple[Rung, ...] = (
         begins=Begins.VOLUNTARY,
     ),
     Rung(
-        hot_broker_step,
+        placements.hot_broker_step,
         Phase.NEXT,
         (
             "a broker with far more to do than its peers: others lead some of its partitions, at rest, by the "
@@ -440,7 +431,7 @@ LADDER: tuple[Rung, ...] = (
         begins=Begins.VOLUNTARY,
     ),
     Rung(
-        leader_order_step,
+        placements.leader_order_step,
         Phase.NEXT,
         (
             "a broker that stands first in too many lists: they are put into another order, at rest, where the "
@@ -451,7 +442,7 @@ LADDER: tuple[Rung, ...] = (
         begins=Begins.VOLUNTARY,
     ),
     Rung(
-        rebalance_step,
+        rebalances.rebalance_step,
         Phase.NEXT,
         "the rebalance in hand: plan, the next small batch, its end; below it the spec's own policy",
         why="moves replicas",

@@ -14,32 +14,7 @@ from controlplane.converger.questions.clouds.rendering import terraform_run
 from controlplane.converger.questions.disk_room import DISK_LIMIT_FRACTION
 from controlplane.converger.questions.moves.rebalance_requests import rebalance_request
 from controlplane.converger.questions.rolls.plan_ahead import with_arrivals
-from controlplane.converger.situation.effects import (
-    AddVoter,
-    CancelMoves,
-    ChangeTopics,
-    ClearThrottles,
-    Effect,
-    ElectPreferred,
-    FixClusterId,
-    ForgetMigration,
-    PreferLogDirs,
-    RaiseFeature,
-    ReadConsole,
-    Reassign,
-    ReelectController,
-    ReleaseRestartLock,
-    RemoveVoter,
-    SetCordons,
-    SetSettings,
-    SetThrottle,
-    StartBalancing,
-    StartPlanning,
-    StartRun,
-    TakeRestartLock,
-    TerminateInstance,
-    Unregister,
-)
+from controlplane.converger.situation import effects
 from controlplane.converger.situation.ports import Ports
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.tick.consoles import keep_console
@@ -51,66 +26,66 @@ from planner.drain.request import Bandwidth, DrainRequest
 from planner.observed import KafkaSnapshot, TopicPartition
 
 
-def carry_out(effect: Effect, situation: Situation, ports: Ports) -> str:
+def carry_out(effect: effects.Effect, situation: Situation, ports: Ports) -> str:
     """Does one effect. Returns what was refused, in words, or "". Raises the errors of the port it goes through."""
     epoch = ports.epoch()
     view = situation.view
     match effect:
-        case StartRun():
+        case effects.StartRun():
             return _start_run(effect, situation, ports, epoch)
-        case StartPlanning():
+        case effects.StartPlanning():
             return _start_planning(effect, situation, ports, epoch)
-        case StartBalancing():
+        case effects.StartBalancing():
             return _start_balancing(effect, situation, ports, epoch)
-        case ReadConsole(key=key):
+        case effects.ReadConsole(key=key):
             _read_console(view, view.instances[key], ports)
             return ""
-        case TerminateInstance(cloud_id=cloud_id):
+        case effects.TerminateInstance(cloud_id=cloud_id):
             ports.inventory.terminate(view, cloud_id)
             return ""
-        case FixClusterId(cluster_id=cluster_id):
+        case effects.FixClusterId(cluster_id=cluster_id):
             ports.zookeeper.fix_cluster_id(view, cluster_id)
             return ""
-        case ForgetMigration():
+        case effects.ForgetMigration():
             ports.zookeeper.forget_migration(view)
             return ""
-        case TakeRestartLock(why=why):
+        case effects.TakeRestartLock(why=why):
             return ports.zookeeper.restart_lock.take(view, why)
-        case ReleaseRestartLock():
+        case effects.ReleaseRestartLock():
             ports.zookeeper.restart_lock.release(view)
             return ""
         case _:
             return _ask_kafka(effect, view, ports)
 
 
-def _ask_kafka(effect: Effect, view: ClusterView, ports: Ports) -> str:
+def _ask_kafka(effect: effects.Effect, view: ClusterView, ports: Ports) -> str:
     kafka = ports.kafka(view)
     match effect:
-        case Reassign(targets=targets):
+        case effects.Reassign(targets=targets):
             refused = kafka.reassign(targets)
             return _refusals(len(refused), next(iter(refused.items()), None))
-        case PreferLogDirs(wishes=wishes):
+        case effects.PreferLogDirs(wishes=wishes):
             kafka.prefer_log_dirs(wishes)
-        case CancelMoves(partitions=partitions):
+        case effects.CancelMoves(partitions=partitions):
             return _cancel(partitions, kafka)
-        case SetThrottle(plan=plan):
+        case effects.SetThrottle(plan=plan):
             kafka.set_throttle(plan)
-        case ClearThrottles():
+        case effects.ClearThrottles():
             kafka.clear_throttles()
-        case SetCordons(cordoned=cordoned, lifted=lifted):
+        case effects.SetCordons(cordoned=cordoned, lifted=lifted):
             kafka.set_cordons(cordoned, lifted)
-        case Unregister(broker=broker):
+        case effects.Unregister(broker=broker):
             kafka.unregister_broker(broker)
-        case AddVoter() | RemoveVoter() | ReelectController():
+        case effects.AddVoter() | effects.RemoveVoter() | effects.ReelectController():
             _change_quorum(effect, kafka)
-        case ElectPreferred(partitions=partitions):
+        case effects.ElectPreferred(partitions=partitions):
             return _elect(partitions, kafka)
-        case RaiseFeature(feature=feature, level=level):
+        case effects.RaiseFeature(feature=feature, level=level):
             kafka.update_feature(feature, level, validate_only=True)
             kafka.update_feature(feature, level, validate_only=False)
-        case SetSettings(step=step):
+        case effects.SetSettings(step=step):
             kafka.change_settings(step)
-        case ChangeTopics(step=topics):
+        case effects.ChangeTopics(step=topics):
             said = kafka.change_topics(topics)
             return "; ".join(f"Kafka refused {name}: {why}" for name, why in sorted(said.items())[:3])
         case _:
@@ -136,13 +111,15 @@ def _cancel(partitions: tuple[TopicPartition, ...], kafka: KafkaGateway) -> str:
     return _refusals(len(refused), next(iter(refused.items()), None))
 
 
-def _change_quorum(effect: AddVoter | RemoveVoter | ReelectController, kafka: KafkaGateway) -> None:
+def _change_quorum(
+    effect: effects.AddVoter | effects.RemoveVoter | effects.ReelectController, kafka: KafkaGateway
+) -> None:
     match effect:
-        case AddVoter(controller=controller, directory_id=directory, host=host, port=port):
+        case effects.AddVoter(controller=controller, directory_id=directory, host=host, port=port):
             kafka.add_voter(controller, directory, host=host, port=port)
-        case RemoveVoter(controller=controller, directory_id=directory):
+        case effects.RemoveVoter(controller=controller, directory_id=directory):
             kafka.remove_voter(controller, directory)
-        case ReelectController(broker=broker, epoch=reign):
+        case effects.ReelectController(broker=broker, epoch=reign):
             kafka.reelect_controller(broker, reign)
 
 
@@ -150,7 +127,7 @@ def _refusals(count: int, first: tuple[object, str] | None) -> str:
     return f"Kafka refused {count} partitions, {first[0]}: {first[1]}" if first else ""
 
 
-def _start_run(effect: StartRun, situation: Situation, ports: Ports, epoch: Epoch) -> str:
+def _start_run(effect: effects.StartRun, situation: Situation, ports: Ports, epoch: Epoch) -> str:
     view, inventory = situation.view, situation.seen.inventory
 
     def boot_data(instance: InstanceView) -> str:
@@ -173,7 +150,7 @@ def _read_console(view: ClusterView, instance: InstanceView, ports: Ports) -> No
     keep_console(view, instance, ports.console, boot, ports.latest, ports.clock())
 
 
-def _start_planning(effect: StartPlanning, situation: Situation, ports: Ports, epoch: Epoch) -> str:
+def _start_planning(effect: effects.StartPlanning, situation: Situation, ports: Ports, epoch: Epoch) -> str:
     view = situation.view
     if situation.seen.kafka is None:
         return "nothing to plan from: Kafka's metadata cannot be read"
@@ -183,7 +160,7 @@ def _start_planning(effect: StartPlanning, situation: Situation, ports: Ports, e
     return ""
 
 
-def _start_balancing(effect: StartBalancing, situation: Situation, ports: Ports, epoch: Epoch) -> str:
+def _start_balancing(effect: effects.StartBalancing, situation: Situation, ports: Ports, epoch: Epoch) -> str:
     kafka = situation.seen.kafka
     if kafka is None:
         return "nothing to plan from: Kafka's metadata cannot be read"

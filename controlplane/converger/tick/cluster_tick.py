@@ -16,10 +16,7 @@ from controlplane.converger.situation.ports import Ports
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.health.heartbeats import places_heartbeats
 from controlplane.converger.steps.housekeeping import asks_leaders_back
-from controlplane.converger.tick.act import carry_out
-from controlplane.converger.tick.fleet_brake import FleetBrake, is_counted
-from controlplane.converger.tick.fold_cache import FoldCache
-from controlplane.converger.tick.observe import Observer
+from controlplane.converger.tick import act, fleet_brake, fold_cache, observe
 from controlplane.converger.tick.pacing import Pacing
 from controlplane.converger.tick.report import Said, TickReport
 from controlplane.fleet.freezes.state import FreezeCache
@@ -28,11 +25,7 @@ from controlplane.fleet.spec_order import SpecOrderCache
 from controlplane.kafka.errors import KafkaFault
 from controlplane.storage.lease import LostLeadership
 from controlplane.storage.streams import cluster_stream
-from events import facts
-from events.codec import encode_all
-from events.envelope import NewEvent, Origin, Recorded
-from events.errors import EventsError, StreamConflict
-from events.ids import ClusterUid
+from events import codec, envelope, errors, facts, ids
 from providers.errors import ProviderError
 
 _log = logging.getLogger(__name__)
@@ -46,17 +39,17 @@ class ClusterTick:
     """What ticks of all clusters share. `loss_grace_s`, `cost_tags`: as in `Situation`."""
 
     ports: Ports
-    fold: FoldCache
-    observer: Observer
+    fold: fold_cache.FoldCache
+    observer: observe.Observer
     pacing: Pacing
-    brake: FleetBrake
+    brake: fleet_brake.FleetBrake
     images: ImageCache
     freezes: FreezeCache
     order: SpecOrderCache
     loss_grace_s: float
     cost_tags: tuple[str, ...]
 
-    def run(self, uid: ClusterUid, report: TickReport, *, again: bool) -> Said:
+    def run(self, uid: ids.ClusterUid, report: TickReport, *, again: bool) -> Said:
         """Whatever goes wrong is told and backed off from, LostLeadership excepted. `again`: the log is read first."""
         try:
             if again:
@@ -71,14 +64,14 @@ class ClusterTick:
             return self.failed(uid, report, error)
         return said
 
-    def failed(self, uid: ClusterUid, report: TickReport, error: Exception) -> Said:
+    def failed(self, uid: ids.ClusterUid, report: TickReport, error: Exception) -> Said:
         """Backs off, and tells people of what does not pass by itself."""
         report.failures += 1
         now = self.ports.clock()
-        if isinstance(error, StreamConflict):
+        if isinstance(error, errors.StreamConflict):
             # Somebody declared something meanwhile: read it and decide again at the next tick.
             return Said(now, str(error))
-        if not isinstance(error, KafkaFault | ProviderError | EventsError):
+        if not isinstance(error, KafkaFault | ProviderError | errors.EventsError):
             _log.error("tick of cluster %s failed while %s", uid, report.doing, exc_info=error)
         self.brake.forget(uid)
         failures, pause_s = self.pacing.failing.failed(uid, error, report.doing, now)
@@ -91,7 +84,7 @@ class ClusterTick:
         row = f"failure {failures.count} in a row, next look in {pause_s:.0f} s"
         return Said(now, f"{failures.error} ({row})")
 
-    def _converge(self, uid: ClusterUid, report: TickReport) -> Said:
+    def _converge(self, uid: ids.ClusterUid, report: TickReport) -> Said:
         view = self.fold.of(uid)
         if view is None:
             return Said(self.ports.clock(), "unknown cluster")
@@ -104,7 +97,7 @@ class ClusterTick:
             freezes, order = self.freezes.left(now), self.order.waits(view, now)
             situation = Situation(view, seen, now, allowance, self.loss_grace_s, freezes, image, order, self.cost_tags)
             verdict = decide(situation)
-            if is_counted(verdict):
+            if fleet_brake.is_counted(verdict):
                 verdict, view, events = self._take(situation)
             else:
                 view, events = self._record(view, verdict)
@@ -130,7 +123,7 @@ class ClusterTick:
             report.effects += 1
             report.doing = f"carrying out {type(effect).__name__}"
             report.jobs += isinstance(effect, StartRun | StartPlanning | StartBalancing)
-            refused = carry_out(effect, situation, self.ports)
+            refused = act.carry_out(effect, situation, self.ports)
             if refused:
                 refusals.append(refused)
             if isinstance(effect, CancelMoves):
@@ -154,14 +147,14 @@ class ClusterTick:
         recorded = self._append(view, verdict)
         return self.fold.advance(view, recorded), len(recorded)
 
-    def _append(self, view: ClusterView, verdict: Verdict) -> list[Recorded]:
+    def _append(self, view: ClusterView, verdict: Verdict) -> list[envelope.Recorded]:
         epoch = self.ports.epoch()
         stream = cluster_stream(view.uid)
-        origin = Origin(actor="converger", epoch=epoch)
+        origin = envelope.Origin(actor="converger", epoch=epoch)
         events = new_events(stream, view.version, verdict.events)
         return self.ports.store.append(stream, events, expected_version=view.version, origin=origin)
 
-    def _record_ticks(self, uid: ClusterUid, told: Callable[[ClusterView], facts.ConditionChanged | None]) -> int:
+    def _record_ticks(self, uid: ids.ClusterUid, told: Callable[[ClusterView], facts.ConditionChanged | None]) -> int:
         """Records that ticks fail, or do not any more, where `told` says so. Returns how many events that took."""
         view = self.fold.of(uid)
         changed = told(view) if view is not None else None
@@ -170,6 +163,6 @@ class ClusterTick:
         return self._record(view, Verdict("", with_converged(view, changed)))[1]
 
 
-def new_events(stream: str, version: int, facts: Iterable[object]) -> list[NewEvent]:
+def new_events(stream: str, version: int, facts: Iterable[object]) -> list[envelope.NewEvent]:
     """Facts as events to append after `version`."""
-    return encode_all(facts, "event", stream, str(version))
+    return codec.encode_all(facts, "event", stream, str(version))

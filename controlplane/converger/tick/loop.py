@@ -18,12 +18,7 @@ from controlplane.converger.questions.stages import stage_words
 from controlplane.converger.questions.windows import window_words
 from controlplane.converger.situation.ports import Ports
 from controlplane.converger.situation.situation import LOSS_GRACE_S
-from controlplane.converger.tick.cluster_tick import ClusterTick
-from controlplane.converger.tick.failing_ticks import Poisoned
-from controlplane.converger.tick.fleet_brake import FleetBrake
-from controlplane.converger.tick.fold_cache import FoldCache
-from controlplane.converger.tick.observe import Observer
-from controlplane.converger.tick.pacing import Pacing
+from controlplane.converger.tick import cluster_tick, failing_ticks, fleet_brake, fold_cache, observe, pacing
 from controlplane.converger.tick.report import Said, TickReport, add_to
 from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.fleet.images.state import ImageCache
@@ -49,7 +44,7 @@ class Converger:
     def __init__(
         self,
         ports: Ports,
-        brake: FleetBrake | None = None,
+        brake: fleet_brake.FleetBrake | None = None,
         *,
         workers: int = 0,
         rest_s: float = 0.0,
@@ -70,13 +65,13 @@ class Converger:
         self._wake = wake
         self._networks = networks
         self._freezes = freezes or FreezeCache()
-        self._brake = brake or FleetBrake()
+        self._brake = brake or fleet_brake.FleetBrake()
         self._images = images or ImageCache()
         self._order = order or SpecOrderCache()
-        self._observer = Observer(ports, in_rounds=rest_s > 0)
-        self._fold = FoldCache(ports.store, born=ports.clock(), on_view=self._note, on_event=self._hear)
-        self._pacing = Pacing(ports.clock, timedelta(seconds=rest_s))
-        self._cluster_tick = ClusterTick(
+        self._observer = observe.Observer(ports, in_rounds=rest_s > 0)
+        self._fold = fold_cache.FoldCache(ports.store, born=ports.clock(), on_view=self._note, on_event=self._hear)
+        self._pacing = pacing.Pacing(ports.clock, timedelta(seconds=rest_s))
+        self._cluster_tick = cluster_tick.ClusterTick(
             ports,
             self._fold,
             self._observer,
@@ -194,7 +189,7 @@ class Converger:
         said = self._said.get(view.uid)
         return said.sentence if said is not None else ""
 
-    def poisoned(self) -> list[Poisoned]:
+    def poisoned(self) -> list[failing_ticks.Poisoned]:
         """Clusters whose last tick of this server failed, the longest in trouble first."""
         return self._pacing.failing.poisoned()
 

@@ -7,14 +7,9 @@ from functools import cache
 from typing import TypeVar
 
 from controlplane.cluster.external_brokers import external_addresses
-from controlplane.cluster.observed.agent_reports import AGENT_FINDINGS, AGENT_REPORT, ReportSeen, ailing, reports_by_key
-from controlplane.cluster.observed.consumer_groups import GROUPS_NOTED, GroupsNoted, notes_of
-from controlplane.cluster.observed.disks import with_volume_sizes
-from controlplane.cluster.observed.health import WELL, HealthSeen
-from controlplane.cluster.observed.hot_brokers import HOT_NOTED, HotNoted, hot_of
+from controlplane.cluster.observed import agent_reports, consumer_groups, disks, health, hot_brokers, replica_lag
 from controlplane.cluster.observed.jobs import JobSeen, job_seen
 from controlplane.cluster.observed.moves import Known, MoveWatch
-from controlplane.cluster.observed.replica_lag import BehindWatch, Replica
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
 from controlplane.cluster.places import places_of
 from controlplane.cluster.view import ClusterView
@@ -89,12 +84,12 @@ class Observer:
         self._topics_at: dict[str, datetime] = {}
         self._ailing: tuple[datetime, frozenset[ClusterUid]] | None = None
         self._watches: dict[str, TrafficWatch] = {}
-        self._groups: tuple[datetime, Mapping[ClusterUid, GroupsNoted]] | None = None
-        self._hot: tuple[datetime, Mapping[ClusterUid, HotNoted]] | None = None
+        self._groups: tuple[datetime, Mapping[ClusterUid, consumer_groups.GroupsNoted]] | None = None
+        self._hot: tuple[datetime, Mapping[ClusterUid, hot_brokers.HotNoted]] | None = None
         self._moves = MoveWatch(ports.latest)
         self._placements: dict[str, tuple[KafkaSnapshot, ClusterView, PlacementSeen]] = {}
         self._health = HealthWatch()
-        self._behind = BehindWatch()
+        self._behind = replica_lag.BehindWatch()
         self._filters = FilterWatch(ports.packet_filter)
         self._drain_plans = ReadPlans(ports.plans, DrainPlan.from_bytes)
         self._rebalance_plans = ReadPlans(ports.plans, RebalancePlan.from_bytes)
@@ -114,7 +109,9 @@ class Observer:
         before = self._snapshots.get(view.uid)
         drain_sha256 = view.drain.plan.sha256 if view.drain else ""
         rebalance_sha256 = view.rebalance.plan.sha256 if view.rebalance else ""
-        heard = cache(lambda: reports_by_key(self._ports.latest.of_cluster(view.uid, AGENT_REPORT)))
+        heard = cache(
+            lambda: agent_reports.reports_by_key(self._ports.latest.of_cluster(view.uid, agent_reports.AGENT_REPORT))
+        )
         reports = heard() if self._asks_agents(view) else {}
         kafka = self._kafka(view, missing, heard)
         if kafka is not None:
@@ -174,7 +171,7 @@ class Observer:
         """How the moves of the cluster have come on, by the last look."""
         return self._moves.known(uid)
 
-    def behind(self, uid: ClusterUid) -> Mapping[Replica, datetime]:
+    def behind(self, uid: ClusterUid) -> Mapping[replica_lag.Replica, datetime]:
         """Replicas out of sync, and since when this server has seen them so."""
         return self._behind.since(uid)
 
@@ -200,10 +197,10 @@ class Observer:
         return known is None or self._must_dial(view, known)
 
     def _health_of(
-        self, view: ClusterView, kafka: KafkaSnapshot | None, reports: Mapping[str, ReportSeen]
-    ) -> HealthSeen:
+        self, view: ClusterView, kafka: KafkaSnapshot | None, reports: Mapping[str, agent_reports.ReportSeen]
+    ) -> health.HealthSeen:
         if kafka is None:
-            return WELL
+            return health.WELL
         seen, now = self._health.see(view, kafka, working=has_work(view)), self._ports.clock()
         return self._health.hear(view.uid, exits_of(view, reports, now), now) if seen.away else seen
 
@@ -278,26 +275,26 @@ class Observer:
         """Whether agents found something wrong in it. Read for all clusters at once, every few seconds."""
         now = self._ports.clock()
         if self._ailing is None or now - self._ailing[0] >= FINDINGS_EVERY:
-            self._ailing = now, ailing(self._ports.latest.of_kind(AGENT_FINDINGS), now)
+            self._ailing = now, agent_reports.ailing(self._ports.latest.of_kind(agent_reports.AGENT_FINDINGS), now)
         return view.uid in self._ailing[1]
 
-    def _groups_of(self, view: ClusterView) -> GroupsNoted | None:
+    def _groups_of(self, view: ClusterView) -> consumer_groups.GroupsNoted | None:
         now = self._ports.clock()
         if self._groups is None or now - self._groups[0] >= GROUPS_EVERY:
-            self._groups = now, notes_of(self._ports.latest.of_kind(GROUPS_NOTED))
+            self._groups = now, consumer_groups.notes_of(self._ports.latest.of_kind(consumer_groups.GROUPS_NOTED))
         return self._groups[1].get(view.uid)
 
-    def _hot_of(self, view: ClusterView) -> HotNoted | None:
+    def _hot_of(self, view: ClusterView) -> hot_brokers.HotNoted | None:
         now = self._ports.clock()
         if self._hot is None or now - self._hot[0] >= GROUPS_EVERY:
-            self._hot = now, hot_of(self._ports.latest.of_kind(HOT_NOTED))
+            self._hot = now, hot_brokers.hot_of(self._ports.latest.of_kind(hot_brokers.HOT_NOTED))
         return self._hot[1].get(view.uid)
 
     def _asks_agents(self, view: ClusterView) -> bool:
         return has_work(view) or self._is_ailing(view) or self._health.is_suspicious(view.uid)
 
     def _kafka(
-        self, view: ClusterView, missing: dict[str, str], heard: Callable[[], Mapping[str, ReportSeen]]
+        self, view: ClusterView, missing: dict[str, str], heard: Callable[[], Mapping[str, agent_reports.ReportSeen]]
     ) -> KafkaSnapshot | None:
         if not has_brokers(view):
             missing["kafka"] = "no broker has been started yet"
@@ -311,7 +308,7 @@ class Observer:
             missing["kafka"] = str(error)
             return None
         # Whoever shows it later has no reports at hand, and at rest none are read here but at such a look.
-        fresh = with_volume_sizes(read, view, heard())
+        fresh = disks.with_volume_sizes(read, view, heard())
         self._snapshots[view.uid] = fresh
         self._acted.discard(view.uid)
         return fresh

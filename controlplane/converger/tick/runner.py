@@ -29,19 +29,16 @@ from planner.rebalancing.check import check as check_rebalance
 from planner.rebalancing.plan import RebalancePlan, Unplanned
 from planner.rebalancing.question import RebalanceQuestion, question_of
 from planner.rebalancing.request import RebalanceRequest
-from providers.audits import Audit
-from providers.base import TerraformRun
-from providers.errors import ProviderError
-from providers.networks import NetworkRun
+from providers import audits, base, errors, networks
 
 _log = logging.getLogger(__name__)
 
 Progress = Callable[[str], None]
-RunTerraform = Callable[[TerraformRun, Progress, threading.Event], Mapping[str, str]]
+RunTerraform = Callable[[base.TerraformRun, Progress, threading.Event], Mapping[str, str]]
 """Returns instance key -> the cloud's id, of what the run was to make and the state has."""
-RunNetwork = Callable[[NetworkRun, Progress, threading.Event], Mapping[str, Any]]
+RunNetwork = Callable[[networks.NetworkRun, Progress, threading.Event], Mapping[str, Any]]
 """Returns the settings the network's module gives, empty after its removal."""
-RunAudit = Callable[[Audit, Progress, threading.Event], Mapping[str, Any]]
+RunAudit = Callable[[audits.Audit, Progress, threading.Event], Mapping[str, Any]]
 """Returns what was found, as JSON."""
 Solve = Callable[[DrainRequest], DrainPlan | Infeasible]
 Balance = Callable[[RebalanceQuestion], RebalancePlan | Unplanned]
@@ -98,7 +95,7 @@ class ThreadRunner:
         self._balancers = ThreadPoolExecutor(planning_threads, thread_name_prefix="balancing")
         self.progress: dict[str, str] = {}
 
-    def terraform(self, job_id: str, run: TerraformRun, *, epoch: Epoch) -> None:
+    def terraform(self, job_id: str, run: base.TerraformRun, *, epoch: Epoch) -> None:
         """See Runner."""
         self._submit(
             self._runs,
@@ -109,7 +106,7 @@ class ThreadRunner:
             lambda stop: self._terraform(job_id, run, stop),
         )
 
-    def network(self, job_id: str, run: NetworkRun, *, epoch: Epoch) -> None:
+    def network(self, job_id: str, run: networks.NetworkRun, *, epoch: Epoch) -> None:
         """See NetworkRunner. Its row stands under the network's key, as a cluster's does under its uid."""
 
         def work(stop: threading.Event) -> Mapping[str, Any]:
@@ -117,7 +114,7 @@ class ThreadRunner:
 
         self._submit(self._runs, job_id, run.key, str(run.kind), epoch, work)
 
-    def audit(self, job_id: str, audit: Audit, *, epoch: Epoch) -> None:
+    def audit(self, job_id: str, audit: audits.Audit, *, epoch: Epoch) -> None:
         """See AuditRunner."""
         self._submit(
             self._audits,
@@ -203,7 +200,7 @@ class ThreadRunner:
         except (StaleEpoch, IllegalJobStep) as lost:
             _log.warning("job %s was taken over: %s", job_id, lost)
         except Exception as error:  # noqa: BLE001 - a job's end must be recorded whatever ended it
-            if not isinstance(error, ProviderError | InfeasibleDrain | NoRebalance):
+            if not isinstance(error, errors.ProviderError | InfeasibleDrain | NoRebalance):
                 _log.exception("job %s failed", job_id)
             self._fail(job_id, epoch, error)
         finally:
@@ -243,7 +240,7 @@ class ThreadRunner:
             _log.warning("no heartbeat for job %s: %s", job_id, error)
         return True
 
-    def _terraform(self, job_id: str, run: TerraformRun, stop: threading.Event) -> Mapping[str, Any]:
+    def _terraform(self, job_id: str, run: base.TerraformRun, stop: threading.Event) -> Mapping[str, Any]:
         return {"instances": dict(self._run_terraform(run, self._teller(job_id), stop))}
 
     def _teller(self, job_id: str) -> Progress:

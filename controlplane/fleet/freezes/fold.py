@@ -5,10 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
-from events import facts
-from events.codec import decode
-from events.envelope import Recorded
-from events.errors import EventsError
+from events import codec, envelope, errors, facts
 from planner.rollout.windows import Freeze
 
 LONGEST = timedelta(days=30)
@@ -69,15 +66,15 @@ class FreezeFold:
         return tuple(d for d in self.by_id.values() if d.holds(now))
 
 
-def evolve(book: FreezeFold, recorded: Recorded) -> FreezeFold:
+def evolve(book: FreezeFold, recorded: envelope.Recorded) -> FreezeFold:
     """The book after one event.
 
     What cannot be read may have been a freeze of anything, and none lasts longer than `LONGEST`: so it counts as one
     of the whole fleet for that long. It has an id, and can be ended like any other.
     """
     try:
-        changed = _after(book, decode(recorded), recorded)
-    except (EventsError, LookupError, ValueError) as error:
+        changed = _after(book, codec.decode(recorded), recorded)
+    except (errors.EventsError, LookupError, ValueError) as error:
         changed = _unreadable(recorded, error)
     if changed is None:
         return replace(book, version=recorded.version)
@@ -89,7 +86,7 @@ def person(actor: str) -> str:
     return actor.partition(":")[2] or actor
 
 
-def _after(book: FreezeFold, event: object, recorded: Recorded) -> DeclaredFreeze | None:
+def _after(book: FreezeFold, event: object, recorded: envelope.Recorded) -> DeclaredFreeze | None:
     match event:
         case facts.FreezeDeclared():
             if event.id in book.by_id:
@@ -104,7 +101,7 @@ def _after(book: FreezeFold, event: object, recorded: Recorded) -> DeclaredFreez
             raise LookupError(f"no rule for event type {recorded.type}")
 
 
-def _unreadable(recorded: Recorded, error: Exception) -> DeclaredFreeze:
+def _unreadable(recorded: envelope.Recorded, error: Exception) -> DeclaredFreeze:
     what = f"event {recorded.position} ({recorded.type}) cannot be read by this release and may be a freeze"
     fact = facts.FreezeDeclared(
         id=f"unreadable-{recorded.version}",

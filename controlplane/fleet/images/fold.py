@@ -5,11 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
 
-from events import facts
-from events.codec import decode
-from events.envelope import Recorded
-from events.errors import EventsError
-from events.image_facts import revision_name
+from events import codec, envelope, errors, facts, image_facts
 from events.spec.releases import as_numbers
 
 SECURITY = ("", "low", "high", "critical")
@@ -40,7 +36,7 @@ class Revision:
 
     @property
     def name(self) -> str:
-        return revision_name(self.version, self.number)
+        return image_facts.revision_name(self.version, self.number)
 
     @property
     def urgency(self) -> int:
@@ -64,20 +60,20 @@ class Catalogue:
         return tuple(sorted(self.revisions.values(), key=lambda r: (as_numbers(r.version), r.number), reverse=True))
 
 
-def evolve(catalogue: Catalogue, recorded: Recorded) -> Catalogue:
+def evolve(catalogue: Catalogue, recorded: envelope.Recorded) -> Catalogue:
     """The catalogue after one event; what cannot be placed makes it unreadable, and nothing new is chosen then."""
     if catalogue.unreadable:
         return replace(catalogue, version=recorded.version)
     try:
-        revision = _after(catalogue, decode(recorded), recorded)
-    except (EventsError, LookupError, ValueError) as error:
+        revision = _after(catalogue, codec.decode(recorded), recorded)
+    except (errors.EventsError, LookupError, ValueError) as error:
         reason = f"event {recorded.position} ({recorded.type}): {type(error).__name__}: {error}"
         return replace(catalogue, version=recorded.version, unreadable=reason)
     changed = MappingProxyType({**catalogue.revisions, revision.name: revision})
     return replace(catalogue, version=recorded.version, revisions=changed)
 
 
-def _after(catalogue: Catalogue, event: object, recorded: Recorded) -> Revision:
+def _after(catalogue: Catalogue, event: object, recorded: envelope.Recorded) -> Revision:
     match event:
         case facts.ImagePublished():
             made = Revision(event, recorded.recorded_at, recorded.actor)
@@ -86,7 +82,7 @@ def _after(catalogue: Catalogue, event: object, recorded: Recorded) -> Revision:
             urgency(event.security)
             return made
         case facts.ImageWithdrawn():
-            old = catalogue.revisions[revision_name(event.kafka_version, event.number)]
+            old = catalogue.revisions[image_facts.revision_name(event.kafka_version, event.number)]
             return replace(old, withdrawn=event.reason or "withdrawn")
         case _:
             raise LookupError(f"no rule for event type {recorded.type}")

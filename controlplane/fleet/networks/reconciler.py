@@ -13,31 +13,14 @@ from controlplane.cluster.observed.network_audits import AUDIT, NetworkAtRest
 from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.cluster.places import declared_places, left_places, place_named, place_of, places_of
 from controlplane.cluster.view import ClusterView
-from controlplane.fleet.networks.decide import (
-    AddressPool,
-    Decision,
-    LeavingCluster,
-    NetworkFleet,
-    Want,
-    access_will_change,
-    decide_networks,
-    server_to_let_in,
-    server_will_be_let_in,
-    will_be_made,
-    will_let_in,
-)
-from controlplane.fleet.networks.fold import NetworkState, NetworksView, NetworkView, NetworkWork, evolve
-from controlplane.fleet.networks.server_addresses import ServerCidrs
+from controlplane.fleet.networks import decide, fold, server_addresses
 from controlplane.fleet.networks.waiting import shut_out, waits_for
 from controlplane.kafka.zookeeper.members import ZooKeeperMember
 from controlplane.runtime.once import once
 from controlplane.storage.job_store import JobStore
 from controlplane.storage.streams import NETWORKS
+from events import codec, envelope, errors, ids
 from events.clock import Clock
-from events.codec import encode_all
-from events.envelope import NewEvent, Origin, Recorded
-from events.errors import StreamConflict
-from events.ids import ClusterUid, Epoch, IntentId
 from events.store import EventStore
 from providers import errors as provider_errors
 from providers.base import Listing, Place
@@ -55,7 +38,7 @@ _ZOOKEEPER = (_SERVER.port, _SERVER.peer_port, _SERVER.election_port)
 class NetworkRunner(Protocol):
     """Starts runs on networks and returns at once; how they end is read from the job store."""
 
-    def network(self, job_id: str, run: NetworkRun, *, epoch: Epoch) -> None:
+    def network(self, job_id: str, run: NetworkRun, *, epoch: ids.Epoch) -> None:
         """The job row exists when this returns."""
         ...
 
@@ -73,40 +56,40 @@ class NetworkPorts:
     """Everything of this installation there, asked now. Raises `ProviderError`."""
     installation_id: str
     clock: Clock
-    epoch: Callable[[], Epoch]
+    epoch: Callable[[], ids.Epoch]
     filters_packets: Callable[[Place], bool] = lambda place: False
     """Whether VMs there let clients in by themselves, as no firewall of their cloud sees private traffic."""
-    servers: ServerCidrs | None = None
+    servers: server_addresses.ServerCidrs | None = None
     """Where servers of this installation dial from; None where nothing dials, as in a portal of its own."""
 
 
 class NetworkReconciler:
     """Thread-safe: ticks come one at a time, questions at any time."""
 
-    def __init__(self, ports: NetworkPorts, pool: AddressPool) -> None:
+    def __init__(self, ports: NetworkPorts, pool: decide.AddressPool) -> None:
         self._ports = ports
         self._pool = pool
         self._lock = threading.RLock()
-        self._view = NetworksView()
+        self._view = fold.NetworksView()
         self._problems: Mapping[Place, str] = {}
         self._left: dict[Place, bool] = {}
         self._since = ports.clock()
 
     @property
-    def pool(self) -> AddressPool:
+    def pool(self) -> decide.AddressPool:
         return self._pool
 
-    def view(self) -> NetworksView:
+    def view(self) -> fold.NetworksView:
         with self._lock:
             return self._view
 
-    def take_in(self, recorded: Recorded) -> None:
+    def take_in(self, recorded: envelope.Recorded) -> None:
         """Folds an event of the stream; those of others, and what is known, change nothing."""
         if recorded.stream != NETWORKS:
             return
         with self._lock:
             if recorded.version > self._view.version:
-                self._view = evolve(self._view, recorded)
+                self._view = fold.evolve(self._view, recorded)
 
     def settings_of(self, place: Place) -> Mapping[str, Any] | None:
         """See `MadeNetworks`."""
@@ -131,9 +114,9 @@ class NetworkReconciler:
         let in. `fleet` are all clusters as they are, that one with its present document."""
         known, ports = self.view(), _ports(view)
         ours = [p for p in declared_places(view) if self.is_ours(p)]
-        made = (will_be_made(known, p, _zones(view, p), ports, self._pool) for p in ours)
+        made = (decide.will_be_made(known, p, _zones(view, p), ports, self._pool) for p in ours)
         beside = ((p, [o for o in others if self.is_ours(o)]) for p, others in self._beside(view).items())
-        peers = (will_let_in(known, p, others) for p, others in beside)
+        peers = (decide.will_let_in(known, p, others) for p, others in beside)
         access = (self._access_planned(view, p, fleet) for p in ours)
         return tuple(one for one in (*made, *peers, *access, *self._servers_planned(view, ours, ports)) if one)
 
@@ -143,11 +126,11 @@ class NetworkReconciler:
         if self._ports.servers is None:
             return
         known, servers = self.view(), self._servers()
-        yield from (server_will_be_let_in(known, p, ports, servers) for p in ours)
+        yield from (decide.server_will_be_let_in(known, p, ports, servers) for p in ours)
         lived_in = {place_of(view, i) for i in view.alive()}
         for place in declared_places(view):
             if place.cloud != "local" and place not in ours and place not in lived_in:
-                yield server_to_let_in(place, ports, servers, vms_filter=self._ports.filters_packets(place))
+                yield decide.server_to_let_in(place, ports, servers, vms_filter=self._ports.filters_packets(place))
 
     def _servers(self) -> tuple[str, ...] | None:
         return self._ports.servers(self._pool.cidr) if self._ports.servers is not None else None
@@ -155,10 +138,10 @@ class NetworkReconciler:
     def _access_planned(self, view: ClusterView, place: Place, fleet: Sequence[ClusterView]) -> str:
         network, others = self.view().at(place), [v for v in fleet if v.name != view.name]
         before = {c for v in fleet if v.name == view.name and not v.deleted for c in _clients(v)}
-        wanted = self.wants([*others, view]).get(place, Want()).clients
+        wanted = self.wants([*others, view]).get(place, decide.Want()).clients
         opened = wanted & set(_clients(view)) - set(network.access.clients if network else ())
         filters = self._ports.filters_packets(place)
-        return access_will_change(network, opened, before - wanted, vms_filter=filters)
+        return decide.access_will_change(network, opened, before - wanted, vms_filter=filters)
 
     def is_ours(self, place: Place) -> bool:
         """Whether Kedge makes that place's network. A place nobody can say it of has none: its cluster tells why."""
@@ -170,16 +153,16 @@ class NetworkReconciler:
                 return False
         return self._left[key]
 
-    def wants(self, views: Iterable[ClusterView]) -> dict[Place, Want]:
+    def wants(self, views: Iterable[ClusterView]) -> dict[Place, decide.Want]:
         """What living clusters want of each network Kedge makes."""
-        found: dict[Place, Want] = {}
+        found: dict[Place, decide.Want] = {}
         for view in views:
             if view.deleted or view.document is None:
                 continue
             beside = self._beside(view)
             for place, zones in _zones_by_place(view):
                 if self.is_ours(place):
-                    want, others = found.get(place, Want()), beside.get(place, ())
+                    want, others = found.get(place, decide.Want()), beside.get(place, ())
                     found[place] = want.joined(zones, _clients(view), view.name, _ports(view), others)
         return found
 
@@ -192,13 +175,13 @@ class NetworkReconciler:
         walled = [p for p in places if self.is_ours(p) and not self._ports.filters_packets(p)]
         return {place: tuple(p for p in places if p != place) for place in walled}
 
-    def _left_by(self, views: Iterable[ClusterView], wants: Collection[Place]) -> dict[Place, LeavingCluster]:
+    def _left_by(self, views: Iterable[ClusterView], wants: Collection[Place]) -> dict[Place, decide.LeavingCluster]:
         """Places that a cluster was the last to move away from, of those nobody wants."""
-        found: dict[Place, LeavingCluster] = {}
+        found: dict[Place, decide.LeavingCluster] = {}
         for view in views:
             for place, at in left_places(view).items():
                 if place not in wants and (place not in found or found[place].at < at):
-                    found[place] = LeavingCluster(view.name, at)
+                    found[place] = decide.LeavingCluster(view.name, at)
         return found
 
     def at_rest(self) -> tuple[NetworkAtRest, ...]:
@@ -209,7 +192,7 @@ class NetworkReconciler:
             if n.is_ready
         )
 
-    def _as_it_is(self, network: NetworkView) -> NetworkRun:
+    def _as_it_is(self, network: fold.NetworkView) -> NetworkRun:
         """The run that would make it once more, as it stands. It is never started."""
         return NetworkRun(
             intent_id="",
@@ -240,7 +223,7 @@ class NetworkReconciler:
                 break
             try:
                 self._append(decision)
-            except StreamConflict:
+            except errors.StreamConflict:
                 return moved  # a person asked for something meanwhile: it is read at the next tick
             moved += len(decision.events)
         for network, work in decision.starts:
@@ -248,13 +231,13 @@ class NetworkReconciler:
             moved += 1
         return moved
 
-    def _decide(self, wants: Mapping[Place, Want], views: Sequence[ClusterView]) -> Decision:
+    def _decide(self, wants: Mapping[Place, decide.Want], views: Sequence[ClusterView]) -> decide.Decision:
         known = self.view()
         working = [n for n in known.standing() if n.work is not None]
         if not working and not wants and not known.standing():
-            return Decision()
-        jobs = {n.work.job: self._ports.jobs.get(IntentId(n.work.job)) for n in working if n.work}
-        fleet = NetworkFleet(
+            return decide.Decision()
+        jobs = {n.work.job: self._ports.jobs.get(ids.IntentId(n.work.job)) for n in working if n.work}
+        fleet = decide.NetworkFleet(
             wants=wants,
             pool=self._pool,
             installation_id=self._ports.installation_id,
@@ -265,24 +248,24 @@ class NetworkReconciler:
             left=self._left_by(views, wants) if any(n.place not in wants for n in known.standing()) else {},
             retained=_retained(views) if any(n.access.peers for n in known.standing()) else frozenset(),
             servers=self._servers(),
-            occupied={n.id: self._occupants(n, views) for n in working if n.state is NetworkState.REMOVING},
+            occupied={n.id: self._occupants(n, views) for n in working if n.state is fold.NetworkState.REMOVING},
         )
-        return decide_networks(known, fleet)
+        return decide.decide_networks(known, fleet)
 
-    def _is_busy(self, network: NetworkView) -> bool:
+    def _is_busy(self, network: fold.NetworkView) -> bool:
         own = network.work.job if network.work else ""
         return any(
             # An audit is in nobody's way: it reads, and works on a copy of the state.
             j.intent_id != own and j.ended_at is None and j.kind != AUDIT
-            for j in self._ports.jobs.of_cluster(ClusterUid(network.id))
+            for j in self._ports.jobs.of_cluster(ids.ClusterUid(network.id))
         )
 
-    def _occupants(self, network: NetworkView, views: Sequence[ClusterView]) -> str:
+    def _occupants(self, network: fold.NetworkView, views: Sequence[ClusterView]) -> str:
         """What stands in the way of its removal: VMs of deleted clusters that were left standing, or of nobody known.
 
         VMs of clusters known to be in another network do not.
         """
-        if network.work is None or self._ports.jobs.get(IntentId(network.work.job)) is not None:
+        if network.work is None or self._ports.jobs.get(ids.IntentId(network.work.job)) is not None:
             return ""
         elsewhere = {v.uid for v in views if network.place not in places_of(v)}
         try:
@@ -294,15 +277,15 @@ class NetworkReconciler:
         inside = sorted(i.key for i in listing.instances if i.cluster_uid not in elsewhere)
         return f"{len(inside)} VMs may be in it: {', '.join(inside[:5])}" if inside else ""
 
-    def _append(self, decision: Decision) -> None:
+    def _append(self, decision: decide.Decision) -> None:
         epoch = self._ports.epoch()
         version = self.view().version
         events = network_events(version, decision.events)
-        origin = Origin(actor="converger", epoch=epoch)
+        origin = envelope.Origin(actor="converger", epoch=epoch)
         for recorded in self._ports.store.append(NETWORKS, events, expected_version=version, origin=origin):
             self.take_in(recorded)
 
-    def _run(self, network: NetworkView, work: NetworkWork) -> NetworkRun:
+    def _run(self, network: fold.NetworkView, work: fold.NetworkWork) -> NetworkRun:
         run = replace(self._as_it_is(network), intent_id=work.job, kind=work.kind, zones=work.zones)
         if work.kind is NetworkRunKind.GROW:
             return run
@@ -311,9 +294,9 @@ class NetworkReconciler:
         return replace(run, **told)  # type: ignore[arg-type]  # by name
 
 
-def network_events(version: int, events: Iterable[object]) -> list[NewEvent]:
+def network_events(version: int, events: Iterable[object]) -> list[envelope.NewEvent]:
     """Facts as events to append after `version`."""
-    return encode_all(events, "network", str(version))
+    return codec.encode_all(events, "network", str(version))
 
 
 @once

@@ -6,10 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 
-from events import proposal_facts as facts
-from events.codec import decode
-from events.envelope import Recorded
-from events.errors import EventsError
+from events import codec, envelope, errors, proposal_facts as facts
 
 
 class ProposalState(StrEnum):
@@ -52,13 +49,13 @@ class ProposalsView:
     unreadable: str = ""
 
 
-def evolve(view: ProposalsView, recorded: Recorded) -> ProposalsView:
+def evolve(view: ProposalsView, recorded: envelope.Recorded) -> ProposalsView:
     """The view after one event. Total: what cannot be placed sets `unreadable`, and nothing is approved any more."""
     if view.unreadable:
         return replace(view, version=recorded.version)
     try:
-        changed = _changed(view, decode(recorded), recorded.recorded_at)
-    except (EventsError, LookupError, TypeError) as error:
+        changed = _changed(view, codec.decode(recorded), recorded.recorded_at)
+    except (errors.EventsError, LookupError, TypeError) as error:
         reason = f"event {recorded.position} ({recorded.type}): {type(error).__name__}: {error}"
         return replace(view, version=recorded.version, unreadable=reason)
     by_id = MappingProxyType({**view.by_id, changed.id: changed})

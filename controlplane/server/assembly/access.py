@@ -4,25 +4,21 @@ from datetime import timedelta
 
 from sqlalchemy import Engine
 
-from controlplane.api.access.accounts import People
-from controlplane.api.access.oidc_users import SqlOidcPeople
-from controlplane.api.access.sessions import SqlSessionStore
-from controlplane.api.access.tokens import SqlTokenStore
-from controlplane.api.access.users import SqlUserStore
+from controlplane.api.access import accounts, oidc_users, sessions, tokens, users
 from controlplane.api.oidc.provider import Provider
 from controlplane.api.oidc.signin import OidcSignIn
 from controlplane.server.settings import Settings
 from controlplane.storage.home import Installation
 
 
-def people_of(settings: Settings, engine: Engine) -> People:
+def people_of(settings: Settings, engine: Engine) -> accounts.People:
     """Users, sessions, tokens, and people of the provider where there is one."""
     oidc_trust = timedelta(seconds=settings.oidc.token_trust_s) if settings.oidc else timedelta()
-    return People(
-        SqlUserStore(engine),
-        SqlSessionStore(engine),
-        tokens=SqlTokenStore(engine),
-        oidc=SqlOidcPeople(engine),
+    return accounts.People(
+        users.SqlUserStore(engine),
+        sessions.SqlSessionStore(engine),
+        tokens=tokens.SqlTokenStore(engine),
+        oidc=oidc_users.SqlOidcPeople(engine),
         oidc_trust=oidc_trust,
     )
 
@@ -32,5 +28,5 @@ def oidc_of(settings: Settings, engine: Engine, installation: Installation) -> O
     if settings.oidc is None:
         return None
     return OidcSignIn(
-        Provider(settings.oidc, egress=settings.allow.egress), SqlOidcPeople(engine), installation.server_key
+        Provider(settings.oidc, egress=settings.allow.egress), oidc_users.SqlOidcPeople(engine), installation.server_key
     )

@@ -6,21 +6,10 @@ from datetime import timedelta
 from functools import partial
 from urllib.parse import urlsplit
 
+from controlplane.api import auth, idempotency_keys, services
 from controlplane.api.access.accounts import People
 from controlplane.api.audit.store import SqlAuditStore
 from controlplane.api.audit.watch import found_by
-from controlplane.api.auth import loopback_hosts, public_hosts
-from controlplane.api.idempotency_keys import SqlCallKeys
-from controlplane.api.services import (
-    AccessServices,
-    BrokerServices,
-    ClusterServices,
-    Commands,
-    Fleet,
-    FleetServices,
-    OperationsServices,
-    PortalServices,
-)
 from controlplane.background.anomalies.windows import windows_of
 from controlplane.background.broker_queries import KafkaQueryService
 from controlplane.background.consumer_groups.resets import GroupOffsetService
@@ -60,7 +49,7 @@ from providers.price_book import read_price_book
 
 def api_of(
     ground: Ground, loop: Loop, asking: CommandParts, rooms: Rooms, desk: LoopService, *, listens_on: tuple[str, int]
-) -> PortalServices:
+) -> services.PortalServices:
     """That of a whole server, or of a loop apart from its portals. `desk` tells how the loop does."""
     settings, converger, hands = ground.settings, loop.converger, loop.hands
     cluster = cluster_services(
@@ -73,7 +62,7 @@ def api_of(
         wake=hands.bell.ring,
     )
     filters = partial(packet_filter_in, loop.clouds, loop.networks.cidr_at, declared=settings.clouds.server_addresses)
-    return PortalServices(
+    return services.PortalServices(
         store=ground.store,
         clock=utc_now,
         cluster=replace(cluster, packet_filter=filters, harm=partial(bring_about, loop.clouds)),
@@ -92,15 +81,15 @@ def api_of(
 def cluster_services(
     base: Base,
     folded: Folded,
-    commands: Commands,
+    commands: services.Commands,
     gate: PolicyGate,
     *,
     progress: Callable[[ClusterView], str],
     brake: Callable[[ClusterView], str],
     wake: Callable[[str], None],
-) -> ClusterServices:
+) -> services.ClusterServices:
     """Without hands on VMs."""
-    return ClusterServices(
+    return services.ClusterServices(
         commands=commands,
         latest=base.latest,
         progress=progress,
@@ -115,11 +104,11 @@ def cluster_services(
 
 
 def fleet_services(
-    base: Base, folded: Folded, clusters: Fleet, sentence: Callable[[ClusterView], str]
-) -> FleetServices:
+    base: Base, folded: Folded, clusters: services.Fleet, sentence: Callable[[ClusterView], str]
+) -> services.FleetServices:
     """Without sources, agents and notifiers. `sentence` is what a cluster waits for, in words."""
     store, views, catch_up = base.store, folded.converger.views, folded.converger.catch_up
-    return FleetServices(
+    return services.FleetServices(
         clusters=clusters,
         networks=NetworkService(store, folded.networks, views, catch_up, partial(kept_audits, base.latest)),
         images=ImageService(store, folded.images, views, sentence, catch_up, utc_now),
@@ -131,10 +120,10 @@ def fleet_services(
 
 def broker_services(
     base: Base, gateways: Gateways, groups: Groups, topic_names: TopicIndex | None = None
-) -> BrokerServices:
+) -> services.BrokerServices:
     """Brokers are asked through `gateways`."""
     settings, kafka = base.settings, gateways.of
-    return BrokerServices(
+    return services.BrokerServices(
         metrics=settings.telemetry.metrics,
         logs=settings.telemetry.logs,
         journals=KafkaJournals(),
@@ -150,33 +139,33 @@ def broker_services(
 
 def access_services(
     base: Base, hosts: frozenset[str], people: People, credentials: CredentialStore, ca_pem: str
-) -> AccessServices:
+) -> services.AccessServices:
     """Whom a loop apart from its portal serves has its home's token, nobody else."""
     settings, engine, installation = base.settings, base.engine, base.installation
     is_loop = settings.process.only == LOOP
-    return AccessServices(
+    return services.AccessServices(
         installation=installation,
         hosts=hosts,
-        public_hosts=public_hosts(settings.portal.names, settings.portal.port),
+        public_hosts=auth.public_hosts(settings.portal.names, settings.portal.port),
         people=People() if is_loop else people,
         oidc=None if is_loop else oidc_of(settings, engine, installation),
         audit=SqlAuditStore(engine),
-        call_keys=SqlCallKeys(engine),
+        call_keys=idempotency_keys.SqlCallKeys(engine),
         credentials=credentials,
         credential_life=timedelta(seconds=settings.agents.credential_life_s),
         ca_pem=ca_pem,
     )
 
 
-def _access(ground: Ground, asking: CommandParts, rooms: Rooms, listens_on: tuple[str, int]) -> AccessServices:
+def _access(ground: Ground, asking: CommandParts, rooms: Rooms, listens_on: tuple[str, int]) -> services.AccessServices:
     credentials, ca_pem = SqlCredentialStore(ground.engine), ground.authority.pem if ground.authority else ""
     access = access_services(ground, _hosts(ground.home, *listens_on), asking.people, credentials, ca_pem)
     return replace(access, authority=ground.authority, audit_topic=rooms.audit.told)
 
 
-def _operations(ground: Ground, loop: Loop, rooms: Rooms, desk: LoopService) -> OperationsServices:
+def _operations(ground: Ground, loop: Loop, rooms: Rooms, desk: LoopService) -> services.OperationsServices:
     settings, hands = ground.settings, loop.hands
-    return OperationsServices(
+    return services.OperationsServices(
         version=release(),
         leadership=ground.candidate,
         backup=lambda path: backup(ground.store, ground.engine, path),
@@ -194,4 +183,4 @@ def _operations(ground: Ground, loop: Loop, rooms: Rooms, desk: LoopService) -> 
 def _hosts(home: Home, host: str, port: int) -> frozenset[str]:
     """What is answered to over plain HTTP: its own address, and the one VMs were told, served by who leads."""
     told = urlsplit(home.agent_url() or "")
-    return loopback_hosts(host, port) | ({told.netloc} if told.scheme == "http" else set())
+    return auth.loopback_hosts(host, port) | ({told.netloc} if told.scheme == "http" else set())

@@ -9,13 +9,8 @@ from controlplane.api.audit.relay import AuditRoom, audit_room_of, watch_of
 from controlplane.background.game_days.referee import GameWorld
 from controlplane.commands.chaos_injection import bring_about
 from controlplane.runtime.polling import Poller
-from controlplane.server.assembly.agent_upgrades import AgentsRoom, agents_of
+from controlplane.server.assembly import agent_upgrades, commands, consumer_groups, core, dns, game_days
 from controlplane.server.assembly.anomalies import AnomalyRoom, anomalies_of
-from controlplane.server.assembly.commands import CommandParts
-from controlplane.server.assembly.consumer_groups import GroupsRoom, groups_of
-from controlplane.server.assembly.core import Ground
-from controlplane.server.assembly.dns import names_of
-from controlplane.server.assembly.game_days import GamesRoom, games_of, may_harm_still
 from controlplane.server.assembly.loop import Loop
 from controlplane.server.assembly.topics import TopicRoom, topics_of
 from events.clock import utc_now
@@ -26,20 +21,20 @@ class Rooms:
     """None of them has begun to look."""
 
     names: Poller
-    groups: GroupsRoom
+    groups: consumer_groups.GroupsRoom
     topics: TopicRoom
     anomalies: AnomalyRoom
-    agents: AgentsRoom
-    games: GamesRoom
+    agents: agent_upgrades.AgentsRoom
+    games: game_days.GamesRoom
     audit: AuditRoom
 
 
-def rooms_of(ground: Ground, loop: Loop, asking: CommandParts) -> Rooms:
+def rooms_of(ground: core.Ground, loop: Loop, asking: commands.CommandParts) -> Rooms:
     """Raises ServerSettingsRefused for a DNS zone or a notifier that cannot be used."""
     settings, latest, candidate, fleet = ground.settings, ground.latest, ground.candidate, loop.converger
-    groups = groups_of(settings, fleet=fleet, latest=latest, leadership=candidate, clock=utc_now)
+    groups = consumer_groups.groups_of(settings, fleet=fleet, latest=latest, leadership=candidate, clock=utc_now)
     return Rooms(
-        names=names_of(
+        names=dns.names_of(
             settings,
             fleet=fleet,
             latest=latest,
@@ -65,7 +60,9 @@ def rooms_of(ground: Ground, loop: Loop, asking: CommandParts) -> Rooms:
     )
 
 
-def _anomalies(ground: Ground, loop: Loop, asking: CommandParts, groups: GroupsRoom) -> AnomalyRoom:
+def _anomalies(
+    ground: core.Ground, loop: Loop, asking: commands.CommandParts, groups: consumer_groups.GroupsRoom
+) -> AnomalyRoom:
     return anomalies_of(
         ground.settings,
         engine=ground.engine,
@@ -80,8 +77,8 @@ def _anomalies(ground: Ground, loop: Loop, asking: CommandParts, groups: GroupsR
     )
 
 
-def _agents(ground: Ground, loop: Loop) -> AgentsRoom:
-    return agents_of(
+def _agents(ground: core.Ground, loop: Loop) -> agent_upgrades.AgentsRoom:
+    return agent_upgrades.agents_of(
         ground.settings,
         store=ground.store,
         latest=ground.latest,
@@ -94,15 +91,15 @@ def _agents(ground: Ground, loop: Loop) -> AgentsRoom:
     )
 
 
-def _games(ground: Ground, loop: Loop, asking: CommandParts) -> GamesRoom:
+def _games(ground: core.Ground, loop: Loop, asking: commands.CommandParts) -> game_days.GamesRoom:
     house = GameWorld(
         fleet=loop.converger,
         commands=asking.commands,
         latest=ground.latest,
         harm=partial(bring_about, loop.hands.clouds),
         epoch=ground.candidate.held_epoch,
-        may_still=partial(may_harm_still, asking.people, utc_now),
+        may_still=partial(game_days.may_harm_still, asking.people, utc_now),
         wake=loop.hands.bell.ring,
         clock=utc_now,
     )
-    return games_of(house, ground.candidate)
+    return game_days.games_of(house, ground.candidate)

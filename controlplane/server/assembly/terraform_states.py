@@ -14,12 +14,8 @@ from controlplane.cluster.places import places_of
 from controlplane.cluster.view import ClusterView
 from controlplane.storage.home_binding import HTTP, LOCAL, HomeRefused, homes_of, leave, record_state
 from controlplane.storage.lease import LeaseStore
-from controlplane.storage.terraform_states.encryption import StateSeal
-from controlplane.storage.terraform_states.lock_files import SqlChosenProviders
-from controlplane.storage.terraform_states.lock_rows import SqlStateLocks
-from controlplane.storage.terraform_states.migration import move_states
+from controlplane.storage.terraform_states import encryption, lock_files, lock_rows, migration, versions
 from controlplane.storage.terraform_states.storage import ENDING_S, Leading, ServedStates
-from controlplane.storage.terraform_states.versions import SqlStateVersions
 from events.clock import utc_now
 from events.errors import StoreUnavailable
 from providers.base import CloudProvider
@@ -62,11 +58,11 @@ def storage_of(
     """`server_key` is the home's, which seals rows; `url` is where this server listens, `root` the folder of states
     and runs, `keep` how many versions stay, `mirror` where runs get providers from, None where a registry is asked."""
     served = ServedStates(
-        locks=SqlStateLocks(engine),
-        versions=SqlStateVersions(engine, seal=StateSeal(server_key.get_secret_value()), keep=keep),
+        locks=lock_rows.SqlStateLocks(engine),
+        versions=versions.SqlStateVersions(engine, seal=encryption.StateSeal(server_key.get_secret_value()), keep=keep),
         root=root,
         url=url,
-        chosen=SqlChosenProviders(engine, LocalStates(root).chosen),
+        chosen=lock_files.SqlChosenProviders(engine, LocalStates(root).chosen),
         leading=leading,
         lease_s=lease_term_s + ENDING_S,
         mirror=mirror,
@@ -108,7 +104,7 @@ def settle(engine: Engine, storage: Storage, *, recorded: str, move: bool, lease
         )
     if storage.chosen == LOCAL:
         storage.served.chosen.write_files()
-    move_states(
+    migration.move_states(
         storage.files,
         storage.served,
         to=storage.chosen,

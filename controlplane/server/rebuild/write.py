@@ -17,11 +17,8 @@ from controlplane.storage.backup import EPOCH_LEAP
 from controlplane.storage.lease_holder import CONVERGE
 from controlplane.storage.streams import cluster_stream
 from controlplane.storage.tables import AGENT_CREDENTIAL, JOB, LEASE
+from events import envelope, facts, sql_store, tables
 from events.engine import database_time, writing
-from events.envelope import Origin
-from events.facts import NameTaken
-from events.sql_store import SqlEventStore, verify_positions
-from events.tables import EVENT
 from providers.tf.abilities import RepeatsCreates
 from providers.tf.state_file import state_file
 
@@ -42,15 +39,15 @@ def write_rebuild(rebuild: Rebuild, engine: Engine, *, lock: LeaderLock) -> int:
         raise RebuildRefused("the report has findings that refuse: mend them, or leave those clusters out")
     if not lock.is_held:
         raise RebuildRefused("a server of this home runs: stop it first")
-    store = SqlEventStore(engine)
+    store = sql_store.SqlEventStore(engine)
     with writing(engine) as transaction:
         _refuse_history(transaction, engine)
         _raise_epoch(transaction, rebuild.highest_epoch, lock)
         for cluster in rebuild.clusters:
-            taken = NameTaken(cluster.name, cluster.uid)
+            taken = facts.NameTaken(cluster.name, cluster.uid)
             _record(store, transaction, name_stream(cluster.name), [taken])
             _record(store, transaction, cluster_stream(cluster.uid), cluster.facts)
-        return verify_positions(transaction)
+        return sql_store.verify_positions(transaction)
 
 
 def set_states_aside(clusters: Iterable[RebuiltCluster], *, state_root: Path, cloud: Cloud, now: datetime) -> list[str]:
@@ -75,13 +72,13 @@ def set_states_aside(clusters: Iterable[RebuiltCluster], *, state_root: Path, cl
     return aside
 
 
-def _record(store: SqlEventStore, transaction: Connection, stream: str, recorded: Iterable[object]) -> None:
+def _record(store: sql_store.SqlEventStore, transaction: Connection, stream: str, recorded: Iterable[object]) -> None:
     events = new_events(stream, 0, recorded)
-    store.append_within(transaction, stream, events, expected_version=0, origin=Origin(ACTOR))
+    store.append_within(transaction, stream, events, expected_version=0, origin=envelope.Origin(ACTOR))
 
 
 def _refuse_history(transaction: Connection, engine: Engine) -> None:
-    for table in (EVENT, JOB, AGENT_CREDENTIAL):
+    for table in (tables.EVENT, JOB, AGENT_CREDENTIAL):
         count: int = transaction.execute(select(func.count()).select_from(table)).scalar_one()
         if count:
             where = engine.url.render_as_string(hide_password=True)

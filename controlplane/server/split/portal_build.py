@@ -35,12 +35,7 @@ from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.fleet.images.state import ImageCache
 from controlplane.fleet.networks.server_addresses import server_cidrs
 from controlplane.runtime.polling import Poller
-from controlplane.server.assembly.access import people_of
-from controlplane.server.assembly.api import access_services, broker_services, cluster_services, fleet_services
-from controlplane.server.assembly.commands import gate_of, handler_of
-from controlplane.server.assembly.core import Base
-from controlplane.server.assembly.git_sync import links_of
-from controlplane.server.assembly.loop import Folded
+from controlplane.server.assembly import access, api, commands, core, git_sync, loop
 from controlplane.server.assembly.networks import keeper_of
 from controlplane.server.clouds import Clouds
 from controlplane.server.database_roles import PORTAL, check_role, examined
@@ -56,11 +51,8 @@ from controlplane.server.split.portal_home import installation_of
 from controlplane.server.split.snapshot import KafkaReadings
 from controlplane.server.split.subscriber import AskedExaminations, HeardLoop, LoopSubscriber, ReceivedStatus, rings
 from controlplane.server.status import release
+from controlplane.storage import home_binding, job_store, latest_values, migrate
 from controlplane.storage.home import Home
-from controlplane.storage.home_binding import homes_of
-from controlplane.storage.job_store import SqlJobStore
-from controlplane.storage.latest_values import SqlLatestStore
-from controlplane.storage.migrate import upgrade
 from events.clock import utc_now
 from events.engine import build_engine
 from events.sql_store import SqlEventStore
@@ -97,7 +89,7 @@ def build_portal(
 
     Raises MigrationError, RoleRefused, PortalRefused, StoreUnavailable, PositionGap, OSError.
     """
-    upgrade(settings.database_url)
+    migrate.upgrade(settings.database_url)
     engine = build_engine(settings.database_url)
     hasty = build_engine(settings.database_url, durable=False)
     try:
@@ -110,19 +102,19 @@ def build_portal(
 
 def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[str, int]) -> PortalParts:
     check_role(engine, PORTAL)
-    homes = homes_of(engine)
+    homes = home_binding.homes_of(engine)
     if not homes:
         raise PortalRefused("no loop has worked on this database yet. Start it first: `kedge server --only loop`")
     check_reach(settings.home, homes, socket.gethostname())
     home = Home(settings.home)
     installation = installation_of(home, homes[0].home.installation_id)
     brake = FleetBrake(settings.loop.max_rolling, settings.loop.max_surge_per_account)
-    base = Base(
+    base = core.Base(
         settings=settings,
         installation=installation,
         engine=engine,
         store=SqlEventStore(engine),
-        latest=SqlLatestStore(hasty),
+        latest=latest_values.SqlLatestStore(hasty),
     )
     base.store.verify()
     folded = _folded(base, brake)
@@ -146,29 +138,29 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
     return PortalParts(settings, home, portal, poller, released)
 
 
-def _folded(base: Base, brake: FleetBrake) -> Folded:
+def _folded(base: core.Base, brake: FleetBrake) -> loop.Folded:
     settings, installation_id = base.settings, base.installation.id
     clouds = Clouds(settings, installation_id)
-    ports = inert_ports(base.store, SqlJobStore(base.engine), base.latest, installation_id, utc_now)
+    ports = inert_ports(base.store, job_store.SqlJobStore(base.engine), base.latest, installation_id, utc_now)
     # The loop dials: where from is known here only where it is declared.
     servers = server_cidrs(settings.clouds.server_addresses, "") if settings.clouds.server_addresses else None
     networks = keeper_of(ports, clouds, IDLE, settings.networks.address_pool, servers)
     images, freezes = ImageCache(), FreezeCache(tuple(binding.freeze for binding in settings.freezes))
     converger = Converger(ports, brake, networks=networks, images=images, freezes=freezes)
-    return Folded(clouds=clouds, converger=converger, networks=networks, images=images, freezes=freezes)
+    return loop.Folded(clouds=clouds, converger=converger, networks=networks, images=images, freezes=freezes)
 
 
 def _services(
-    base: Base, folded: Folded, gateways: Gateways, fleet: PortalFleet, hosts: frozenset[str]
+    base: core.Base, folded: loop.Folded, gateways: Gateways, fleet: PortalFleet, hosts: frozenset[str]
 ) -> PortalServices:
     settings, engine, hearing = base.settings, base.engine, fleet.hearing
-    gate = gate_of(settings, fleet)
-    handler = handler_of(base, folded, gate, fleet.last_snapshot)
+    gate = commands.gate_of(settings, fleet)
+    handler = commands.handler_of(base, folded, gate, fleet.last_snapshot)
     told_ca = hearing.word.ca_pem if hearing.word is not None else ""
     return PortalServices(
         store=base.store,
         clock=utc_now,
-        cluster=cluster_services(
+        cluster=api.cluster_services(
             base,
             folded,
             PortalCommands(handler, hearing, partial(files_alike, settings)),
@@ -178,24 +170,26 @@ def _services(
             wake=_nobody_wakes,
         ),
         fleet=replace(
-            fleet_services(base, folded, fleet, fleet.sentence_on),
+            api.fleet_services(base, folded, fleet, fleet.sentence_on),
             sources=_sources(base, hearing),
             agents=_agents(base, folded),
             notifiers=PortalNotifiers(NotifierService(settings.notifiers, {}, SqlOutbox(engine), utc_now)),
         ),
-        brokers=broker_services(base, gateways, GroupService(base.latest, gateways.of, utc_now)),
-        access=access_services(base, hosts, people_of(settings, engine), SqlCredentialMoments(engine), told_ca),
+        brokers=api.broker_services(base, gateways, GroupService(base.latest, gateways.of, utc_now)),
+        access=api.access_services(
+            base, hosts, access.people_of(settings, engine), SqlCredentialMoments(engine), told_ca
+        ),
         operations=_operations(base, hearing),
     )
 
 
-def _sources(base: Base, hearing: LoopSubscriber) -> SourceService:
+def _sources(base: core.Base, hearing: LoopSubscriber) -> SourceService:
     board = ReceivedStatus(base.settings.git, hearing)
-    links = links_of(base.settings, board, utc_now)
+    links = git_sync.links_of(base.settings, board, utc_now)
     return SourceService(board, base.store, rings(hearing), links, reaches_leader=True)
 
 
-def _agents(base: Base, folded: Folded) -> PortalAgents:
+def _agents(base: core.Base, folded: loop.Folded) -> PortalAgents:
     keeper = AgentUpgradeReconciler(
         base.store,
         base.latest,
@@ -209,7 +203,7 @@ def _agents(base: Base, folded: Folded) -> PortalAgents:
     return PortalAgents(AgentReleaseService(keeper, AgentSigner(SecretBytes(b""))))
 
 
-def _operations(base: Base, hearing: LoopSubscriber) -> OperationsServices:
+def _operations(base: core.Base, hearing: LoopSubscriber) -> OperationsServices:
     settings, engine, files = base.settings, base.engine, partial(files_alike, base.settings)
     watch = watch_of(settings.audit_topic, SqlAuditStore(engine), engine, utc_now)
     return OperationsServices(
@@ -219,7 +213,7 @@ def _operations(base: Base, hearing: LoopSubscriber) -> OperationsServices:
         examinations=AskedExaminations(hearing, base.latest, utc_now),
         database=lambda: (*examined(engine, PORTAL), _loop_finding(hearing, files), *found_by(watch)),
         query_limit_s=settings.database.query_limit_s,
-        loop=HeardLoop(hearing, base.store, SqlJobStore(engine)),
+        loop=HeardLoop(hearing, base.store, job_store.SqlJobStore(engine)),
         loop_notice=hearing.notice,
         part="portal",
         planner_state=hearing.planner,

@@ -9,20 +9,7 @@ from controlplane.api.services import Fleet, HeldLeadership
 from controlplane.background.git_sync.status import SourceStatus, SourceStatuses
 from controlplane.converger.tick.report import Said
 from controlplane.converger.tick.status import ServerLoop
-from controlplane.server.split.message import (
-    ASKED,
-    DOCTOR,
-    EXAMINATIONS,
-    EXAMINED,
-    LOOP,
-    NOBODY,
-    SAID,
-    SAYING,
-    SOURCE,
-    WORD,
-    LoopWord,
-    SourceReport,
-)
+from controlplane.server.split import message
 from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
 from events.clock import Clock
 from events.ids import ClusterUid
@@ -61,13 +48,15 @@ class LoopTeller:
         if epoch is None:
             return
         now = self.clock()
-        value = WORD.dump_python(self._word(epoch), mode="json")
-        self.latest.put_all([*self._said(), LatestValue(Subject(LOOP, NOBODY, "loop"), value, "loop", now)])
+        value = message.WORD.dump_python(self._word(epoch), mode="json")
+        self.latest.put_all(
+            [*self._said(), LatestValue(Subject(message.LOOP, message.NOBODY, "loop"), value, "loop", now)]
+        )
         self._answer(now)
 
-    def _word(self, epoch: int) -> LoopWord:
+    def _word(self, epoch: int) -> message.LoopWord:
         loop = self.loop
-        return LoopWord(
+        return message.LoopWord(
             server=loop.server,
             epoch=epoch,
             interval_s=loop.interval_s,
@@ -93,21 +82,21 @@ class LoopTeller:
                 continue
             if before is None or before.sentence != said.sentence or said.at - before.at >= SAID_ANEW:
                 self._told[view.uid] = said
-                value = SAYING.dump_python(said, mode="json")
-                rows.append(LatestValue(Subject(SAID, view.uid, "said"), value, "loop", said.at))
+                value = message.SAYING.dump_python(said, mode="json")
+                rows.append(LatestValue(Subject(message.SAID, view.uid, "said"), value, "loop", said.at))
         return rows
 
     def _answer(self, now: datetime) -> None:
-        asked = {row.subject.name: row.observed_at for row in self.latest.of_kind(ASKED)}
+        asked = {row.subject.name: row.observed_at for row in self.latest.of_kind(message.ASKED)}
         before = self._answered
         if before is None:
             before = {name: at for name, at in asked.items() if now - at > OLDEST_ASK}
         self._answered = asked
         for name in sorted(name for name, at in asked.items() if before.get(name) != at):
-            if name.startswith(SOURCE):
-                self.ring(name.removeprefix(SOURCE))
-            elif name.startswith(DOCTOR):
-                self._watched.add(name.removeprefix(DOCTOR))
+            if name.startswith(message.SOURCE):
+                self.ring(name.removeprefix(message.SOURCE))
+            elif name.startswith(message.DOCTOR):
+                self._watched.add(name.removeprefix(message.DOCTOR))
         for cloud in sorted(self._watched):
             found = tuple(self.examinations.standing(cloud))
             self._tell(cloud, found, now)
@@ -115,9 +104,9 @@ class LoopTeller:
                 self._watched.discard(cloud)
 
     def _tell(self, cloud: str, found: tuple[Examination, ...], now: datetime) -> None:
-        value = {"found": EXAMINATIONS.dump_python(found, mode="json")}
-        self.latest.put(LatestValue(Subject(EXAMINED, NOBODY, cloud), value, "loop", now))
+        value = {"found": message.EXAMINATIONS.dump_python(found, mode="json")}
+        self.latest.put(LatestValue(Subject(message.EXAMINED, message.NOBODY, cloud), value, "loop", now))
 
 
-def _told(standing: SourceStatus) -> SourceReport:
-    return SourceReport(**{name: getattr(standing, name) for name in SourceReport.__dataclass_fields__})
+def _told(standing: SourceStatus) -> message.SourceReport:
+    return message.SourceReport(**{name: getattr(standing, name) for name in message.SourceReport.__dataclass_fields__})

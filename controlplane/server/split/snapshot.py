@@ -7,10 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_by_key
-from controlplane.cluster.observed.disks import with_volume_sizes
-from controlplane.cluster.observed.moves import Known, MoveWatch
-from controlplane.cluster.observed.replica_lag import BehindWatch, Replica
+from controlplane.cluster.observed import agent_reports, disks, moves, replica_lag
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
@@ -58,8 +55,8 @@ class KafkaReadings:
         self._running: set[ClusterUid] = set()
         self._snapshots: dict[ClusterUid, KafkaSnapshot] = {}
         self._watches: dict[ClusterUid, TrafficWatch] = {}
-        self._behind = BehindWatch()
-        self._moves = MoveWatch(_ReadOnly(latest))
+        self._behind = replica_lag.BehindWatch()
+        self._moves = moves.MoveWatch(_ReadOnly(latest))
 
     def poll(self) -> None:
         """See Polled."""
@@ -70,19 +67,19 @@ class KafkaReadings:
     def look(self, view: ClusterView) -> None:
         """One look. Raises KafkaFault, StoreUnavailable."""
         snapshot = self._kafka(view).snapshot()
-        reports = reports_by_key(self._latest.of_cluster(view.uid, AGENT_REPORT))
+        reports = agent_reports.reports_by_key(self._latest.of_cluster(view.uid, agent_reports.AGENT_REPORT))
         sent = sent_by(view, {key: seen.report for key, seen in reports.items()})
         with self._lock:
             self._watches.setdefault(view.uid, TrafficWatch()).see(snapshot, sent)
             self._behind.see(view.uid, snapshot)
             self._moves.see(view.uid, snapshot, leaders_away=bool(displaced_leaders(snapshot)))
-            self._snapshots[view.uid] = with_volume_sizes(snapshot, view, reports)
+            self._snapshots[view.uid] = disks.with_volume_sizes(snapshot, view, reports)
 
     def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None:
         """Kafka's metadata as it was last read here, however old; None before the first look."""
         return self._snapshots.get(uid)
 
-    def last_moves(self, uid: ClusterUid) -> Known:
+    def last_moves(self, uid: ClusterUid) -> moves.Known:
         """How the moves of the cluster have come on, those of the loop's looks before ours among them."""
         with self._lock:
             return self._moves.known(uid)
@@ -93,7 +90,7 @@ class KafkaReadings:
             watch = self._watches.get(uid)
             return watch.traffic(self._clock()) if watch else UNKNOWN
 
-    def behind(self, uid: ClusterUid) -> Mapping[Replica, datetime]:
+    def behind(self, uid: ClusterUid) -> Mapping[replica_lag.Replica, datetime]:
         """Replicas out of sync, and since when they were seen so here."""
         with self._lock:
             return self._behind.since(uid)

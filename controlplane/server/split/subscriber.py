@@ -11,19 +11,7 @@ from controlplane.background.git_sync.status import SourceStatus, SourceStatuses
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.tick.report import Said
 from controlplane.converger.tick.status import MOST_JOBS, JobStatus, LoopStatus
-from controlplane.server.split.message import (
-    ASKED,
-    DOCTOR,
-    EXAMINATIONS,
-    EXAMINED,
-    LOOP,
-    NOBODY,
-    SAID,
-    SAYING,
-    SOURCE,
-    WORD,
-    LoopWord,
-)
+from controlplane.server.split import message
 from controlplane.server.status import progress_of
 from controlplane.storage.job_store import JobStore
 from controlplane.storage.latest_values import LatestStore, LatestValue, Subject, read_as, read_by_cluster
@@ -48,25 +36,25 @@ class LoopSubscriber:
     def __init__(self, latest: LatestStore, clock: Clock) -> None:
         self._latest, self._clock = latest, clock
         self._lock = threading.Lock()
-        self._word: LoopWord | None = None
+        self._word: message.LoopWord | None = None
         self._told_at: datetime | None = None
         self._heard_at: datetime | None = None
         self._said: Mapping[ClusterUid, Said] = {}
 
     def poll(self) -> None:
         """See Polled. Raises StoreUnavailable."""
-        row = self._latest.get(Subject(LOOP, NOBODY, "loop"))
-        word = read_as(WORD, row) if row is not None else None
+        row = self._latest.get(Subject(message.LOOP, message.NOBODY, "loop"))
+        word = read_as(message.WORD, row) if row is not None else None
         if row is None or word is None or row.observed_at == self._told_at:
             return
-        said, now = read_by_cluster(SAYING, self._latest.of_kind(SAID)), self._clock()
+        said, now = read_by_cluster(message.SAYING, self._latest.of_kind(message.SAID)), self._clock()
         with self._lock:
             # The first word that is found may be an old one: how old says the loop's clock, as nobody else can.
             self._heard_at = min(now, row.observed_at) if self._told_at is None else now
             self._word, self._told_at, self._said = word, row.observed_at, said
 
     @property
-    def word(self) -> LoopWord | None:
+    def word(self) -> message.LoopWord | None:
         """The last one, however old; None where none was ever heard."""
         return self._word
 
@@ -107,7 +95,7 @@ class LoopSubscriber:
 
     def ask(self, name: str) -> None:
         """Asks for a look; the loop answers within about a second. Raises StoreUnavailable."""
-        self._latest.put(LatestValue(Subject(ASKED, NOBODY, name), {}, "portal", self._clock()))
+        self._latest.put(LatestValue(Subject(message.ASKED, message.NOBODY, name), {}, "portal", self._clock()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +166,10 @@ class AskedExaminations:
             return (Examination(cloud or "all", False, now, now, (finding,)),)
         if now - self._asked.get(cloud, now - _ASK_AGAIN) >= _ASK_AGAIN:
             self._asked[cloud] = now
-            self._hearing.ask(DOCTOR + cloud)
-        row = self._latest.get(Subject(EXAMINED, NOBODY, cloud))
+            self._hearing.ask(message.DOCTOR + cloud)
+        row = self._latest.get(Subject(message.EXAMINED, message.NOBODY, cloud))
         try:
-            found = EXAMINATIONS.validate_python(row.value["found"]) if row is not None else None
+            found = message.EXAMINATIONS.validate_python(row.value["found"]) if row is not None else None
         except ValueError:  # another release wrote it
             found = None
         if found is None:
@@ -198,7 +186,7 @@ def rings(hearing: LoopSubscriber) -> Callable[[str], bool]:
     """How a portal has a git source looked at."""
 
     def ring(name: str) -> bool:
-        hearing.ask(SOURCE + name)
+        hearing.ask(message.SOURCE + name)
         return not hearing.notice()
 
     return ring

@@ -15,10 +15,7 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from controlplane.storage.lease import LostLeadership
-from controlplane.storage.terraform_states.lock import Claim, ServerProcess, this_process
-from controlplane.storage.terraform_states.lock_files import SqlChosenProviders
-from controlplane.storage.terraform_states.lock_rows import SqlStateLocks, StateHeld, StateNotHeld
-from controlplane.storage.terraform_states.run_credentials import RunPass, RunPasses
+from controlplane.storage.terraform_states import lock, lock_files, lock_rows, run_credentials
 from controlplane.storage.terraform_states.versions import SqlStateVersions
 from events.errors import StoreUnavailable
 from events.ids import Epoch
@@ -54,16 +51,16 @@ class Leading:
 class ServedStates:
     """States that the server at `url` (without a slash at its end) serves. `root` holds the folders of its runs."""
 
-    locks: SqlStateLocks
+    locks: lock_rows.SqlStateLocks
     versions: SqlStateVersions
     root: Path
     url: str
-    chosen: SqlChosenProviders
+    chosen: lock_files.SqlChosenProviders
     leading: Leading
     lease_s: float
     mirror: ProviderMirror | None = None
-    passes: RunPasses = field(default_factory=RunPasses)
-    process: ServerProcess = field(default_factory=this_process)
+    passes: run_credentials.RunPasses = field(default_factory=run_credentials.RunPasses)
+    process: lock.ServerProcess = field(default_factory=lock.this_process)
     renew_every_s: float = _RENEW_EVERY_S
     left_of: Callable[[str], tuple[int, ...]] = processes_of
     """Pids on this machine of the run with an id."""
@@ -95,7 +92,7 @@ class ServedState:
         return RunFolder(self._states.root.absolute() / self._key.cluster_uid / self._key.place)
 
     @property
-    def chosen(self) -> SqlChosenProviders:
+    def chosen(self) -> lock_files.SqlChosenProviders:
         """See TerraformState."""
         return self._states.chosen
 
@@ -136,7 +133,7 @@ class ServedState:
         """See TerraformState."""
         try:
             self._states.versions.put(self._key, body, hold_id=self._hold_id, lock_id=None)
-        except StateNotHeld as lost:
+        except lock_rows.StateNotHeld as lost:
             raise RunInProgress(str(lost)) from lost
 
     def repair(self) -> bool:
@@ -156,9 +153,9 @@ class ServedState:
         try:
             epoch = states.leading.epoch()
             dead = self._proved_dead()
-            claim = Claim(hold_id, run_id, epoch, states.leading.owner, states.process, states.lease_s)
+            claim = lock.Claim(hold_id, run_id, epoch, states.leading.owner, states.process, states.lease_s)
             states.locks.take(self._key, claim, proved_dead=dead)
-        except StateHeld as held:
+        except lock_rows.StateHeld as held:
             raise RunInProgress(f"state {self._key}: {held}") from held
         except (LostLeadership, StoreUnavailable) as lost:
             raise RunInterrupted(f"state {self._key} was not taken: {lost}") from lost
@@ -209,7 +206,7 @@ class ServedState:
         except StoreUnavailable as error:
             _log.warning("state %s could not be given back, its lease ends by itself: %s", self._key, error)
 
-    def _access(self, issued: RunPass) -> StateAccess:
+    def _access(self, issued: run_credentials.RunPass) -> StateAccess:
         path = f"{PATHS}/{quote(self._key.cluster_uid, safe='')}/{quote(self._key.place, safe='')}"
         address = f"{self._states.url}{path}"
         addresses = {f"TF_HTTP_{what}": address for what in ("ADDRESS", "LOCK_ADDRESS", "UNLOCK_ADDRESS")}

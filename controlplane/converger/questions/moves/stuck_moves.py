@@ -12,19 +12,8 @@ from controlplane.converger.questions.rolls.drain_progress import is_full
 from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.once import once
 from events.quantities import MIB
+from planner import heartbeats, observed, stuck_moves
 from planner.drain.residual import residual
-from planner.heartbeats import HEARTBEAT_TOPIC
-from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
-from planner.stuck_moves import (
-    Hung,
-    MoveContext,
-    MoveCure,
-    MovePolicy,
-    MovePrescription,
-    StuckMove,
-    hung_moves,
-    prescribe_moves,
-)
 
 STRANGERS_GRACE = timedelta(minutes=10)
 """How long a move of somebody else's is nobody's business."""
@@ -34,7 +23,7 @@ NIC_FRACTION = 0.8
 """Without `rollout.throttleMibPerS` a throttle is raised to this share of a broker's bandwidth at most."""
 
 
-OTHER_CONTROLLER = (MoveCure.RESTART_CONTROLLER, MoveCure.REELECT_CONTROLLER)
+OTHER_CONTROLLER = (stuck_moves.MoveCure.RESTART_CONTROLLER, stuck_moves.MoveCure.REELECT_CONTROLLER)
 
 
 _DISK_FINDINGS = frozenset({"log_dir_failed", "disk_full"})
@@ -45,34 +34,34 @@ class StrangersMove:
     """A running move that no plan of ours names, and for how long it has been seen. `asked` is what a person wants of
     it, "" where nobody asked."""
 
-    partition: PartitionSeen
+    partition: observed.PartitionSeen
     age: timedelta
     asked: str = ""
 
 
 @once
-def hung_of(situation: Situation) -> Hung:
+def hung_of(situation: Situation) -> stuck_moves.Hung:
     """What hangs, whoever began it, and what is to be done about what is ours."""
     kafka = situation.seen.fresh_kafka(situation.now)
     found = hanging(situation, kafka) if kafka is not None else ()
     if kafka is None or not found:
-        return Hung()
+        return stuck_moves.Hung()
     judged = [judged_batch(situation, kafka, b, found) for b in batches_in_hand(situation, kafka)]
     prescription = next((p for p, _ in judged if p is not None), None)
     refusal = next((why for _, why in judged if why), "")
-    return Hung(found, prescription, "" if prescription is not None else refusal)
+    return stuck_moves.Hung(found, prescription, "" if prescription is not None else refusal)
 
 
-def hanging(situation: Situation, kafka: KafkaSnapshot) -> tuple[StuckMove, ...]:
+def hanging(situation: Situation, kafka: observed.KafkaSnapshot) -> tuple[stuck_moves.StuckMove, ...]:
     if situation.view.document is None or not situation.seen.moves.pulses:  # most ticks: nothing moves
         return ()
-    around = MoveContext(situation.seen.traffic.write_bytes_per_s, _disk_trouble(situation, kafka))
-    return hung_moves(kafka, situation.seen.moves.pulses, around, move_policy(situation).after)
+    around = stuck_moves.MoveContext(situation.seen.traffic.write_bytes_per_s, _disk_trouble(situation, kafka))
+    return stuck_moves.hung_moves(kafka, situation.seen.moves.pulses, around, move_policy(situation).after)
 
 
 def judged_batch(
-    situation: Situation, kafka: KafkaSnapshot, batch: MoveBatch, found: Sequence[StuckMove]
-) -> tuple[MovePrescription | None, str]:
+    situation: Situation, kafka: observed.KafkaSnapshot, batch: MoveBatch, found: Sequence[stuck_moves.StuckMove]
+) -> tuple[stuck_moves.MovePrescription | None, str]:
     """The cure of what hangs of this batch and of no other, or why it has none."""
     mine = {p.name: p for p in batch.running}
     known = [
@@ -80,7 +69,9 @@ def judged_batch(
         for h in found
         if h.name in mine and not _is_cared_for(situation, h)
     ]
-    prescription, refusal = prescribe_moves(known, kafka, situation.view.moves.cures, move_policy(situation))
+    prescription, refusal = stuck_moves.prescribe_moves(
+        known, kafka, situation.view.moves.cures, move_policy(situation)
+    )
     if prescription is not None and prescription.cure in OTHER_CONTROLLER:
         refusal = situation.allowance.cures.why_none(situation.now)
         prescription = None if refusal else prescription
@@ -94,7 +85,7 @@ def strangers_moves(situation: Situation) -> tuple[StrangersMove, ...]:
         return ()
     mine = {p.name for b in batches_in_hand(situation, kafka) for p in b.running}
     mine |= _rebalancing(situation, kafka) | _of_topics(situation)
-    mine |= {p.name for p in kafka.moving() if p.name.topic == HEARTBEAT_TOPIC}
+    mine |= {p.name for p in kafka.moving() if p.name.topic == heartbeats.HEARTBEAT_TOPIC}
     moves, pulses = situation.view.moves, situation.seen.moves.pulses
     found = [
         StrangersMove(
@@ -108,10 +99,10 @@ def strangers_moves(situation: Situation) -> tuple[StrangersMove, ...]:
     return tuple(sorted(found, key=lambda s: (-s.age, s.partition.name)))
 
 
-def _of_topics(situation: Situation) -> set[TopicPartition]:
+def _of_topics(situation: Situation) -> set[observed.TopicPartition]:
     """Partitions of the batch of replicas in hand."""
     batch = situation.view.topics.replication
-    return {TopicPartition(m.topic, m.partition) for m in batch.moves} if batch else set()
+    return {observed.TopicPartition(m.topic, m.partition) for m in batch.moves} if batch else set()
 
 
 def refused_to_take_back(situation: Situation) -> str:
@@ -121,25 +112,25 @@ def refused_to_take_back(situation: Situation) -> str:
     return next((t.refused for t in wanted if t.refused), "")
 
 
-def _rebalancing(situation: Situation, kafka: KafkaSnapshot) -> set[TopicPartition]:
+def _rebalancing(situation: Situation, kafka: observed.KafkaSnapshot) -> set[observed.TopicPartition]:
     """Partitions moving as the rebalance in hand wants them."""
     plan = situation.seen.plans.rebalance
     return set() if plan is None else {m.name for m in residual(plan.copies, kafka, ()).running}
 
 
-def _is_cared_for(situation: Situation, hung: StuckMove) -> bool:
+def _is_cared_for(situation: Situation, hung: stuck_moves.StuckMove) -> bool:
     """A target whose VM is gone is the batch's own business: it takes its moves back at once."""
     return any(i.lost for i in situation.view.brokers() if i.service_id == hung.broker)
 
 
-def move_policy(situation: Situation) -> MovePolicy:
+def move_policy(situation: Situation) -> stuck_moves.MovePolicy:
     """What the spec lets be done about moves that hang, and elections."""
     document = situation.view.document
     if document is None:
-        return MovePolicy()
+        return stuck_moves.MovePolicy()
     spec, cap = document.spec.healing, cap_mib_per_s(situation.view)
     ceiling = {-1: cap * MIB} if cap else _bandwidths(situation.view)
-    return MovePolicy(timedelta(seconds=spec.hung_after_s), spec.per_day, spec.restart, ceiling)
+    return stuck_moves.MovePolicy(timedelta(seconds=spec.hung_after_s), spec.per_day, spec.restart, ceiling)
 
 
 def _bandwidths(view: ClusterView) -> dict[int, int]:
@@ -152,7 +143,7 @@ def _bandwidths(view: ClusterView) -> dict[int, int]:
     return found
 
 
-def _disk_trouble(situation: Situation, kafka: KafkaSnapshot) -> dict[int, str]:
+def _disk_trouble(situation: Situation, kafka: observed.KafkaSnapshot) -> dict[int, str]:
     """By broker, what is wrong with its disk: by its own log directories, and by what its agent finds."""
     found = {b: "its disk is full" for b, d in kafka.log_dirs.items() if is_full(d)}
     for instance in situation.view.brokers():

@@ -12,12 +12,7 @@ from dataclasses import dataclass
 
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.questions.rolls.stop_gates import (
-    broker_gate,
-    controller_gate,
-    service_down,
-    sick_broker_gate,
-)
+from controlplane.converger.questions.rolls import stop_gates
 from controlplane.converger.questions.services.cluster_healthy import out_of_sync
 from controlplane.converger.questions.services.registrations import is_told_astray
 from controlplane.converger.questions.unavailability import may_go_away
@@ -57,11 +52,11 @@ def restart_safety(situation: Situation, kafka: KafkaSnapshot, instance: Instanc
     if room is not None and not room.open:
         blocking = _blocking(situation, kafka, instance.service_id)
         return RestartSafety(instance.key, room, Wait(WaitReason.MAX_UNAVAILABLE), blocking)
-    stumbling = service_down(situation, kafka, instance)
+    stumbling = stop_gates.service_down(situation, kafka, instance)
     if stumbling:
         return RestartSafety(instance.key, Gate(False, stumbling), Wait(WaitReason.BROKER_DOWN))
     if not instance.is_broker:
-        gate = controller_gate(situation, kafka, instance)
+        gate = stop_gates.controller_gate(situation, kafka, instance)
         return RestartSafety(instance.key, gate, None if gate.open else Wait(WaitReason.QUORUM_GATE))
     hosted = kafka.hosted_by(instance.service_id)
     moving = [p for p in hosted if p.is_moving]
@@ -78,8 +73,8 @@ def _broker_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceV
     """One that runs and that Kafka has otherwise than it should is started anew for just that: its own replicas are out
     of sync because of it, and a broker that is not registered has none that serve."""
     if is_told_astray(situation, kafka, instance):
-        return sick_broker_gate(situation, kafka, instance)
-    return broker_gate(situation, kafka, instance)
+        return stop_gates.sick_broker_gate(situation, kafka, instance)
+    return stop_gates.broker_gate(situation, kafka, instance)
 
 
 def _help(situation: Situation, blocking: Sequence[BlockingPartition]) -> str:

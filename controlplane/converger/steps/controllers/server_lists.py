@@ -15,12 +15,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.questions.quorum.seats import (
-    brokers_to_tell,
-    members_to_leave,
-    stranger_among,
-    voter_change_due,
-)
+from controlplane.converger.questions.quorum import seats
 from controlplane.converger.questions.running.restart_safety import restart_safety
 from controlplane.converger.situation.decision import Verdict, record, wait
 from controlplane.converger.situation.situation import Situation
@@ -35,7 +30,7 @@ def server_list_step(situation: Situation) -> Verdict | None:
     """The next broker to tell; where none can be started anew now, what keeps it from that is mended first, and
     nothing else begins. None when all know enough."""
     view = situation.view
-    brokers = brokers_to_tell(view)
+    brokers = seats.brokers_to_tell(view)
     if not brokers:
         return None
     told = _tell(situation, brokers)
@@ -48,17 +43,19 @@ def server_move_step(situation: Situation) -> Verdict | None:
     """Servers beside brokers leave, one at a time, where the spec has them in a pool of their own and those vote. None
     when none is to leave; `restart_step` has told every broker of the others before."""
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
-    leaving = members_to_leave(view)
+    leaving = seats.members_to_leave(view)
     if not leaving:
         return None
     first = leaving[0]
     if kafka is None:
         why = situation.seen.why_no_kafka
         return wait(WaitReason.KAFKA_UNKNOWN, f"ZooKeeper server {first.service_id} of {first.key} is to leave: {why}")
-    step = voter_change_due(view, kafka, only={m.service_id for m in leaving})
+    step = seats.voter_change_due(view, kafka, only={m.service_id for m in leaving})
     if step is not None and step.leaves and step.gate.open:
         return begin_voter_change(view, step)
-    reason = stranger_among(view, kafka) or (step.gate.reason if step else "Kafka does not count it among the voters")
+    reason = seats.stranger_among(view, kafka) or (
+        step.gate.reason if step else "Kafka does not count it among the voters"
+    )
     return wait(
         WaitReason.QUORUM_GATE, f"{first.key}: ZooKeeper server {first.service_id} keeps its vote for now: {reason}"
     )

@@ -15,18 +15,7 @@ from controlplane.converger.questions.moves.blocked_moves import counted_on, det
 from controlplane.converger.questions.moves.leaders import displaced_leaders
 from controlplane.converger.questions.moves.pacing import paced
 from controlplane.converger.questions.quorum.seats import wanted_nodes
-from controlplane.converger.questions.rolls.batch import hand_over, starting_now, stretch_of, throttle_effects
-from controlplane.converger.questions.rolls.drain_progress import (
-    Progress,
-    cannot_receive,
-    gone_for_good,
-    held_up,
-    kept_waiting,
-    looks_movable,
-    progress_of,
-)
-from controlplane.converger.questions.rolls.drain_requests import requested_again
-from controlplane.converger.questions.rolls.plan_ahead import plan_job_id
+from controlplane.converger.questions.rolls import batch, drain_progress, drain_requests, plan_ahead
 from controlplane.converger.situation.decision import Verdict, act, record, wait
 from controlplane.converger.situation.effects import (
     CancelMoves,
@@ -116,7 +105,7 @@ def _taken_back(drain: DrainView, kafka: KafkaSnapshot, why: str) -> Verdict:
 
 
 def _plan(situation: Situation, drain: DrainView) -> Verdict:
-    job = situation.seen.jobs.get(plan_job_id(drain))
+    job = situation.seen.jobs.get(plan_ahead.plan_job_id(drain))
     if job is None:
         return _ask_for_plan(situation, drain)
     if job.is_open:
@@ -144,7 +133,9 @@ def _ask_for_plan(situation: Situation, drain: DrainView) -> Verdict:
         if left > 0:
             sentence = f"drain of {_names(drain)}: {drain.planning.failed}; planning again in {left:.0f} s"
             return wait(WaitReason.DRAIN_INFEASIBLE, sentence, next_command=f"kedge describe {situation.view.name}")
-    return act(f"drain of {_names(drain)}: planning round {drain.round}", StartPlanning(drain, plan_job_id(drain)))
+    return act(
+        f"drain of {_names(drain)}: planning round {drain.round}", StartPlanning(drain, plan_ahead.plan_job_id(drain))
+    )
 
 
 def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot) -> Verdict:
@@ -153,13 +144,13 @@ def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaS
     """
     left = residual(plan, kafka, drain.outgoing)
     allowed, refused = _gated(situation, kafka, left.valid_next)
-    unable = frozenset(cannot_receive(allowed, kafka))
+    unable = frozenset(drain_progress.cannot_receive(allowed, kafka))
     held = [m for m in allowed if not unable.isdisjoint(m.added)]
     allowed = [m for m in allowed if unable.isdisjoint(m.added)]
     hold = None if situation.view.aborting else hold_on(situation.view, situation.now)
-    stretch = {m.name: stretch_of(plan, n) for n, m in enumerate(plan.moves)}
+    stretch = {m.name: batch.stretch_of(plan, n) for n, m in enumerate(plan.moves)}
     begun = [m for m in allowed if stretch[m.name] <= drain.progress.batch]
-    starting = starting_now(plan, left, kafka, begun if hold else allowed)
+    starting = batch.starting_now(plan, left, kafka, begun if hold else allowed)
     upcoming = min((n for m in starting if (n := stretch[m.name]) > drain.progress.batch), default=None)
     if upcoming is not None:
         return _no_room(drain, left.valid_next, kafka) or _begin_stretch(drain, plan, upcoming)
@@ -168,7 +159,7 @@ def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaS
     if left.running:
         return _report(situation, drain, plan, kafka, left)
     if held:
-        why = held_up(held, kafka, gone_for_good(situation))
+        why = drain_progress.held_up(held, kafka, drain_progress.gone_for_good(situation))
         return wait(
             WaitReason.DRAIN_TARGET,
             f"drain of {_names(drain)}: {len(held)} moves are not handed over: {why}",
@@ -227,19 +218,19 @@ def _hand_over(
         f"drain of {_names(drain)}: handing {len(starting)} moves to Kafka, {len(left.running)} running, "
         f"{_progress(situation, drain, plan, kafka, left)}"
     )
-    return act(_with(sentence, pace.said), *hand_over(pace.throttle, kafka, starting))
+    return act(_with(sentence, pace.said), *batch.hand_over(pace.throttle, kafka, starting))
 
 
 def _report(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot, left: Residual) -> Verdict:
     pace = paced(situation, plan, kafka, left.running, ())
-    gone = gone_for_good(situation)
+    gone = drain_progress.gone_for_good(situation)
     sentence = (
         f"drain of {_names(drain)}: {len(left.finished)} of {len(plan.moves)} moves done, {len(left.running)} running, "
-        f"{held_up(left.running, kafka, gone) or _progress(situation, drain, plan, kafka, left)}"
+        f"{drain_progress.held_up(left.running, kafka, gone) or _progress(situation, drain, plan, kafka, left)}"
     )
-    sentence = _with(sentence, kept_waiting(left.running, kafka, gone))
+    sentence = _with(sentence, drain_progress.kept_waiting(left.running, kafka, gone))
     steady = pace.throttle.seen == kafka.throttles
-    effects = () if steady else throttle_effects(pace.throttle)
+    effects = () if steady else batch.throttle_effects(pace.throttle)
     return wait(WaitReason.DRAIN_MOVES, _with(sentence, pace.said), *effects, patience_s=3600)
 
 
@@ -249,9 +240,9 @@ def _with(sentence: str, correction: str) -> str:
 
 def _progress(
     situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot, left: Residual
-) -> Progress:
+) -> drain_progress.Progress:
     moving_s = situation.seconds_since(drain.progress.moving_at) if drain.progress.moving_at else 0.0
-    return progress_of(plan, left, kafka, moving_s=moving_s, traffic=situation.seen.traffic)
+    return drain_progress.progress_of(plan, left, kafka, moving_s=moving_s, traffic=situation.seen.traffic)
 
 
 def _end_round(
@@ -291,7 +282,9 @@ def _end_round(
             patience_s=0,
         )
     reason = f"{len(hosted)} partitions are still there ({', '.join(topics[:3])})"
-    again = requested_again(situation, drain, round_number=drain.round + 1, reason=reason, done=left.finished)
+    again = drain_requests.requested_again(
+        situation, drain, round_number=drain.round + 1, reason=reason, done=left.finished
+    )
     return record(f"drain of {_names(drain)}: round {again.round}, {again.reason}", again)
 
 
@@ -354,10 +347,12 @@ def _deferred(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: Ka
     sentence = (
         f"drain of {_names(drain)}: {len(plan.deferred)} partitions cannot move now, {first.name}: {first.reason}"
     )
-    again_s = ASK_AGAIN_S if looks_movable(kafka, drain.outgoing) else ASK_ANYWAY_S
+    again_s = ASK_AGAIN_S if drain_progress.looks_movable(kafka, drain.outgoing) else ASK_ANYWAY_S
     if situation.seconds_since(situation.view.progressed_at or situation.now) < again_s:
         return wait(WaitReason.MOVES_DEFERRED, sentence, patience_s=0)
-    return record(sentence, requested_again(situation, drain, round_number=drain.round, reason=first.reason))
+    return record(
+        sentence, drain_requests.requested_again(situation, drain, round_number=drain.round, reason=first.reason)
+    )
 
 
 def _give_up(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, dead: list[int]) -> Verdict:

@@ -15,20 +15,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.quorum.seats import lacks_majority, must_leave_first, voter_change_due
-from controlplane.converger.questions.rolls.handover_pairs import (
-    handover_pair,
-    is_gone,
-    is_orphaned,
-    is_to_be_replaced_first,
-)
-from controlplane.converger.questions.rolls.stale_stops import on_its_way
-from controlplane.converger.questions.rolls.stop_gates import (
-    broker_gate,
-    controller_gate,
-    others_are_whole,
-    service_down,
-    sick_broker_gate,
-)
+from controlplane.converger.questions.rolls import handover_pairs, stale_stops, stop_gates
 from controlplane.converger.questions.services.agent_evidence import lost_directories
 from controlplane.converger.questions.services.service_reports import has_reported
 from controlplane.converger.questions.unavailability import may_go_away
@@ -49,11 +36,13 @@ _COPYING_S = 6 * 3600.0
 def handover_step(situation: Situation) -> Verdict | None:
     """Looks after nodes that are being handed over; a node whose holder is gone comes first."""
     handovers = [
-        h for node in sorted({i.node for i in situation.view.alive()}) if (h := handover_pair(situation, node))
+        h
+        for node in sorted({i.node for i in situation.view.alive()})
+        if (h := handover_pairs.handover_pair(situation, node))
     ]
     waiting: Verdict | None = None
     arrives = False
-    for olds, new in sorted(handovers, key=lambda h: not any(is_gone(situation, i) for i in h[0])):
+    for olds, new in sorted(handovers, key=lambda h: not any(handover_pairs.is_gone(situation, i) for i in h[0])):
         if arrives and any(i.phase is Phase.JOINED for i in olds):
             continue
         verdict = _hand_over(situation, olds, new)
@@ -68,8 +57,8 @@ def handover_step(situation: Situation) -> Verdict | None:
     if (kept := _kept_for_nobody(situation)) is not None:
         return kept
     # A gate that waits for somebody dead waits for ever, unless that one gets its successor first.
-    lost = is_orphaned(situation) or any(new.phase is Phase.JOINED and new.lost for _, new in handovers)
-    return None if lost or is_to_be_replaced_first(situation) else waiting
+    lost = handover_pairs.is_orphaned(situation) or any(new.phase is Phase.JOINED and new.lost for _, new in handovers)
+    return None if lost or handover_pairs.is_to_be_replaced_first(situation) else waiting
 
 
 def _hand_over(situation: Situation, olds: list[InstanceView], new: InstanceView) -> Verdict | None:
@@ -177,7 +166,7 @@ def _between_two_vms(situation: Situation, old: InstanceView) -> InstanceView | 
         return None
     there = (i for i in situation.view.in_phase(Phase.FENCED) if i.is_broker and not i.lost and i.node != old.node)
     others = (i for i in there if i.planned.rack != old.planned.rack)
-    return next((i for i in others if handover_pair(situation, i.node) is not None), None)
+    return next((i for i in others if handover_pairs.handover_pair(situation, i.node) is not None), None)
 
 
 def _nothing_to_pass(situation: Situation, old: InstanceView, heir: InstanceView) -> Verdict | None:
@@ -208,9 +197,13 @@ def _gate_for_its_heir(situation: Situation, kafka: KafkaSnapshot, old: Instance
     """As before any stop; but one that does not serve itself would wait for itself for ever, and its successor is what
     it is cured by: all others must serve and be in sync."""
     if old.service_id in kafka.live_brokers():
-        return broker_gate(situation, kafka, old)
-    others = others_are_whole(situation, kafka, old, excepted=frozenset({old.service_id}))
-    return sick_broker_gate(situation, kafka, old) if others.open else broker_gate(situation, kafka, old)
+        return stop_gates.broker_gate(situation, kafka, old)
+    others = stop_gates.others_are_whole(situation, kafka, old, excepted=frozenset({old.service_id}))
+    return (
+        stop_gates.sick_broker_gate(situation, kafka, old)
+        if others.open
+        else stop_gates.broker_gate(situation, kafka, old)
+    )
 
 
 def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Verdict:
@@ -234,16 +227,20 @@ def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Verd
     if room is not None and not room.open:
         return wait(WaitReason.MAX_UNAVAILABLE, f"handover of {old.node}: {room.reason}")
     reason = WaitReason.MIN_ISR_GATE if old.is_broker else WaitReason.QUORUM_GATE
-    told = on_its_way(situation, but=(old.service_key,))
+    told = stale_stops.on_its_way(situation, but=(old.service_key,))
     if told:
         return wait(reason, f"handover of {old.node}: {told} was told to stop or to start anew, and may yet obey")
     between = _between_two_vms(situation, old)
     if between is not None:
         return wait(reason, f"handover of {old.node}: {between.key} has stopped, and its disk has not passed on yet")
-    down = service_down(situation, kafka, old, service=old.planned.service)
+    down = stop_gates.service_down(situation, kafka, old, service=old.planned.service)
     if down:
         return wait(reason, f"handover of {old.node}: {down}")
-    gate = _gate_for_its_heir(situation, kafka, old) if old.is_broker else controller_gate(situation, kafka, old)
+    gate = (
+        _gate_for_its_heir(situation, kafka, old)
+        if old.is_broker
+        else stop_gates.controller_gate(situation, kafka, old)
+    )
     if not gate.open:
         return wait(reason, f"handover of {old.node}: {gate.reason}")
     return record(f"stopping {old.key}: {gate.reason}", facts.FenceRequested((old.key,), f"handover to {new.key}"))

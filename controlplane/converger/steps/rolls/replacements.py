@@ -12,41 +12,17 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import member_of
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.evacuation_room import heirs_have_room, room_without
-from controlplane.converger.questions.quorum.controller_moves import (
-    is_settled,
-    to_relieve,
-    why_not_relieved,
-    without_relief,
-)
+from controlplane.converger.questions.quorum import controller_moves
 from controlplane.converger.questions.quorum.seats import id_for
-from controlplane.converger.questions.rolls.drain_requests import request_drain
-from controlplane.converger.questions.rolls.founding import is_unfounded
-from controlplane.converger.questions.rolls.images import with_image
-from controlplane.converger.questions.rolls.node_volumes import (
-    digest_made_with,
-    disk_is_no_use,
-    disks_are_as_wanted,
-    new_volumes,
-    volumes_of_node,
-    with_new_ones,
-)
+from controlplane.converger.questions.rolls import drain_requests, founding, images, node_volumes, refusals
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
-from controlplane.converger.questions.rolls.refusals import refused_settings
 from controlplane.converger.questions.services.applied_settings import config_to_make, settings_to_make
 from controlplane.converger.situation.decision import SurgeAsk, Verdict, Wait, record, wait
 from controlplane.converger.situation.situation import Situation, SurgeShare
 from controlplane.converger.steps.quorum.voters import leave_step
+from controlplane.converger.steps.rolls import levels, succession, tagging
 from controlplane.converger.steps.rolls.images import withdrawn_first
-from controlplane.converger.steps.rolls.levels import beyond_its_reach
 from controlplane.converger.steps.rolls.refusals import refusal_left_step
-from controlplane.converger.steps.rolls.succession import (
-    drain_lost,
-    drain_replaced,
-    is_whole,
-    superseded,
-    that_others_wait_for,
-)
-from controlplane.converger.steps.rolls.tagging import tags_to_make
 from events import facts
 from events.ids import intent_id, kafka_uuid
 from planner.anomalies.kinds import Kind
@@ -64,16 +40,16 @@ MAX_JOIN_FAILURES = 2
 
 def replacement_step(situation: Situation) -> Verdict | None:
     """The next piece of work, what is lost before what is merely outdated. None when every node is as it should be."""
-    changes = without_relief(situation.view, pending_changes(situation.view))
+    changes = controller_moves.without_relief(situation.view, pending_changes(situation.view))
     if situation.repairs_only:
         changes = tuple(c for c in changes if _is_repair(situation, c))
     mends = any(c.incumbent and c.incumbent.to_mend for c in changes)
-    ill = () if mends else that_others_wait_for(situation, changes)
+    ill = () if mends else succession.that_others_wait_for(situation, changes)
     work = _next(situation, ill or changes)
-    pairs = superseded(situation.view)
-    handed = drain_lost(situation, [p for p in pairs if p[0].lost], changes)
+    pairs = succession.superseded(situation.view)
+    handed = succession.drain_lost(situation, [p for p in pairs if p[0].lost], changes)
     if handed is None and not mends:
-        handed = drain_replaced(situation, [p for p in pairs if not p[0].lost])
+        handed = succession.drain_replaced(situation, [p for p in pairs if not p[0].lost])
     if handed is not None and not (ill and handed.wait is not None):
         return handed
     return _work_on(situation, work, changes, mends=mends, ill=bool(ill)) if work is not None else None
@@ -82,7 +58,7 @@ def replacement_step(situation: Situation) -> Verdict | None:
 def lost_controllers_step(situation: Situation) -> Verdict | None:
     """Those of the quorum whose VM is gone, and nobody else. None when none has to be made."""
     view = situation.view
-    changes = without_relief(view, pending_changes(view))
+    changes = controller_moves.without_relief(view, pending_changes(view))
     keys = {i.key for i in view.controllers() if i.lost and i.phase is Phase.JOINED}
     lost = [c for c in changes if c.change is Change.REPLACE and c.incumbent and c.incumbent.key in keys]
     work = _next(situation, lost)
@@ -92,7 +68,7 @@ def lost_controllers_step(situation: Situation) -> Verdict | None:
 def made_beside(situation: Situation, nodes: Collection[str]) -> Verdict | None:
     """Makes the successors of these nodes beside what is in hand, as those of lost ones: who they succeed goes any
     moment, whoever else is away. None when none has to be made."""
-    changes = without_relief(situation.view, pending_changes(situation.view))
+    changes = controller_moves.without_relief(situation.view, pending_changes(situation.view))
     asked = [c for c in changes if c.change is Change.REPLACE and c.node in nodes]
     work = _next(situation, asked)
     return _work_on(situation, work, changes, mends=True) if work is not None else None
@@ -151,7 +127,7 @@ def _held_back(situation: Situation, work: Work, *, mends: bool, ill: bool) -> V
     if view.join_failures >= MAX_JOIN_FAILURES:
         sentence = f"{view.join_failures} tries in a row made no VM that joined; not trying again by itself"
         return wait(WaitReason.REPLACEMENT_FAILED, sentence, next_command=f"kedge resume {view.name}", patience_s=0)
-    beyond = beyond_its_reach(situation, work)
+    beyond = levels.beyond_its_reach(situation, work)
     if beyond is not None:
         return beyond
     # A VM that mends is made all the same: with what is in force (`refused_settings`).
@@ -165,7 +141,7 @@ def _held_back(situation: Situation, work: Work, *, mends: bool, ill: bool) -> V
         return withdrawn
     if not situation.allowance.may_roll:
         return wait(WaitReason.FLEET_BRAKE, f"waiting to roll: {situation.allowance.reason}")
-    arriving = [i for i in view.in_phase(Phase.REQUESTED, Phase.LAUNCHED) if not is_settled(i)]
+    arriving = [i for i in view.in_phase(Phase.REQUESTED, Phase.LAUNCHED) if not controller_moves.is_settled(i)]
     if arriving and not ill:
         return wait(
             WaitReason.INSTANCE_JOINS, f"not starting on {work.nodes[0].node}: {arriving[0].key} is not settled yet"
@@ -222,7 +198,7 @@ def _not_whole(situation: Situation, work: Work) -> Verdict | None:
     nodes = {c.node for c in work.nodes}
     # What a lost one of these nodes had goes to the very VM that is to be made.
     gone = [i.service_id for i in situation.view.brokers() if i.lost and i.node in nodes]
-    gate = is_whole(situation, [*gone, *(c.incumbent.service_id for c in work.nodes if c.incumbent)])
+    gate = succession.is_whole(situation, [*gone, *(c.incumbent.service_id for c in work.nodes if c.incumbent)])
     if gate.open:
         return None
     return wait(WaitReason.BROKER_DOWN, f"not starting on {work.nodes[0].node}: {gate.reason}")
@@ -277,7 +253,7 @@ def _surge(situation: Situation, work: Work) -> Verdict:
             "look for the controller where it was"
         )
         return wait(WaitReason.ADDRESS_STAYS, sentence, next_command=f"kedge describe {view.name}", patience_s=0)
-    planned = [with_image(situation, p, _place_of_plan(view, p)) for p in planned]
+    planned = [images.with_image(situation, p, _place_of_plan(view, p)) for p in planned]
     keys = ",".join(p.key for p in planned)
     return record(f"creating {keys}: {work.reason}", *_surges(view, planned, work.reason))
 
@@ -321,18 +297,22 @@ def _plan_instance(
     generation = max((*(i.planned.generation for i in past), spent.generation if spent else 0)) + 1
     holders = [i for i in past if i.phase not in (Phase.RETIRED, Phase.FAILED, Phase.RETIRING)]
     old = max(holders, key=lambda i: i.planned.generation, default=None)
-    relieved = to_relieve(view, change, way)
+    relieved = controller_moves.to_relieve(view, change, way)
     heir = _takes_over(view, past) if want.service != "broker" else old is not None and _reattaches(view, old.key, want)
     # A broker's disk is that of who holds the node now: a later VM that failed may have had one of its own elsewhere.
     line = past if want.service != "broker" or old is None else [old]
     stays = place_to_stay_in(view, line, want.place) if heir and not relieved else None
-    new_disk = bool(relieved) or (heir and want.service != "broker" and disk_is_no_use(view, past))
+    new_disk = bool(relieved) or (heir and want.service != "broker" and node_volumes.disk_is_no_use(view, past))
     new_dirs = _new_dirs(view, old) if heir and want.service == "broker" else ()
-    volumes = volumes_of_node(view, line) if heir and not new_disk else new_volumes(view, want, past)
-    volumes = with_new_ones(view, want, volumes, new_dirs, past) if new_dirs else volumes
+    volumes = (
+        node_volumes.volumes_of_node(view, line)
+        if heir and not new_disk
+        else node_volumes.new_volumes(view, want, past)
+    )
+    volumes = node_volumes.with_new_ones(view, want, volumes, new_dirs, past) if new_dirs else volumes
     cloud = stays.cloud if stays else want.place.partition("/")[0]
     cloud_way = way(cloud)
-    config, settings = _config_to_make(view, want, refused=refused_settings(situation))
+    config, settings = _config_to_make(view, want, refused=refusals.refused_settings(situation))
     if want.service == "zookeeper":
         config, settings = None, {}
     return facts.PlannedInstance(
@@ -343,7 +323,7 @@ def _plan_instance(
         index=want.index,
         service=want.service,
         service_id=service_id,
-        digest=digest_made_with(view, want, config, volumes),
+        digest=node_volumes.digest_made_with(view, want, config, volumes),
         kafka_version=want.kafka_version,
         shape=want.shape,
         heap_mib=want.heap_mib,
@@ -360,7 +340,7 @@ def _plan_instance(
         ipv6=want.ipv6,
         relieves=relieved,
         vm_address=want.service == "controller" and cloud_way is Handover.NONE,
-        cost_tags=tags_to_make(situation, old if heir and not relieved else None, cloud),
+        cost_tags=tagging.tags_to_make(situation, old if heir and not relieved else None, cloud),
     )
 
 
@@ -373,7 +353,7 @@ def _new_dirs(view: ClusterView, old: InstanceView | None) -> tuple[str, ...]:
 def _takes_over(view: ClusterView, past: Sequence[InstanceView]) -> bool:
     """Whether a controller's node is still somebody's: one that left the quorum for good begins anew, as its old id,
     and so does one that never came up before there was a quorum."""
-    if is_unfounded(view):
+    if founding.is_unfounded(view):
         return False
     newest = max(past, key=lambda i: i.planned.generation, default=None)
     return newest is not None and not newest.departure.drained
@@ -404,7 +384,7 @@ def _reattaches(view: ClusterView, key: str, want: DesiredNode) -> bool:
         return False
     policy = view.document.spec.rollout.strategy if view.document and not view.migration else "reattach"
     outlives = all(v.kind == "persistent" for v in instance.planned.volumes)
-    if instance.phase is Phase.JOINED and not disks_are_as_wanted(view, instance, want):
+    if instance.phase is Phase.JOINED and not node_volumes.disks_are_as_wanted(view, instance, want):
         return False
     under_way = instance.phase is not Phase.JOINED and (
         instance.planned.handover or (instance.phase in _HANDED_OVER and view.hands_over(instance))
@@ -420,7 +400,7 @@ def _remove(situation: Situation, work: Work) -> Verdict:
     crowded = _no_room_for(situation, keys)
     if crowded is not None:
         return crowded
-    drain = request_drain(situation, keys, {}, round_number=1, reason=work.reason)
+    drain = drain_requests.request_drain(situation, keys, {}, round_number=1, reason=work.reason)
     return record(f"draining {', '.join(keys)}: {work.reason}", drain)
 
 
@@ -460,7 +440,7 @@ def _no_room_for(situation: Situation, keys: Sequence[str]) -> Verdict | None:
 def relief_refused(situation: Situation, planned: Sequence[facts.PlannedInstance]) -> Verdict | None:
     """Why a controller cannot be relieved as things are, before anything is made for it."""
     heir = next((p for p in planned if p.relieves), None)
-    reason = why_not_relieved(situation) if heir is not None else ""
+    reason = controller_moves.why_not_relieved(situation) if heir is not None else ""
     if heir is None or not reason:
         return None
     sentence = f"not making {heir.key} in the place of {heir.relieves}: {reason}"

@@ -3,180 +3,44 @@
 Three families. *Declarations* come from people. *Intents* end in `Requested` and are recorded before anything is done.
 *Outcomes* say what the world answered. Observations are no events: they live in latest-value tables and may be lost.
 Every fact that begins a wait carries no deadline of its own: deadlines count from the time the event was recorded.
+
+What a subject has in `events/NOUN_facts.py` is named from here, too: whoever handles events says `facts.NodeDrained`.
 """
+
+# ruff: noqa: F403
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from events.agent_facts import (
-    AgentBuilt as AgentBuilt,
-    AgentPublished as AgentPublished,
-    AgentRolloutResumed as AgentRolloutResumed,
-    AgentUpgraded as AgentUpgraded,
-    AgentUpgradeFailed as AgentUpgradeFailed,
-    AgentUpgradeRequested as AgentUpgradeRequested,
-    AgentWithdrawn as AgentWithdrawn,
-)
-from events.anomaly_facts import (
-    AnomalyChanged as AnomalyChanged,
-    AnomalyFound as AnomalyFound,
-    BrokerDemoted as BrokerDemoted,
-    BrokerPromoted as BrokerPromoted,
-    DemoteRequested as DemoteRequested,
-    DemotionEnded as DemotionEnded,
-    HealingSwitched as HealingSwitched,
-)
-from events.balance_facts import (
-    RebalanceAbandoned as RebalanceAbandoned,
-    RebalanceBatchStarted as RebalanceBatchStarted,
-    RebalanceCancelRequested as RebalanceCancelRequested,
-    RebalanceCompleted as RebalanceCompleted,
-    RebalancePlanFailed as RebalancePlanFailed,
-    RebalancePlanned as RebalancePlanned,
-    RebalancePutOff as RebalancePutOff,
-    RebalanceRequested as RebalanceRequested,
-)
-from events.chaos_facts import (
-    ChaosEnded as ChaosEnded,
-    ChaosInjected as ChaosInjected,
-    ChaosManner as ChaosManner,
-    FaultScored as FaultScored,
-    GameEnded as GameEnded,
-    GameStarted as GameStarted,
-)
-from events.drain_facts import (
-    BatchStarted as BatchStarted,
-    DrainAbandoned as DrainAbandoned,
-    DrainPlanFailed as DrainPlanFailed,
-    DrainPlanned as DrainPlanned,
-    DrainRequested as DrainRequested,
-    NodeDrained as NodeDrained,
-)
-from events.external_facts import (
-    ClusterImported as ClusterImported,
-    ExternalBrokerFound as ExternalBrokerFound,
-    ExternalDrained as ExternalDrained,
-    ExternalFound as ExternalFound,
-    ExternalLeft as ExternalLeft,
-    ExternalQuorumChanged as ExternalQuorumChanged,
-    ExternalReturned as ExternalReturned,
-    ExternalStopped as ExternalStopped,
-)
-from events.freeze_facts import FreezeDeclared as FreezeDeclared, FreezeThawed as FreezeThawed
-from events.group_facts import (
-    OffsetPut as OffsetPut,
-    OffsetsReset as OffsetsReset,
-    OffsetsResetRequested as OffsetsResetRequested,
-)
-from events.healing_facts import HealingRequested as HealingRequested
-from events.image_facts import (
-    ImageChosen as ImageChosen,
-    ImagePublished as ImagePublished,
-    ImageWithdrawn as ImageWithdrawn,
-    PlannedImage as PlannedImage,
-    RegionImage as RegionImage,
-)
-from events.instance_facts import (
-    ClusterAdopted as ClusterAdopted,
-    InstanceAdopted as InstanceAdopted,
-    InstanceJoined as InstanceJoined,
-    InstanceLost as InstanceLost,
-    InstanceReconfigured as InstanceReconfigured,
-    JoinFailed as JoinFailed,
-    LaunchedInstance as LaunchedInstance,
-    MachineSubstituted as MachineSubstituted,
-    PlannedInstance as PlannedInstance,
-    PlannedMember as PlannedMember,
-    PlannedPlace as PlannedPlace,
-    PlannedVolume as PlannedVolume,
-    RunFailed as RunFailed,
-    SpentNode as SpentNode,
-    SurgeCompleted as SurgeCompleted,
-    SurgeRequested as SurgeRequested,
-)
-from events.loss_facts import LossesConfirmed as LossesConfirmed, LossesDoubted as LossesDoubted
-from events.migration_facts import (
-    MigrationBegun as MigrationBegun,
-    MigrationEnded as MigrationEnded,
-    MigrationQuorumFounded as MigrationQuorumFounded,
-    MigrationServiceStarted as MigrationServiceStarted,
-    MigrationServiceStopped as MigrationServiceStopped,
-    MigrationTurned as MigrationTurned,
-)
-from events.move_facts import (
-    ControllerElectionRequested as ControllerElectionRequested,
-    ElectionCureRequested as ElectionCureRequested,
-    MoveCureRequested as MoveCureRequested,
-    MovesAdopted as MovesAdopted,
-    MovesCancelRequested as MovesCancelRequested,
-    MovesSettled as MovesSettled,
-)
-from events.network_facts import (
-    NetworkChanged as NetworkChanged,
-    NetworkChangeRequested as NetworkChangeRequested,
-    NetworkMade as NetworkMade,
-    NetworkRemovalDropped as NetworkRemovalDropped,
-    NetworkRemovalRequested as NetworkRemovalRequested,
-    NetworkRemoved as NetworkRemoved,
-    NetworkRequested as NetworkRequested,
-    NetworkRunFailed as NetworkRunFailed,
-    NetworkZonesRequested as NetworkZonesRequested,
-)
-from events.node_facts import (
-    EvacuationCompleted as EvacuationCompleted,
-    EvacuationEnded as EvacuationEnded,
-    EvacuationRequested as EvacuationRequested,
-    NodeReplaceRequested as NodeReplaceRequested,
-    RollingRestartCompleted as RollingRestartCompleted,
-    RollingRestartRequested as RollingRestartRequested,
-)
-from events.order_facts import OrderRenewed as OrderRenewed
-from events.quorum_facts import (
-    FoundingVoter as FoundingVoter,
-    QuorumFounded as QuorumFounded,
-    VolumeLost as VolumeLost,
-    VoterAdded as VoterAdded,
-    VoterAddRequested as VoterAddRequested,
-    VoterChangeDropped as VoterChangeDropped,
-    VoterRemoved as VoterRemoved,
-    VoterRemoveRequested as VoterRemoveRequested,
-)
+from events.agent_facts import *
+from events.anomaly_facts import *
+from events.balance_facts import *
+from events.chaos_facts import *
+from events.drain_facts import *
+from events.external_facts import *
+from events.freeze_facts import *
+from events.group_facts import *
+from events.healing_facts import *
+from events.image_facts import *
+from events.instance_facts import *
+from events.instance_facts import LaunchedInstance as LaunchedInstance
+from events.loss_facts import *
+from events.migration_facts import *
+from events.move_facts import *
+from events.network_facts import *
+from events.node_facts import *
+from events.order_facts import *
+from events.quorum_facts import *
 from events.registry import fact
-from events.setting_facts import (
-    RestartCompleted as RestartCompleted,
-    RestartRequested as RestartRequested,
-    RestartReverted as RestartReverted,
-    RestartRevertRequested as RestartRevertRequested,
-    SettingsCanaryStood as SettingsCanaryStood,
-    SettingsChanged as SettingsChanged,
-    SettingsChangeRequested as SettingsChangeRequested,
-    SettingsRefused as SettingsRefused,
-    SettingsReverted as SettingsReverted,
-    SettingsRevertRequested as SettingsRevertRequested,
-    SettingsTried as SettingsTried,
-)
-from events.source_facts import (
-    SourceAccepted as SourceAccepted,
-    SourceApplied as SourceApplied,
-    SourceChanged as SourceChanged,
-    SourceRewritten as SourceRewritten,
-)
-from events.tag_facts import (
-    TaggingCompleted as TaggingCompleted,
-    TaggingFailed as TaggingFailed,
-    TaggingRequested as TaggingRequested,
-)
-from events.topic_facts import TopicsDeclared as TopicsDeclared
-from events.volume_facts import GrowthCompleted as GrowthCompleted, GrowthRequested as GrowthRequested
-from events.window_facts import WindowWaived as WindowWaived
-from events.zookeeper_facts import (
-    ClusterIdFixed as ClusterIdFixed,
-    EnsembleFounded as EnsembleFounded,
-    FoundingServer as FoundingServer,
-    ProtocolRaised as ProtocolRaised,
-)
+from events.setting_facts import *
+from events.source_facts import *
+from events.tag_facts import *
+from events.topic_facts import *
+from events.volume_facts import *
+from events.window_facts import *
+from events.zookeeper_facts import *
 
 # --- declarations -----------------------------------------------------------------------------------------------
 

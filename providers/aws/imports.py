@@ -10,9 +10,8 @@ A VM's own disks are names only (`terraform_data`): they are made again, which m
 """
 
 from providers.base import Listing, Resources
-from providers.catalog import EPHEMERAL
 from providers.tf.abilities import Import
-from providers.tf.imports import in_module
+from providers.tf.taken_in import is_own, taken_in, vm_id, volume_id
 
 
 def imports_of(target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
@@ -21,37 +20,27 @@ def imports_of(target: str, resources: Resources, listing: Listing) -> tuple[Imp
     uid = resources.cluster_uid
     match word:
         case "instance":
-            return _one("aws_instance.instance", key, next((i.id for i in listing.instances if i.key == key), ""))
+            return taken_in("aws_instance.instance", key, vm_id(listing, key))
         case "volume":
-            if _is_own(key, resources):
-                return ()
-            return _one("aws_ebs_volume.volume", key, next((v.id for v in listing.volumes if v.key == key), ""))
+            return () if is_own(key, resources) else taken_in("aws_ebs_volume.volume", key, volume_id(listing, key))
         case "attachment":
             return _attachment(key, resources, listing)
         case "address":
-            return _one("aws_network_interface.address", key, listing.node_address_ids.get((uid, key), ""))
+            return taken_in("aws_network_interface.address", key, listing.node_address_ids.get((uid, key), ""))
         case "binding":
             node = next((b.node for b in resources.bindings if b.key == key), "")
             tie = listing.binding_ids.get((uid, node), "")
-            return _one("aws_network_interface_attachment.binding", key, tie)
+            return taken_in("aws_network_interface_attachment.binding", key, tie)
         case _:
             return None
 
 
 def _attachment(key: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
     tie = next(a for a in resources.attachments if a.key == key)
-    if _is_own(tie.volume, resources):
+    if is_own(tie.volume, resources):
         return ()
-    machine = next((i.id for i in listing.instances if i.key == tie.instance), "")
+    machine = vm_id(listing, tie.instance)
     disk = next((v for v in listing.volumes if v.key == tie.volume), None)
     if disk is None or not (machine and disk.id and disk.device):
         return None
-    return _one("aws_volume_attachment.attachment", key, f"{disk.device}:{disk.id}:{machine}")
-
-
-def _is_own(volume: str, resources: Resources) -> bool:
-    return any(v.key == volume and v.kind == EPHEMERAL for v in resources.volumes)
-
-
-def _one(resource: str, key: str, found: str) -> tuple[Import, ...] | None:
-    return (Import(in_module(resource, key), found),) if found else None
+    return taken_in("aws_volume_attachment.attachment", key, f"{disk.device}:{disk.id}:{machine}")

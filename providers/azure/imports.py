@@ -11,9 +11,9 @@ A binding and a VM's own disks are names only (`terraform_data`): they are made 
 
 from providers.azure.ids import interface_of, name_of
 from providers.base import Listing, Resources
-from providers.catalog import EPHEMERAL
 from providers.tf.abilities import Import
 from providers.tf.imports import in_module
+from providers.tf.taken_in import is_own, taken_in, vm_id, volume_id
 
 Imports = tuple[Import, ...] | None
 
@@ -25,14 +25,14 @@ def imports_of(target: str, resources: Resources, listing: Listing) -> Imports:
         case "instance":
             return _instance(key, resources, listing)
         case "volume":
-            if _is_own(key, resources):
-                return ()
-            return _one("azurerm_managed_disk.volume", key, next((v.id for v in listing.volumes if v.key == key), ""))
+            return (
+                () if is_own(key, resources) else taken_in("azurerm_managed_disk.volume", key, volume_id(listing, key))
+            )
         case "attachment":
             return _attachment(key, resources, listing)
         case "address":
             found = listing.node_address_ids.get((resources.cluster_uid, key), "")
-            return _one("azurerm_network_interface.address", key, found)
+            return taken_in("azurerm_network_interface.address", key, found)
         case "binding":
             return ()
         case _:
@@ -40,8 +40,8 @@ def imports_of(target: str, resources: Resources, listing: Listing) -> Imports:
 
 
 def _instance(key: str, resources: Resources, listing: Listing) -> Imports:
-    machine = next((i.id for i in listing.instances if i.key == key), "")
-    made = _one("azurerm_linux_virtual_machine.instance", key, machine)
+    machine = vm_id(listing, key)
+    made = taken_in("azurerm_linux_virtual_machine.instance", key, machine)
     if made is None or any(b.instance == key for b in resources.bindings):
         return made
     return (*made, Import(in_module("azurerm_network_interface.instance_nic", key), interface_of(machine)))
@@ -49,17 +49,9 @@ def _instance(key: str, resources: Resources, listing: Listing) -> Imports:
 
 def _attachment(key: str, resources: Resources, listing: Listing) -> Imports:
     tie = next(a for a in resources.attachments if a.key == key)
-    if _is_own(tie.volume, resources):
+    if is_own(tie.volume, resources):
         return ()
-    machine = next((i.id for i in listing.instances if i.key == tie.instance), "")
-    disk = next((v.id for v in listing.volumes if v.key == tie.volume), "")
+    machine = vm_id(listing, tie.instance)
+    disk = volume_id(listing, tie.volume)
     found = f"{machine}/dataDisks/{name_of(disk)}" if machine and disk else ""
-    return _one("azurerm_virtual_machine_data_disk_attachment.attachment", key, found)
-
-
-def _is_own(volume: str, resources: Resources) -> bool:
-    return any(v.key == volume and v.kind == EPHEMERAL for v in resources.volumes)
-
-
-def _one(resource: str, key: str, found: str) -> Imports:
-    return (Import(in_module(resource, key), found),) if found else None
+    return taken_in("azurerm_virtual_machine_data_disk_attachment.attachment", key, found)

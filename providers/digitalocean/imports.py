@@ -10,7 +10,7 @@ A VM's own disk is a name only (`terraform_data`): it is made again, which makes
 from providers.base import Listing, Resources
 from providers.catalog import EPHEMERAL
 from providers.tf.abilities import Import
-from providers.tf.imports import in_module
+from providers.tf.taken_in import taken_in
 
 
 def imports_of(target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
@@ -21,18 +21,14 @@ def imports_of(target: str, resources: Resources, listing: Listing) -> tuple[Imp
     own = {v.key for v in resources.volumes if v.kind == EPHEMERAL}
     match word:
         case "instance":
-            return _one("digitalocean_droplet.instance", key, machines.get(key, ""))
+            return taken_in("digitalocean_droplet.instance", key, machines.get(key, ""))
         case "volume":
-            return () if key in own else _one("digitalocean_volume.volume", key, disks.get(key, ""))
+            return () if key in own else taken_in("digitalocean_volume.volume", key, disks.get(key, ""))
         case "attachment":
             tie = next(a for a in resources.attachments if a.key == key)
             if tie.volume in own:
                 return ()
             ends = (machines.get(tie.instance, ""), disks.get(tie.volume, ""))
-            return _one("digitalocean_volume_attachment.attachment", key, ",".join(ends) if all(ends) else "")
+            return taken_in("digitalocean_volume_attachment.attachment", key, ",".join(ends) if all(ends) else "")
         case _:
             return None
-
-
-def _one(resource: str, key: str, found: str) -> tuple[Import, ...] | None:
-    return (Import(in_module(resource, key), found),) if found else None

@@ -9,9 +9,8 @@ A binding and a VM's own disks are names only (`terraform_data`): they are made 
 """
 
 from providers.base import Listing, Resources
-from providers.catalog import EPHEMERAL
 from providers.tf.abilities import Import
-from providers.tf.imports import in_module
+from providers.tf.taken_in import is_own, taken_in, vm_id, volume_id
 
 
 def imports_of(target: str, resources: Resources, listing: Listing, project: str) -> tuple[Import, ...] | None:
@@ -19,21 +18,21 @@ def imports_of(target: str, resources: Resources, listing: Listing, project: str
     word, _, key = target.partition("/")
     match word:
         case "instance":
-            return _one("google_compute_instance.instance", key, _machine(key, listing, project))
-        case "volume" if _is_own(key, resources):
+            return taken_in("google_compute_instance.instance", key, _machine(key, listing, project))
+        case "volume" if is_own(key, resources):
             return ()
         case "volume":
-            return _one("google_compute_disk.volume", key, _disk(key, listing))
+            return taken_in("google_compute_disk.volume", key, volume_id(listing, key))
         case "attachment":
             tie = next(a for a in resources.attachments if a.key == key)
-            if _is_own(tie.volume, resources):
+            if is_own(tie.volume, resources):
                 return ()
-            machine, disk = _machine(tie.instance, listing, project), _disk(tie.volume, listing)
+            machine, disk = _machine(tie.instance, listing, project), volume_id(listing, tie.volume)
             whole = f"{machine}/{disk.rpartition('/')[2]}" if machine and disk else ""
-            return _one("google_compute_attached_disk.attachment", key, whole)
+            return taken_in("google_compute_attached_disk.attachment", key, whole)
         case "address":
             found = listing.node_address_ids.get((resources.cluster_uid, key), "")
-            return _one("google_compute_address.address", key, found)
+            return taken_in("google_compute_address.address", key, found)
         case "binding":
             return ()
         case _:
@@ -41,18 +40,6 @@ def imports_of(target: str, resources: Resources, listing: Listing, project: str
 
 
 def _machine(key: str, listing: Listing, project: str) -> str:
-    found = next((i.id for i in listing.instances if i.key == key), "")
+    found = vm_id(listing, key)
     zone, _, rest = found.partition("/")
     return f"projects/{project}/zones/{zone}/instances/{rest.partition('/')[0]}" if found else ""
-
-
-def _disk(key: str, listing: Listing) -> str:
-    return next((v.id for v in listing.volumes if v.key == key), "")
-
-
-def _is_own(volume: str, resources: Resources) -> bool:
-    return any(v.key == volume and v.kind == EPHEMERAL for v in resources.volumes)
-
-
-def _one(resource: str, key: str, found: str) -> tuple[Import, ...] | None:
-    return (Import(in_module(resource, key), found),) if found else None

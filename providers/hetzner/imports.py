@@ -10,9 +10,8 @@ that was only half made is imported as it is: one that was never started never j
 """
 
 from providers.base import Listing, Resources
-from providers.catalog import EPHEMERAL
 from providers.tf.abilities import Import
-from providers.tf.imports import in_module
+from providers.tf.taken_in import is_own, taken_in, vm_id, volume_id
 
 
 def imports_of(target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
@@ -20,31 +19,19 @@ def imports_of(target: str, resources: Resources, listing: Listing) -> tuple[Imp
     word, _, key = target.partition("/")
     match word:
         case "instance":
-            return _one("hcloud_server.instance", key, next((i.id for i in listing.instances if i.key == key), ""))
+            return taken_in("hcloud_server.instance", key, vm_id(listing, key))
         case "volume":
-            return () if _is_own(key, resources) else _one("hcloud_volume.volume", key, _volume_id(key, listing))
+            return () if is_own(key, resources) else taken_in("hcloud_volume.volume", key, volume_id(listing, key))
         case "attachment":
             volume = next((a.volume for a in resources.attachments if a.key == key), "")
-            if _is_own(volume, resources):
+            if is_own(volume, resources):
                 return ()
-            return _one("hcloud_volume_attachment.attachment", key, _volume_id(volume, listing))
+            return taken_in("hcloud_volume_attachment.attachment", key, volume_id(listing, volume))
         case "address":
             return ()
         case "binding":
             node = next((b.node for b in resources.bindings if b.key == key), "")
             tie = listing.binding_ids.get((resources.cluster_uid, node), "")
-            return _one("hcloud_server_network.binding", key, tie)
+            return taken_in("hcloud_server_network.binding", key, tie)
         case _:
             return None
-
-
-def _volume_id(key: str, listing: Listing) -> str:
-    return next((v.id for v in listing.volumes if v.key == key), "")
-
-
-def _is_own(volume: str, resources: Resources) -> bool:
-    return any(v.key == volume and v.kind == EPHEMERAL for v in resources.volumes)
-
-
-def _one(resource: str, key: str, found: str) -> tuple[Import, ...] | None:
-    return (Import(in_module(resource, key), found),) if found else None

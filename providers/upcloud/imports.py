@@ -12,9 +12,8 @@ The provider does not know the root disk of a server it imported: deleting that 
 from collections.abc import Mapping
 
 from providers.base import Listing, Resources
-from providers.catalog import EPHEMERAL
 from providers.tf.abilities import Import
-from providers.tf.imports import in_module
+from providers.tf.taken_in import is_own, taken_in, vm_id, volume_id
 
 
 def imports_of(
@@ -24,11 +23,9 @@ def imports_of(
     word, _, key = target.partition("/")
     match word:
         case "instance":
-            return _one("upcloud_server.instance", key, next((i.id for i in listing.instances if i.key == key), ""))
+            return taken_in("upcloud_server.instance", key, vm_id(listing, key))
         case "volume":
-            if any(v.key == key and v.kind == EPHEMERAL for v in resources.volumes):
-                return ()
-            return _one("upcloud_storage.volume", key, next((v.id for v in listing.volumes if v.key == key), ""))
+            return () if is_own(key, resources) else taken_in("upcloud_storage.volume", key, volume_id(listing, key))
         case "attachment" | "binding":
             return ()
         case "address":
@@ -36,7 +33,3 @@ def imports_of(
             return () if owned == rendered_addresses.get(key) else None
         case _:
             return None
-
-
-def _one(resource: str, key: str, found: str) -> tuple[Import, ...] | None:
-    return (Import(in_module(resource, key), found),) if found else None

@@ -7,7 +7,9 @@ from typing import Any
 
 import yaml
 from pydantic import BaseModel
+from rich.console import RenderableType
 
+from controlplane.api.schemas.commands import CommandOut
 from controlplane.cli.session import Session
 from controlplane.runtime.untrusted_text import escaped_json
 
@@ -42,6 +44,19 @@ def document(kind: str, content: BaseModel | Mapping[str, Any]) -> dict[str, Any
 def write_document(session: Session, shape: str, content: Mapping[str, Any]) -> None:
     """A whole document as `json` or `yaml`."""
     session.write(as_yaml(content) if shape == Format.YAML else as_json(content, indent=2))
+
+
+def show_or_write(session: Session, shape: Format, content: Mapping[str, Any], *lines: RenderableType) -> None:
+    """Lines for a person, or the whole document where a form for programs was asked for."""
+    if shape is Format.TEXT:
+        session.show(*lines)
+    else:
+        write_document(session, shape, content)
+
+
+def show_answer(session: Session, answer: CommandOut, shape: Format) -> None:
+    """What the server said to a command."""
+    show_or_write(session, shape, document("Command", answer), answer.sentence)
 
 
 def write_record(session: Session, shape: str, content: Mapping[str, Any]) -> None:

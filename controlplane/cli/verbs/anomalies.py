@@ -12,7 +12,7 @@ from controlplane.cli.completion import cluster_names
 from controlplane.cli.errors import CliError
 from controlplane.cli.moments import moment_of
 from controlplane.cli.options import Cluster, Output, Reason
-from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.output import Format, document, show_or_write, write_document
 from controlplane.cli.session import Session, session_of
 
 healing = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -106,10 +106,12 @@ def show(context: typer.Context, cluster: Cluster, output: Output = Format.TEXT)
     """
     session = session_of(context)
     found = session.client.anomalies(cluster, state="open", limit=1)
-    if output is Format.TEXT:
-        session.show(healing_table(found.healing))
-    else:
-        write_document(session, output, document("Healing", {"cluster": cluster, "items": _plain(found.healing)}))
+    show_or_write(
+        session,
+        output,
+        document("Healing", {"cluster": cluster, "items": _plain(found.healing)}),
+        healing_table(found.healing),
+    )
 
 
 @healing.command("off")
@@ -206,10 +208,7 @@ def _switch(session: Session, cluster: str, kind: str, until: str, reason: str, 
     then = moment_of(until, now=session.around.utc_now(), option="--for") if until else None
     order = anomaly_api.HealingIn(on=on, kind=kind, until=then, reason=reason)
     answer = session.client.switch_healing(cluster, order)
-    if output is Format.TEXT:
-        session.show(answer.sentence)
-    else:
-        write_document(session, output, document("Command", answer))
+    show_or_write(session, output, document("Command", answer), answer.sentence)
 
 
 def _plain(found: Iterable[BaseModel]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import typer
 
 from controlplane.api.schemas import chaos as chaos_api, games as game_api
 from controlplane.cli import chaos_game, errors, exits, moments, options
-from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.output import Format, document, show_or_write
 from controlplane.cli.session import Session, session_of
 
 GAME = "game"
@@ -129,10 +129,7 @@ def _bring_about(session: Session, cluster: str, order: chaos_api.ChaosIn, outpu
         why = f"{order.fault} needs a VM"
         raise errors.CliError("no VM was named", why=why, next_step=f"kedge describe {cluster}", exit_code=exits.USAGE)
     answer = session.client.inject_chaos(cluster, order)
-    if output is Format.TEXT:
-        session.show(answer.sentence)
-    else:
-        write_document(session, output, document("Chaos", answer))
+    show_or_write(session, output, document("Chaos", answer), answer.sentence)
     session.tell(f"to follow it: kedge describe {cluster}, kedge events {cluster}")
 
 
@@ -177,14 +174,8 @@ def _ended(session: Session, cluster: str, reason: str) -> game_api.GameOut:
 
 
 def _show_games(session: Session, games: game_api.GamesOut, output: Format) -> None:
-    if output is Format.TEXT:
-        session.show(*chaos_game.games_lines(games.games))
-    else:
-        write_document(session, output, document("ChaosGames", games))
+    show_or_write(session, output, document("ChaosGames", games), *chaos_game.games_lines(games.games))
 
 
 def _show_report(session: Session, report: game_api.GameOut, output: Format) -> None:
-    if output is Format.TEXT:
-        session.show(*chaos_game.report_lines(report))
-    else:
-        write_document(session, output, document("ChaosGame", report))
+    show_or_write(session, output, document("ChaosGame", report), *chaos_game.report_lines(report))

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 
 from controlplane.api.schemas.queries import DependentsOut
 from controlplane.cli.options import Cluster, Output
-from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.output import Format, document, show_or_write
 from controlplane.cli.session import session_of
 from controlplane.cli.tables import listing
 from controlplane.runtime.styled_text import styled
@@ -35,10 +35,7 @@ def dependents(context: typer.Context, cluster: Cluster, broker: BrokerId, outpu
     """
     session = session_of(context)
     found = session.client.dependents(cluster, broker)
-    if output is Format.TEXT:
-        session.show(*_lines(found))
-    else:
-        write_document(session, output, document("Dependents", found))
+    show_or_write(session, output, document("Dependents", found), *_lines(found))
 
 
 def _lines(found: DependentsOut) -> Iterator[RenderableType]:

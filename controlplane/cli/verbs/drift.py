@@ -6,7 +6,7 @@ import typer
 
 from controlplane.cli.drift_view import drift_lines
 from controlplane.cli.options import Cluster, Output
-from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.output import Format, document, show_or_write
 from controlplane.cli.session import session_of
 
 
@@ -31,7 +31,4 @@ def drift(
     if now:
         session.tell(session.client.ask_for_audit(cluster).sentence)
     found = session.client.drift(cluster)
-    if output is not Format.TEXT:
-        write_document(session, output, document("Drift", found))
-        return
-    session.show(*drift_lines(found, now=session.around.utc_now()))
+    show_or_write(session, output, document("Drift", found), *drift_lines(found, now=session.around.utc_now()))

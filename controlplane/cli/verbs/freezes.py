@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from controlplane.api.schemas import freezes as api
 from controlplane.cli import completion, errors, exits, freeze_view, moments, options
-from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.output import Format, document, show_or_write, write_document
 from controlplane.cli.session import Session, session_of
 
 Why = Annotated[
@@ -129,10 +129,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _show(session: Session, answer: api.FreezeSaidOut, output: Format) -> None:
-    if output is Format.TEXT:
-        session.show(answer.sentence)
-    else:
-        write_document(session, output, document("Freeze", answer))
+    show_or_write(session, output, document("Freeze", answer), answer.sentence)
 
 
 def _not(why: str, next_step: str, *, what: str = "nothing was frozen") -> errors.CliError:

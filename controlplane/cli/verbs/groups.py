@@ -6,7 +6,7 @@ import typer
 
 from controlplane.cli.groups_view import group_lines, group_table
 from controlplane.cli.options import Cluster, Output
-from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.output import Format, document, show_or_write, write_document
 from controlplane.cli.session import session_of
 from controlplane.runtime.untrusted_text import shell_word
 
@@ -61,7 +61,4 @@ def group(context: typer.Context, cluster: Cluster, name: Group, output: Output 
     """
     session = session_of(context)
     found = session.client.group(cluster, name)
-    if output is Format.TEXT:
-        session.show(*group_lines(found, now=session.around.utc_now()))
-    else:
-        write_document(session, output, document("Group", found))
+    show_or_write(session, output, document("Group", found), *group_lines(found, now=session.around.utc_now()))

@@ -9,7 +9,7 @@ from controlplane.cli.errors import CliError
 from controlplane.cli.image_file import checked, image_in_file, images_of
 from controlplane.cli.image_view import image_lines, image_table
 from controlplane.cli.options import Output, Reason
-from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.output import Format, document, show_or_write, write_document
 from controlplane.cli.session import Session, session_of
 
 images = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
@@ -52,10 +52,7 @@ def show(context: typer.Context, name: Name, output: Output = Format.TEXT) -> No
     """
     session = session_of(context)
     found = session.client.image(name)
-    if output is not Format.TEXT:
-        write_document(session, output, document("Image", found))
-        return
-    session.show(*image_lines(found, now=session.around.utc_now()))
+    show_or_write(session, output, document("Image", found), *image_lines(found, now=session.around.utc_now()))
 
 
 @images.command()

@@ -6,7 +6,7 @@ import typer
 
 from controlplane.cli.loop_view import loop_lines
 from controlplane.cli.options import Output
-from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.output import Format, document, show_or_write
 from controlplane.cli.session import session_of
 
 Everything = Annotated[bool, typer.Option("--all", help="Include ended jobs and all beats that are kept.")]
@@ -26,7 +26,6 @@ def loop(context: typer.Context, everything: Everything = False, output: Output 
     """
     session = session_of(context)
     told = session.client.loop()
-    if output is not Format.TEXT:
-        write_document(session, output, document("Loop", told))
-    else:
-        session.show(*loop_lines(told, now=session.around.utc_now(), everything=everything))
+    show_or_write(
+        session, output, document("Loop", told), *loop_lines(told, now=session.around.utc_now(), everything=everything)
+    )

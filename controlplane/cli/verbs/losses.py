@@ -7,7 +7,7 @@ import typer
 from controlplane.api.schemas import commands as command_api
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Cluster, Output, Reason
-from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.output import Format, document, show_or_write
 from controlplane.cli.prompts import typed_name
 from controlplane.cli.session import session_of
 
@@ -45,8 +45,5 @@ def confirm_loss(
     if typed != cluster:
         raise CliError("not confirmed, nothing was changed", why=f"`{typed}` is not `{cluster}`", next_step=by_hand)
     answer = session.client.confirm_loss(cluster, command_api.LossIn(racks=rack, confirm=typed, reason=reason))
-    if output is Format.TEXT:
-        session.show(answer.sentence)
-    else:
-        write_document(session, output, document("Command", answer))
+    show_or_write(session, output, document("Command", answer), answer.sentence)
     session.tell(f"to follow the replacement of its VMs: kedge wait {cluster} --for=converged")

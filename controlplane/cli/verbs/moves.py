@@ -9,7 +9,7 @@ from rich.text import Text
 
 from controlplane.api.schemas import chaos as chaos_api
 from controlplane.cli import errors, exits, options, tables
-from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.output import Format, document, show_or_write
 from controlplane.cli.session import session_of
 from controlplane.runtime.quantities import human_seconds
 from controlplane.runtime.styled_text import styled
@@ -55,16 +55,10 @@ def moves(
         order = chaos_api.MovesIn(partitions=list(cancel or adopt or ()), reason=reason)
         client = session.client
         answer = client.take_back_moves(cluster, order) if cancel else client.adopt_moves(cluster, order)
-        if output is Format.TEXT:
-            session.show(answer.sentence)
-        else:
-            write_document(session, output, document("Command", answer))
+        show_or_write(session, output, document("Command", answer), answer.sentence)
         return
     found = session.client.moves(cluster)
-    if output is Format.TEXT:
-        session.show(*moves_lines(found))
-    else:
-        write_document(session, output, document("Moves", found))
+    show_or_write(session, output, document("Moves", found), *moves_lines(found))
 
 
 def moves_lines(found: chaos_api.MovesOut) -> Iterator[RenderableType]:

@@ -7,13 +7,13 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from controlplane.api.schemas import commands as command_api, moves as move_api, nodes as node_api
+from controlplane.api.schemas import moves as move_api, nodes as node_api
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.moves_order import agreed_moves
 from controlplane.cli.options import Cluster, Output, Reason, Throttle, Yes
-from controlplane.cli.output import Format, document, write_document
-from controlplane.cli.session import Session, session_of
+from controlplane.cli.output import Format, document, show_answer, show_or_write
+from controlplane.cli.session import session_of
 from controlplane.cli.tables import listing
 from controlplane.runtime.quantities import human_seconds
 from controlplane.runtime.styled_text import styled
@@ -67,7 +67,7 @@ def restart(
         )
     session = session_of(context)
     order = node_api.RestartIn(reason=reason, brokers=list(broker or ()), pool=pool)
-    _answer(session, session.client.restart(cluster, order), output)
+    show_answer(session, session.client.restart(cluster, order), output)
     session.tell(f"to follow it: kedge wait {cluster} --for=converged; to end it early: kedge abort {cluster}")
 
 
@@ -93,10 +93,7 @@ def restart_check(
         known = ", ".join(str(s.service_id) for s in found.services if s.service == "broker") or "none"
         raise CliError(f"{cluster} has no broker {broker} that serves", why=f"those that do: {known}")
     chosen = found.model_copy(update={"services": services})
-    if output is Format.TEXT:
-        session.show(*check_lines(chosen))
-    else:
-        write_document(session, output, document("RestartCheck", chosen))
+    show_or_write(session, output, document("RestartCheck", chosen), *check_lines(chosen))
     if not all(s.safe for s in services):
         raise typer.Exit(exits.FAILED)
 
@@ -141,7 +138,7 @@ def replace(
         raise CliError("nothing was requested", why=why, next_step=next_step, exit_code=exits.USAGE)
     session = session_of(context)
     order = node_api.ReplaceIn(reason=reason, broker=broker, node=node, new_disk=new_disk, disks=disks or [])
-    _answer(session, session.client.replace(cluster, order), output)
+    show_answer(session, session.client.replace(cluster, order), output)
     session.tell(f"to follow it: kedge wait {cluster} --for=converged; to end it early: kedge abort {cluster}")
 
 
@@ -185,7 +182,7 @@ def evacuate(
     order = move_api.EvacuateIn(
         brokers=brokers, reason=reason, targets=takers, throttle_mib_per_s=throttle, digest=found.digest
     )
-    _answer(session, session.client.evacuate(cluster, order), output)
+    show_answer(session, session.client.evacuate(cluster, order), output)
     first = f"kedge readmit {cluster} --broker {brokers[0]}"
     session.tell(f"to follow it: kedge wait {cluster} --for=converged; to take it back: {first}")
 
@@ -202,7 +199,7 @@ def readmit(
       kedge readmit orders --broker 1001
     """
     session = session_of(context)
-    _answer(session, session.client.readmit(cluster, node_api.BrokersIn(brokers=brokers, reason=reason)), output)
+    show_answer(session, session.client.readmit(cluster, node_api.BrokersIn(brokers=brokers, reason=reason)), output)
 
 
 def check_lines(found: node_api.RestartCheckOut) -> Iterator[RenderableType]:
@@ -234,10 +231,3 @@ def _partition_row(blocking: node_api.BlockingPartitionOut) -> Sequence[Text | s
 
 def _first(blocking: Iterable[node_api.BlockingPartitionOut]) -> list[node_api.BlockingPartitionOut]:
     return sorted(blocking, key=lambda b: (b.topic, b.partition))[:_NAMED]
-
-
-def _answer(session: Session, answer: command_api.CommandOut, output: Format) -> None:
-    if output is Format.TEXT:
-        session.show(answer.sentence)
-    else:
-        write_document(session, output, document("Command", answer))

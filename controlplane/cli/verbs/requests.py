@@ -8,7 +8,7 @@ from controlplane.api.presenters.plan_text import plan_lines
 from controlplane.api.schemas.spec_requests import SpecRequestIn
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Output, Yes
-from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.output import Format, document, show_or_write
 from controlplane.cli.problems_view import refuse_problems, tell_problems
 from controlplane.cli.prompts import confirm
 from controlplane.cli.session import session_of
@@ -60,7 +60,4 @@ def pull_request(
     done = session.client.pull_request(order)
     if not done.ok:
         raise refuse_problems(session, done.problems, file=spec.name)
-    if output is Format.TEXT:
-        session.show(done.sentence)
-    else:
-        write_document(session, output, document("PullRequest", done))
+    show_or_write(session, output, document("PullRequest", done), done.sentence)

@@ -6,7 +6,7 @@ import typer
 
 from controlplane.api.schemas import resets as reset_api
 from controlplane.cli import errors, exits, groups_view, moments, options, prompts
-from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.output import Format, document, show_or_write
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.verbs.groups import Group
 
@@ -85,19 +85,13 @@ def reset_offsets(
         raise errors.CliError("not confirmed, nothing was changed")
     offsets = [reset_api.OffsetIn(**c.model_dump(include=set(reset_api.OffsetIn.model_fields))) for c in plan.changes]
     done = session.client.reset_offsets(cluster, reset_api.ResetIn(group=name, offsets=offsets, reason=reason))
-    if output is Format.TEXT:
-        session.show(done.sentence)
-    else:
-        write_document(session, output, document("OffsetReset", done))
+    show_or_write(session, output, document("OffsetReset", done), done.sentence)
     if done.refused:
         raise typer.Exit(exits.FAILED)
 
 
 def _shown(session: Session, plan: reset_api.ResetPlanOut, output: Format) -> None:
-    if output is Format.TEXT:
-        session.show(*groups_view.reset_lines(plan))
-    else:
-        write_document(session, output, document("OffsetResetPlan", plan))
+    show_or_write(session, output, document("OffsetResetPlan", plan), *groups_view.reset_lines(plan))
 
 
 def _wish(

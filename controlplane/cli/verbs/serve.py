@@ -10,7 +10,7 @@ import typer
 from controlplane.api.schemas import system as system_api
 from controlplane.cli.errors import CliError, Unreachable
 from controlplane.cli.options import Output
-from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.output import Format, document, show_or_write, write_document
 from controlplane.cli.session import session_of
 
 if TYPE_CHECKING:
@@ -131,10 +131,9 @@ def backup(
     session = session_of(context)
     path = session.around.cwd / file.expanduser()
     answer = session.client.backup(system_api.BackupIn(path=str(path)))
-    if output is Format.TEXT:
-        session.show(f"{answer.path}: {answer.events} events, sha256 {answer.sha256}")
-    else:
-        write_document(session, output, document("Backup", answer))
+    show_or_write(
+        session, output, document("Backup", answer), f"{answer.path}: {answer.events} events, sha256 {answer.sha256}"
+    )
 
 
 def restore(

@@ -6,7 +6,7 @@ import typer
 
 from controlplane.api.schemas import sources as source_api
 from controlplane.cli import errors, options, prompts, source_view
-from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.output import Format, document, show_or_write, write_document
 from controlplane.cli.session import session_of
 
 sources = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
@@ -103,10 +103,7 @@ def take_over(
     """
     session = session_of(context)
     answer = session.client.take_over(cluster, source_api.SourceIn(source=to, reason=reason))
-    if output is Format.TEXT:
-        session.show(answer.sentence)
-    else:
-        write_document(session, output, document("Command", answer))
+    show_or_write(session, output, document("Command", answer), answer.sentence)
 
 
 def _plain(source: str) -> str:

@@ -9,7 +9,7 @@ from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.moments import moment_of
 from controlplane.cli.options import Cluster, Output, Reason, Yes
-from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.output import Format, show_answer
 from controlplane.cli.prompts import typed_name
 from controlplane.cli.session import Session, session_of
 from events.quantities import counted
@@ -136,7 +136,7 @@ def delete(
         raise CliError("not confirmed, nothing was changed", why=f"`{typed}` is not `{cluster}`", next_step=by_hand)
     order = command_api.DeleteIn(confirm=typed, reason=reason, despite_freeze=despite_freeze)
     answer = session.client.delete(cluster, order)
-    _show(session, answer, output)
+    show_answer(session, answer, output)
     if answer.proposal:
         session.tell(f"somebody else: kedge proposal approve {answer.proposal}")
         return
@@ -144,14 +144,7 @@ def delete(
 
 
 def _command(session: Session, cluster: str, verb: str, reason: command_api.ReasonIn, output: Format) -> None:
-    _show(session, session.client.command(cluster, verb, reason), output)
-
-
-def _show(session: Session, answer: command_api.CommandOut, output: Format) -> None:
-    if output is Format.TEXT:
-        session.show(answer.sentence)
-    else:
-        write_document(session, output, document("Command", answer))
+    show_answer(session, session.client.command(cluster, verb, reason), output)
 
 
 def _what_is_lost(detail: api.ClusterDetailOut) -> list[str]:

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from controlplane.api.schemas import commands as command_api, topics as topic_api
+from controlplane.api.schemas import topics as topic_api
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Cluster, Output, Reason
-from controlplane.cli.output import Format, document, write_document
+from controlplane.cli.output import Format, document, show_answer, show_or_write, write_document
 from controlplane.cli.prompts import typed_name
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.topics_view import ailing_lines, declaration_table, topic_lines, topic_table
@@ -82,10 +82,7 @@ def describe(context: typer.Context, cluster: Cluster, name: Topic, output: Outp
     """
     session = session_of(context)
     found = session.client.topic(cluster, name)
-    if output is Format.TEXT:
-        session.show(*topic_lines(found, now=session.around.utc_now()))
-    else:
-        write_document(session, output, document("Topic", found))
+    show_or_write(session, output, document("Topic", found), *topic_lines(found, now=session.around.utc_now()))
 
 
 @topic.command()
@@ -121,7 +118,7 @@ def adopt(
       kedge topic adopt orders payments --reason "made by hand in March"
     """
     session = session_of(context)
-    _show(session, session.client.adopt_topic(cluster, name, topic_api.AdoptTopicIn(reason=reason)), output)
+    show_answer(session, session.client.adopt_topic(cluster, name, topic_api.AdoptTopicIn(reason=reason)), output)
 
 
 @topic.command()
@@ -158,7 +155,7 @@ def delete(
     if typed != name:
         raise CliError("not confirmed, nothing was changed", why=f"`{typed}` is not `{name}`", next_step=by_hand)
     order = topic_api.DeleteTopicIn(confirm=typed, reason=reason, retain=retain)
-    _show(session, session.client.delete_topic(cluster, name, order), output)
+    show_answer(session, session.client.delete_topic(cluster, name, order), output)
 
 
 def _show_ailing(session: Session, found: topic_api.AilingPartitionsOut, output: Format) -> None:
@@ -168,10 +165,3 @@ def _show_ailing(session: Session, found: topic_api.AilingPartitionsOut, output:
         session.tell(f"Kafka of {found.cluster} was not read yet by any server: partitions out of sync are not known")
     else:
         session.show(*ailing_lines(found, now=session.around.utc_now()))
-
-
-def _show(session: Session, answer: command_api.CommandOut, output: Format) -> None:
-    if output is Format.TEXT:
-        session.show(answer.sentence)
-    else:
-        write_document(session, output, document("Command", answer))

@@ -1,7 +1,7 @@
 """Small, valid things with overrides, so that a test shows only what it is about."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -13,6 +13,7 @@ from controlplane.cluster.observed.moves import Known
 from controlplane.cluster.view import ClusterView, ConditionView, DrainView
 from controlplane.cluster.views.instances import DepartureView, InstanceView, MemberView, StartView
 from controlplane.cluster.views.plans import PlanningView, PlanView, ProgressView
+from controlplane.cluster.views.running_settings import SettingsView
 from controlplane.converger.situation.observation import (
     BackgroundSeen,
     CloudsSeen,
@@ -268,7 +269,26 @@ def a_view(*instances: InstanceView, **overrides: Any) -> ClusterView:
         "conditions": {"Converged": ConditionView(True, "Reached", "generation 1", BEFORE)},
         "progressed_at": BEFORE,
     }
-    return ClusterView(**{**values, **overrides})
+    return changed_view(ClusterView(uid=ClusterUid("c0ffee")), **{**values, **overrides})
+
+
+def changed_view(view: ClusterView, **changes: Any) -> ClusterView:
+    """A copy with other values, those of its groups by the names in `_VIEW_GROUPS`."""
+    for group, names in _VIEW_GROUPS.items():
+        own = {names[name]: changes.pop(name) for name in names.keys() & changes.keys()}
+        if own:
+            changes[group] = replace(getattr(view, group), **own)
+    return replace(view, **changes)
+
+
+def _named(group: type[Any], **renamed: str) -> dict[str, str]:
+    return {f.name: f.name for f in fields(group) if f.name not in renamed.values()} | renamed
+
+
+_VIEW_GROUPS: dict[str, dict[str, str]] = {
+    "settings": _named(SettingsView, setting_change="change", setting_changes="changes", setting_refusal="refusal"),
+}
+"""Groups of a `ClusterView`: the names by which tests give their fields."""
 
 
 def a_partition(

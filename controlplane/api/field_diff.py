@@ -127,7 +127,7 @@ def _settings(view: ClusterView, node: str, instance: InstanceView) -> Iterator[
     wanted = view.document.spec.kafka.config if view.document else {}
     told = told_settings(instance)
     for name in sorted(wanted.keys() | (told or {}).keys()):
-        observed = view.live.get(name, (told or {}).get(name, "not set")) if told is not None else "unknown"
+        observed = view.settings.live.get(name, (told or {}).get(name, "not set")) if told is not None else "unknown"
         yield Field(node, name, wanted.get(name, "not set"), observed)
 
 

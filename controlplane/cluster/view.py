@@ -26,12 +26,9 @@ from controlplane.cluster.views.plans import PlanningView, PlanView, ProgressVie
 from controlplane.cluster.views.postponed_drains import PutOffView
 from controlplane.cluster.views.rebalances import BatchSpent, LastRebalance, RebalanceView
 from controlplane.cluster.views.running_settings import (
-    CanaryView,
     ReplaceView,
-    RestartView,
     RollingRestartView,
-    SettingChangeView,
-    SettingRefusal,
+    SettingsView,
 )
 from controlplane.cluster.views.source import SpecSource
 from controlplane.cluster.views.spec_order import SpecOrderView
@@ -134,20 +131,7 @@ class ClusterView:
     tombstone: str = ""
     tombstone_at: datetime | None = None
     deleted: bool = False
-    live: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """Settings that were ever set live, and what Kafka holds of them; a live value wins over every file."""
-    setting_change: SettingChangeView | None = None
-    setting_changes: int = 0
-    """Changes of settings begun, ever."""
-    setting_refusal: SettingRefusal | None = None
-    restarts: Mapping[str, RestartView] = field(default_factory=lambda: MappingProxyType({}))
-    """Those in hand, by instance key: one, or several brokers of one rack."""
-    canaries: Mapping[str, CanaryView] = field(default_factory=lambda: MappingProxyType({}))
-    """By service, of the last generation that restarted any."""
-    restart_refusal: tuple[str, str] | None = None
-    """Who did not stand its restart, and why: no other is restarted until another spec, or until a person resumes."""
-    orders: Mapping[str, datetime] = field(default_factory=lambda: MappingProxyType({}))
-    """When a stop or another start of a service was found safe last, by `InstanceView.service_key`: see `orderfold`."""
+    settings: SettingsView = field(default_factory=SettingsView)
     rolling_restart: RollingRestartView | None = None
     to_replace: Mapping[str, ReplaceView] = field(default_factory=lambda: MappingProxyType({}))
     """By instance key, until that VM is retired."""

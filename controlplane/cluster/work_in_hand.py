@@ -20,7 +20,7 @@ def is_worked_on(view: ClusterView) -> bool:
         return False
     if view.converged != view.generation or view.recycling or view.intents or view.drain or view.tombstone:
         return True
-    if view.setting_change is not None or view.restarts or view.rebalance is not None:
+    if view.settings.change is not None or view.settings.restarts or view.rebalance is not None:
         return True
     if view.topics.has_work:
         return True

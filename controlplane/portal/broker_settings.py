@@ -111,7 +111,7 @@ def wanted_by(view: ClusterView, instance: InstanceView, name: str, origin: Valu
             return "Kafka"
         case ValueOrigin.FILE:
             return "the spec" if name in told else "Kedge" if name in instance.settings else "its file"
-        case ValueOrigin.CLUSTER_LIVE | ValueOrigin.BROKER_LIVE if name in view.live:
+        case ValueOrigin.CLUSTER_LIVE | ValueOrigin.BROKER_LIVE if name in view.settings.live:
             return "the spec"
         case ValueOrigin.CLUSTER_LIVE if name == MIN_ISR:
             return "Kedge"

@@ -72,7 +72,7 @@ def heap_too_large_but_taken_back_meanwhile(world: World) -> None:
     _born(world)
     world.machines.largest_heap_mib = 2048
     world.declare(a_document(heap=65536))
-    world.run(until=lambda w: bool(w.view().restarts), ticks=20)
+    world.run(until=lambda w: bool(w.view().settings.restarts), ticks=20)
     world.declare(a_document(heap=1024))
     world.converge(ticks=400)
     assert _of(world, "brokers") == {1024}
@@ -93,7 +93,7 @@ def heap_changed_and_taken_back(world: World) -> None:
     """Who has the new one gets the old one again; who was not reached is left alone."""
     _born(world)
     world.declare(a_document(heap=1024))
-    world.run(until=lambda w: bool(w.view().canaries), ticks=100)
+    world.run(until=lambda w: bool(w.view().settings.canaries), ticks=100)
     world.declare(a_document(heap=512))
     world.converge(ticks=200)
     assert _of(world, "brokers") == {512}

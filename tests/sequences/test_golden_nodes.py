@@ -42,7 +42,7 @@ def rolling_restart(world: World) -> None:
 def rolling_restart_is_paused(world: World) -> None:
     _born(world)
     ask_for_restart(world)
-    world.run(until=lambda w: bool(w.view().restarts), ticks=20)
+    world.run(until=lambda w: bool(w.view().settings.restarts), ticks=20)
     world.person(facts.ClusterPaused("lunch", None))
     world.run(until=lambda w: w.sentence().startswith("paused"), ticks=60)
     assert sorted(_starts(world).values()) == [1, 1, 1, 1, 1, 2]
@@ -55,7 +55,7 @@ def rolling_restart_is_aborted(world: World) -> None:
     """The one in hand is seen through, and the others are not restarted after a resume either."""
     _born(world)
     ask_for_restart(world)
-    world.run(until=lambda w: bool(w.view().restarts), ticks=20)
+    world.run(until=lambda w: bool(w.view().settings.restarts), ticks=20)
     world.person(facts.RecycleAborted("second thoughts"))
     world.hold()
     world.person(facts.ClusterResumed("go on"))
@@ -128,7 +128,7 @@ def restart_is_heard_in_time_and_another_broker_is_down_by_then(world: World) ->
     late, down = world.machines.vms["brokers-b-0.g1"], world.machines.vms["brokers-c-0.g1"]
     late.deaf = True
     ask_for_restart(world)
-    world.run(until=lambda w: late.key in w.view().restarts, ticks=60)
+    world.run(until=lambda w: late.key in w.view().settings.restarts, ticks=60)
     asked_at = world.clock()
     _is_heard_again_beside_one_down(world, late, down, deaf_ticks=11, heard_ticks=15)
     assert world.clock() - asked_at < HOLDS_FOR
@@ -139,7 +139,7 @@ def rolling_restart_meets_a_version_roll(world: World) -> None:
     """A VM that is replaced meanwhile was started anew by that: nobody is restarted twice."""
     _born(world)
     ask_for_restart(world)
-    world.run(until=lambda w: bool(w.view().restarts), ticks=20)
+    world.run(until=lambda w: bool(w.view().settings.restarts), ticks=20)
     world.declare(a_document(version="4.2.0"))
     world.converge(ticks=900)
     assert set(_starts(world).values()) == {1}

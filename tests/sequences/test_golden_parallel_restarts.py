@@ -93,7 +93,7 @@ def one_of_two_is_lost(world: World) -> None:
     """Its VM is gone in the middle of its restart: the other one is seen through, the lost one gets a successor."""
     _born(world)
     world.declare(a_document(**TWO, config=NEW))
-    world.run(until=lambda w: len(w.view().restarts) == 2, ticks=200)
+    world.run(until=lambda w: len(w.view().settings.restarts) == 2, ticks=200)
     world.machines.power_cut("brokers-b-1.g1")
     world.disturbed()
     for _ in range(310):

@@ -15,7 +15,7 @@ from tests.sim.world import World
 
 
 def _is_watched(world: World) -> bool:
-    change = world.view().setting_change
+    change = world.view().settings.change
     return change is not None and change.stage is SettingStage.WATCH
 
 

@@ -56,7 +56,7 @@ def word_changed_by_hand(world: World) -> None:
     settings.by_hand(1001, "compression.type", "zstd")
     world.kafka.alter_cluster_config({"log.cleaner.min.cleanable.ratio": "0.9"})
     world.disturbed()
-    world.run(until=lambda w: w.view().setting_change is not None, ticks=100)
+    world.run(until=lambda w: w.view().settings.change is not None, ticks=100)
     world.converge(ticks=30)
     assert running(world, "compression.type") == ["lz4"] * 3
     assert running(world, "log.cleaner.min.cleanable.ratio") == ["0.5"] * 3

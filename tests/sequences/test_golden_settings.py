@@ -82,7 +82,7 @@ def setting_changed_by_hand(world: World) -> None:
     settings.by_hand(1001, "num.io.threads", "3")
     settings.by_hand(1001, "background.threads", "5")
     world.disturbed()
-    world.run(until=lambda w: w.view().setting_change is not None, ticks=100)
+    world.run(until=lambda w: w.view().settings.change is not None, ticks=100)
     world.converge(ticks=30)
     assert running(world, "num.io.threads") == ["8", "8", "8"]
     assert settings.own[1001] == {"background.threads": "5"}
@@ -95,7 +95,7 @@ def setting_changed_by_hand_everywhere(world: World) -> None:
     world.kafka.alter_cluster_config({"num.io.threads": "6"})
     settings.by_hand(1000, "num.io.threads", "5")
     world.disturbed()
-    world.run(until=lambda w: w.view().setting_change is not None, ticks=100)
+    world.run(until=lambda w: w.view().settings.change is not None, ticks=100)
     world.converge(ticks=30)
     assert running(world, "num.io.threads") == ["8", "8", "8"]
     assert settings.changes[:3] == ["1000:num.io.threads=8", "1001:num.io.threads=8", "num.io.threads=8"]
@@ -198,7 +198,7 @@ def spec_changes_its_mind_half_way(world: World) -> None:
     born(world, "message.max.bytes: 1000000")
     world.kafka.settings.refuses[(1002, "num.io.threads", "32")] = "not that many"
     world.declare(with_settings("message.max.bytes: 1000000, num.io.threads: 32"))
-    world.run(until=lambda w: w.view().setting_refusal is not None, ticks=20)
+    world.run(until=lambda w: w.view().settings.refusal is not None, ticks=20)
     assert running(world, "num.io.threads") == ["32", "32", "16"]
     world.declare(with_settings("message.max.bytes: 1000000"))
     world.converge(ticks=30)
@@ -249,7 +249,7 @@ def bad_canary_is_reverted(world: World) -> None:
 def canary_falls_while_it_is_watched(world: World) -> None:
     born(world, "num.partitions: 3")
     world.declare(with_settings("num.partitions: 7", soak="60s"))
-    world.run(until=lambda w: bool(w.view().canaries), ticks=60)
+    world.run(until=lambda w: bool(w.view().settings.canaries), ticks=60)
     world.machines.fatal["num.partitions"] = "7"
     world.machines.stop_process("brokers-a-0.g1")
     world.run(until=lambda w: w.is_held(), ticks=200)
@@ -264,7 +264,7 @@ def later_broker_does_not_come_back(world: World) -> None:
     """Who stood it keeps its settings, who did not gets the old ones back, and the rest waits."""
     born(world, "num.partitions: 3")
     world.declare(with_settings("num.partitions: 7"))
-    world.run(until=lambda w: "brokers-b-0.g1" in w.view().restarts, ticks=100)
+    world.run(until=lambda w: "brokers-b-0.g1" in w.view().settings.restarts, ticks=100)
     world.machines.fatal["num.partitions"] = "7"
     world.run(until=lambda w: w.is_held(), ticks=300)
     for _ in range(10):
@@ -318,7 +318,7 @@ def restarted_vm_is_lost(world: World) -> None:
     """Its successor is started with the new settings; the restarts of the others go on."""
     born(world, "num.partitions: 3")
     world.declare(with_settings("num.partitions: 6"))
-    world.run(until=lambda w: bool(w.view().restarts), ticks=20)
+    world.run(until=lambda w: bool(w.view().settings.restarts), ticks=20)
     world.machines.power_cut("brokers-a-0.g1")
     world.disturbed()
     for _ in range(int(LOSS_GRACE_S)):
@@ -331,7 +331,7 @@ def abort_during_restarts(world: World) -> None:
     """The one in hand is seen through, no other begins; a resume goes on where it was."""
     born(world, "num.partitions: 3")
     world.declare(with_settings("num.partitions: 6"))
-    world.run(until=lambda w: bool(w.view().restarts), ticks=20)
+    world.run(until=lambda w: bool(w.view().settings.restarts), ticks=20)
     world.person(facts.RecycleAborted("second thoughts"))
     world.hold()
     assert sorted(i.start.count for i in world.view().alive()) == [1, 1, 1, 1, 1, 2]

@@ -172,7 +172,7 @@ def topic_min_isr_waits_for_a_restart(world: World) -> None:
     world.converge(ticks=60)
     world.machines.vms["brokers-a-0.g1"].deaf = True
     world.declare(a_document(config=", config: {num.partitions: 6}"))
-    world.run(until=lambda w: bool(w.view().restarts), ticks=60)
+    world.run(until=lambda w: bool(w.view().settings.restarts), ticks=60)
     declare_topics(world, topic_text("payments", partitions=6, replicas=2, config="{min.insync.replicas: 2}"))
     for _ in range(6):
         world.tick()

@@ -395,7 +395,7 @@ class Trouble:
         machines, down = self._world.machines, self._world.machines.breakdowns
         running = {k: vm.process for k, vm in machines.vms.items() if vm.alive and vm.process and vm.process.up}
         brokers = sorted(k for k, process in running.items() if process.document.name == "broker")
-        if down.frozen or down.looping or not brokers or self._restarting() or self._world.view().orders:
+        if down.frozen or down.looping or not brokers or self._restarting() or self._world.view().settings.orders:
             return False
         if self._world.kafka.under_min_isr() or any(not vm.alive for vm in machines.vms.values()):
             return False

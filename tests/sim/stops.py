@@ -61,7 +61,9 @@ def fence_of(world: "World", view: ClusterView | None, key: str, *, cure: bool, 
     away = tuple(sorted(_others_away(world, view, me.node_id))) if is_loss else ()
     if me.name != "broker":
         votes = voters.get(me.node_id) == me.log_dirs[0].directory_id
-        asked = {i.service_id for i in view.controllers() if i.key in view.restarts or i.phase is not Phase.JOINED}
+        asked = {
+            i.service_id for i in view.controllers() if i.key in view.settings.restarts or i.phase is not Phase.JOINED
+        }
         unknowable = world.kafka.just_stopped() & set(voters) - asked
         up = world.kafka.voters_up() | unknowable if votes else set()
         return Fence(key, me.name, hosted, tuple(down), len(up - {me.node_id}), len(voters) if votes else 0)
@@ -82,6 +84,6 @@ def _others_away(world: "World", view: ClusterView, broker: int) -> set[int]:
     there = [i for i in view.brokers() if i.service_id != broker and not i.departure.drained]
     members = {i.service_id for i in there if i.phase in (Phase.JOINED, Phase.DRAINING)}
     members |= {i.service_id for i in there if world.kafka_hosts(i.service_id)}
-    asked = {i.service_id for i in there if i.key in view.restarts}
+    asked = {i.service_id for i in there if i.key in view.settings.restarts}
     asked |= {i.service_id for i in there if i.phase is Phase.FENCING and view.hands_over(i)}
     return asked | {b for b in members if not world.kafka.serves(b)}

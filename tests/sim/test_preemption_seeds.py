@@ -102,7 +102,7 @@ class Taking(Trouble):
         fate = self._random.choice((Fate.TAKEN, Fate.TAKEN, Fate.TAKEN, Fate.EARLY, Fate.WITHDRAWN, Fate.LEFT))
         if len(self.takings.told) + len(keys) > 2 or {t.key for t in self.takings.told} & {*keys}:
             return False
-        if self._world.view().orders and (cloud != "aws" or fate is Fate.EARLY):
+        if self._world.view().settings.orders and (cloud != "aws" or fate is Fate.EARLY):
             return False
         self.takings.tell(cloud, keys, fate)
         if fate is Fate.LEFT:
@@ -122,14 +122,14 @@ class Taking(Trouble):
 
     def _comes_to_it(self, key: str, told: bool) -> None:
         vm = self._world.machines.vms.get(key)
-        if not told or vm is None or not vm.alive or self.takings.told or self._world.view().orders:
+        if not told or vm is None or not vm.alive or self.takings.told or self._world.view().settings.orders:
             self.takings.withdraw(key)
         else:
             self.takings.tell("aws", [key], Fate.TAKEN)
 
     def _one_is_taken(self) -> bool:
         """As a power cut, which it is to everybody: at most one at a time."""
-        if self._world.kafka.under_min_isr() or self._restarting() or self._world.view().orders:
+        if self._world.kafka.under_min_isr() or self._restarting() or self._world.view().settings.orders:
             return False
         if any(not vm.alive for vm in self._world.machines.vms.values()) or self.takings.told:
             return False

@@ -101,7 +101,7 @@ class Sessions(Trouble):
         running = {k: vm.process for k, vm in machines.vms.items() if vm.alive and vm.process and vm.process.up}
         brokers = sorted(k for k, process in running.items() if process.document.name == "broker")
         brokers = [k for k in brokers if kafka.serves(running[k].document.node_id)]
-        if not brokers or self._restarting() or self._world.view().orders or kafka.under_min_isr():
+        if not brokers or self._restarting() or self._world.view().settings.orders or kafka.under_min_isr():
             return False
         if any(not vm.alive for vm in machines.vms.values()):
             return False

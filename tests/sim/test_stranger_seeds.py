@@ -42,7 +42,7 @@ class Strange(Trouble):
         machines, world = self._world.machines, self._world
         running = {k: vm.process for k, vm in machines.vms.items() if vm.alive and vm.process and vm.process.up}
         brokers = sorted(k for k, process in running.items() if process.document.name == "broker")
-        if not brokers or self._restarting() or world.view().orders or world.kafka.under_min_isr():
+        if not brokers or self._restarting() or world.view().settings.orders or world.kafka.under_min_isr():
             return False
         if machines.strangers.among(machines.vms) or any(not vm.alive for vm in machines.vms.values()):
             return False

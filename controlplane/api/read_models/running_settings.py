@@ -32,7 +32,7 @@ class Reported:
 def asked_names(view: ClusterView) -> frozenset[str]:
     """What is declared of brokers, and what was ever set live."""
     declared = view.document.spec.kafka.config if view.document else {}
-    return frozenset({*declared, *view.live})
+    return frozenset({*declared, *view.settings.live})
 
 
 def reported_rows(view: ClusterView, seen: SettingsSeen) -> list[Reported]:
@@ -71,7 +71,7 @@ def _row(
 
 def _told(view: ClusterView, broker: InstanceView, name: str) -> str | None:
     """A live value wins over the file it was started with."""
-    return view.live.get(name, (told_settings(broker) or {}).get(name))
+    return view.settings.live.get(name, (told_settings(broker) or {}).get(name))
 
 
 def _value(name: str, seen: SettingSeen | None) -> str:

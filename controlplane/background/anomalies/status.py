@@ -196,7 +196,7 @@ def _load_of_ours(view: ClusterView, kind: Kind, now: datetime, in_hand: str) ->
 
 def _stopped_by_us(view: ClusterView, node: str) -> str:
     there = view.of_node(node)
-    restarting = next((i for i in there if i.key in view.restarts), None)
+    restarting = next((i for i in there if i.key in view.settings.restarts), None)
     if restarting is not None:
         return f"{restarting.key} is being restarted"
     migration = view.migration
@@ -222,7 +222,7 @@ def _in_hand(view: ClusterView) -> str:
         return f"a roll to generation {view.generation} is in hand"
     if view.drain is not None:
         return f"a drain of {', '.join(view.drain.keys)} is in hand"
-    if view.restarts or view.rolling_restart is not None:
+    if view.settings.restarts or view.rolling_restart is not None:
         return "a restart is in hand"
     if view.is_evacuating():
         return "an evacuation is in hand"

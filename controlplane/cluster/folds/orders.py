@@ -37,11 +37,11 @@ def dated(before: ClusterView, after: ClusterView, event: object, at: datetime) 
         case facts.FenceReverted(key=key):
             return _given(after, (key, service_key(key, "zookeeper")), UNJUDGED)
         case facts.RestartCompleted(key=key) | facts.RestartReverted(key=key):
-            return _ended(after, {service_key(key, before.restarts[key].service)})
+            return _ended(after, {service_key(key, before.settings.restarts[key].service)})
         case facts.NodeFenced(key=key):
             return _ended(after, {key, service_key(key, "zookeeper")})
-        case facts.RetireCompleted() | facts.DestroyCompleted() if after.orders:
-            return _ended(after, {k for k in after.orders if not _is_alive(after, vm_of(k))})
+        case facts.RetireCompleted() | facts.DestroyCompleted() if after.settings.orders:
+            return _ended(after, {k for k in after.settings.orders if not _is_alive(after, vm_of(k))})
         case _:
             return after
 
@@ -49,22 +49,33 @@ def dated(before: ClusterView, after: ClusterView, event: object, at: datetime) 
 def _renewed(view: ClusterView, e: facts.OrderRenewed, at: datetime) -> ClusterView:
     """It has as long as the first time to be obeyed, and to serve again."""
     name = service_key(e.key, e.service)
-    if name not in view.orders:
+    if name not in view.settings.orders:
         raise ValueError(f"{name} was told nothing that could be told again")
-    restart = view.restarts.get(e.key)
+    restart = view.settings.restarts.get(e.key)
     if restart is not None and restart.service == e.service:
-        view = replace(view, restarts=frozen({**view.restarts, e.key: replace(restart, since=at)}))
+        view = replace(
+            view,
+            settings=replace(
+                view.settings, restarts=frozen({**view.settings.restarts, e.key: replace(restart, since=at)})
+            ),
+        )
     return _given(view, (name,), at)
 
 
 def _given(view: ClusterView, names: Iterable[str], at: datetime) -> ClusterView:
-    return replace(view, orders=frozen({**view.orders, **dict.fromkeys(names, at)}))
+    return replace(
+        view, settings=replace(view.settings, orders=frozen({**view.settings.orders, **dict.fromkeys(names, at)}))
+    )
 
 
 def _ended(view: ClusterView, names: Iterable[str]) -> ClusterView:
     over = set(names)
-    left = {k: at for k, at in view.orders.items() if k not in over}
-    return replace(view, orders=frozen(left)) if len(left) < len(view.orders) else view
+    left = {k: at for k, at in view.settings.orders.items() if k not in over}
+    return (
+        replace(view, settings=replace(view.settings, orders=frozen(left)))
+        if len(left) < len(view.settings.orders)
+        else view
+    )
 
 
 def _of_service(view: ClusterView, service: str, ids: Iterable[int]) -> list[str]:

@@ -24,8 +24,8 @@ from events import facts
 
 def requested(view: ClusterView, e: facts.SettingsChangeRequested, at: datetime) -> ClusterView:
     """One change is in hand; another one that was begun before gives way to it."""
-    earlier = view.setting_change
-    before: dict[str, str | None] = {name: view.live.get(name) for name in e.live}
+    earlier = view.settings.change
+    before: dict[str, str | None] = {name: view.settings.live.get(name) for name in e.live}
     if earlier is not None and earlier.stage is not SettingStage.ALL:
         before |= earlier.before
     change = SettingChangeView(
@@ -44,10 +44,13 @@ def requested(view: ClusterView, e: facts.SettingsChangeRequested, at: datetime)
     )
     return replace(
         view,
-        live=MappingProxyType({**view.live, **e.live}),
-        setting_change=change,
-        setting_changes=view.setting_changes + 1,
-        setting_refusal=None,
+        settings=replace(
+            view.settings,
+            live=MappingProxyType({**view.settings.live, **e.live}),
+            change=change,
+            changes=view.settings.changes + 1,
+            refusal=None,
+        ),
     )
 
 
@@ -55,7 +58,9 @@ def changed(view: ClusterView, e: facts.SettingsChanged, at: datetime) -> Cluste
     """Services are told the new values from here on; a VM that is on its way included."""
     change = _in_hand(view, e.change)
     instances = {i.key: _told(i, change) for i in view.alive()}
-    return replace(view, setting_change=None, instances=MappingProxyType({**view.instances, **instances}))
+    return replace(
+        view, instances=MappingProxyType({**view.instances, **instances}), settings=replace(view.settings, change=None)
+    )
 
 
 def tried(view: ClusterView, e: facts.SettingsTried, at: datetime) -> ClusterView:
@@ -73,7 +78,8 @@ def taken_back(view: ClusterView, e: facts.SettingsRevertRequested, at: datetime
     change = _in_hand(view, e.change)
     if change.canary is None or change.stage not in (SettingStage.CANARY, SettingStage.WATCH):
         raise ValueError(f"the change {e.change} of settings is not on its canary alone")
-    return replace(view, setting_change=replace(change, stage=SettingStage.REVERT, since=at, reverting=e.reason))
+    change = replace(change, stage=SettingStage.REVERT, since=at, reverting=e.reason)
+    return replace(view, settings=replace(view.settings, change=change))
 
 
 def was_taken_back(view: ClusterView, e: facts.SettingsReverted, at: datetime) -> ClusterView:
@@ -81,11 +87,14 @@ def was_taken_back(view: ClusterView, e: facts.SettingsReverted, at: datetime) -
     change = _in_hand(view, e.change)
     if change.stage is not SettingStage.REVERT or change.canary is None:
         raise ValueError(f"the change {e.change} of settings is not being taken back")
-    live = with_values(view.live, change.before)
+    live = with_values(view.settings.live, change.before)
     refusal = SettingRefusal(change.canary, change.live, change.reverting, reverted=True, names=tuple(change.config))
     is_for_this = change.generation == view.generation
     return replace(
-        view, live=live, setting_change=None, setting_refusal=refusal if is_for_this else view.setting_refusal
+        view,
+        settings=replace(
+            view.settings, live=live, change=None, refusal=refusal if is_for_this else view.settings.refusal
+        ),
     )
 
 
@@ -93,18 +102,18 @@ def refused(view: ClusterView, e: facts.SettingsRefused, at: datetime) -> Cluste
     """A change that had begun stays in hand: what was set of it is known, and put right by the next one."""
     if e.change:
         _in_hand(view, e.change)
-    return replace(view, setting_refusal=SettingRefusal(e.broker, e.values, e.reason))
+    return replace(view, settings=replace(view.settings, refusal=SettingRefusal(e.broker, e.values, e.reason)))
 
 
 def forgiven(view: ClusterView) -> ClusterView:
     """Another spec, or a person, lets what was refused be tried again, with another canary."""
-    return replace(view, setting_refusal=None, restart_refusal=None)
+    return replace(view, settings=replace(view.settings, refusal=None, restart_refusal=None))
 
 
 def restart(view: ClusterView, e: facts.RestartRequested, at: datetime) -> ClusterView:
     """The service is told another start, with other settings."""
-    others = sorted(view.restarts.keys() - set(e.beside))
-    if others or e.key in view.restarts:
+    others = sorted(view.settings.restarts.keys() - set(e.beside))
+    if others or e.key in view.settings.restarts:
         raise ValueError(f"{(others or [e.key])[0]} is being restarted already")
     instance = named_service(view, e.key, e.service)
     before = Before(instance.start.config, instance.start.settings, instance.start.heap_mib)
@@ -119,12 +128,13 @@ def restart(view: ClusterView, e: facts.RestartRequested, at: datetime) -> Clust
 
 def restarted(view: ClusterView, e: facts.RestartCompleted, at: datetime) -> ClusterView:
     """It serves; the canary of its kind is watched from here on."""
-    done, canaries = _restarting(view, e.key), dict(view.canaries)
+    done, canaries = _restarting(view, e.key), dict(view.settings.canaries)
     instance = named_service(view, e.key, done.service)
     view = nodefold.started_anew(view, instance.service_key)
     if done.canary:
         canaries[instance.planned.service] = CanaryView(e.key, done.generation, at, done.before)
-    view = replace(_without(view, e.key), canaries=MappingProxyType(canaries))
+    view = _without(view, e.key)
+    view = replace(view, settings=replace(view.settings, canaries=MappingProxyType(canaries)))
     return view if done.service else nodefold.served(view, e.key, at)
 
 
@@ -143,14 +153,16 @@ def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> 
     is_new = had != before
     in_hand = RestartView(e.key, generation, at, False, before, e.reason, new_settings=is_new, service=e.service)
     says_much = generation == view.generation and not _was_a_cure(view, instance, e)
-    refusal = (instance.service_key, e.reason) if says_much else view.restart_refusal
-    view = replace(_with(view, in_hand), canaries=MappingProxyType({}), restart_refusal=refusal)
+    refusal = (instance.service_key, e.reason) if says_much else view.settings.restart_refusal
+    view = _with(view, in_hand)
+    settings = replace(view.settings, canaries=MappingProxyType({}), restart_refusal=refusal)
+    view = replace(view, settings=settings)
     return _told_by(view, e.key, old)
 
 
 def _was_a_cure(view: ClusterView, instance: InstanceView, e: facts.RestartRevertRequested) -> bool:
     """Whether it was asked for in the same append as the cure of something that ails this very service."""
-    begun = view.restarts.get(e.key)
+    begun = view.settings.restarts.get(e.key)
     if begun is None:
         return False
     return any(c.node == instance.node and c.service == e.service and c.at == begun.since for c in view.cures)
@@ -160,20 +172,23 @@ def reverted(view: ClusterView, e: facts.RestartReverted, at: datetime) -> Clust
     """What was refused stays so, unless the VM was what failed."""
     done = _restarting(view, e.key)
     instance = named_service(view, e.key, done.service)
-    of_its_vm = e.given_up and view.restart_refusal is not None and view.restart_refusal[0] == instance.service_key
-    view = replace(_without(view, e.key), restart_refusal=None if of_its_vm else view.restart_refusal)
+    refusal = view.settings.restart_refusal
+    of_its_vm = e.given_up and refusal is not None and refusal[0] == instance.service_key
+    view = _without(view, e.key)
+    view = replace(view, settings=replace(view.settings, restart_refusal=None if of_its_vm else refusal))
     return view if done.service or e.given_up else nodefold.served(view, e.key, at)
 
 
 def stopped(view: ClusterView, key: str) -> ClusterView:
     """The VM is gone or to be stopped for good, and with it what was to be restarted on it."""
-    return _without(view, key) if key in view.restarts else view
+    return _without(view, key) if key in view.settings.restarts else view
 
 
 def left(view: ClusterView, keys: Collection[str]) -> ClusterView:
     """The servers beside these brokers have left, and with them what was to be restarted there."""
-    gone = [k for k in keys if k in view.restarts and view.restarts[k].service]
-    return replace(view, restarts=MappingProxyType({k: r for k, r in view.restarts.items() if k not in gone}))
+    restarts = view.settings.restarts
+    gone = [k for k in keys if k in restarts and restarts[k].service]
+    return _with_restarts(view, {k: r for k, r in restarts.items() if k not in gone})
 
 
 def with_values(before: Mapping[str, str], values: Mapping[str, str | None]) -> Mapping[str, str]:
@@ -190,7 +205,7 @@ def _at_stage(view: ClusterView, change: str, stage: SettingStage, after: Settin
     found = _in_hand(view, change)
     if found.stage is not stage:
         raise ValueError(f"the change {change} of settings is at the stage {found.stage}, not {stage}")
-    return replace(view, setting_change=replace(found, stage=after, since=at))
+    return replace(view, settings=replace(view.settings, change=replace(found, stage=after, since=at)))
 
 
 def _told(instance: InstanceView, change: SettingChangeView) -> InstanceView:
@@ -208,33 +223,38 @@ def _told_by(view: ClusterView, key: str, service: InstanceView) -> ClusterView:
 
 def _before(view: ClusterView, instance: InstanceView, service: str) -> tuple[Before, int]:
     """What it had, and the generation it was restarted for: it is in hand, or it is the canary that is watched."""
-    in_hand = view.restarts.get(instance.key)
+    in_hand = view.settings.restarts.get(instance.key)
     if in_hand is not None and in_hand.service == service:
         return in_hand.before, in_hand.generation
-    canary = view.canaries.get(instance.planned.service)
-    if view.restarts or canary is None or canary.key != instance.key:
+    canary = view.settings.canaries.get(instance.planned.service)
+    if view.settings.restarts or canary is None or canary.key != instance.key:
         raise ValueError(f"{instance.service_key} was not restarted")
     return canary.before, canary.generation
 
 
 def _restarting(view: ClusterView, key: str) -> RestartView:
-    if key not in view.restarts:
+    if key not in view.settings.restarts:
         raise ValueError(f"{key} is not being restarted")
-    return view.restarts[key]
+    return view.settings.restarts[key]
 
 
 def _with(view: ClusterView, restart: RestartView) -> ClusterView:
-    return replace(view, restarts=MappingProxyType({**view.restarts, restart.key: restart}))
+    return _with_restarts(view, {**view.settings.restarts, restart.key: restart})
 
 
 def _without(view: ClusterView, key: str) -> ClusterView:
-    return replace(view, restarts=MappingProxyType({k: r for k, r in view.restarts.items() if k != key}))
+    return _with_restarts(view, {k: r for k, r in view.settings.restarts.items() if k != key})
+
+
+def _with_restarts(view: ClusterView, restarts: Mapping[str, RestartView]) -> ClusterView:
+    return replace(view, settings=replace(view.settings, restarts=MappingProxyType(dict(restarts))))
 
 
 def _in_hand(view: ClusterView, change: str) -> SettingChangeView:
-    if view.setting_change is None or view.setting_change.id != change:
+    found = view.settings.change
+    if found is None or found.id != change:
         raise ValueError(f"the change {change} of settings is not the one in hand")
-    return view.setting_change
+    return found
 
 
 RULES: Rules = {

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
 
 
 class SettingStage(StrEnum):
@@ -109,3 +110,23 @@ class SettingRefusal:
     reason: str
     reverted: bool = False
     names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsView:
+    """What running services have been told, and the restarts that tell them."""
+
+    live: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Settings that were ever set live, and what Kafka holds of them; a live value wins over every file."""
+    change: SettingChangeView | None = None
+    changes: int = 0
+    """Changes of settings begun, ever."""
+    refusal: SettingRefusal | None = None
+    restarts: Mapping[str, RestartView] = field(default_factory=lambda: MappingProxyType({}))
+    """Those in hand, by instance key: one, or several brokers of one rack."""
+    canaries: Mapping[str, CanaryView] = field(default_factory=lambda: MappingProxyType({}))
+    """By service, of the last generation that restarted any."""
+    restart_refusal: tuple[str, str] | None = None
+    """Who did not stand its restart, and why: no other is restarted until another spec, or until a person resumes."""
+    orders: Mapping[str, datetime] = field(default_factory=lambda: MappingProxyType({}))
+    """When a stop or another start of a service was found safe last, by `InstanceView.service_key`: see `orderfold`."""

@@ -100,6 +100,6 @@ def _waits_for(view: ClusterView, kafka: KafkaSnapshot | None) -> str:
         return f"broker {down[0]} is back"
     if view.is_evacuating():
         return "the evacuation in hand"
-    if view.rolling_restart is not None or view.restarts:
+    if view.rolling_restart is not None or view.settings.restarts:
         return "the restart in hand"
     return ""

@@ -58,7 +58,7 @@ def silences(situation: Situation) -> Iterator[Silence]:
 
 
 def _is_serving(situation: Situation, broker: InstanceView) -> bool:
-    return broker.phase is Phase.JOINED and not broker.lost and broker.key not in situation.view.restarts
+    return broker.phase is Phase.JOINED and not broker.lost and broker.key not in situation.view.settings.restarts
 
 
 def _serving(situation: Situation) -> int:

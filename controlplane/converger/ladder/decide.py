@@ -104,7 +104,12 @@ def _in_hand(situation: Situation, number: int, verdict: Verdict) -> Verdict:
 def _explained(situation: Situation, verdict: Verdict) -> Verdict:
     """Who waits at a gate for somebody to be back does not hide that the restart of one has failed: that is what keeps
     the cluster, and says what is done about it."""
-    if not situation.view.restarts or verdict.wait is None or not verdict.wait.reason.is_gate or verdict.effects:
+    if (
+        not situation.view.settings.restarts
+        or verdict.wait is None
+        or not verdict.wait.reason.is_gate
+        or verdict.effects
+    ):
         return verdict
     restart = restart_in_hand_step(situation)
     failed = restart is not None and restart.wait is not None and restart.wait.reason == WaitReason.RESTART_FAILED
@@ -113,7 +118,7 @@ def _explained(situation: Situation, verdict: Verdict) -> Verdict:
 
 def _restarted_first(situation: Situation) -> Verdict | None:
     """A restart that is a cure begins, or is seen through, before what waits for it goes on."""
-    if not situation.view.restarts:
+    if not situation.view.settings.restarts:
         return restart_first(situation)
     seen = restart_in_hand_step(situation)
     return seen if seen is not None and seen.events else None

@@ -117,7 +117,7 @@ def _away(
     """Why it is away, and since when; None where it serves."""
     if instance.lost:
         return "its VM is gone", instance.lost_at
-    restart = situation.view.restarts.get(instance.key)
+    restart = situation.view.settings.restarts.get(instance.key)
     if restart is not None and not restart.service:
         return "it is being restarted", restart.since
     for chaos in situation.view.chaos.values():

@@ -1,6 +1,5 @@
 """A cluster at rest whose ZooKeeper servers share the VMs of its brokers."""
 
-from dataclasses import replace
 from datetime import datetime
 
 from controlplane.cluster.fold import evolve
@@ -11,7 +10,7 @@ from events import facts
 from events.codec import encode
 from events.envelope import Recorded
 from planner.rollout.desired import desired_nodes
-from tests.builders import a_cohosted_document, a_view, an_instance
+from tests.builders import a_cohosted_document, a_view, an_instance, changed_view
 
 NODES = ("brokers-a-0", "brokers-b-0", "brokers-c-0")
 B1, B2 = "brokers-b-0.g1", "brokers-b-0.g2"
@@ -46,7 +45,7 @@ def a_sharing_view(*more: InstanceView, **changes: object) -> ClusterView:
         "node_addresses": {},
         "controller_ids": {},
     }
-    return replace(a_view(), **{**values, **changes})  # type: ignore[arg-type]
+    return changed_view(a_view(), **{**values, **changes})
 
 
 def after(view: ClusterView, fact: object, at: datetime) -> ClusterView:

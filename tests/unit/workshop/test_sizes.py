@@ -14,7 +14,7 @@ _VALUES = ("BaseModel", "BaseSettings", "NamedTuple", "SQLModel")
 
 WIDE_VALUES = {
     "controlplane.api.read_models.brokers.BrokerRow": 26,
-    "controlplane.cluster.view.ClusterView": 78,
+    "controlplane.cluster.view.ClusterView": 71,
     "agent.health.vitals.Vitals": 35,
     "agent.settings.AgentSettings": 25,
     "events.instance_facts.PlannedInstance": 28,

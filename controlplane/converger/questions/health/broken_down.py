@@ -89,7 +89,7 @@ def broken_down(situation: Situation) -> tuple[Broken, ...]:
     """Brokers that end again and again, or that nobody hears, by what was seen so far; the longest away first."""
     view, away = situation.view, situation.seen.health.away
     there = [i for i in waited_for(situation) if i.key in away] if away else []
-    found = (_broken(situation, instance) for instance in there if instance.key not in view.restarts)
+    found = (_broken(situation, instance) for instance in there if instance.key not in view.settings.restarts)
     return tuple(sorted((one for one in found if one is not None), key=lambda one: (one.since, one.key)))
 
 

@@ -74,7 +74,7 @@ def _ailments(situation: Situation) -> Iterator[Ailment]:
     view = situation.view
     for instance in waited_for(situation):
         seen = situation.seen.reports.get(instance.key)
-        if instance.key in view.restarts or is_replaced(view, instance) or seen is None:
+        if instance.key in view.settings.restarts or is_replaced(view, instance) or seen is None:
             continue
         if not seen.is_young(situation.now):
             continue

@@ -54,7 +54,7 @@ def may_reelect(situation: Situation, kafka: KafkaSnapshot) -> Gate:
 
 
 def is_unsettled(view: ClusterView) -> bool:
-    return bool(view.intents or view.restarts or view.in_phase(*_SETTLING))
+    return bool(view.intents or view.settings.restarts or view.in_phase(*_SETTLING))
 
 
 def _active_controller(situation: Situation, kafka: KafkaSnapshot) -> InstanceView | None:

@@ -262,8 +262,8 @@ def _held_by(view: ClusterView, kafka: KafkaSnapshot, step: VoterStep) -> str:
     handed = [i for i in handed if i.node != step.seat.node and not view.of_node(i.node)[-1].bound]
     if handed:
         return f"{handed[0].key} is being handed over"
-    if view.restarts:
-        return f"{min(view.restarts)} is being restarted"
+    if view.settings.restarts:
+        return f"{min(view.settings.restarts)} is being restarted"
     # A feature level that was being raised is no reason: the controller takes one change after the other, and a spec
     # that came meanwhile has the raise wait for its own nodes first.
     return ""

@@ -25,7 +25,7 @@ SILENT_AFTER = timedelta(seconds=10)
 def somebody_has_gone(view: ClusterView, asked_at: datetime, last: LastReport, now: datetime, *, but: str) -> bool:
     """Whether an instance that served when the order was given may serve no more. Its own VM is left out (`but`), and
     so is who was told to stop or to start anew: that was with a gate of its own."""
-    others = (i for i in view.in_phase(Phase.JOINED) if i.key != but and i.key not in view.orders)
+    others = (i for i in view.in_phase(Phase.JOINED) if i.key != but and i.key not in view.settings.orders)
     return any(_has_gone(view, i, asked_at, last, now) for i in others)
 
 
@@ -37,7 +37,7 @@ def _has_gone(view: ClusterView, instance: InstanceView, asked_at: datetime, las
         return False
     if now - seen.received_at > SILENT_AFTER:
         return seen.received_at > asked_at - SILENT_AFTER
-    return any(_changed(seen, s, asked_at, view.orders) for s in services_on(instance))
+    return any(_changed(seen, s, asked_at, view.settings.orders) for s in services_on(instance))
 
 
 def _changed(seen: ReportSeen, service: InstanceView, asked_at: datetime, orders: Container[str]) -> bool:

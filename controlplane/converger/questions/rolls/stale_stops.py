@@ -30,7 +30,7 @@ is older than 10 s (`agent.talk`)."""
 
 def may_be_kept_back(view: ClusterView, key: str) -> bool:
     """Whether the VM was given an order: a cheap no, before anybody looks up reports."""
-    return any(vm_of(name) == key for name in view.orders)
+    return any(vm_of(name) == key for name in view.settings.orders)
 
 
 def is_kept_back(view: ClusterView, key: str, last: LastReport, now: datetime) -> bool:
@@ -44,7 +44,7 @@ def is_kept_back(view: ClusterView, key: str, last: LastReport, now: datetime) -
 def late_orders(situation: Situation) -> tuple[InstanceView, ...]:
     """Services that serve on though they were told otherwise, too long ago to be obeyed now."""
     view, reports = situation.view, situation.seen.reports
-    keys = sorted({vm_of(name) for name in view.orders})
+    keys = sorted({vm_of(name) for name in view.settings.orders})
     return tuple(s for key in keys for s in _late_on(view, key, reports.get(key), situation.now))
 
 
@@ -58,7 +58,7 @@ def is_late(situation: Situation, service: InstanceView) -> bool:
 def on_its_way(situation: Situation, *, but: Container[str]) -> str:
     """Another service that may obey an order any moment, the names in `but` excepted; "" where none may. Until then it
     serves and Kafka counts on it: whoever is stopped beside it is not to."""
-    dates = situation.view.orders.items()
+    dates = situation.view.settings.orders.items()
     return next((name for name, at in dates if name not in but and situation.now - at <= ON_ITS_WAY), "")
 
 
@@ -69,10 +69,10 @@ def _late_on(view: ClusterView, key: str, seen: ReportSeen | None, now: datetime
 def _unheard_on(view: ClusterView, key: str, seen: ReportSeen | None) -> Iterator[tuple[InstanceView, datetime]]:
     """Its services that run on though they were told otherwise, and when they were, by its last report."""
     instance = view.instances.get(key)
-    if not view.orders or instance is None or instance.lost or seen is None or is_doomed(view):
+    if not view.settings.orders or instance is None or instance.lost or seen is None or is_doomed(view):
         return
     for service in services_on(instance):
-        asked_at = view.orders.get(service.service_key)
+        asked_at = view.settings.orders.get(service.service_key)
         told = seen.service(service.planned.service)
         if asked_at is None or told is None or told.state not in _RUNS:
             continue

@@ -71,7 +71,7 @@ def _takes_nothing_away(situation: Situation, kafka: KafkaSnapshot, instance: In
     broker, others = instance.service_id, kafka.live_brokers() - {instance.service_id}
     hosted = kafka.hosted_by(broker)
     counts_on_it = any(broker in p.isr or others.isdisjoint(p.replicas) for p in hosted)
-    restarting = set(situation.view.restarts) - {instance.key}
+    restarting = set(situation.view.settings.restarts) - {instance.key}
     return bool(hosted) and not counts_on_it and not restarting
 
 

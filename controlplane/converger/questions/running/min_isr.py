@@ -72,9 +72,9 @@ def fall_gate(partitions: Iterable[PartitionSeen]) -> Gate:
 
 def told_to_stop(view: ClusterView, kafka: KafkaSnapshot) -> str:
     """Who of ours may be about to stop, in words; "" where nobody is. Until it hears it serves, and is counted on."""
-    if view.restarts:
-        return f"{min(view.restarts)} is being started anew"
-    told = next((n for n, at in sorted(view.orders.items()) if kafka.at - at <= ON_ITS_WAY), "")
+    if view.settings.restarts:
+        return f"{min(view.settings.restarts)} is being started anew"
+    told = next((n for n, at in sorted(view.settings.orders.items()) if kafka.at - at <= ON_ITS_WAY), "")
     if told:
         return f"{told} was told to stop or to start anew, and may yet obey"
     stopping = next((i.key for i in view.in_phase(Phase.FENCING)), "")

@@ -70,7 +70,7 @@ def is_first_of_its_kind(situation: Situation, change: NodeChange) -> bool:
     """Whether it would be the first of its service to run with what this generation brings: the canary."""
     if not change.is_new_to_it:
         return False
-    canary = situation.view.canaries.get(change.service)
+    canary = situation.view.settings.canaries.get(change.service)
     return canary is None or canary.generation != situation.view.generation
 
 

@@ -46,9 +46,9 @@ class SettingWork:
 @once
 def setting_work(view: ClusterView) -> SettingWork | None:
     """The change in hand, else the one the spec asks for. None when there is none, or a person is needed first."""
-    if view.document is None or view.founding is None or view.setting_refusal is not None or is_shared(view):
+    if view.document is None or view.founding is None or view.settings.refusal is not None or is_shared(view):
         return None
-    change = view.setting_change
+    change = view.settings.change
     if change is not None and not _is_outdated(view, change) and not _has_left(view, change):
         return _in_hand(change)
     left = _left(view)
@@ -68,7 +68,7 @@ def drift_work(view: ClusterView) -> SettingWork | None:
     """
     if not _is_at_rest(view) or is_shared(view):
         return None
-    held = {**view.live, **_live_of_spec(view)}
+    held = {**view.settings.live, **_live_of_spec(view)}
     adopted = _adopted(view) & held.keys()
     live = {name: value for name, value in sorted(held.items()) if name not in adopted}
     left = {name: held[name] for name in sorted(adopted)}
@@ -125,7 +125,7 @@ def _left(view: ClusterView) -> SettingsLeft:
     document = view.document
     if document is None:
         return SettingsLeft()
-    wanted, change = document.spec.kafka.config, view.setting_change
+    wanted, change = document.spec.kafka.config, view.settings.change
     if change is None and all_told(view):
         return SettingsLeft()
     there = [i for i in view.in_phase(Phase.LAUNCHED, Phase.JOINED) if i.start.config is not None and not i.lost]
@@ -141,7 +141,7 @@ def _left(view: ClusterView) -> SettingsLeft:
 
 def _is_at_rest(view: ClusterView) -> bool:
     reached = view.generation > 0 and view.converged == view.generation and not view.recycling
-    return reached and view.setting_change is None and view.setting_refusal is None and is_between_steps(view)
+    return reached and view.settings.change is None and view.settings.refusal is None and is_between_steps(view)
 
 
 def _adopted(view: ClusterView) -> frozenset[str]:

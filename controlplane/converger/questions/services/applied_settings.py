@@ -71,6 +71,6 @@ def settings_to_make(
 
 def _tried(view: ClusterView) -> frozenset[str]:
     """Settings of the spec that not every broker is to have yet, or at all."""
-    change, refusal = view.setting_change, view.setting_refusal
+    change, refusal = view.settings.change, view.settings.refusal
     trying = change.config if change is not None and change.stage is not SettingStage.ALL else ()
     return frozenset(trying) | frozenset(refusal.names if refusal is not None else ())

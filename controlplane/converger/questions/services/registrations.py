@@ -83,7 +83,7 @@ def _is_expected(view: ClusterView, instance: InstanceView) -> bool:
     if view.migration is not None and instance.service_id in view.migration.last:
         return False  # it is being started anew, or was the last one to be
     serves = instance.phase in (Phase.JOINED, Phase.DRAINING)
-    return serves and not instance.lost and instance.key not in view.restarts
+    return serves and not instance.lost and instance.key not in view.settings.restarts
 
 
 def _wrong(view: ClusterView, instance: InstanceView, kafka: KafkaSnapshot) -> Astray | None:

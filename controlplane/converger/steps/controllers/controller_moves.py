@@ -62,7 +62,7 @@ def _relieve(situation: Situation, old: InstanceView, heir: InstanceView) -> Ver
     if reason := why_not_relieved(situation):
         return wait(WaitReason.CONTROLLER_STAYS, f"{heir.key} does not relieve {old.key}: {reason}", patience_s=0)
     view = situation.view
-    if view.restarts or any(_is_unaware(view, broker) for broker in view.brokers()):
+    if view.settings.restarts or any(_is_unaware(view, broker) for broker in view.brokers()):
         return None
     return stop_for(situation, old, heir)
 

@@ -64,8 +64,8 @@ def server_move_step(situation: Situation) -> Verdict | None:
 def _tell(situation: Situation, brokers: tuple[InstanceView, ...]) -> Verdict:
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
     first, why = brokers[0], _why(view, len(brokers))
-    if view.restart_refusal is not None:
-        key, reason = view.restart_refusal
+    if view.settings.restart_refusal is not None:
+        key, reason = view.settings.restart_refusal
         again = f"kedge resume {view.name} to try again"
         return wait(WaitReason.RESTART_REVERTED, f"{key} was {reason}; {why}", next_command=again, patience_s=0)
     if kafka is None:

@@ -76,7 +76,7 @@ def restart_first(situation: Situation) -> Verdict | None:
     """Begins the restart of a broker that is there and that Kafka is without, so that what is in hand need not wait for
     ever until it serves. None where none is due, its gate is closed, or a person holds the cluster."""
     kafka = situation.seen.fresh_kafka(situation.now)
-    if kafka is None or situation.view.restarts or hold_on(situation.view, situation.now) is not None:
+    if kafka is None or situation.view.settings.restarts or hold_on(situation.view, situation.now) is not None:
         return None
     instances, live = situation.view.instances, kafka.live_brokers()
     restarts = (p for p in health_of(situation).prescriptions if p.cure is Cure.RESTART and not p.ailment.service)

@@ -42,7 +42,7 @@ def stuck_moves_step(situation: Situation) -> Verdict | None:
     reelection = reelection_due(situation, kafka)
     if reelection is not None:
         return reelection
-    if view.restarts:
+    if view.settings.restarts:
         return restart_in_hand_step(situation) if view.drain is not None else None
     if view.drain is not None and given_up_for(situation, view.drain, kafka):
         return None  # a VM that is gone is the drain's own affair: it sends elsewhere what may not be taken back
@@ -55,7 +55,7 @@ def stuck_moves_repair_step(situation: Situation) -> Verdict | None:
     batch = repair_in_hand(view, kafka) if kafka is not None else None
     if kafka is None or batch is None:
         return None
-    if view.restarts:
+    if view.settings.restarts:
         return restart_in_hand_step(situation) if view.moves.cured == batch.id else None
     return _cured(situation, kafka, (batch,))
 

@@ -133,7 +133,7 @@ def _linger(situation: Situation) -> Verdict | None:
     closed = [g for i in lingering if not (g := may_stop_empty(kafka, i)).open]
     if closed:
         return wait(WaitReason.MIN_ISR_GATE, closed[0].reason)
-    if situation.view.restarts or brokers_to_tell(situation.view):
+    if situation.view.settings.restarts or brokers_to_tell(situation.view):
         return None  # `server_list_step` has them started anew first, and each is seen through
     if (leaves := dismiss_members(situation, lingering)) is not None:
         # A server that is needed is needed because another one is gone: that one's VM is replaced first.

@@ -63,7 +63,7 @@ def settings_in_hand_step(situation: Situation) -> Verdict | None:
 def settings_step(situation: Situation) -> Verdict | None:
     """Begins what can be set live now, between the steps of a roll too. None when nothing can."""
     view = situation.view
-    if view.setting_refusal is not None:
+    if view.settings.refusal is not None:
         # A lost VM is replaced though a setting is refused; nothing else goes on without a person.
         return None if any(i.lost for i in view.alive()) else _refused(situation)
     work = setting_work(view)
@@ -86,7 +86,7 @@ def settings_step(situation: Situation) -> Verdict | None:
 
 def settings_left_step(situation: Situation) -> Verdict | None:
     """The generation is not reached while settings are left: says what they wait for."""
-    if situation.view.setting_refusal is not None:
+    if situation.view.settings.refusal is not None:
         return _refused(situation)
     work = setting_work(situation.view)
     if work is None:
@@ -136,7 +136,7 @@ def _expected(view: ClusterView) -> set[int]:
 
 
 def _request(view: ClusterView, work: SettingWork, reason: str) -> facts.SettingsChangeRequested:
-    change = intent_id(view.uid, "settings", str(view.generation), view.setting_changes + 1)
+    change = intent_id(view.uid, "settings", str(view.generation), view.settings.changes + 1)
     return facts.SettingsChangeRequested(change, view.generation, work.live, work.config, work.told, reason)
 
 
@@ -161,7 +161,7 @@ def _refusal(situation: Situation, seen: SettingsObserved, work: SettingWork) ->
 
 
 def _refused(situation: Situation) -> Verdict | None:
-    refusal, name = situation.view.setting_refusal, situation.view.name
+    refusal, name = situation.view.settings.refusal, situation.view.name
     if refusal is None:
         return None
     if refusal.reverted:
@@ -169,7 +169,7 @@ def _refused(situation: Situation) -> Verdict | None:
         again = f"kedge apply, with another value, or kedge resume {name} to try again"
         sentence = f"{told}; it has what it had before, no other broker was touched"
         return wait(WaitReason.SETTING_REVERTED, sentence, next_command=again, patience_s=0)
-    begun = "what was set before stays" if situation.view.setting_change else "nothing was applied"
+    begun = "what was set before stays" if situation.view.settings.change else "nothing was applied"
     sentence = f"broker {refusal.broker} refuses {words(refusal.values)}: {refusal.reason}; {begun}"
     again = f"kedge apply, with another value, or kedge resume {name} to ask again"
     return wait(WaitReason.SETTING_REFUSED, sentence, next_command=again, patience_s=0)

@@ -32,7 +32,7 @@ def give_back(situation: Situation) -> Verdict | None:
     """Frees the lock once no restart is left, or none is to begin for a while: the cluster is paused, or what is left
     waits for a window, the end of a freeze or an earlier stage. None where there is none to free."""
     view = situation.view
-    if not view.in_zookeeper_mode or view.restarts or situation.seen.zookeeper.restart_lock == "lost":
+    if not view.in_zookeeper_mode or view.settings.restarts or situation.seen.zookeeper.restart_lock == "lost":
         return None
     if view.migration is not None and hold_on(view, situation.now) is None:
         return None  # the migration restarts one after the other, and gives it back itself

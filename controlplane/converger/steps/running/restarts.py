@@ -56,7 +56,7 @@ def restart_in_hand_step(situation: Situation) -> Verdict | None:
     """Sees a restart through: back, or given what it had before once its deadline is over."""
     view = situation.view
     # The service is there: its restart ends when it leaves (`settingfold.left`).
-    in_hand = [(named_service(view, r.key, r.service), r) for _, r in sorted(view.restarts.items())]
+    in_hand = [(named_service(view, r.key, r.service), r) for _, r in sorted(view.settings.restarts.items())]
     if not in_hand:
         return give_back(situation)
     back = [(i, r) for i, r in in_hand if _is_back(situation, i, r)]
@@ -152,8 +152,8 @@ def restart_step(situation: Situation) -> Verdict | None:
         return _all_restarted(view.rolling_restart)
     if not left:
         return None
-    if view.restart_refusal is not None:
-        return _refused(view, view.restart_refusal, left)
+    if view.settings.restart_refusal is not None:
+        return _refused(view, view.settings.restart_refusal, left)
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return wait(WaitReason.KAFKA_UNKNOWN, f"not restarting {left[0].node}: {situation.seen.why_no_kafka}")
@@ -210,7 +210,7 @@ def _begin(situation: Situation, left: Sequence[NodeChange]) -> Verdict:
 
 def _watch(situation: Situation, kafka: KafkaSnapshot, service: str) -> Verdict | None:
     """The canary of this kind of service while its soak lasts. None when there is none yet, or it has stood it."""
-    canary = situation.view.canaries.get(service)
+    canary = situation.view.settings.canaries.get(service)
     document = situation.view.document
     if canary is None or document is None or canary.generation != situation.view.generation:
         return None
@@ -286,7 +286,7 @@ def _asked(view: ClusterView, key: str, *, after: int) -> str:
 
 def _revert(situation: Situation, instance: InstanceView, why: str) -> Verdict:
     request = facts.RestartRevertRequested(instance.key, instance.start.count + 1, why, instance.beside)
-    restart = situation.view.restarts.get(instance.key)
+    restart = situation.view.settings.restarts.get(instance.key)
     what = "gets its old settings back" if restart is None or restart.new_settings else "is started once more"
     return record(f"{instance.service_key} {what}: {why}", request)
 

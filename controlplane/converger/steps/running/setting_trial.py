@@ -32,7 +32,7 @@ def canary_for(situation: Situation, seen: SettingsObserved) -> InstanceView | N
     the values can be had by one broker alone: there is nobody to be spared."""
     tried = values_to_try(seen.wanted)
     differs = {d.broker for d in seen.deviations if d.name in tried}
-    earlier, kafka = situation.view.setting_change, situation.seen.fresh_kafka(situation.now)
+    earlier, kafka = situation.view.settings.change, situation.seen.fresh_kafka(situation.now)
     if len(differs) < 2 or kafka is None or (earlier is not None and earlier.stage is SettingStage.ALL):
         # What was on its way to all brokers already is not made better by one that waits.
         return None
@@ -42,7 +42,7 @@ def canary_for(situation: Situation, seen: SettingsObserved) -> InstanceView | N
 
 def trial_in_hand_step(situation: Situation, work: SettingWork) -> Verdict | None:
     """Sees a trial through. None while it is watched, or its broker cannot be asked."""
-    change = situation.view.setting_change
+    change = situation.view.settings.change
     if change is None:
         return None
     if change.stage is SettingStage.REVERT:
@@ -60,7 +60,7 @@ def trial_in_hand_step(situation: Situation, work: SettingWork) -> Verdict | Non
 
 def settings_watch_step(situation: Situation) -> Verdict | None:
     """Nothing else that can wait begins while one broker has other values than the rest. None when none has."""
-    view, change = situation.view, situation.view.setting_change
+    view, change = situation.view, situation.view.settings.change
     if change is None or change.canary is None:
         return None
     work = setting_work(view)

@@ -57,7 +57,9 @@ def test_every_roll_is_told_newest_first_with_who_asked(world: World) -> None:
 def test_the_one_in_hand_shows_what_is_done_what_runs_and_what_waits_for_how_long(world: World) -> None:
     ask_for_restart(world)
     done = 2
-    world.run(until=lambda w: bool(w.view().restarts) and len(w.view().rolling_restart.left) == 9 - done, ticks=60)  # type: ignore[union-attr]
+    world.run(
+        until=lambda w: bool(w.view().settings.restarts) and len(w.view().rolling_restart.left) == 9 - done, ticks=60
+    )  # type: ignore[union-attr]
     roll = _rolls(world)[0]
     states = [s.state for s in roll.steps]
     assert (roll.state, roll.done, roll.ended_at) == ("running", done, None)
@@ -82,7 +84,7 @@ def test_what_was_asked_and_has_not_begun_waits(world: World) -> None:
 
 def test_an_aborted_roll_and_one_that_another_took_the_place_of_say_so(world: World) -> None:
     ask_for_restart(world)
-    world.run(until=lambda w: bool(w.view().restarts), ticks=20)
+    world.run(until=lambda w: bool(w.view().settings.restarts), ticks=20)
     world.declare(a_document(brokers=6, version="4.2.0"))
     world.run(until=lambda w: w.view().recycling == 2, ticks=60)
     world.person(facts.RecycleAborted("second thoughts"))

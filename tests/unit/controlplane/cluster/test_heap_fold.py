@@ -42,7 +42,7 @@ def _not_back(start: int) -> facts.RestartRevertRequested:
 def test_a_restart_tells_another_heap_and_what_was_planned_stays_on_record() -> None:
     view = _after(_restart(2, heap_mib=1024))
     assert (_heap(view), view.instances[A].planned.heap_mib) == (1024, 256)
-    assert view.restarts[A].new_settings
+    assert view.settings.restarts[A].new_settings
 
 
 def test_a_restart_about_something_else_keeps_the_heap() -> None:
@@ -52,7 +52,7 @@ def test_a_restart_about_something_else_keeps_the_heap() -> None:
 def test_who_does_not_come_back_gets_the_heap_it_had_last_not_the_one_it_was_born_with() -> None:
     view = _after(_restart(2, heap_mib=1024), DONE, _restart(3, heap_mib=8192), _not_back(4))
     assert _heap(view) == 1024
-    assert view.restarts[A].new_settings
+    assert view.settings.restarts[A].new_settings
 
 
 def test_a_canary_that_falls_while_it_is_watched_gets_its_heap_back() -> None:
@@ -61,17 +61,17 @@ def test_a_canary_that_falls_while_it_is_watched_gets_its_heap_back() -> None:
 
 def test_a_revert_of_a_restart_that_brought_nothing_says_so() -> None:
     view = _after(_restart(2), _not_back(3))
-    assert not view.restarts[A].new_settings
+    assert not view.settings.restarts[A].new_settings
 
 
 def test_what_an_earlier_spec_asked_for_says_nothing_against_the_one_in_force() -> None:
     """The spec in force is generation 1 here; a restart was still in hand for the one before."""
-    assert _after(_restart(2, heap_mib=1024), _not_back(3)).restart_refusal == (A, "not back")
-    assert _after(_restart(2, heap_mib=1024, generation=0), _not_back(3)).restart_refusal is None
+    assert _after(_restart(2, heap_mib=1024), _not_back(3)).settings.restart_refusal == (A, "not back")
+    assert _after(_restart(2, heap_mib=1024, generation=0), _not_back(3)).settings.restart_refusal is None
 
 
 def test_a_cure_that_does_not_help_says_nothing_against_other_restarts() -> None:
     """A rolling restart that somebody had asked for waited for a person to resume the cluster."""
     cure = facts.HealingRequested(A, "brokers-a-0", "wrong_identity", "restart", "a fresh process")
-    assert _after(cure, _restart(2), _not_back(3)).restart_refusal is None
-    assert _after(_restart(2), _not_back(3)).restart_refusal == (A, "not back")
+    assert _after(cure, _restart(2), _not_back(3)).settings.restart_refusal is None
+    assert _after(_restart(2), _not_back(3)).settings.restart_refusal == (A, "not back")

@@ -111,7 +111,7 @@ def test_a_restart_of_the_server_is_a_new_start_of_it_alone() -> None:
     broker, server = document.services
     assert (broker.start_id, broker.heap_mib) == (f"{B1}-1", 256)
     assert (server.start_id, server.heap_mib) == (f"{B1}-2", 192)
-    assert B1 in view.restarts
+    assert B1 in view.settings.restarts
     assert not brokers_away(_situation(view), a_snapshot()), "its broker is not away"
 
 
@@ -125,7 +125,7 @@ def test_it_is_over_once_this_start_of_the_server_votes_and_follows() -> None:
         assert waiting is not None
         assert not waiting.events
         assert f"waiting for {SERVER} (running) to be back in sync" in waiting.sentence
-    assert not after(view, facts.RestartCompleted(B1), NOW).restarts
+    assert not after(view, facts.RestartCompleted(B1), NOW).settings.restarts
 
 
 def test_one_that_does_not_come_back_gets_the_heap_it_had_and_no_other_one_is_tried() -> None:
@@ -138,15 +138,15 @@ def test_one_that_does_not_come_back_gets_the_heap_it_had_and_no_other_one_is_tr
     server = member_of(view.instances[B1])
     assert server is not None
     assert (server.start.count, server.heap_mib, view.instances[B1].start.count) == (3, 128, 1)
-    assert view.restart_refusal == (SERVER, asked.reason)
-    assert not after(view, facts.RestartReverted(B1), NOW).restarts
+    assert view.settings.restart_refusal == (SERVER, asked.reason)
+    assert not after(view, facts.RestartReverted(B1), NOW).settings.restarts
 
 
 def test_a_server_that_leaves_meanwhile_ends_its_restart_and_that_of_a_broker_goes_on() -> None:
     left = facts.VoterRemoved("", "brokers-b-0", 101, "zookeeper-101", leaves=True)
-    assert not after(_restarting(), left, NOW).restarts
+    assert not after(_restarting(), left, NOW).settings.restarts
     asked = facts.RestartRequested(B1, 1, 2, {}, {}, canary=False, reason="as tested")
-    assert B1 in after(after(a_sharing_view(), asked, BEFORE), left, NOW).restarts
+    assert B1 in after(after(a_sharing_view(), asked, BEFORE), left, NOW).settings.restarts
 
 
 def _watched(**changes: object) -> ClusterView:
@@ -168,7 +168,7 @@ def test_the_first_server_with_another_heap_is_watched_and_taken_back_where_it_f
     view = after(_watched(), back, NOW)
     server = member_of(view.instances[B1])
     assert server is not None
-    assert (server.heap_mib, view.canaries) == (128, {})
+    assert (server.heap_mib, view.settings.canaries) == (128, {})
 
 
 def test_one_that_has_left_is_watched_no_more() -> None:

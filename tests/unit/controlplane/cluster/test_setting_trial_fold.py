@@ -26,25 +26,25 @@ def _tried(*, live: dict[str, str] | None = None) -> ClusterView:
 
 def test_after_a_revert_what_was_live_before_is_what_brokers_are_held_to() -> None:
     view = settingfold.taken_back(_tried(), facts.SettingsRevertRequested("c1", "it fell"), NOW)
-    assert view.live == {"num.io.threads": "16", "message.max.bytes": "5"}
+    assert view.settings.live == {"num.io.threads": "16", "message.max.bytes": "5"}
     view = settingfold.was_taken_back(view, facts.SettingsReverted("c1"), NOW)
-    assert view.live == OLD
-    assert view.setting_change is None
-    assert view.setting_refusal is not None
-    assert (view.setting_refusal.broker, view.setting_refusal.reverted) == (1000, True)
-    assert set(view.setting_refusal.names) == {"num.io.threads", "message.max.bytes"}
-    assert settingfold.forgiven(view).setting_refusal is None
+    assert view.settings.live == OLD
+    assert view.settings.change is None
+    assert view.settings.refusal is not None
+    assert (view.settings.refusal.broker, view.settings.refusal.reverted) == (1000, True)
+    assert set(view.settings.refusal.names) == {"num.io.threads", "message.max.bytes"}
+    assert settingfold.forgiven(view).settings.refusal is None
 
 
 def test_a_revert_for_an_earlier_spec_says_nothing_against_the_one_in_force() -> None:
     view = settingfold.taken_back(_tried(), facts.SettingsRevertRequested("c1", "it fell"), NOW)
     view = settingfold.was_taken_back(replace(view, generation=2), facts.SettingsReverted("c1"), NOW)
-    assert view.setting_refusal is None
+    assert view.settings.refusal is None
 
 
 def test_a_change_that_gives_way_leaves_its_brokers_and_what_was_before_it_to_the_next() -> None:
     view = settingfold.requested(_tried(), _request("c2", canary=1001, value="32"), NOW)
-    change = view.setting_change
+    change = view.settings.change
     assert change is not None
     assert (change.tried, change.stage) == ((1000, 1001), SettingStage.CANARY)
     assert change.before == {"num.io.threads": "8", "message.max.bytes": None}
@@ -52,8 +52,8 @@ def test_a_change_that_gives_way_leaves_its_brokers_and_what_was_before_it_to_th
 
 def test_a_change_without_a_canary_is_for_all_from_the_start() -> None:
     view = settingfold.requested(a_view(generation=1), _request(canary=None), NOW)
-    assert view.setting_change is not None
-    assert (view.setting_change.stage, view.setting_change.tried) == (SettingStage.ALL, ())
+    assert view.settings.change is not None
+    assert (view.settings.change.stage, view.settings.change.tried) == (SettingStage.ALL, ())
 
 
 def test_what_reached_all_brokers_is_not_taken_back_from_one() -> None:

@@ -13,7 +13,7 @@ from controlplane.kafka.zookeeper.migration import Knows
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
 from planner.rollout.desired import desired_nodes
-from tests.builders import NOW, a_document, a_zookeeper_document
+from tests.builders import NOW, a_document, a_zookeeper_document, changed_view
 from tests.unit.controlplane.migration_samples import CONTROLLER, in_zookeeper_mode, migrating
 
 ZOOKEEPER, KRAFT = a_zookeeper_document(version="3.9.1"), a_document(version="3.9.1")
@@ -33,7 +33,7 @@ def at_rest(**changes: object) -> ClusterView:
         )
     ids = {i.node: i.service_id for i in instances.values() if not i.is_broker}
     at_rest = in_zookeeper_mode(document=ZOOKEEPER, generation=1, converged=1, instances=instances, controller_ids=ids)
-    return replace(at_rest, **changes)  # type: ignore[arg-type]
+    return changed_view(at_rest, **changes)
 
 
 def refused(view: ClusterView, document: KafkaClusterDocument) -> list[str]:

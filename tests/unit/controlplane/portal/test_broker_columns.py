@@ -86,7 +86,7 @@ def test_each_setting_says_whose_word_it_is() -> None:
     assert wanted_by(view, told, "log.cleaner.threads", ValueOrigin.BROKER_LIVE) == "set by hand"
     assert wanted_by(view, told, "min.insync.replicas", ValueOrigin.CLUSTER_LIVE) == "Kedge"
     assert wanted_by(view, told, "leader.replication.throttled.rate", ValueOrigin.BROKER_LIVE) == "a throttle"
-    live = replace(view, live={"num.io.threads": "16"})
+    live = replace(view, settings=replace(view.settings, live={"num.io.threads": "16"}))
     assert wanted_by(live, told, "num.io.threads", ValueOrigin.CLUSTER_LIVE) == "the spec"
 
 

@@ -12,7 +12,7 @@ from controlplane.fleet.images.choice import members, offer_for
 from controlplane.fleet.images.offer import NOTHING, ImageOffer
 from events import facts
 from events.ids import ClusterUid
-from tests.builders import BEFORE, NOW, a_document, a_planned, a_view, an_instance
+from tests.builders import BEFORE, NOW, a_document, a_planned, a_view, an_instance, changed_view
 from tests.unit.controlplane.fleet.images.catalogue_of import a_catalogue, flagged, published, withdrawn
 
 PLAIN = a_catalogue(published(1), flagged(2, "high"), flagged(3, "low"), published(4))
@@ -21,7 +21,7 @@ PLAIN = a_catalogue(published(1), flagged(2, "high"), flagged(3, "low"), publish
 def a_follower(policy: str = "{follow: security}", stage: str = "", **changes: Any) -> ClusterView:
     name = f"orders, labels: {{stage: {stage}}}" if stage else "orders"
     document = a_document(name=name, config=f", image: {policy}" if policy else "")
-    return replace(a_view(), **{"document": document, "converged": 1, "generation": 1, **changes})
+    return changed_view(a_view(), **{"document": document, "converged": 1, "generation": 1, **changes})
 
 
 def on(number: int, *, reached: bool = True, version: str = "4.1.1") -> ImageView:

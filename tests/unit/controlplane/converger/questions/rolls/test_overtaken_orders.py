@@ -82,7 +82,7 @@ def test_an_order_waits_where_another_agent_has_fallen_silent_since() -> None:
 def test_who_was_told_to_stop_or_does_not_serve_yet_holds_nobody_up() -> None:
     gone = {"since": _after(5)}
     both = _asked()
-    both = replace(both, orders=frozen({A: ASKED_AT, B: ASKED_AT}))
+    both = replace(both, settings=replace(both.settings, orders=frozen({A: ASKED_AT, B: ASKED_AT})))
     assert not _is_kept_back(both, b=a_report(both.instances[B], "stopping", **gone))
     for phase in (Phase.LAUNCHED, Phase.FENCING, Phase.FENCED):
         view = _asked()

@@ -151,7 +151,7 @@ def test_the_fold_takes_a_second_one_only_where_its_request_says_so() -> None:
     first = facts.RestartRequested(A0, 1, 2, {}, {}, False, "asked")
     second = facts.RestartRequested(A1, 1, 2, {}, {}, False, "asked", beside=(A0,))
     after = restart(restart(view, first, NOW), second, NOW)
-    assert set(after.restarts) == {A0, A1}
+    assert set(after.settings.restarts) == {A0, A1}
     with pytest.raises(ValueError, match=f"{A0} is being restarted already"):
         restart(restart(view, first, NOW), replace(second, beside=()), NOW)
     with pytest.raises(ValueError, match=f"{A1} is being restarted already"):
@@ -167,7 +167,7 @@ def _both_in_hand(since_s: float) -> ClusterView:
 
 
 def _verdict(view: ClusterView, a0: str, a1: str) -> Any:
-    since = {k: view.restarts[k].since for k in (A0, A1)}
+    since = {k: view.settings.restarts[k].since for k in (A0, A1)}
     told = {k: a_report(view.instances[k], s, start_id=f"{k}-2", since=since[k]) for k, s in ((A0, a0), (A1, a1))}
     return restart_in_hand_step(a_situation(view, kafka=a_snapshot(*SPREAD, brokers=BROKERS), reports=told))
 

@@ -11,7 +11,17 @@ from controlplane.converger.questions.running.restart_safety import RestartSafet
 from controlplane.converger.questions.services.registrations import REGISTRATION_WRONG
 from controlplane.converger.steps.running.restarts import restart_step
 from planner.observed import KafkaSnapshot, TopicPartition
-from tests.builders import BEFORE, NODES, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
+from tests.builders import (
+    BEFORE,
+    NODES,
+    a_partition,
+    a_report,
+    a_situation,
+    a_snapshot,
+    a_view,
+    an_instance,
+    changed_view,
+)
 
 A, B, CA = "brokers-a-0.g1", "brokers-b-0.g1", "controllers-a-0.g1"
 ORDERS = a_partition("orders-0")
@@ -113,7 +123,7 @@ TOLD = {REGISTRATION_WRONG: ConditionView(True, "Fenced", "one is not as it shou
 
 
 def _astray(kafka: KafkaSnapshot, key: str = "brokers-c-0.g1", **view: Any) -> RestartSafety:
-    found = replace(_cluster(), **view)
+    found = changed_view(_cluster(), **view)
     return restart_safety(a_situation(found, kafka=kafka), kafka, found.instances[key])
 
 

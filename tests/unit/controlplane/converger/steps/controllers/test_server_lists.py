@@ -33,6 +33,7 @@ from tests.builders import (
     a_snapshot,
     a_volume,
     a_zookeeper_document,
+    changed_view,
 )
 from tests.unit.controlplane.cohosted import B1, a_host, a_sharing_view, after, voter_of
 
@@ -56,7 +57,7 @@ def _rolling(*away: InstanceView, **changes: object) -> ClusterView:
     there = away or tuple(_away(rack, 100, 101, 102) for rack in "abc")
     old = {"brokers-a-0.g1": replace(a_host("brokers-a-0", 100, phase=Phase.RETIRED), member=MemberView(gone=True))}
     view = a_sharing_view(first, EMPTIED, HEIR, *there, document=DOCUMENT, voters=voters, recycling=1)
-    return replace(view, instances={**view.instances, **old}, **changes)  # type: ignore[arg-type]
+    return changed_view(view, instances={**view.instances, **old}, **changes)
 
 
 def _kafka(view: ClusterView, *, silent: int = -1, down: int = -1, controller: int = -1) -> KafkaSnapshot:

@@ -196,7 +196,10 @@ def test_two_brokers_that_are_in_no_isr_do_not_close_each_others_gate() -> None:
     assert [type(e) for e in verdict.events] == [facts.HealingRequested, facts.RestartRequested]
     assert verdict.sentence.endswith("none of the 1 replicas on broker 1000 is in sync: nobody counts on it")
     begun = {SICK: RestartView(SICK, 1, BEFORE, canary=False, before=Before({}, {}))}
-    assert healing_step(replace(here, view=replace(here.view, restarts=begun))) is None, "one at a time"
+    assert (
+        healing_step(replace(here, view=replace(here.view, settings=replace(here.view.settings, restarts=begun))))
+        is None
+    ), "one at a time"
 
 
 @pytest.mark.parametrize(

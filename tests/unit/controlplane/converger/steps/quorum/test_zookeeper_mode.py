@@ -16,7 +16,7 @@ from controlplane.converger.steps.quorum.ensemble import ensemble_step
 from controlplane.converger.steps.rolls.finalisation import raise_step
 from events import facts
 from events.spec.positions import NOWHERE
-from tests.builders import NOW, a_situation, a_snapshot, a_view, a_zookeeper_document
+from tests.builders import NOW, a_situation, a_snapshot, a_view, a_zookeeper_document, changed_view
 
 SERVER, BROKER = "controllers-a-0.g1", "brokers-a-0.g1"
 
@@ -32,7 +32,7 @@ def _view(**changes: object) -> ClusterView:
         )
         for k, i in view.instances.items()
     }
-    return replace(view, **{"instances": told, **changes})
+    return changed_view(view, **{"instances": told, **changes})
 
 
 def test_no_broker_is_told_to_start_before_the_ensemble_holds_the_cluster_id() -> None:

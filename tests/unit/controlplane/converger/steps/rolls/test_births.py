@@ -29,6 +29,7 @@ from tests.builders import (
     a_view,
     a_volume,
     an_instance,
+    changed_view,
 )
 
 QUORUM = NODES[3:]
@@ -42,7 +43,7 @@ def _unfounded(*phases: Phase, **overrides: Any) -> ClusterView:
     brokers = [an_instance(n, 1, Phase.LAUNCHED, since=LATE) for n in NODES[:3]]
     known = {n: f"10.0.0.{k}" for k, n in enumerate(QUORUM)}
     view = a_view(*there, *brokers, founding=None, voters={}, node_addresses=known, converged=0)
-    return replace(view, recycling=1, **overrides)
+    return changed_view(view, recycling=1, **overrides)
 
 
 def test_a_founder_that_failed_is_retired_with_its_disk() -> None:

@@ -12,7 +12,16 @@ from controlplane.converger.questions.quorum.protocol import brokers_after, goes
 from controlplane.converger.situation.decision import Verdict
 from controlplane.converger.steps.rolls.replacements import replacement_step
 from events import facts
-from tests.builders import BEFORE, NODES, a_situation, a_snapshot, a_view, a_zookeeper_document, an_instance
+from tests.builders import (
+    BEFORE,
+    NODES,
+    a_situation,
+    a_snapshot,
+    a_view,
+    a_zookeeper_document,
+    an_instance,
+    changed_view,
+)
 
 SERVERS = tuple(
     an_instance(f"zookeepers-{rack}-0", service="zookeeper", service_id=100 + k, kafka_version="3.9.1")
@@ -32,7 +41,7 @@ def _going_back(*lost: str, **overrides: Any) -> ClusterView:
         generation=3,
         recycling=3,
     )
-    return replace(view, **overrides)
+    return changed_view(view, **overrides)
 
 
 def _newer(node: str, **fields: Any) -> InstanceView:

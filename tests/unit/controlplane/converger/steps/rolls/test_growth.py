@@ -21,7 +21,7 @@ from events.spec.storage_rules import GROWS_IN_PLACE
 from planner.rollout.desired import desired_nodes
 from planner.rollout.diff import Change, Incumbent, node_changes
 from providers.base import CloudVolume, RunKind
-from tests.builders import NOW, a_document, a_situation, a_view
+from tests.builders import NOW, a_document, a_situation, a_view, changed_view
 
 GIB = 2**30
 KEY, VOLUME = "brokers-a-0.g1", "brokers-a-0.data.v1"
@@ -37,7 +37,7 @@ def _view(**changes: object) -> ClusterView:
         for key, instance in born.instances.items()
     }
     view = replace(born, instances=MappingProxyType(there), document=LARGER, generation=2, recycling=2)
-    return replace(view, **changes)  # type: ignore[arg-type]
+    return changed_view(view, **changes)
 
 
 def _growing() -> ClusterView:
@@ -147,7 +147,7 @@ def test_a_file_system_that_does_not_follow_keeps_nobody_from_being_mended() -> 
         {"instances": MappingProxyType({**situation.view.instances, lost.key: lost})},
         {"to_replace": MappingProxyType({KEY: asked})},
     ):
-        waited_for = replace(situation, view=replace(situation.view, **change))  # type: ignore[arg-type]
+        waited_for = replace(situation, view=changed_view(situation.view, **change))
         assert waited_for.seen.inventory is not None
         verdict = grown_step(waited_for, INTENT, waited_for.seen.inventory, f"grow of {KEY}")
         assert [type(e) for e in verdict.events] == [facts.GrowthCompleted]

@@ -22,7 +22,7 @@ from events.ids import ClusterUid
 from planner.rollout.diff import Change
 from providers.base import Place
 from providers.made_from import MadeFrom
-from tests.builders import BEFORE, NOW, a_document, a_planned, a_situation, a_view, an_instance
+from tests.builders import BEFORE, NOW, a_document, a_planned, a_situation, a_view, an_instance, changed_view
 
 R3 = facts.PlannedImage("4.1.1-r3", {"any": "r3"})
 CHOSEN = facts.ImageChosen(
@@ -35,7 +35,7 @@ def on(chosen: facts.ImageChosen = CHOSEN, **changes: Any) -> ImageView:
 
 
 def a_following(**changes: Any) -> ClusterView:
-    return replace(a_view(), **{"converged": 1, "generation": 1, "recycling": 0, "image": on(), **changes})
+    return changed_view(a_view(), **{"converged": 1, "generation": 1, "recycling": 0, "image": on(), **changes})
 
 
 def test_every_vm_of_another_image_is_outdated_and_says_why() -> None:

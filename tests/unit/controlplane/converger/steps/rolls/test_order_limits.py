@@ -55,7 +55,9 @@ def _two_on_one_vm(*told: str) -> tuple[ClusterView, ReportSeen]:
         start=replace(view.instances[B1].start, count=2),
         member=replace(view.instances[B1].member, starts=2),
     )
-    view = replace(view, instances={**view.instances, B1: host}, orders=dict.fromkeys(told, LATE))
+    view = replace(
+        view, instances={**view.instances, B1: host}, settings=replace(view.settings, orders=dict.fromkeys(told, LATE))
+    )
     seen = a_report(host, start_id=f"{B1}-1")
     beside = {"name": "zookeeper", "state": "running", "start_id": f"{B1}/zookeeper-1", "node_id": 101, "since": BEFORE}
     services = (*seen.report.services, ServiceReport.model_validate(beside))

@@ -27,6 +27,7 @@ from tests.builders import (
     a_view,
     a_volume,
     an_instance,
+    changed_view,
 )
 from tests.unit.controlplane.cohosted import after
 
@@ -87,8 +88,8 @@ def test_the_others_wait_while_the_canary_is_watched() -> None:
     assert verdict.wait is not None
     assert verdict.wait.reason == "Soak"
     watched = replace(canary, since=NOW - timedelta(seconds=6))
-    assert _requested(_next(replace(view, canaries={"broker": watched}))).key == B
-    assert not _requested(_next(replace(view, canaries={"broker": watched}))).canary
+    assert _requested(_next(replace(view, settings=replace(view.settings, canaries={"broker": watched})))).key == B
+    assert not _requested(_next(replace(view, settings=replace(view.settings, canaries={"broker": watched})))).canary
 
 
 def test_a_canary_that_kafka_calls_dead_gets_its_old_settings_back_and_a_silent_agent_proves_nothing() -> None:
@@ -188,7 +189,7 @@ def test_who_failed_is_not_counted_among_those_that_were_not_restarted() -> None
         f"{A} was not back in sync after 120 s: starting; it has its old settings back, and 5 other services were not "
         "restarted"
     )
-    alone = _next(replace(_asked(A), restart_refusal=refusal))
+    alone = _next(changed_view(_asked(A), restart_refusal=refusal))
     assert alone.sentence == f"{A} was not back in sync after 120 s: starting; it was started once more"
 
 
@@ -201,7 +202,7 @@ def _restarting(since_s: float, **overrides: Any) -> ClusterView:
 
 
 def _in_hand(view: ClusterView, *, state: str = "running", start: int = 2, **seen: Any) -> Verdict:
-    began = view.restarts[A].since + timedelta(seconds=3)
+    began = view.settings.restarts[A].since + timedelta(seconds=3)
     report = a_report(view.instances[A], state, start_id=f"{A}-{start}", since=began)
     verdict = restart_in_hand_step(_with(view, report, **seen))
     assert verdict is not None
@@ -257,7 +258,7 @@ def test_a_process_that_hangs_has_its_minute_before_the_deadline_of_the_next_one
 ) -> None:
     """With a `joinDeadline` of a minute each restart of a frozen broker had failed before its agent killed it."""
     view = _restarting(ago_s)
-    since = view.restarts[A].since + timedelta(seconds=stopped_s)
+    since = view.settings.restarts[A].since + timedelta(seconds=stopped_s)
     report = a_report(view.instances[A], state, start_id=f"{A}-{start}", since=since)
     verdict = restart_in_hand_step(_with(view, report, kafka=AWAY))
     assert verdict is not None
@@ -303,10 +304,10 @@ def test_one_that_is_to_get_a_new_vm_anyway_is_not_waited_for() -> None:
 
 def test_once_it_gets_a_new_vm_its_restart_is_over_and_is_no_reason_against_others() -> None:
     view = _restarting(121, **NOT_BACK)
-    view = replace(view, restart_refusal=(A, "not back in sync after 120 s: starting"))
+    view = replace(view, settings=replace(view.settings, restart_refusal=(A, "not back in sync after 120 s: starting")))
     ended = after(view, facts.RestartReverted(A, given_up=True), NOW)
-    assert (dict(ended.restarts), ended.restart_refusal) == ({}, None)
-    assert after(view, facts.RestartReverted(A), NOW).restart_refusal is not None
+    assert (dict(ended.settings.restarts), ended.settings.restart_refusal) == ({}, None)
+    assert after(view, facts.RestartReverted(A), NOW).settings.restart_refusal is not None
 
 
 def test_nothing_is_in_hand_at_rest() -> None:
@@ -351,7 +352,7 @@ def test_a_restart_for_a_setting_serves_who_asked_for_one_too() -> None:
 
 
 def test_a_refused_asked_restart_names_only_what_helps() -> None:
-    verdict = _next(replace(_asked(A, B), restart_refusal=(A, "not back in sync after 120 s: starting")))
+    verdict = _next(changed_view(_asked(A, B), restart_refusal=(A, "not back in sync after 120 s: starting")))
     assert verdict.wait is not None
     assert (verdict.wait.reason, verdict.wait.next_command) == ("RestartReverted", "kedge resume orders to try again")
     assert "settings" not in verdict.sentence

@@ -149,4 +149,4 @@ def _read_anew(house: PortalHouse, topics: int, turn: int) -> None:
     snapshot = house.fleet.converger.last_snapshot(uid)
     if snapshot is not None:
         fresh = partitions_of(topic_names(topics, salt=turn * 97), 1)
-        observer._snapshots[uid] = replace(snapshot, partitions=fresh, at=utc_now())
+        observer._brokers.snapshots[uid] = replace(snapshot, partitions=fresh, at=utc_now())

@@ -2,7 +2,7 @@
 
 from controlplane.background.consumer_groups.service import GroupService
 from controlplane.background.consumer_groups.watch import GroupWatch
-from controlplane.converger.tick.observe import GROUPS_EVERY
+from controlplane.converger.tick.sources.background import GROUPS_EVERY
 from planner.observed import TopicPartition
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded

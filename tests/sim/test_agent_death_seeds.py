@@ -6,7 +6,7 @@ next one adopts the process it finds.
 
 import pytest
 
-from controlplane.converger.tick.observe import LOOK_EVERY
+from controlplane.converger.tick.sources.brokers import LOOK_EVERY
 from tests.builders import a_document
 from tests.sim.faults import Trouble
 from tests.sim.sweep import sweep

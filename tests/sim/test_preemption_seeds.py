@@ -10,7 +10,7 @@ import pytest
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.tick.cluster_tick import new_events
-from controlplane.converger.tick.observe import FINDINGS_EVERY
+from controlplane.converger.tick.sources.agents import FINDINGS_EVERY
 from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.envelope import Origin

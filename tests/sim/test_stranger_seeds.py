@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent.wire import ServiceDocument
-from controlplane.converger.tick.observe import LOOK_EVERY
+from controlplane.converger.tick.sources.brokers import LOOK_EVERY
 from tests.builders import a_document
 from tests.fakes.kafka_parts import supported_by
 from tests.sim.asking import ask_for_replacement

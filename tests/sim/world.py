@@ -23,8 +23,8 @@ from controlplane.converger.situation.ports import CloudTraits, Ports, ZooKeeper
 from controlplane.converger.tick.cluster_tick import new_events
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.converger.tick.loop import Converger
-from controlplane.converger.tick.observe import LOOK_EVERY
 from controlplane.converger.tick.runner import InfeasibleDrain, PlanRefused
+from controlplane.converger.tick.sources.brokers import LOOK_EVERY
 from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.fleet.images.state import ImageCache
 from controlplane.fleet.spec_order import SpecOrderCache

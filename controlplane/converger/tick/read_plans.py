@@ -3,9 +3,12 @@
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from controlplane.cluster.view import ClusterView
+from controlplane.converger.situation.observation import PlansRead
 from controlplane.storage.plan_store import PlanStore
 from events.ids import ClusterUid
-from planner.drain.plan import PlanUnreadable
+from planner.drain.plan import DrainPlan, PlanUnreadable
+from planner.rebalancing.plan import RebalancePlan
 
 _Plan = TypeVar("_Plan")
 
@@ -35,3 +38,17 @@ class ReadPlans(Generic[_Plan]):
             return None
         self._kept[uid] = body, plan
         return plan
+
+
+class PlansReader:
+    """The plans of a cluster's drain and rebalance."""
+
+    def __init__(self, store: PlanStore) -> None:
+        self._drains = ReadPlans(store, DrainPlan.from_bytes)
+        self._rebalances = ReadPlans(store, RebalancePlan.from_bytes)
+
+    def of(self, view: ClusterView) -> PlansRead:
+        """Raises StoreUnavailable."""
+        drain = view.drain.plan.sha256 if view.drain else ""
+        rebalance = view.rebalance.plan.sha256 if view.rebalance else ""
+        return PlansRead(self._drains.of(view.uid, drain), drain, self._rebalances.of(view.uid, rebalance), rebalance)

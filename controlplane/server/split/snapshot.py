@@ -12,7 +12,7 @@ from controlplane.cluster.observed.traffic import UNKNOWN, Traffic, TrafficWatch
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.questions.moves.leaders import displaced_leaders
-from controlplane.converger.tick.observe import has_brokers
+from controlplane.converger.tick.sources.brokers import has_brokers
 from controlplane.fleet.ports import FoldedFleet
 from controlplane.kafka.errors import KafkaFault
 from controlplane.kafka.gateway import KafkaGateway

@@ -138,7 +138,7 @@ def _with_desks(house: House, word: str) -> None:
     sources = SourceService(board, house.store, lambda name: True, forges={"teams": link})
     freezes, images = FreezeCache(()), ImageCache()
     house.converger = Converger(house.converger._ports, freezes=freezes)
-    house.converger._observer._snapshots = house.snapshots  # type: ignore[assignment]
+    house.converger._observer._brokers.snapshots = house.snapshots  # type: ignore[assignment]
 
     def catch_up() -> None:
         house.converger.catch_up()

@@ -124,7 +124,7 @@ class House:
         self.credentials = MemoryCredentialStore(lambda: self.now)
         self.lead = Lead()
         self.converger = Converger(_ports(self))
-        self.converger._observer._snapshots = self.snapshots  # type: ignore[assignment]
+        self.converger._observer._brokers.snapshots = self.snapshots  # type: ignore[assignment]
         self.backups: list[Path] = []
         self.kafka = FakeKafka(clock=lambda: self.now)
         self.windows = KeptWindows()

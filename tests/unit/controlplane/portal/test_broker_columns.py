@@ -122,7 +122,9 @@ def test_a_topic_tells_when_this_server_first_saw_a_replica_behind() -> None:
     behind = a_partition("orders-0", isr=(1000, 1001))
     house = house_with(behind)
     snapshot = house.snapshots[house.view().uid]
-    house.converger._observer._behind.see(house.view().uid, replace(snapshot, at=START - timedelta(minutes=9)))
+    house.converger._observer._brokers.replica_lag.see(
+        house.view().uid, replace(snapshot, at=START - timedelta(minutes=9))
+    )
     text = house.browser("ada", VIEWER).get("/clusters/orders/topics/orders").text
     assert "seen <time" in text
     assert ">9 min ago</time>" in text

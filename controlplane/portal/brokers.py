@@ -1,7 +1,6 @@
 """The brokers of a cluster: a table, the same as CSV, and a page for each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from datetime import datetime
 from typing import Annotated
 
@@ -14,7 +13,7 @@ from controlplane.api.presenters import instances as instance_answers
 from controlplane.api.presenters.instances import STALE
 from controlplane.api.presenters.quorum import quorum_out
 from controlplane.api.problems import ApiError
-from controlplane.api.read_models.brokers import SORTS, BrokerRow, chosen, hosted_like, role_on
+from controlplane.api.read_models.brokers import COLUMNS, SORTS, chosen, hosted_like, role_on, value_of
 from controlplane.api.routes.brokers import brokers_of
 from controlplane.api.routes.clusters import agents_of_cluster, living
 from controlplane.api.routes.topics import is_recorded, topics_seen
@@ -71,7 +70,7 @@ def brokers_csv(
     """The same rows as comma-separated values."""
     view = living(services, name)
     rows = chosen(brokers_of(request, services, view), text=q, sort=sort, down=down)
-    return csv_answer(f"{view.name}-brokers.csv", [f.name for f in fields(BrokerRow)], rows)
+    return csv_answer(f"{view.name}-brokers.csv", COLUMNS, rows, value=value_of)
 
 
 @router.get("/brokers/{broker}")

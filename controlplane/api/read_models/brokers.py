@@ -18,20 +18,9 @@ from planner.observed import KafkaSnapshot, PartitionSeen, once_a_reading
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerRow:
-    """One broker. What is None is not known: nobody has told yet, or Kafka does not list it."""
+class BrokerFigures:
+    """What Kafka tells of one broker."""
 
-    id: int
-    key: str
-    cloud_id: str
-    console: str
-    """The VM's page in its cloud's console, "" where there is none."""
-    address: str
-    zone: str
-    machine: str
-    version: str
-    phase: str
-    lost: bool
     state: str
     """live, fenced, not registered, or unknown."""
     leaders: int | None
@@ -44,15 +33,8 @@ class BrokerRow:
     leader_skew: float | None
     replica_skew: float | None
     """How far above (+) or below (-) the mean of the live brokers, as a share of it."""
-    external: str = ""
-    """How a broker that others run stands, in words; "" for one on a VM of Kedge's."""
-    image: str = ""
-    """The catalogue's revision its VM is made from, "" for the image the cloud's settings name."""
-    up_since: datetime | None = None
-    """Since when it runs, by its agent's word of the last minutes."""
     is_controller: bool = False
     """The active controller, in ZooKeeper mode: else controllers have nodes of their own."""
-
     leader_level: str = ""
     replica_level: str = ""
     """How far the skew is from even: good, warn or bad, "" where it is not known."""
@@ -67,6 +49,60 @@ class BrokerRow:
             return None
         return self.disk_used_bytes / self.disk_total_bytes
 
+
+@dataclass(frozen=True, slots=True)
+class BrokerRow:
+    """One broker. What is None is not known: nobody has told yet, or Kafka does not list it."""
+
+    id: int
+    key: str
+    cloud_id: str
+    console: str
+    """The VM's page in its cloud's console, "" where there is none."""
+    address: str
+    zone: str
+    machine: str
+    version: str
+    phase: str
+    lost: bool
+    figures: BrokerFigures
+    external: str = ""
+    """How a broker that others run stands, in words; "" for one on a VM of Kedge's."""
+    image: str = ""
+    """The catalogue's revision its VM is made from, "" for the image the cloud's settings name."""
+    up_since: datetime | None = None
+    """Since when it runs, by its agent's word of the last minutes."""
+
+
+COLUMNS = (
+    "id",
+    "key",
+    "cloud_id",
+    "console",
+    "address",
+    "zone",
+    "machine",
+    "version",
+    "phase",
+    "lost",
+    "state",
+    "leaders",
+    "replicas",
+    "in_sync",
+    "disk_used_bytes",
+    "disk_total_bytes",
+    "write_bytes_per_s",
+    "read_bytes_per_s",
+    "leader_skew",
+    "replica_skew",
+    "external",
+    "image",
+    "up_since",
+    "is_controller",
+    "leader_level",
+    "replica_level",
+)
+"""Of the table as CSV, whose readers know them by name and place."""
 
 SORTS = (
     "id",
@@ -116,7 +152,7 @@ def broker_rows(
             lost=i.lost,
             image=revision_of(i),
             up_since=None if i.lost else uptimes.get(i.key),
-            **seen.figures(i.service_id),
+            figures=seen.figures(i.service_id),
         )
         for i in sorted(view.brokers(), key=lambda i: i.service_id)
     ]
@@ -133,7 +169,7 @@ def broker_rows(
             phase="joined",
             lost=False,
             external=external_words(view, b),
-            **seen.figures(b.id),
+            figures=seen.figures(b.id),
         )
         for b in external_brokers(view).values()
     ]
@@ -150,29 +186,29 @@ class _Seen:
         self._writes = _writes(snapshot, traffic)
         self._mean_leaders, self._mean_replicas = _mean(self._leaders, self._live), _mean(self._replicas, self._live)
 
-    def figures(self, number: int) -> dict[str, Any]:
-        """The fields of its row that Kafka knows."""
+    def figures(self, number: int) -> BrokerFigures:
+        """The part of its row that Kafka knows."""
         snapshot = self._snapshot
         dirs = snapshot.log_dirs.get(number) if snapshot else None
         counted = snapshot is not None and (self._recorded or number in snapshot.brokers)
         live = number in self._live
         leader_skew = _skew(self._leaders[number], self._mean_leaders) if live else None
         replica_skew = _skew(self._replicas[number], self._mean_replicas) if live else None
-        return {
-            "state": _state(None if self._recorded else snapshot, number),
-            "is_controller": snapshot is not None and snapshot.controller == number,
-            "leaders": self._leaders[number] if counted else None,
-            "replicas": self._replicas[number] if counted else None,
-            "in_sync": self._in_sync[number] if counted else None,
-            "disk_used_bytes": dirs.total_bytes - dirs.usable_bytes if dirs and dirs.total_bytes else None,
-            "disk_total_bytes": dirs.total_bytes if dirs and dirs.total_bytes else None,
-            "write_bytes_per_s": self._writes.get(number) if self._writes else None,
-            "read_bytes_per_s": self._traffic.read_bytes_per_s.get(number),
-            "leader_skew": leader_skew,
-            "replica_skew": replica_skew,
-            "leader_level": skew_level(leader_skew, mean=self._mean_leaders),
-            "replica_level": skew_level(replica_skew, mean=self._mean_replicas),
-        }
+        return BrokerFigures(
+            state=_state(None if self._recorded else snapshot, number),
+            is_controller=snapshot is not None and snapshot.controller == number,
+            leaders=self._leaders[number] if counted else None,
+            replicas=self._replicas[number] if counted else None,
+            in_sync=self._in_sync[number] if counted else None,
+            disk_used_bytes=dirs.total_bytes - dirs.usable_bytes if dirs and dirs.total_bytes else None,
+            disk_total_bytes=dirs.total_bytes if dirs and dirs.total_bytes else None,
+            write_bytes_per_s=self._writes.get(number) if self._writes else None,
+            read_bytes_per_s=self._traffic.read_bytes_per_s.get(number),
+            leader_skew=leader_skew,
+            replica_skew=replica_skew,
+            leader_level=skew_level(leader_skew, mean=self._mean_leaders),
+            replica_level=skew_level(replica_skew, mean=self._mean_replicas),
+        )
 
 
 def chosen(rows: Sequence[BrokerRow], *, text: str, sort: str, down: bool) -> list[BrokerRow]:
@@ -180,9 +216,14 @@ def chosen(rows: Sequence[BrokerRow], *, text: str, sort: str, down: bool) -> li
     wanted = text.strip().lower()
     found = [r for r in rows if wanted in _searched(r).lower()]
     by = sort if sort in SORTS else "id"
-    known = [r for r in found if getattr(r, by) is not None]
-    unknown = [r for r in found if getattr(r, by) is None]
-    return [*sorted(known, key=lambda r: (getattr(r, by), r.id), reverse=down), *unknown]
+    known = [r for r in found if value_of(r, by) is not None]
+    unknown = [r for r in found if value_of(r, by) is None]
+    return [*sorted(known, key=lambda r: (value_of(r, by), r.id), reverse=down), *unknown]
+
+
+def value_of(row: BrokerRow, column: str) -> Any:
+    """What a row has in one of `COLUMNS` or `SORTS`."""
+    return getattr(row.figures if hasattr(row.figures, column) else row, column)
 
 
 def hosted_like(hosted: Iterable[PartitionSeen], text: str) -> list[PartitionSeen]:

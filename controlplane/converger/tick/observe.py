@@ -5,7 +5,6 @@ from datetime import datetime
 from functools import cache
 
 from controlplane.cluster.observed.moves import Known
-from controlplane.cluster.observed.replica_lag import Replica
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
@@ -100,7 +99,7 @@ class Observer:
         """How the moves of the cluster have come on, by the last look."""
         return self._brokers.moves.known(uid)
 
-    def behind(self, uid: ClusterUid) -> Mapping[replica_lag.Replica, datetime]:
+    def behind(self, uid: ClusterUid) -> Mapping[Replica, datetime]:
         """Replicas out of sync, and since when this server has seen them so."""
         return self._brokers.replica_lag.since(uid)
 

@@ -13,7 +13,6 @@ MOST_LINES, MOST_FUNCTION_LINES, MOST_PUBLIC_METHODS, MOST_FIELDS, MOST_SHARED_N
 _VALUES = ("BaseModel", "BaseSettings", "NamedTuple", "SQLModel")
 
 WIDE_VALUES = {
-    "controlplane.api.read_models.brokers.BrokerRow": 26,
     "controlplane.cluster.view.ClusterView": 71,
     "agent.health.vitals.Vitals": 35,
     "agent.settings.AgentSettings": 25,

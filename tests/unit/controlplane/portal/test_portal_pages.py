@@ -128,7 +128,7 @@ def test_the_csv_is_the_table_and_no_cell_is_a_formula() -> None:
 def test_what_is_not_known_is_called_unknown_and_never_nought() -> None:
     house = house_with_orders()
     rows = broker_rows(house.view(), None, house.converger.traffic(house.view().uid))
-    assert {(r.leaders, r.state, r.disk_share) for r in rows} == {(None, "unknown", None)}
+    assert {(r.figures.leaders, r.figures.state, r.figures.disk_share) for r in rows} == {(None, "unknown", None)}
     assert "unknown" in house.browser("ada", ADMIN).get("/clusters/orders/brokers").text
 
 
@@ -136,12 +136,12 @@ def test_leaders_replicas_and_skew_are_counted_from_metadata() -> None:
     house = house_with_orders()
     snapshot = a_snapshot(*(a_partition(f"t-{n}") for n in range(3)))
     rows = broker_rows(house.view(), snapshot, house.converger.traffic(house.view().uid))
-    assert [(r.id, r.leaders, r.replicas, r.in_sync) for r in rows] == [
+    assert [(r.id, r.figures.leaders, r.figures.replicas, r.figures.in_sync) for r in rows] == [
         (1000, 3, 3, 3),
         (1001, 0, 3, 3),
         (1002, 0, 3, 3),
     ]
-    assert [r.leader_skew for r in rows] == [2.0, -1.0, -1.0]
+    assert [r.figures.leader_skew for r in rows] == [2.0, -1.0, -1.0]
     assert [r.id for r in chosen(rows, text="", sort="leaders", down=True)] == [1000, 1002, 1001]
 
 

@@ -76,7 +76,7 @@ class AgentAdapters:
         if process is None:  # ended since the look; the next pass sees it
             return
         was_running = watch.status is not None and watch.status.state == "running" and watch.status.pid == process.pid
-        if was_running and local.now_s - watch.probed_s < self._a.settings.probe_every_s:
+        if was_running and local.now_s - watch.probed_s < self._a.settings.times.probe_every_s:
             return
         watch.probed_s = local.now_s
         if watch.wanted is None:
@@ -188,7 +188,7 @@ class AgentAdapters:
         exit_code: int | None = None,
     ) -> None:
         settings, in_a_row = self._a.settings, record.exits_in_a_row
-        pause_s = doubled_s(settings.restart_backoff_s, settings.restart_backoff_cap_s, in_a_row)
+        pause_s = doubled_s(settings.times.restart_backoff_s, settings.times.restart_backoff_cap_s, in_a_row)
         said = f": {why.words}" if why.words else ""
         next_start = f"({in_a_row} in a row); next start in {pause_s:g} s"
         reason = f"{what}{said} {next_start}; see {self._a.layout.logs / name}.log and .out"

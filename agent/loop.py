@@ -81,7 +81,7 @@ class AgentConverger:
         if any(again_at_once):
             return 0.0
         busy = any(watch.status is not None and watch.status.state in _BUSY for watch in self._watches.values())
-        return self._a.settings.busy_tick_s if busy else self._a.settings.tick_s
+        return self._a.settings.times.busy_tick_s if busy else self._a.settings.times.tick_s
 
     @property
     def _document(self) -> wire.Document | None:
@@ -142,7 +142,7 @@ class AgentConverger:
             addresses=self._a.addresses(),
             retired=self._a.records.is_retired(),
             shutting_down=self.shutting_down or self._is_taken_back(),
-            stop_deadline_s=self._a.settings.stop_deadline_s,
+            stop_deadline_s=self._a.settings.times.stop_deadline_s,
         )
 
     def _is_taken_back(self) -> bool:
@@ -151,7 +151,7 @@ class AgentConverger:
         told = self._a.preemption()
         if told is None or told.kind != "preempt" or told.deadline is None:
             return False
-        return (told.deadline - self._a.clock.now()).total_seconds() <= self._a.settings.preempt_stop_s
+        return (told.deadline - self._a.clock.now()).total_seconds() <= self._a.settings.times.preempt_stop_s
 
     def _facts(
         self, name: wire.ServiceName, wanted: wire.ServiceDocument | None, attached: Mapping[str, str]

@@ -130,7 +130,7 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
     talks = _talks(settings, layout, boot, inbox=inbox, outbox=outbox, etag=converger.etag, follower=follower)
     leaving = _listen_to_signals(converger, inbox)
     if preemption is not None:
-        start_watch(preemption, every_s=settings.preempt_every_s, leaving=leaving)
+        start_watch(preemption, every_s=settings.times.preempt_every_s, leaving=leaving)
     threads = [(talk, talk_in_thread(talk, pause=leaving.wait)) for talk in talks]
     metrics = MetricsDuty(partial(_start_shipping, spool=layout.spools / "metrics"), clock)
     journal = Duty(partial(_start_journal, layout=layout, boot=boot), clock)
@@ -203,9 +203,9 @@ def _talks(
         credential=credential,
         enrolment=partial(enrol_request, boot),
         inbox=inbox,
-        backoff=Backoff(settings.retry_s, settings.retry_cap_s),
+        backoff=Backoff(settings.times.retry_s, settings.times.retry_cap_s),
         etag=etag,
-        wait_s=settings.poll_wait_s,
+        wait_s=settings.times.poll_wait_s,
         heard=follower.heard,
         certification=certification,
     )
@@ -215,7 +215,7 @@ def _talks(
         rotation=Rotation(boot, client=client, credential=credential),
         outbox=outbox,
         inbox=inbox,
-        backoff=Backoff(settings.retry_s, settings.retry_cap_s),
+        backoff=Backoff(settings.times.retry_s, settings.times.retry_cap_s),
         told=follower.told,
         certification=certification,
     )

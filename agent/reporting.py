@@ -18,7 +18,7 @@ class Reporting:
         self._a = around
         self._watches = watches
         self._sequence = boots.Sequence()
-        self._checkups = {name: Checkup(around.settings.vitals_every_s) for name in watches}
+        self._checkups = {name: Checkup(around.settings.times.vitals_every_s) for name in watches}
         self._last: object = None
         self._last_s = float("-inf")
 
@@ -38,7 +38,7 @@ class Reporting:
             preemption,
             packet_filter,
         )
-        if said == self._last and local.now_s - self._last_s < self._a.settings.report_every_s:
+        if said == self._last and local.now_s - self._last_s < self._a.settings.times.report_every_s:
             return
         for name in spoken:
             self._sample(name, local)
@@ -67,7 +67,7 @@ class Reporting:
     def _sample(self, name: wire.ServiceName, local: steps.LocalState) -> None:
         """Log directories are looked at while they are attached, also of a stopped service: an empty one is a proof."""
         watch, service = self._watches[name], self._a.services[name]
-        if watch.wanted is None or local.now_s - watch.sampled_s < self._a.settings.metrics_every_s:
+        if watch.wanted is None or local.now_s - watch.sampled_s < self._a.settings.times.metrics_every_s:
             return
         watch.sampled_s = local.now_s
         # Where a volume was given back the mount point is a directory of the root filesystem, which says nothing of it.

@@ -18,12 +18,9 @@ class AgentSettingsRefused(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSettings:
-    """Where things are and how often they are done. Times in seconds, sizes in bytes."""
+class AgentTimes:
+    """How often things are done, and how long they may take, in seconds."""
 
-    root: Path
-    kafka_dir: Path
-    java: str = "java"
     poll_wait_s: float = 20.0
     retry_s: float = 0.5
     retry_cap_s: float = 10.0
@@ -39,6 +36,16 @@ class AgentSettings:
     format_timeout_s: float = 60.0
     preempt_every_s: float = 5.0
     preempt_stop_s: float = 45.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings:
+    """Where things are and how they are done. Sizes in bytes."""
+
+    root: Path
+    kafka_dir: Path
+    java: str = "java"
+    times: AgentTimes = AgentTimes()
     log_cap_bytes: int = 20 * 1024 * 1024
     log_files: int = 3
     disks: Disks = "given"
@@ -70,10 +77,10 @@ class AgentSettings:
             metadata_url=environ.get("KEDGE_AGENT_METADATA_URL", ""),
         )
         times = {field: _seconds(environ, field) for field in _TIMES if _variable(field) in environ}
-        return replace(settings, **times)  # type: ignore[arg-type]  # mypy cannot know that _TIMES are the floats
+        return replace(settings, times=AgentTimes(**times))
 
 
-_TIMES = tuple(name for name in AgentSettings.__slots__ if name.endswith("_s"))
+_TIMES = AgentTimes.__slots__
 
 
 def _one_of(environ: Mapping[str, str], name: str, known: tuple[_Word, ...], otherwise: _Word) -> _Word:

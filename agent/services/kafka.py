@@ -30,7 +30,7 @@ class KafkaService(JavaService):
             properties = self._directory / "format.properties"
             write_durably(properties, server_properties(service, log_dirs=(log_dir,)).encode())
             command = self._installation.storage_tool_command(service, properties, arguments)
-            run_storage_tool(command, env=service_environment(), timeout_s=self._settings.format_timeout_s)
+            run_storage_tool(command, env=service_environment(), timeout_s=self._settings.times.format_timeout_s)
 
         format_storage(service, self._layout, used=record.used_directories, run_tool=run_tool)
 

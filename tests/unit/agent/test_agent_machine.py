@@ -25,8 +25,8 @@ def jolokia(answer: object, status: int = 200) -> Jolokia:
 def test_settings_come_from_the_environment(tmp_path: Path) -> None:
     environ = {"KEDGE_KAFKA_DIR": "/kafka", "KEDGE_AGENT_TICK_S": "0.25", "KEDGE_JAVA": "/java"}
     settings = AgentSettings.from_env(root=tmp_path, environ=environ)
-    assert (settings.kafka_dir, settings.tick_s, settings.java) == (Path("/kafka"), 0.25, "/java")
-    assert settings.stop_deadline_s == 60
+    assert (settings.kafka_dir, settings.times.tick_s, settings.java) == (Path("/kafka"), 0.25, "/java")
+    assert settings.times.stop_deadline_s == 60
 
 
 @pytest.mark.parametrize("environ", [{}, {"KEDGE_KAFKA_DIR": "/k", "KEDGE_AGENT_TICK_S": "soon"}])

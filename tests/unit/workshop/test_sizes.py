@@ -15,7 +15,6 @@ _VALUES = ("BaseModel", "BaseSettings", "NamedTuple", "SQLModel")
 WIDE_VALUES = {
     "controlplane.cluster.view.ClusterView": 71,
     "agent.health.vitals.Vitals": 35,
-    "agent.settings.AgentSettings": 25,
     "events.instance_facts.PlannedInstance": 28,
     "planner.rollout.desired.DesiredNode": 23,
     "planner.rollout.diff.Incumbent": 31,

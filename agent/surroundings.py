@@ -5,27 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from agent import probes, steps, wire
 from agent.disks.volumes import Volumes
 from agent.exit_reason import ExitReason
 from agent.health.vitals import Vitals
 from agent.inbox import Inbox
 from agent.layout import AgentLayout
-from agent.probes import ProbeResult
 from agent.records import Records, ServiceRecord
 from agent.settings import AgentSettings
-from agent.steps import StorageFacts
-from agent.wire import (
-    BootData,
-    HeartbeatReport,
-    LogDirReport,
-    OldClientReport,
-    PacketFilterReport,
-    PreemptionReport,
-    Report,
-    ServiceDocument,
-    ServiceName,
-    UpgradeReport,
-)
 
 
 class Clock(Protocol):
@@ -57,29 +44,31 @@ class Service(Protocol):
         """The last process known of, also when it has ended; None when there never was one."""
         ...
 
-    def is_installed(self, service: ServiceDocument) -> bool: ...
+    def is_installed(self, service: wire.ServiceDocument) -> bool: ...
 
-    def storage(self, service: ServiceDocument, record: ServiceRecord) -> StorageFacts: ...
+    def storage(self, service: wire.ServiceDocument, record: ServiceRecord) -> steps.StorageFacts: ...
 
-    def format(self, service: ServiceDocument, record: ServiceRecord) -> None:
+    def format(self, service: wire.ServiceDocument, record: ServiceRecord) -> None:
         """Raises `FormatFailed`, `OSError`."""
         ...
 
-    def start(self, service: ServiceDocument) -> None:
+    def start(self, service: wire.ServiceDocument) -> None:
         """Raises `OSError`."""
         ...
 
-    def probe(self, service: ServiceDocument) -> ProbeResult: ...
+    def probe(self, service: wire.ServiceDocument) -> probes.ProbeResult: ...
 
-    def usage(self, service: ServiceDocument) -> tuple[LogDirReport, ...]: ...
+    def usage(self, service: wire.ServiceDocument) -> tuple[wire.LogDirReport, ...]: ...
 
-    def digest(self, service: ServiceDocument) -> Mapping[str, float]: ...
+    def digest(self, service: wire.ServiceDocument) -> Mapping[str, float]: ...
 
-    def old_clients(self, service: ServiceDocument) -> tuple[OldClientReport, ...]:
+    def old_clients(self, service: wire.ServiceDocument) -> tuple[wire.OldClientReport, ...]:
         """Who speaks to it in versions the next major Kafka refuses."""
         ...
 
-    def vitals(self, service: ServiceDocument, usage: tuple[LogDirReport, ...], *, at_s: float) -> Vitals | None:
+    def vitals(
+        self, service: wire.ServiceDocument, usage: tuple[wire.LogDirReport, ...], *, at_s: float
+    ) -> Vitals | None:
         """A sample of the running process, None when it does not tell."""
         ...
 
@@ -91,7 +80,7 @@ class Service(Protocol):
         """Lines of its log in the last whole minute, by class."""
         ...
 
-    def note(self, service: ServiceDocument) -> str:
+    def note(self, service: wire.ServiceDocument) -> str:
         """What a person should know about a running service's document, e.g. settings that are ignored; else empty."""
         ...
 
@@ -100,25 +89,25 @@ class Service(Protocol):
 class AgentEnvironment:
     """Everything outside the converger."""
 
-    boot: BootData
+    boot: wire.BootData
     boot_id: str
     layout: AgentLayout
     records: Records
-    services: Mapping[ServiceName, Service]
+    services: Mapping[wire.ServiceName, Service]
     inbox: Inbox
-    publish: Callable[[Report], None]
+    publish: Callable[[wire.Report], None]
     clock: Clock
     settings: AgentSettings
     volumes: Volumes
     addresses: Callable[[], frozenset[str]]
     """Addresses bound to the VM right now."""
-    heartbeats: Callable[[], tuple[HeartbeatReport, ...]] = tuple
+    heartbeats: Callable[[], tuple[wire.HeartbeatReport, ...]] = tuple
     """What came of the heartbeats through brokers of the next rack."""
-    preemption: Callable[[], PreemptionReport | None] = lambda: None
+    preemption: Callable[[], wire.PreemptionReport | None] = lambda: None
     """What the cloud told this VM alone."""
-    packet_filter: Callable[[str, float], PacketFilterReport | None] = lambda rules, now_s: None
+    packet_filter: Callable[[str, float], wire.PacketFilterReport | None] = lambda rules, now_s: None
     """Rules of the document ("": none) and monotonic seconds -> what is in force; see `agent.packet_filter`."""
-    upgrade: Callable[[], UpgradeReport | None] = lambda: None
+    upgrade: Callable[[], wire.UpgradeReport | None] = lambda: None
     """How the agent's own upgrade stands."""
 
 

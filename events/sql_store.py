@@ -15,12 +15,9 @@ from typing import Any
 from sqlalchemy import Connection, Engine, bindparam, func, insert, select, text
 from sqlalchemy.exc import IntegrityError
 
+from events import envelope, errors, idempotence, rows
 from events.clock import Clock, utc_now
 from events.engine import answering, reading, writing
-from events.envelope import NewEvent, Origin, Recorded
-from events.errors import PositionGap, StreamConflict
-from events.idempotence import refuse_repeated_ids, same_batch
-from events.rows import EventRows
 from events.tables import COUNTER, EVENT, EVENT_COUNTER, UtcDateTime
 
 _PAGE = 2000
@@ -33,15 +30,15 @@ class SqlEventStore:
         self.engine = engine
         self._clock = clock
         self._sqlite = engine.dialect.name == "sqlite"
-        self._rows = EventRows(engine.dialect.name)
+        self._rows = rows.EventRows(engine.dialect.name)
 
     def append(
-        self, stream: str, events: Sequence[NewEvent], *, expected_version: int, origin: Origin
-    ) -> list[Recorded]:
+        self, stream: str, events: Sequence[envelope.NewEvent], *, expected_version: int, origin: envelope.Origin
+    ) -> list[envelope.Recorded]:
         """Records all events or none. Raises StreamConflict, EventIdTaken, StoreUnavailable."""
         if not events:
             return []
-        refuse_repeated_ids(stream, events)
+        idempotence.refuse_repeated_ids(stream, events)
         try:
             with self._transaction() as connection:
                 return self.append_within(connection, stream, events, expected_version=expected_version, origin=origin)
@@ -51,17 +48,17 @@ class SqlEventStore:
                 earlier = self._recorded_before(connection, stream, events, origin)
                 if earlier is not None:
                     return earlier
-                raise StreamConflict(stream, expected_version, _version_of(connection, stream)) from error
+                raise errors.StreamConflict(stream, expected_version, _version_of(connection, stream)) from error
 
     def append_within(
         self,
         connection: Connection,
         stream: str,
-        events: Sequence[NewEvent],
+        events: Sequence[envelope.NewEvent],
         *,
         expected_version: int,
-        origin: Origin,
-    ) -> list[Recorded]:
+        origin: envelope.Origin,
+    ) -> list[envelope.Recorded]:
         """The append inside a caller's transaction: the last statement before the commit, as it holds the counter.
 
         Raises what `append` does, and IntegrityError when a rival was faster.
@@ -74,9 +71,9 @@ class SqlEventStore:
         earlier = self._recorded_before(connection, stream, events, origin)
         if earlier is not None:
             return earlier
-        raise StreamConflict(stream, expected_version, _version_of(connection, stream))
+        raise errors.StreamConflict(stream, expected_version, _version_of(connection, stream))
 
-    def read_stream(self, stream: str, after_version: int = 0) -> list[Recorded]:
+    def read_stream(self, stream: str, after_version: int = 0) -> list[envelope.Recorded]:
         """Events of one stream in order, after the given version. Raises StoreUnavailable."""
         wanted = self._rows.select.where(EVENT.c.stream == stream, EVENT.c.version > after_version).order_by(
             EVENT.c.version
@@ -84,13 +81,13 @@ class SqlEventStore:
         with reading(self.engine) as connection:
             return self._rows.fetch(connection, wanted)
 
-    def read_all(self, after_position: int = 0, limit: int = 1000) -> list[Recorded]:
+    def read_all(self, after_position: int = 0, limit: int = 1000) -> list[envelope.Recorded]:
         """Events of all streams in global order, after the given position, at most `limit`. Raises StoreUnavailable."""
         wanted = self._rows.select.where(EVENT.c.position > after_position).order_by(EVENT.c.position).limit(limit)
         with reading(self.engine) as connection:
             return self._rows.fetch(connection, wanted)
 
-    def iterate_all(self, after_position: int = 0) -> Iterator[Recorded]:
+    def iterate_all(self, after_position: int = 0) -> Iterator[envelope.Recorded]:
         """All events in global order up to the head at the time of the call, read in pages."""
         return self._pages(max(0, after_position), self.head())
 
@@ -113,7 +110,7 @@ class SqlEventStore:
             with answering(self.engine), self.engine.connect() as connection:
                 yield connection.execution_options(isolation_level="AUTOCOMMIT")
 
-    def _pages(self, after: int, head: int) -> Iterator[Recorded]:
+    def _pages(self, after: int, head: int) -> Iterator[envelope.Recorded]:
         while after < head:
             page = self.read_all(after, min(_PAGE, head - after))
             if not page:
@@ -122,18 +119,18 @@ class SqlEventStore:
             after = page[-1].position
 
     def _recorded_before(
-        self, connection: Connection, stream: str, events: Sequence[NewEvent], origin: Origin
-    ) -> list[Recorded] | None:
+        self, connection: Connection, stream: str, events: Sequence[envelope.NewEvent], origin: envelope.Origin
+    ) -> list[envelope.Recorded] | None:
         if origin.command_id is not None:
             of_command = self._rows.select.where(EVENT.c.stream == stream, EVENT.c.command_id == origin.command_id)
             earlier = self._rows.fetch(connection, of_command.order_by(EVENT.c.part))
             if earlier:
                 return earlier
         of_ids = self._rows.select.where(EVENT.c.event_id.in_([event.event_id for event in events]))
-        return same_batch(stream, events, self._rows.fetch(connection, of_ids))
+        return idempotence.same_batch(stream, events, self._rows.fetch(connection, of_ids))
 
     def _write_locked(
-        self, connection: Connection, stream: str, sealed: list[dict[str, Any]], expected: int, origin: Origin
+        self, connection: Connection, stream: str, sealed: list[dict[str, Any]], expected: int, origin: envelope.Origin
     ) -> int | None:
         """SQLite, which cannot insert from an UPDATE: two statements under the write lock held since BEGIN."""
         base: int | None = connection.execute(
@@ -144,7 +141,7 @@ class SqlEventStore:
         return base
 
     def _write_at_once(
-        self, connection: Connection, stream: str, sealed: list[dict[str, Any]], expected: int, origin: Origin
+        self, connection: Connection, stream: str, sealed: list[dict[str, Any]], expected: int, origin: envelope.Origin
     ) -> int | None:
         """PostgreSQL: the look, the counter and the insert are one statement."""
         batch = [{name: row[name] for name in ("part", "event_id", "type", "schema_version", "data")} for row in sealed]
@@ -166,7 +163,7 @@ def verify_positions(connection: Connection) -> int:
     ).one()
     counter = connection.execute(select(COUNTER.c.position).where(COUNTER.c.name == EVENT_COUNTER)).scalar_one()
     if not highest == count == counter:
-        raise PositionGap(highest, count, counter)
+        raise errors.PositionGap(highest, count, counter)
     return int(highest)
 
 
@@ -202,7 +199,7 @@ _APPEND_AT_ONCE = text(
 ).bindparams(bindparam("recorded_at", type_=UtcDateTime))
 
 
-def _taking(stream: str, sealed: list[dict[str, Any]], expected: int, origin: Origin) -> dict[str, Any]:
+def _taking(stream: str, sealed: list[dict[str, Any]], expected: int, origin: envelope.Origin) -> dict[str, Any]:
     return {
         "counter": EVENT_COUNTER,
         "size": len(sealed),
@@ -214,7 +211,7 @@ def _taking(stream: str, sealed: list[dict[str, Any]], expected: int, origin: Or
 
 
 def _seal(
-    stream: str, events: Sequence[NewEvent], expected_version: int, origin: Origin, now: datetime
+    stream: str, events: Sequence[envelope.NewEvent], expected_version: int, origin: envelope.Origin, now: datetime
 ) -> list[dict[str, Any]]:
     """The rows of a batch, all but the position."""
     return [
@@ -237,8 +234,8 @@ def _seal(
     ]
 
 
-def _recorded(position: int, row: dict[str, Any]) -> Recorded:
-    return Recorded(
+def _recorded(position: int, row: dict[str, Any]) -> envelope.Recorded:
+    return envelope.Recorded(
         position=position,
         stream=row["stream"],
         version=row["version"],

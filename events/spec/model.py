@@ -7,26 +7,13 @@ that was accepted once must stay readable for as long as its event exists.
 
 from typing import ClassVar, Literal
 
+from events.spec import scalars
 from events.spec.distribution import Distribution
 from events.spec.external import External
 from events.spec.fields import FieldClass, Part, classed
 from events.spec.health import Health
 from events.spec.machine_figures import MachineFigures
 from events.spec.rollout import RolloutPolicy
-from events.spec.scalars import (
-    CloudWord,
-    DnsLabel,
-    Flag,
-    HostName,
-    KafkaRelease,
-    ListenerName,
-    MetadataLevel,
-    NetworkText,
-    OneLine,
-    PropertyKey,
-    PropertyText,
-    Whole,
-)
 from events.spec.upkeep import Balance, Healing
 
 API_VERSION = "kedge/v1alpha1"
@@ -42,9 +29,9 @@ MetadataMode = Literal["kraft", "zookeeper"]
 class Metadata(Part):
     """Who the cluster is."""
 
-    name: DnsLabel = classed(IDENTITY, "Name of the cluster, unique among the living ones.")
-    owner: OneLine = classed(BEHAVIOURAL, "Team or person to ask. Shown, never interpreted.", default="")
-    labels: dict[CloudWord, OneLine] = classed(
+    name: scalars.DnsLabel = classed(IDENTITY, "Name of the cluster, unique among the living ones.")
+    owner: scalars.OneLine = classed(BEHAVIOURAL, "Team or person to ask. Shown, never interpreted.", default="")
+    labels: dict[scalars.CloudWord, scalars.OneLine] = classed(
         BEHAVIOURAL,
         "Labels for people and searches. Those that `clouds.cost_tags` of the server's settings names are put as tags "
         "on what is made in clouds, and changed there in place.",
@@ -62,7 +49,7 @@ class ImagePolicy(Part):
         "name. The field rolls nothing; the revision it leads to does.",
         default="none",
     )
-    pin: Whole | None = classed(
+    pin: scalars.Whole | None = classed(
         BEHAVIOURAL,
         "Number of the one revision to be on, as in `3`, whatever is followed and in whatever order the fleet rolls. "
         "It is that of `version`: a pin rarely outlives a change of it.",
@@ -86,7 +73,7 @@ class ImagePolicy(Part):
 class KafkaSection(Part):
     """Which Kafka runs, and how it is set."""
 
-    version: KafkaRelease = classed(
+    version: scalars.KafkaRelease = classed(
         STATIC,
         "Kafka version of brokers and controllers: any patch release of a supported line. A change rolls every VM; "
         "from one patch release to another no feature level is raised.",
@@ -97,7 +84,7 @@ class KafkaSection(Part):
         "or taken away it rolls every VM.",
         default=None,
     )
-    config: dict[PropertyKey, PropertyText] = classed(
+    config: dict[scalars.PropertyKey, scalars.PropertyText] = classed(
         RESTART,
         "Kafka properties, as in `server.properties`, for brokers and controllers alike. A property that Kafka can "
         "change live is dynamic, every other one restarts; `docs/settings.md` has the class of each. "
@@ -105,14 +92,14 @@ class KafkaSection(Part):
         default_factory=dict,
         item_class="kafka-property",
     )
-    adopt: tuple[PropertyKey, ...] = classed(
+    adopt: tuple[scalars.PropertyKey, ...] = classed(
         BEHAVIOURAL,
         "Names of properties in `config` that people or tools may change on running brokers: another value is told "
         "(condition `SettingsAdopted`) and left. A new value in `config` is set all the same. Others are put right.",
         default=(),
         max_length=50,
     )
-    metadata_version: MetadataLevel | None = classed(
+    metadata_version: scalars.MetadataLevel | None = classed(
         DYNAMIC,
         "Pins the metadata level, as in `4.1`, to keep the way back to that version open. "
         "Without it the level follows the version once all nodes run it and `rollout.soak` is over. "
@@ -140,14 +127,14 @@ class Disk(Part):
         "`persistent` outlives its VM; `ephemeral` is gone with it. Controllers and ZooKeeper servers "
         "need `persistent`.",
     )
-    size_gib: Whole = classed(
+    size_gib: scalars.Whole = classed(
         STATIC,
         "Size in GiB. A larger persistent disk grows where it is, on clouds that can; otherwise, and for a smaller "
         "one, brokers move to new VMs. Those of controllers and ZooKeeper servers only grow, in place.",
         ge=1,
         le=65536,
     )
-    count: Whole = classed(
+    count: scalars.Whole = classed(
         STATIC,
         "Number of such disks, each with a log directory of its own: Kafka's JBOD, for brokers. "
         "A broker has the sum of their sizes, and a partition fits on one of them. Another number moves brokers to new "
@@ -157,13 +144,13 @@ class Disk(Part):
         le=8,
     )
 
-    type: CloudWord | None = classed(
+    type: scalars.CloudWord | None = classed(
         STATIC,
         "Kind of volume in the cloud's own words, as in `gp3`, `hyperdisk-balanced`, `PremiumV2_LRS`, `maxiops` "
         "(docs/storage.md has those of each cloud). Another one moves brokers to new VMs with new disks.",
         default=None,
     )
-    iops: Whole | None = classed(
+    iops: scalars.Whole | None = classed(
         STATIC,
         "Operations a second that each disk is to have, where its type takes a number. Another one moves brokers to "
         "new VMs with new disks.",
@@ -171,7 +158,7 @@ class Disk(Part):
         ge=1,
         le=400_000,
     )
-    throughput_mib_per_s: Whole | None = classed(
+    throughput_mib_per_s: scalars.Whole | None = classed(
         STATIC,
         "MiB a second that each disk is to have, where its type takes a number. Another one moves brokers to new VMs "
         "with new disks.",
@@ -179,7 +166,7 @@ class Disk(Part):
         ge=1,
         le=10_000,
     )
-    kms_key: OneLine | None = classed(
+    kms_key: scalars.OneLine | None = classed(
         STATIC,
         "Key of yours that each disk is encrypted with, in the cloud's own words: the ARN of a key on `aws`, the name "
         "of one on `google`, the id of a disk encryption set on `azure`. Without it the cloud's own key.",
@@ -195,16 +182,20 @@ class Disk(Part):
 class PlaceSpec(Part):
     """Where the instances of a pool live."""
 
-    cloud: DnsLabel = classed(STATIC, "`local`, `aws`, `google`, `azure`, `digitalocean`, `upcloud` or `hetzner`.")
-    region: CloudWord = classed(STATIC, "Region in the cloud's own words.")
-    account: CloudWord = classed(STATIC, "Name of the account profile whose credentials are used.", default="default")
-    network: DnsLabel = classed(
+    cloud: scalars.DnsLabel = classed(
+        STATIC, "`local`, `aws`, `google`, `azure`, `digitalocean`, `upcloud` or `hetzner`."
+    )
+    region: scalars.CloudWord = classed(STATIC, "Region in the cloud's own words.")
+    account: scalars.CloudWord = classed(
+        STATIC, "Name of the account profile whose credentials are used.", default="default"
+    )
+    network: scalars.DnsLabel = classed(
         IDENTITY,
         "Name of the network VMs are made in. Kedge makes it where the account's settings name none for the region; "
         "clusters that name the same share it.",
         default="default",
     )
-    route: DnsLabel | None = classed(
+    route: scalars.DnsLabel | None = classed(
         BEHAVIOURAL,
         "Name of a private route: places that name the same reach one another at private addresses, because somebody "
         "connected their networks. Pools of one cluster are in one network, or name one route.",
@@ -215,7 +206,7 @@ class PlaceSpec(Part):
         "How the server reaches brokers there: `direct`, at their own addresses. Others are reserved.",
         default="direct",
     )
-    zones: tuple[CloudWord, ...] = classed(
+    zones: tuple[scalars.CloudWord, ...] = classed(
         BEHAVIOURAL,
         "Zones; each is a Kafka rack. Nodes are dealt out to them in turn. Instances stay where they are; "
         "nodes of a zone that leaves the list are replaced elsewhere.",
@@ -234,7 +225,7 @@ class Pool(Part):
 
     key_field: ClassVar[str | None] = "name"
 
-    name: DnsLabel = classed(IDENTITY, "Name of the pool; nodes are named after it.")
+    name: scalars.DnsLabel = classed(IDENTITY, "Name of the pool; nodes are named after it.")
     services: tuple[ServiceKind, ...] = classed(
         IDENTITY,
         "`[broker]`, `[controller]` or, in mode `zookeeper`, `[zookeeper]`. Exactly one pool has the controllers, or "
@@ -242,15 +233,17 @@ class Pool(Part):
         min_length=1,
         max_length=2,
     )
-    size: Whole = classed(
+    size: scalars.Whole = classed(
         BEHAVIOURAL,
         "Number of nodes. Growing adds nodes; shrinking drains the newest ones first. Controllers and ZooKeeper "
         "servers: 1, 3 or 5, one vote at a time.",
         ge=1,
         le=1000,
     )
-    machine: CloudWord = classed(STATIC, "`small`, `medium`, `large`, or a machine type in the cloud's own words.")
-    alternatives: tuple[CloudWord, ...] = classed(
+    machine: scalars.CloudWord = classed(
+        STATIC, "`small`, `medium`, `large`, or a machine type in the cloud's own words."
+    )
+    alternatives: tuple[scalars.CloudWord, ...] = classed(
         BEHAVIOURAL,
         "Machines to make instead, in this order, while the cloud has no capacity for `machine` in a node's zone. "
         "A node never goes to another zone by itself.",
@@ -264,13 +257,13 @@ class Pool(Part):
         default=(),
         max_length=9,
     )
-    spot: Flag = classed(
+    spot: scalars.Flag = classed(
         STATIC,
         "Make the VMs pre-emptible: cheaper, and taken back by the cloud whenever it wants. Brokers on `aws`, `google` "
         "and `azure` only; one that is taken is a lost VM and is replaced as such.",
         default=False,
     )
-    ipv6: Flag = classed(
+    ipv6: scalars.Flag = classed(
         STATIC,
         "Give each VM an IPv6 address beside its private IPv4 one, as a way out: nobody is let in by it, and Kafka "
         "stays on IPv4. Where the region in `<cloud>.yaml` says `ipv6: true`; not on `upcloud` and `local`.",
@@ -280,14 +273,14 @@ class Pool(Part):
     place: PlaceSpec = classed(
         STATIC, "Where the instances live. Brokers move when cloud, region or account change; the quorum stays."
     )
-    heap_mib: Whole | None = classed(
+    heap_mib: scalars.Whole | None = classed(
         RESTART,
         "Java heap of each service in MiB. Without it brokers have 256, controllers and ZooKeeper servers 128.",
         default=None,
         ge=64,
         le=262144,
     )
-    zookeeper_heap_mib: Whole | None = classed(
+    zookeeper_heap_mib: scalars.Whole | None = classed(
         RESTART,
         "Java heap of the ZooKeeper server beside each broker, in a pool of `[broker, zookeeper]`; 128 without it. "
         "`heapMib` is the broker's there.",
@@ -325,8 +318,8 @@ class Listener(Part):
 
     key_field: ClassVar[str | None] = "name"
 
-    name: ListenerName = classed(RESTART, "Name of the listener.", default="PLAINTEXT")
-    port: Whole = classed(RESTART, "TCP port.", default=9092, ge=1, le=65535)
+    name: scalars.ListenerName = classed(RESTART, "Name of the listener.", default="PLAINTEXT")
+    port: scalars.Whole = classed(RESTART, "TCP port.", default=9092, ge=1, le=65535)
     security: Literal["plaintext"] = classed(
         RESTART, "`plaintext` is the only one offered; `tls` is reserved.", default="plaintext"
     )
@@ -335,18 +328,18 @@ class Listener(Part):
 class Bootstrap(Part):
     """How clients find the cluster."""
 
-    dns: HostName | None = classed(
+    dns: scalars.HostName | None = classed(
         BEHAVIOURAL,
         "The cluster's DNS name, published first; kept by Kedge where its zone is bound in the settings.",
         default=None,
     )
-    list: Flag = classed(BEHAVIOURAL, "Publish the list of the brokers' addresses.", default=True)
+    list: scalars.Flag = classed(BEHAVIOURAL, "Publish the list of the brokers' addresses.", default=True)
 
 
 class Access(Part):
     """Who of outside the network may reach the brokers."""
 
-    clients: tuple[NetworkText, ...] = classed(
+    clients: tuple[scalars.NetworkText, ...] = classed(
         BEHAVIOURAL,
         "Networks clients come from, by CIDR. Without any, only who is inside the cluster's network gets in. The "
         "firewall of a network lets in what all its clusters name together; no VM is replaced for it.",

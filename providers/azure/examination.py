@@ -7,10 +7,7 @@ from typing import Any
 from azure.core.exceptions import HttpResponseError
 from azure.core.rest import HttpRequest
 
-from providers.azure.access import Clients
-from providers.azure.errors import is_not_there, translated
-from providers.azure.permissions import TO_MAKE, lacking, needed
-from providers.azure.settings import AzureRegion, AzureZone
+from providers.azure import access, errors, permissions, settings
 from providers.base import Place
 from providers.catalog_file import sold_by
 from providers.doctor import Finding, looked_at
@@ -31,7 +28,7 @@ _SIZE = re.compile(r"^Standard_(?P<letters>[A-Z]+)\d+(?P<more>[a-z]*)_?(?P<versi
 _Look = Callable[[], tuple[bool | None, str]]
 
 
-def examine_region(clients: Clients, place: Place, region: AzureRegion) -> Iterator[Finding]:
+def examine_region(clients: access.Clients, place: Place, region: settings.AzureRegion) -> Iterator[Finding]:
     """A finding for permissions, for what azure.yaml names in the region, and for each limit."""
     group = f"/subscriptions/{clients.account_id}/resourceGroups/{region.resource_group}"
     yield looked_at(f"{place}: resource group", _group(clients, place, group), _CORRECT)
@@ -48,20 +45,20 @@ def examine_region(clients: Clients, place: Place, region: AzureRegion) -> Itera
     yield from findings(place, read_quotas(clients, place), sold_by("azure"))
 
 
-def read_quotas(clients: Clients, place: Place) -> tuple[AccountQuota, ...]:
+def read_quotas(clients: access.Clients, place: Place) -> tuple[AccountQuota, ...]:
     """The subscription's limits in the region that VMs count against; one call. Raises `ProviderError`."""
-    with translated(f"{place}: usage"):
+    with errors.translated(f"{place}: usage"):
         told = list(clients.listed(f"Microsoft.Compute/locations/{place.region}/usages", COMPUTE_API))
     return quotas_in(told)
 
 
-def lacking_to_make(clients: Clients, place: Place, region: AzureRegion) -> tuple[str, ...]:
+def lacking_to_make(clients: access.Clients, place: Place, region: settings.AzureRegion) -> tuple[str, ...]:
     """Operations of a surge that the identity lacks on the resource group; one call. Raises `ProviderError`."""
     group = f"/subscriptions/{clients.account_id}/resourceGroups/{region.resource_group}"
-    return lacking(_permissions_on(clients, f"{place}: permissions", group), TO_MAKE)
+    return permissions.lacking(_permissions_on(clients, f"{place}: permissions", group), permissions.TO_MAKE)
 
 
-def free_addresses(clients: Clients, place: Place, subnets: Iterable[str]) -> dict[str, int]:
+def free_addresses(clients: access.Clients, place: Place, subnets: Iterable[str]) -> dict[str, int]:
     """By subnet's id in lower case, of those that are there; a call for each network. Raises `ProviderError`."""
     wanted = {s.lower() for s in subnets}
     free: dict[str, int] = {}
@@ -96,7 +93,7 @@ def family_of(size: str) -> str:
     return f"standard{told['letters']}{told['more'].upper()}{told['version'] or ''}Family" if told else ""
 
 
-def _group(clients: Clients, place: Place, group: str) -> _Look:
+def _group(clients: access.Clients, place: Place, group: str) -> _Look:
     def look() -> tuple[bool | None, str]:
         _get(clients, f"{place}: {group}", group, _GROUPS_API)
         return True, group.rpartition("/")[2]
@@ -104,24 +101,24 @@ def _group(clients: Clients, place: Place, group: str) -> _Look:
     return look
 
 
-def _permissions(clients: Clients, place: Place, group: str) -> Finding:
+def _permissions(clients: access.Clients, place: Place, group: str) -> Finding:
     what = f"{place}: permissions"
     try:
         told = _permissions_on(clients, what, group)
     except ProviderError as error:
         return Finding(what, None, f"Azure does not tell them: {error}")
-    if missing := lacking(told):
+    if missing := permissions.lacking(told):
         return Finding(what, False, f"on the resource group they lack {', '.join(missing)}", _GRANT)
-    return Finding(what, True, f"all {len(needed())} that are needed on the resource group")
+    return Finding(what, True, f"all {len(permissions.needed())} that are needed on the resource group")
 
 
-def _permissions_on(clients: Clients, what: str, group: str) -> Sequence[Mapping[str, Any]]:
+def _permissions_on(clients: access.Clients, what: str, group: str) -> Sequence[Mapping[str, Any]]:
     told = _get(clients, what, f"{group}/providers/Microsoft.Authorization/permissions", _PERMISSIONS_API)
     found: Sequence[Mapping[str, Any]] = told["value"]
     return found
 
 
-def _subnet(clients: Clients, place: Place, zone: AzureZone) -> _Look:
+def _subnet(clients: access.Clients, place: Place, zone: settings.AzureZone) -> _Look:
     def look() -> tuple[bool | None, str]:
         free = free_addresses(clients, place, [zone.subnet])
         if zone.subnet.lower() not in free:
@@ -132,7 +129,7 @@ def _subnet(clients: Clients, place: Place, zone: AzureZone) -> _Look:
     return look
 
 
-def _image(clients: Clients, what: str, image: str) -> _Look:
+def _image(clients: access.Clients, what: str, image: str) -> _Look:
     def look() -> tuple[bool | None, str]:
         api = _GALLERIES_API if "/galleries/" in image else _IMAGES_API
         told = _get(clients, what, image, api)
@@ -142,9 +139,9 @@ def _image(clients: Clients, what: str, image: str) -> _Look:
     return look
 
 
-def _sizes(clients: Clients, place: Place) -> _Look:
+def _sizes(clients: access.Clients, place: Place) -> _Look:
     def look() -> tuple[bool | None, str]:
-        with translated(f"{place}: sizes"):
+        with errors.translated(f"{place}: sizes"):
             told = clients.listed(f"Microsoft.Compute/locations/{place.region}/vmSizes", COMPUTE_API)
             there = {str(one["name"]) for one in told}
         sizes = sold_by("azure").raw["shapes"]
@@ -156,14 +153,14 @@ def _sizes(clients: Clients, place: Place) -> _Look:
     return look
 
 
-def _get(clients: Clients, what: str, path: str, api: str) -> Mapping[str, Any]:
+def _get(clients: access.Clients, what: str, path: str, api: str) -> Mapping[str, Any]:
     client = clients.network if "/Microsoft.Network/" in path else clients.compute
-    with translated(what):
+    with errors.translated(what):
         answer = client.send_request(HttpRequest("GET", f"{{endpoint}}{path}?api-version={api}"))
         try:
             answer.raise_for_status()
         except HttpResponseError as error:
-            if is_not_there(error):
+            if errors.is_not_there(error):
                 raise NotFound(f"{what}: there is no {path}") from error
             raise
         told: Mapping[str, Any] = answer.json()

@@ -11,19 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from controlplane.background.git_sync import child, environment, faults, git_faults, openpgp, repository
+from controlplane.background.git_sync import child, environment, faults, git_faults, openpgp, repository, signing
 from controlplane.background.git_sync.binding import GitBinding, is_under
-from controlplane.background.git_sync.signing import (
-    CLAIMED,
-    NO_PGP_KEYS,
-    NO_SIGNERS,
-    NOT_SIGNED,
-    OTHER_SIGNATURE,
-    Signature,
-    judged,
-    kind_of,
-    signers_in,
-)
 from controlplane.runtime.egress import Egress
 from events.clock import Clock, utc_now
 from events.spec.problems import shorten
@@ -204,37 +193,37 @@ class Clone:
         told = self._local("log", "-1", "--no-mailmap", "--encoding=UTF-8", "--format=%an <%ae>", commit).output
         return shorten(told.decode("utf-8", "replace").strip(), 120)
 
-    def _signature(self, commit: str) -> Signature:
+    def _signature(self, commit: str) -> signing.Signature:
         """Whether a key of the binding's list stands behind the author. Nothing that is wrong with it stops a look."""
         signers, pgp_keys = self._binding.signers_file, self._binding.pgp_keys_file
         if signers is None and pgp_keys is None:
-            return CLAIMED
-        kind = kind_of(self._local("cat-file", "commit", commit).output)
+            return signing.CLAIMED
+        kind = signing.kind_of(self._local("cat-file", "commit", commit).output)
         if kind == "ssh":
-            return self._ssh_signature(commit, signers) if signers else Signature(why_not=NO_SIGNERS)
+            return self._ssh_signature(commit, signers) if signers else signing.Signature(why_not=signing.NO_SIGNERS)
         if kind == "pgp":
-            return self._pgp_signature(commit, pgp_keys) if pgp_keys else Signature(why_not=NO_PGP_KEYS)
-        return Signature(why_not=OTHER_SIGNATURE if kind else NOT_SIGNED)
+            return self._pgp_signature(commit, pgp_keys) if pgp_keys else signing.Signature(why_not=signing.NO_PGP_KEYS)
+        return signing.Signature(why_not=signing.OTHER_SIGNATURE if kind else signing.NOT_SIGNED)
 
-    def _pgp_signature(self, commit: str, file: Path) -> Signature:
+    def _pgp_signature(self, commit: str, file: Path) -> signing.Signature:
         checked = ("-c", f"gpg.program={openpgp.GPG}", "-c", f"gpg.openpgp.program={openpgp.GPG}")
         log = (*self._leading(), *checked, "log", "-1", "--no-mailmap", "--format=%G?%x00%GP%x00%ae", commit)
         return openpgp.pgp_signature(
             self._child, log, environment.base_environment(self._folder), folder=self._folder, file=file
         )
 
-    def _ssh_signature(self, commit: str, file: Path) -> Signature:
+    def _ssh_signature(self, commit: str, file: Path) -> signing.Signature:
         try:
-            signers = signers_in(file.read_text())
+            signers = signing.signers_in(file.read_text())
         except (OSError, ValueError) as error:
-            return Signature(why_not=f"signers_file {file} makes no sense: {error}")
+            return signing.Signature(why_not=f"signers_file {file} makes no sense: {error}")
         checked = ("-c", "gpg.ssh.program=ssh-keygen", "-c", f"gpg.ssh.allowedSignersFile={file}")
         told = self._run(*checked, "log", "-1", "--no-mailmap", "--format=%G?%x00%GF%x00%ae", commit)
         grade, _, rest = told.output.decode("utf-8", "replace").strip().partition("\0")
         if told.code != 0 or grade in ("", "E", "N"):
-            return Signature(why_not=f"git cannot check its signature: {child.refusal(told)}")
+            return signing.Signature(why_not=f"git cannot check its signature: {child.refusal(told)}")
         fingerprint, _, address = rest.partition("\0")
-        return judged(grade, fingerprint, address, signers, now=self._clock())
+        return signing.judged(grade, fingerprint, address, signers, now=self._clock())
 
     def _refuse_outside(self) -> None:
         if self._binding.transport == "file" and not is_under(self._binding.repository, self._local_paths):

@@ -5,20 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from controlplane.cli import completion, errors, options, output, rebalance_order
+from controlplane.cli import completion, errors, options, output, rebalance_order, state_options
 from controlplane.cli.session import Session, session_of
-from controlplane.cli.state_options import (
-    ClusterOption,
-    DiskLimit,
-    ExcludeTopics,
-    KafkaJsonOption,
-    PlanFileOption,
-    PlanFormat,
-    ShapeOption,
-    StateFileOption,
-    ThrottlesOption,
-    names_in,
-)
 
 if TYPE_CHECKING:
     from controlplane.cli.balance_run import BalancePlan
@@ -88,16 +76,16 @@ def rebalance(
     throttle: options.Throttle = 0,
     reason: options.Reason = "",
     yes: options.Yes = False,
-    state: StateFileOption = "",
-    cluster: ClusterOption = "",
+    state: state_options.StateFileOption = "",
+    cluster: state_options.ClusterOption = "",
     goals: _Goals = "",
-    exclude_topics: ExcludeTopics = "",
-    disk_limit: DiskLimit = None,
+    exclude_topics: state_options.ExcludeTopics = "",
+    disk_limit: state_options.DiskLimit = None,
     allow_partial: _AllowPartial = False,
-    output_file: PlanFileOption = None,
-    kafka_json: KafkaJsonOption = None,
-    throttles: ThrottlesOption = None,
-    shape: ShapeOption = PlanFormat.TABLE,
+    output_file: state_options.PlanFileOption = None,
+    kafka_json: state_options.KafkaJsonOption = None,
+    throttles: state_options.ThrottlesOption = None,
+    shape: state_options.ShapeOption = state_options.PlanFormat.TABLE,
 ) -> None:
     """Spread replicas and leaders evenly, for the fewest bytes.
 
@@ -144,11 +132,11 @@ def demote(
     ids: Annotated[
         str, typer.Argument(metavar="ID,ID", show_default=False, help="Brokers that should lead no partition.")
     ],
-    state: StateFileOption = "",
-    cluster: ClusterOption = "",
-    output_file: PlanFileOption = None,
-    kafka_json: KafkaJsonOption = None,
-    shape: ShapeOption = PlanFormat.TABLE,
+    state: state_options.StateFileOption = "",
+    cluster: state_options.ClusterOption = "",
+    output_file: state_options.PlanFileOption = None,
+    kafka_json: state_options.KafkaJsonOption = None,
+    shape: state_options.ShapeOption = state_options.PlanFormat.TABLE,
 ) -> None:
     """Plan to move all leadership off brokers.
 
@@ -172,7 +160,12 @@ def demote(
 
 
 def _input(
-    session: Session, state: str, cluster: str, shape: PlanFormat, kind: str, disk_limit: float | None = None
+    session: Session,
+    state: str,
+    cluster: str,
+    shape: state_options.PlanFormat,
+    kind: str,
+    disk_limit: float | None = None,
 ) -> "Input":
     from controlplane.cli.state_inputs import limited, state_input, telling_machines
 
@@ -184,7 +177,7 @@ def _input(
 def _excluded(given: "Input", topics: str) -> tuple[str, ...]:
     from controlplane.cli.state_inputs import known_topics
 
-    return known_topics(given, names_in(topics))
+    return known_topics(given, state_options.names_in(topics))
 
 
 def _finish(
@@ -192,7 +185,7 @@ def _finish(
     given: "Input",
     plan: "BalancePlan",
     paths: tuple[Path | None, Path | None, Path | None],
-    shape: PlanFormat,
+    shape: state_options.PlanFormat,
     *,
     kind: str = "RebalancePlan",
     allow_partial: bool,
@@ -202,11 +195,11 @@ def _finish(
 
     refused = plan.shortfall is not None and not allow_partial
     written = {} if refused else Files(*paths).write(session, given, plan)
-    if shape in (PlanFormat.JSON, PlanFormat.YAML):
+    if shape in (state_options.PlanFormat.JSON, state_options.PlanFormat.YAML):
         content = balance_document(given, plan, written, shown=not refused)
         output.write_document(session, shape, output.document(kind, content))
     elif not refused:
-        session.show(*balance_lines(given, plan, wide=shape is PlanFormat.WIDE))
+        session.show(*balance_lines(given, plan, wide=shape is state_options.PlanFormat.WIDE))
     if plan.shortfall is not None:
         if refused:
             next_step = "add that, or plan what comes nearest: --allow-partial"

@@ -5,25 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from controlplane.cli import exits
-from controlplane.cli.errors import CliError
-from controlplane.cli.output import document, write_document
+from controlplane.cli import errors, exits, output, state_options, terminal
 from controlplane.cli.session import Session, session_of
-from controlplane.cli.state_options import (
-    ClusterOption,
-    DiskLimit,
-    Engine,
-    EngineOption,
-    ExcludeTopics,
-    KafkaJsonOption,
-    PlanFileOption,
-    PlanFormat,
-    ShapeOption,
-    StateFileOption,
-    ThrottlesOption,
-    names_in,
-)
-from controlplane.cli.terminal import takes_blocks
 
 if TYPE_CHECKING:
     from controlplane.cli.drain_engine import Planned
@@ -70,19 +53,19 @@ _Plot = Annotated[
 @drain.command()
 def plan(
     context: typer.Context,
-    state: StateFileOption = "",
-    cluster: ClusterOption = "",
+    state: state_options.StateFileOption = "",
+    cluster: state_options.ClusterOption = "",
     brokers: _Brokers = "",
     destinations: _Destinations = None,
-    exclude_topics: ExcludeTopics = "",
-    disk_limit: DiskLimit = None,
+    exclude_topics: state_options.ExcludeTopics = "",
+    disk_limit: state_options.DiskLimit = None,
     allow_partial: _AllowPartial = False,
-    engine: EngineOption = Engine.INLINE,
-    output_file: PlanFileOption = None,
-    kafka_json: KafkaJsonOption = None,
-    throttles: ThrottlesOption = None,
+    engine: state_options.EngineOption = state_options.Engine.INLINE,
+    output_file: state_options.PlanFileOption = None,
+    kafka_json: state_options.KafkaJsonOption = None,
+    throttles: state_options.ThrottlesOption = None,
     plot: _Plot = None,
-    shape: ShapeOption = PlanFormat.TABLE,
+    shape: state_options.ShapeOption = state_options.PlanFormat.TABLE,
 ) -> None:
     """Plan a drain of brokers, with a plan certificate.
 
@@ -110,7 +93,7 @@ def plan(
     given = limited(drained(given, broker_ids(brokers) if brokers else ()), disk_limit)
     given = sent_to(given, destinations or ())
     order = DrainOrder(
-        excluded_topics=known_topics(given, names_in(exclude_topics)),
+        excluded_topics=known_topics(given, state_options.names_in(exclude_topics)),
         allow_partial=allow_partial,
         engine=engine,
         plan_file=output_file,
@@ -130,8 +113,8 @@ def check(
         str,
         typer.Option("--plan", metavar="FILE", show_default=False, help="A plan file or Kafka's reassignment JSON."),
     ],
-    state: StateFileOption = "",
-    cluster: ClusterOption = "",
+    state: state_options.StateFileOption = "",
+    cluster: state_options.ClusterOption = "",
     brokers: Annotated[
         str,
         typer.Option(
@@ -141,8 +124,8 @@ def check(
             help="Brokers that were to be emptied, if the state does not say.",
         ),
     ] = "",
-    disk_limit: DiskLimit = None,
-    shape: ShapeOption = PlanFormat.TABLE,
+    disk_limit: state_options.DiskLimit = None,
+    shape: state_options.ShapeOption = state_options.PlanFormat.TABLE,
 ) -> None:
     """Check a plan, of Kedge or another tool, by an independent replay.
 
@@ -166,15 +149,17 @@ def check(
         given = drained(given, broker_ids(brokers))
     given = limited(given, disk_limit)
     found = judged(session, given, plan_file, shape)
-    if shape in (PlanFormat.TABLE, PlanFormat.WIDE):
-        session.show(*check_lines(given, found, wide=shape is PlanFormat.WIDE))
+    if shape in (state_options.PlanFormat.TABLE, state_options.PlanFormat.WIDE):
+        session.show(*check_lines(given, found, wide=shape is state_options.PlanFormat.WIDE))
     else:
-        write_document(session, shape, document("DrainCheck", check_document(given, found)))
+        output.write_document(session, shape, output.document("DrainCheck", check_document(given, found)))
     if not found.verdict.holds:
         raise typer.Exit(exits.FAILED)
 
 
-def _input(session: Session, state: str, cluster: str, shape: PlanFormat, kind: str = "DrainPlan") -> "Input":
+def _input(
+    session: Session, state: str, cluster: str, shape: state_options.PlanFormat, kind: str = "DrainPlan"
+) -> "Input":
     from controlplane.cli.state_inputs import state_input, telling_machines
 
     complete = f"kedge state export --cluster {cluster} --bandwidth RATE --output FILE, and --state FILE here"
@@ -182,14 +167,20 @@ def _input(session: Session, state: str, cluster: str, shape: PlanFormat, kind: 
         return state_input(session, file=state, cluster=cluster)
 
 
-def _show(session: Session, given: "Input", planned: "Planned", files: dict[str, str], shape: PlanFormat) -> None:
+def _show(
+    session: Session, given: "Input", planned: "Planned", files: dict[str, str], shape: state_options.PlanFormat
+) -> None:
     from controlplane.cli.drain_view import plan_document, plan_lines
 
-    if shape in (PlanFormat.JSON, PlanFormat.YAML):
-        write_document(session, shape, document("DrainPlan", plan_document(given.state, planned, given.name, files)))
+    if shape in (state_options.PlanFormat.JSON, state_options.PlanFormat.YAML):
+        output.write_document(
+            session, shape, output.document("DrainPlan", plan_document(given.state, planned, given.name, files))
+        )
         return
-    blocks = takes_blocks(session.out, is_terminal=session.around.stdout_is_terminal)
-    session.show(*plan_lines(given.state, planned, given.name, wide=shape is PlanFormat.WIDE, blocks=blocks))
+    blocks = terminal.takes_blocks(session.out, is_terminal=session.around.stdout_is_terminal)
+    session.show(
+        *plan_lines(given.state, planned, given.name, wide=shape is state_options.PlanFormat.WIDE, blocks=blocks)
+    )
 
 
 def _end(session: Session, given: "Input", planned: "Planned") -> None:
@@ -201,6 +192,6 @@ def _end(session: Session, given: "Input", planned: "Planned") -> None:
     why, what_helps = refusal_words(given.state, planned.refusal), next_words(given.state, planned.refusal)
     if planned.plan is None:
         again = "; or what can be moved: --allow-partial" if planned.refusal.movable else ""
-        raise CliError("there is no plan", why=why, next_step=f"{what_helps}{again}")
+        raise errors.CliError("there is no plan", why=why, next_step=f"{what_helps}{again}")
     session.tell(f"in part only: {why}", "yellow")
     session.tell(f"for the rest: {what_helps}", "yellow")

@@ -1,13 +1,6 @@
 """What people and git may ask for topics, and what is refused of it. Pure: the view and the last metadata in."""
 
-from controlplane.cluster.commands import (
-    AdoptTopic,
-    CommandRefused,
-    DeclareTopics,
-    DeleteTopic,
-    ReportTopicsGone,
-    TopicDeclared,
-)
+from controlplane.cluster import commands
 from controlplane.cluster.spec_source import SourceRefusal
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
@@ -21,7 +14,7 @@ from events.quantities import counted
 from planner.observed import KafkaSnapshot
 
 
-def topics_declared(view: ClusterView, command: DeclareTopics, known: Lookups) -> CommandDecision:
+def topics_declared(view: ClusterView, command: commands.DeclareTopics, known: Lookups) -> CommandDecision:
     """Raises SpecRefused, CommandRefused, NeedsApproval, StoreUnavailable."""
     judged = known.judge.topics(view, view.document, command.topics, known.kafka)
     refuse_errors(judged)
@@ -31,15 +24,15 @@ def topics_declared(view: ClusterView, command: DeclareTopics, known: Lookups) -
     return decision
 
 
-def topic_news(view: ClusterView, command: DeclareTopics) -> CommandDecision:
+def topic_news(view: ClusterView, command: commands.DeclareTopics) -> CommandDecision:
     """One fact for all of a file that say something new, admission and policies aside. Raises CommandRefused."""
     cluster = view.document
     if cluster is None:
-        raise CommandRefused("not-declared", f"{view.name} is not declared yet", "Declare the cluster first.")
+        raise commands.CommandRefused("not-declared", f"{view.name} is not declared yet", "Declare the cluster first.")
     for one in command.topics:
         refusal = refuse_topic(view, one.document.topic, command.source)
         if refusal is not None:
-            raise CommandRefused(refusal.code, refusal.message, refusal.what_next)
+            raise commands.CommandRefused(refusal.code, refusal.message, refusal.what_next)
     wanted = [(one, declaration_of(one.document, cluster)) for one in command.topics]
     fresh = [declared for one, declared in wanted if _is_news(view, one, declared, command)]
     if not fresh:
@@ -52,7 +45,7 @@ def topic_news(view: ClusterView, command: DeclareTopics) -> CommandDecision:
     return CommandDecision(fact, f"{counted(len(fresh), 'topic')} of {view.name} declared: {names}")
 
 
-def topic_adopted(view: ClusterView, command: AdoptTopic, known: Lookups) -> CommandDecision:
+def topic_adopted(view: ClusterView, command: commands.AdoptTopic, known: Lookups) -> CommandDecision:
     """Kedge keeps it from here on: as it is declared, or as it is found. Raises CommandRefused."""
     declared = view.topics.by_name.get(command.topic)
     if declared is not None and declared.owned:
@@ -71,22 +64,22 @@ def topic_adopted(view: ClusterView, command: AdoptTopic, known: Lookups) -> Com
     return CommandDecision(fact, sentence)
 
 
-def topic_deleted(view: ClusterView, command: DeleteTopic, known: Lookups = NOTHING) -> CommandDecision:
+def topic_deleted(view: ClusterView, command: commands.DeleteTopic, known: Lookups = NOTHING) -> CommandDecision:
     """The tombstone. Raises CommandRefused, NeedsApproval."""
     topic = view.topics.by_name.get(command.topic)
     if topic is None:
         message = f"{view.name} has no topic {command.topic!r} that Kedge keeps"
         then = f"To have it kept, and deleted then: kedge topic adopt {view.name} {command.topic}"
-        raise CommandRefused("topic-not-kept", message, then)
+        raise commands.CommandRefused("topic-not-kept", message, then)
     if command.confirm != command.topic:
         message = f"to delete {command.topic} its name must be typed out; {command.confirm!r} is not it"
         then = f"kedge topic delete {view.name} {command.topic} --confirm {command.topic}"
-        raise CommandRefused("name-mismatch", message, then)
+        raise commands.CommandRefused("name-mismatch", message, then)
     if topic.tombstone:
         return CommandDecision(None, f"{command.topic} is being deleted already")
     if topic.is_git and not topic.undeclared:
         message = f"{command.topic} is still declared by `{topic.source}`: {topic.path}"
-        raise CommandRefused("still-declared", message, "Remove it there first and wait for the next poll.")
+        raise commands.CommandRefused("still-declared", message, "Remove it there first and wait for the next poll.")
     if not command.retain:
         obey(known.judge.gate.deletion(view, command.topic), command)
     policy = topic.declared.deletion_policy if topic.owned and not command.retain else "retain"
@@ -96,7 +89,7 @@ def topic_deleted(view: ClusterView, command: DeleteTopic, known: Lookups = NOTH
     return CommandDecision(fact, f"{command.topic} is deleted: {fate}, {why}")
 
 
-def topics_gone(view: ClusterView, command: ReportTopicsGone, _: Lookups = NOTHING) -> CommandDecision:
+def topics_gone(view: ClusterView, command: commands.ReportTopicsGone, _: Lookups = NOTHING) -> CommandDecision:
     """A git source does not declare these any more: told, and nothing else."""
     news = [n for n in command.topics if (t := view.topics.by_name.get(n)) and _is_of(t, command) and not t.undeclared]
     if not news:
@@ -123,7 +116,9 @@ def refuse_topic(view: ClusterView, name: str, source: str) -> SourceRefusal | N
     return SourceRefusal("other-source", message, then)
 
 
-def _is_news(view: ClusterView, one: TopicDeclared, declared: facts.TopicDeclaration, command: DeclareTopics) -> bool:
+def _is_news(
+    view: ClusterView, one: commands.TopicDeclared, declared: facts.TopicDeclaration, command: commands.DeclareTopics
+) -> bool:
     known = view.topics.by_name.get(one.document.topic)
     if known is None or known.undeclared or (known.source, known.path) != (command.source, command.path):
         # A file of the API is a name somebody typed: another one alone is no news.
@@ -135,26 +130,28 @@ def _is_news(view: ClusterView, one: TopicDeclared, declared: facts.TopicDeclara
 def _as_found(view: ClusterView, name: str, snapshot: KafkaSnapshot | None) -> facts.TopicDeclaration:
     if snapshot is None:
         message = f"Kafka of {view.name} was not read yet by this server"
-        raise CommandRefused("kafka-unknown", message, "Try again when its brokers are up.")
+        raise commands.CommandRefused("kafka-unknown", message, "Try again when its brokers are up.")
     parts = [p for p in snapshot.partitions if p.name.topic == name]
     if not parts:
-        raise CommandRefused("topic-not-found", f"{view.name} has no topic called {name}", f"kedge topics {view.name}")
+        raise commands.CommandRefused(
+            "topic-not-found", f"{view.name} has no topic called {name}", f"kedge topics {view.name}"
+        )
     if owner := snapshot.owner_of(name):
         message = f"{name} is a topic of {owner} itself"
-        raise CommandRefused("internal-topic", message, f"{owner} keeps its own topics.")
+        raise commands.CommandRefused("internal-topic", message, f"{owner} keeps its own topics.")
     replicas = {len(p.target) for p in parts}
     if len(replicas) > 1:
         message = f"partitions of {name} have {' and '.join(map(str, sorted(replicas)))} replicas"
-        raise CommandRefused(
+        raise commands.CommandRefused(
             "uneven-replicas", message, "Declare it with the number it is to have: kedge apply -f FILE"
         )
     return facts.TopicDeclaration(name, len(parts), replicas.pop(), None, "standard", "", "retain", "tell", {})
 
 
-def _is_of(topic: TopicView, command: ReportTopicsGone, _: Lookups = NOTHING) -> bool:
+def _is_of(topic: TopicView, command: commands.ReportTopicsGone, _: Lookups = NOTHING) -> bool:
     return topic.source == command.source
 
 
-def _dying(name: str) -> CommandRefused:
+def _dying(name: str) -> commands.CommandRefused:
     message = f"the topic {name} is being deleted"
-    return CommandRefused("topic-being-deleted", message, "Wait until it is gone; its name is free then.")
+    return commands.CommandRefused("topic-being-deleted", message, "Wait until it is gone; its name is free then.")

@@ -18,10 +18,7 @@ from events.spec.storage_rules import disks_in_words
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change
 from planner.rollout.steps import RolloutPlan, RolloutStep
-from providers.base import Place
-from providers.figures import HOURS_PER_MONTH, Price
-from providers.offers import MachineOffer, Offers
-from providers.price_book import PriceBook
+from providers import base, figures, offers, price_book
 from providers.racks import site_of
 
 MACHINES, ROOT_DISKS, DATA_DISKS = "machines", "root disks", "data disks"
@@ -36,7 +33,7 @@ class CostPart:
 
     what: str
     times: Decimal
-    price: Price | None
+    price: figures.Price | None
     kind: str = ""
     """What such things are called together, as in `root disks`; "" for a part that is counted with no others."""
     count: int = 0
@@ -154,7 +151,7 @@ def plan_cost(
     rollout: RolloutPlan,
     *,
     snapshot: KafkaSnapshot | None,
-    book: PriceBook,
+    book: price_book.PriceBook,
     today: date,
 ) -> PlanCost | None:
     """What a document costs and its roll takes; None where no cloud of it sells anything (`local`)."""
@@ -168,7 +165,7 @@ def plan_cost(
     return PlanCost(before, after, surge, crossing, old_sources(bills, today))
 
 
-def generation_costs(documents: Mapping[int, KafkaClusterDocument], book: PriceBook) -> list[GenerationCost]:
+def generation_costs(documents: Mapping[int, KafkaClusterDocument], book: price_book.PriceBook) -> list[GenerationCost]:
     """Of declarations by their generation, the newest first; all by the prices of one book."""
     told: list[GenerationCost] = []
     before: tuple[int, Bill] | None = None
@@ -188,12 +185,12 @@ def old_sources(bills: Iterable[Bill | None], today: date) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"{p.source} (read {p.read})" for p in used if p.is_old(today)))
 
 
-def monthly_bill(document: KafkaClusterDocument, book: PriceBook) -> Bill:
+def monthly_bill(document: KafkaClusterDocument, book: price_book.PriceBook) -> Bill:
     """Machines, root disks, data disks and addresses of every pool that a cloud sells, for one month."""
     return Bill(tuple(part for pool in document.spec.pools for part in _monthly(pool, book)))
 
 
-def surge_cost(document: KafkaClusterDocument, rollout: RolloutPlan, book: PriceBook) -> SurgeCost | None:
+def surge_cost(document: KafkaClusterDocument, rollout: RolloutPlan, book: price_book.PriceBook) -> SurgeCost | None:
     """Second VMs of replaced nodes, for as long as the plan says each takes; and second disks of those that copy."""
     parts: list[CostPart] = []
     hours = Decimal(0)
@@ -206,7 +203,7 @@ def surge_cost(document: KafkaClusterDocument, rollout: RolloutPlan, book: Price
         hours += of_pool
         machine = _priced(pool, market)
         parts.append(CostPart(f"{pool.name}: VMs beside the old ones", of_pool, machine.hourly if machine else None))
-        months = of_pool / HOURS_PER_MONTH
+        months = of_pool / figures.HOURS_PER_MONTH
         if not market.root_disk.in_machine:
             what = f"{pool.name}: root disks beside the old ones"
             parts.append(CostPart(what, months, market.root_disk.monthly))
@@ -221,7 +218,7 @@ def drain_crossing(
     document: KafkaClusterDocument,
     rollout: RolloutPlan,
     snapshot: KafkaSnapshot | None,
-    book: PriceBook,
+    book: price_book.PriceBook,
 ) -> Crossing | None:
     """Bytes that cross zones, as Kafka's metadata was last read. A replica is copied from its partition's leader."""
     leaving = _leaving(view, document)
@@ -266,18 +263,18 @@ def _difference(before: Bill, after: Bill) -> Mapping[str, Decimal] | None:
     return {c: new.get(c, Decimal(0)) - old.get(c, Decimal(0)) for c in {**old, **new}}
 
 
-def _is_sold(document: KafkaClusterDocument, book: PriceBook) -> bool:
+def _is_sold(document: KafkaClusterDocument, book: price_book.PriceBook) -> bool:
     return any(_offers(pool, book) is not None for pool in document.spec.pools)
 
 
-def _leaving(view: ClusterView, document: KafkaClusterDocument) -> dict[str, Place]:
+def _leaving(view: ClusterView, document: KafkaClusterDocument) -> dict[str, base.Place]:
     """Nodes of brokers whose pool is to be in another place, and where they are: all they hold goes there."""
     places = {pool.name: pool.place.name for pool in document.spec.broker_pools}
     there = ((i, place_of(view, i)) for i in view.brokers() if not i.lost and i.planned.pool in places)
     return {i.node: place for i, place in there if str(place) != places[i.planned.pool]}
 
 
-def _egress(left: Place, pool: Pool, book: PriceBook) -> Price | None:
+def _egress(left: base.Place, pool: Pool, book: price_book.PriceBook) -> figures.Price | None:
     """What a GiB costs that goes from there to the pool's place; nobody has a figure between accounts of a region."""
     if (left.cloud, left.region) == (pool.place.cloud, pool.place.region):
         return None
@@ -289,7 +286,7 @@ def _held_bytes(snapshot: KafkaSnapshot, broker: int) -> int:
     return sum(p.size_bytes for p in snapshot.partitions if broker in p.replicas)
 
 
-def _monthly(pool: Pool, book: PriceBook) -> Iterator[CostPart]:
+def _monthly(pool: Pool, book: price_book.PriceBook) -> Iterator[CostPart]:
     market = _offers(pool, book)
     if market is None:
         return
@@ -304,7 +301,7 @@ def _monthly(pool: Pool, book: PriceBook) -> Iterator[CostPart]:
         yield CostPart(addresses, Decimal(pool.size), market.ipv6_per_month, ADDRESSES, pool.size)
 
 
-def _disks(pool: Pool, market: Offers, where: str) -> Iterator[CostPart]:
+def _disks(pool: Pool, market: offers.Offers, where: str) -> Iterator[CostPart]:
     """Those VMs start from, unless the machine's price is with them; those of data, and what is bought beside size."""
     root, disk = market.root_disk, pool.disk
     if not root.in_machine:
@@ -321,12 +318,12 @@ def _disks(pool: Pool, market: Offers, where: str) -> Iterator[CostPart]:
         )
 
 
-def _priced(pool: Pool, market: Offers) -> MachineOffer | None:
+def _priced(pool: Pool, market: offers.Offers) -> offers.MachineOffer | None:
     """Its machine with its prices; None where those are unknown, as of pre-emptible VMs: theirs changes by the hour."""
     return None if pool.spot else market.machine(pool.machine)
 
 
-def _disk_month(pool: Pool, market: Offers) -> Price | None:
+def _disk_month(pool: Pool, market: offers.Offers) -> figures.Price | None:
     """Of one data disk; None also for one of another type than the catalogue's, whose price is another's."""
     disk = market.disks.get(pool.disk.kind)
     if disk is None or pool.disk.type not in (None, disk.type):
@@ -334,7 +331,7 @@ def _disk_month(pool: Pool, market: Offers) -> Price | None:
     return disk.monthly(Decimal(pool.disk.size_gib))
 
 
-def _offers(pool: Pool, book: PriceBook) -> Offers | None:
+def _offers(pool: Pool, book: price_book.PriceBook) -> offers.Offers | None:
     return book.offers(pool.place.cloud, pool.place.region)
 
 

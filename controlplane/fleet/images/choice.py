@@ -6,16 +6,8 @@ from datetime import datetime, timedelta
 from controlplane.cluster.folds.images import awaits_image, image_in, image_in_force, revision_of
 from controlplane.cluster.places import declared_places
 from controlplane.cluster.view import ClusterView
+from controlplane.fleet.images import offer
 from controlplane.fleet.images.fold import Catalogue, Revision
-from controlplane.fleet.images.offer import (
-    FLEET_ORDER,
-    NO_IMAGE,
-    NOT_PUBLISHED,
-    NOTHING,
-    UNREADABLE,
-    WITHDRAWN,
-    ImageOffer,
-)
 from events import facts
 from events.image_facts import revision_name
 from planner.rollout.fleet_order import FleetMember, stage_of, waits_for
@@ -24,22 +16,24 @@ Earlier = Callable[[facts.ImageChosen, int], tuple[FleetMember, ...]]
 """What a cluster is to have and the rank of its stage -> who goes before it: `members` of the fleet."""
 
 
-def offer_for(view: ClusterView, catalogue: Catalogue, earlier: Earlier, now: datetime) -> ImageOffer:
+def offer_for(view: ClusterView, catalogue: Catalogue, earlier: Earlier, now: datetime) -> offer.ImageOffer:
     """`earlier` is asked only where something is offered: most clusters are on what they are to have."""
     if view.document is None or view.document.spec.kafka.image.is_idle:
-        return NOTHING
+        return offer.NOTHING
     if catalogue.unreadable:
-        return ImageOffer(reason=UNREADABLE, waits=f"the image catalogue cannot be read: {catalogue.unreadable}")
+        return offer.ImageOffer(
+            reason=offer.UNREADABLE, waits=f"the image catalogue cannot be read: {catalogue.unreadable}"
+        )
     image = image_in_force(view)
     kept = catalogue.revisions.get(image.name) if image is not None else None
     withdrawn = kept.withdrawn if kept is not None and awaits_image(view) else ""
     if image is not None and has_begun(view) and not withdrawn:
-        return NOTHING
+        return offer.NOTHING
     offered = _offered(view, catalogue)
     if offered.chosen is None:
         if withdrawn and image is not None:
             words = f"{image.name} was withdrawn: {withdrawn}; no later revision can be had"
-            return ImageOffer(reason=WITHDRAWN, waits=words, holds=True, target=image.chosen.number)
+            return offer.ImageOffer(reason=offer.WITHDRAWN, waits=words, holds=True, target=image.chosen.number)
         return offered
     if _goes_by_itself(view):
         return offered
@@ -50,7 +44,7 @@ def offer_for(view: ClusterView, catalogue: Catalogue, earlier: Earlier, now: da
     more = f" and {len(blocking) - 3} more" if len(blocking) > 3 else ""
     flagged = f" ({offered.chosen.security})" if offered.chosen.security else ""
     words = f"{offered.chosen.revision}{flagged} waits for {'; '.join(blocking[:3])}{more}"
-    return ImageOffer(reason=FLEET_ORDER, waits=words, holds=bool(withdrawn), target=offered.chosen.number)
+    return offer.ImageOffer(reason=offer.FLEET_ORDER, waits=words, holds=bool(withdrawn), target=offered.chosen.number)
 
 
 def has_begun(view: ClusterView) -> bool:
@@ -83,10 +77,10 @@ def _goes_by_itself(view: ClusterView) -> bool:
     return all(i.planned.kafka_version != view.document.spec.kafka.version for i in view.alive())
 
 
-def _offered(view: ClusterView, catalogue: Catalogue) -> ImageOffer:
+def _offered(view: ClusterView, catalogue: Catalogue) -> offer.ImageOffer:
     """What its own spec asks for of the catalogue, whoever goes before it."""
     if view.document is None:
-        return NOTHING
+        return offer.NOTHING
     kafka, places = view.document.spec.kafka, declared_places(view)
     image = image_in_force(view)
     number = image.chosen.number if image is not None else 0
@@ -95,12 +89,12 @@ def _offered(view: ClusterView, catalogue: Catalogue) -> ImageOffer:
         wanted = [r for r in published if r.number == kafka.image.pin]
         if not wanted:
             words = f"{revision_name(kafka.version, kafka.image.pin)} is pinned and was never published"
-            return ImageOffer(reason=NOT_PUBLISHED, waits=words)
+            return offer.ImageOffer(reason=offer.NOT_PUBLISHED, waits=words)
         if number == kafka.image.pin:
-            return NOTHING
+            return offer.NOTHING
         if wanted[0].withdrawn:
             words = f"{wanted[0].name} is pinned and withdrawn: {wanted[0].withdrawn}"
-            return ImageOffer(reason=WITHDRAWN, waits=words)
+            return offer.ImageOffer(reason=offer.WITHDRAWN, waits=words)
     else:
         flagged = kafka.image.follow == "security"
         newer = [r for r in published if r.number > number and not r.withdrawn]
@@ -109,9 +103,11 @@ def _offered(view: ClusterView, catalogue: Catalogue) -> ImageOffer:
     for revision in reversed(wanted):
         lacks = [f"{p.cloud}/{p.region}" for p in places if image_in(revision.fact, p.cloud, p.region) is None]
         if not lacks:
-            return ImageOffer(_choice(revision, _worst(published, number, revision)))
+            return offer.ImageOffer(_choice(revision, _worst(published, number, revision)))
         missing = missing or f"{revision.name} has no image for {' and '.join(lacks)}"
-    return ImageOffer(reason=NO_IMAGE, waits=missing, target=wanted[-1].number) if missing else NOTHING
+    return (
+        offer.ImageOffer(reason=offer.NO_IMAGE, waits=missing, target=wanted[-1].number) if missing else offer.NOTHING
+    )
 
 
 def _choice(revision: Revision, worst: Revision | None) -> facts.ImageChosen:

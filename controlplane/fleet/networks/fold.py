@@ -9,10 +9,7 @@ from ipaddress import IPv4Network
 from types import MappingProxyType
 from typing import Any
 
-from events import facts
-from events.codec import decode
-from events.envelope import Recorded
-from events.errors import EventsError
+from events import codec, envelope, errors, facts
 from providers.base import Place
 from providers.networks import USUAL_PORTS, FirewallPorts, NetworkRunKind
 
@@ -125,18 +122,18 @@ class NetworksView:
         return {n.place: str(n.cidr) for n in self.standing()}
 
 
-def evolve(view: NetworksView, recorded: Recorded) -> NetworksView:
+def evolve(view: NetworksView, recorded: envelope.Recorded) -> NetworksView:
     """The view after one event. Total: what cannot be placed sets `unreadable`."""
     if view.unreadable:
         return replace(view, version=recorded.version)
     try:
-        event = decode(recorded)
+        event = codec.decode(recorded)
         if isinstance(event, facts.NetworkRequested):
             network = _requested(event, recorded)
         else:
             known = view.networks[event.id]  # type: ignore[attr-defined]  # a KeyError or AttributeError is told below
             network = _RULES[type(event)](known, event, recorded)
-    except (EventsError, LookupError, AttributeError, ValueError) as error:
+    except (errors.EventsError, LookupError, AttributeError, ValueError) as error:
         reason = f"event {recorded.position} ({recorded.type}): {type(error).__name__}: {error}"
         return replace(view, version=recorded.version, unreadable=reason)
     network = replace(network, changed_at=recorded.recorded_at)
@@ -144,14 +141,14 @@ def evolve(view: NetworksView, recorded: Recorded) -> NetworksView:
     return replace(view, version=recorded.version, networks=changed)
 
 
-def _requested(e: facts.NetworkRequested, recorded: Recorded) -> NetworkView:
+def _requested(e: facts.NetworkRequested, recorded: envelope.Recorded) -> NetworkView:
     work = _work(recorded, NetworkRunKind.MAKE, e.zones, _asked(e), e.reason)
     place = Place(e.cloud, e.region, e.account, e.name)
     return NetworkView(e.id, place, IPv4Network(e.cidr), recorded.recorded_at, work=work, cloud_name=e.cloud_name)
 
 
 def _work(
-    recorded: Recorded,
+    recorded: envelope.Recorded,
     kind: NetworkRunKind,
     zones: Mapping[str, int],
     access: NetworkAccess,
@@ -165,17 +162,17 @@ def _asked(e: facts.NetworkRequested | facts.NetworkChangeRequested) -> NetworkA
     return NetworkAccess(e.clients, FirewallPorts(e.broker_ports, e.member_ports), e.peers, e.servers)
 
 
-def _zones_requested(n: NetworkView, e: facts.NetworkZonesRequested, r: Recorded) -> NetworkView:
+def _zones_requested(n: NetworkView, e: facts.NetworkZonesRequested, r: envelope.Recorded) -> NetworkView:
     making = n.work is not None and n.work.kind is NetworkRunKind.MAKE
     kind = NetworkRunKind.MAKE if making else NetworkRunKind.GROW
     return replace(n, work=_work(r, kind, e.zones, ((n.work if making else None) or n).access, e.reason))
 
 
-def _change_requested(n: NetworkView, e: facts.NetworkChangeRequested, r: Recorded) -> NetworkView:
+def _change_requested(n: NetworkView, e: facts.NetworkChangeRequested, r: envelope.Recorded) -> NetworkView:
     return replace(n, work=_work(r, NetworkRunKind.ACCESS, n.zones, _asked(e), e.reason))
 
 
-def _removal_requested(n: NetworkView, e: facts.NetworkRemovalRequested, r: Recorded) -> NetworkView:
+def _removal_requested(n: NetworkView, e: facts.NetworkRemovalRequested, r: envelope.Recorded) -> NetworkView:
     if n.state is NetworkState.REMOVING and n.work is not None:
         return replace(n, work=replace(n.work, failed_at=None))  # again, at once; `tries` tell that half may be gone
     # What a run that had not ended was to get may be there: it is removed with the rest.
@@ -183,7 +180,7 @@ def _removal_requested(n: NetworkView, e: facts.NetworkRemovalRequested, r: Reco
     return replace(n, state=NetworkState.REMOVING, work=work)
 
 
-def _done(n: NetworkView, e: facts.NetworkMade | facts.NetworkChanged, r: Recorded) -> NetworkView:
+def _done(n: NetworkView, e: facts.NetworkMade | facts.NetworkChanged, r: envelope.Recorded) -> NetworkView:
     if n.work is None:
         raise LookupError(f"network {n.id} had nothing in hand")
     settings = MappingProxyType(json.loads(e.settings))
@@ -191,7 +188,7 @@ def _done(n: NetworkView, e: facts.NetworkMade | facts.NetworkChanged, r: Record
     return replace(done, state=NetworkState.MADE, settings=settings, work=None)
 
 
-def _dropped(n: NetworkView, e: facts.NetworkRemovalDropped, r: Recorded) -> NetworkView:
+def _dropped(n: NetworkView, e: facts.NetworkRemovalDropped, r: envelope.Recorded) -> NetworkView:
     if n.settings is not None:
         return replace(n, state=NetworkState.MADE, work=None)
     # It was never made: that goes on.
@@ -204,18 +201,18 @@ def _meant(n: NetworkView) -> tuple[Mapping[str, int], NetworkAccess]:
     return of.zones, of.access
 
 
-def _removed(n: NetworkView, e: facts.NetworkRemoved, r: Recorded) -> NetworkView:
+def _removed(n: NetworkView, e: facts.NetworkRemoved, r: envelope.Recorded) -> NetworkView:
     return replace(n, state=NetworkState.REMOVED, work=None, settings=None)
 
 
-def _failed(n: NetworkView, e: facts.NetworkRunFailed, r: Recorded) -> NetworkView:
+def _failed(n: NetworkView, e: facts.NetworkRunFailed, r: envelope.Recorded) -> NetworkView:
     if n.work is None:
         raise LookupError(f"network {n.id} had nothing in hand")
     told = {"error": e.error, "message": e.message, "retryable": e.retryable, "failed_at": r.recorded_at}
     return replace(n, work=replace(n.work, tries=n.work.tries + 1, **told))  # type: ignore[arg-type]
 
 
-_RULES: Mapping[type, Callable[[NetworkView, Any, Recorded], NetworkView]] = {
+_RULES: Mapping[type, Callable[[NetworkView, Any, envelope.Recorded], NetworkView]] = {
     facts.NetworkZonesRequested: _zones_requested,
     facts.NetworkChangeRequested: _change_requested,
     facts.NetworkRemovalRequested: _removal_requested,

@@ -20,10 +20,7 @@ from kazoo.exceptions import (
     RuntimeInconsistency,
 )
 
-from controlplane.kafka.zookeeper.ensemble import utc_now
-from controlplane.kafka.zookeeper.errors import ZooKeeperRefused
-from controlplane.kafka.zookeeper.registry import RegisteredBroker, RegisteredPartition, RegistrySeen
-from controlplane.kafka.zookeeper.sessions import readable, session
+from controlplane.kafka.zookeeper import ensemble, errors, registry, sessions
 from planner.observed import TopicPartition
 
 _CLUSTER, _BROKERS, _CONTROLLER, _EPOCH = "/cluster/id", "/brokers/ids", "/controller", "/controller_epoch"
@@ -35,14 +32,14 @@ _Key = TypeVar("_Key")
 class ZooKeeperRegistry(Protocol):
     """One cluster's. Raises ZooKeeperUnavailable (later) or ZooKeeperRefused (never so)."""
 
-    def look(self) -> RegistrySeen: ...
+    def look(self) -> registry.RegistrySeen: ...
 
     def found(self, cluster_id: str) -> None:
         """Fix the cluster id before the first broker comes: it would make one up. Again is fine; another id is
         ZooKeeperRefused."""
         ...
 
-    def partitions(self) -> Mapping[TopicPartition, RegisteredPartition]:
+    def partitions(self) -> Mapping[TopicPartition, registry.RegisteredPartition]:
         """Who leads each partition and is in sync, as whoever leads the cluster has written it there."""
         ...
 
@@ -61,25 +58,25 @@ class KazooRegistry:
         endpoints: Callable[[], Sequence[str]],
         *,
         password: str = "",
-        now: Callable[[], datetime] = utc_now,
+        now: Callable[[], datetime] = ensemble.utc_now,
     ) -> None:
         self._cluster = cluster
         self._endpoints = endpoints
         self._password = password
         self._now = now
 
-    def look(self) -> RegistrySeen:
+    def look(self) -> registry.RegistrySeen:
         at, what = self._now(), "reading who is registered"
-        with session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
+        with sessions.session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
             client.sync("/")
             brokers = {}
             for name in _children(client, _BROKERS):
                 with suppress(NoNodeError):  # gone between the two
                     told, stat = client.get(f"{_BROKERS}/{name}")
-                    with readable(f"{_BROKERS}/{name}"):
+                    with sessions.readable(f"{_BROKERS}/{name}"):
                         brokers[int(name)] = _broker(int(name), json.loads(told), stat.ephemeralOwner)
             controller, migration = _json(client, _CONTROLLER), _json(client, _MIGRATION)
-            return RegistrySeen(
+            return registry.RegistrySeen(
                 at=at,
                 cluster_id=str(_json(client, _CLUSTER).get("id", "")),
                 brokers=brokers,
@@ -90,31 +87,31 @@ class KazooRegistry:
                 written=_number(_MIGRATION, migration.get("kraft_metadata_offset", -1)),
             )
 
-    def partitions(self) -> Mapping[TopicPartition, RegisteredPartition]:
+    def partitions(self) -> Mapping[TopicPartition, registry.RegisteredPartition]:
         what = "reading who leads the partitions"
-        with session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
+        with sessions.session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
             client.sync("/")
             topics = _each(client, {t: f"{_TOPICS}/{t}" for t in _children(client, _TOPICS)})
             names: list[TopicPartition] = []
             for topic, told in topics.items():
-                with readable(f"{_TOPICS}/{topic}"):
+                with sessions.readable(f"{_TOPICS}/{topic}"):
                     names += [TopicPartition(topic, int(p)) for p in told["partitions"]]
             paths = {n: f"{_TOPICS}/{n.topic}/partitions/{n.partition}/state" for n in names}
             found = {}
             for name, state in _each(client, paths).items():
-                with readable(paths[name]):
-                    found[name] = RegisteredPartition(int(state["leader"]), frozenset(state["isr"]))
+                with sessions.readable(paths[name]):
+                    found[name] = registry.RegisteredPartition(int(state["leader"]), frozenset(state["isr"]))
             return found
 
     def found(self, cluster_id: str) -> None:
         what = "fixing the cluster id"
-        with session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
+        with sessions.session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
             with suppress(NodeExistsError):
                 content = json.dumps({"version": "1", "id": cluster_id}).encode()
                 client.create(_CLUSTER, content, makepath=True)
             there = str(_json(client, _CLUSTER).get("id", ""))
         if there != cluster_id:
-            raise ZooKeeperRefused(
+            raise errors.ZooKeeperRefused(
                 what=what,
                 where=self._cluster,
                 why=f"this ensemble belongs to cluster {there}, not {cluster_id}",
@@ -125,14 +122,14 @@ class KazooRegistry:
         """In one transaction with a check of `/controller_epoch`, as Kafka itself does it (3.9, `KafkaZkClient`,
         `deleteController`): each election writes both in one, so no newer controller can be met."""
         what = f"electing another controller than broker {broker}"
-        with session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
+        with sessions.session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
             client.sync("/")
             try:
                 reign, reign_stat = client.get(_EPOCH)
                 told, stat = client.get(_CONTROLLER)
             except NoNodeError:
                 return False  # nobody reigns: an election is under way
-            with readable(_CONTROLLER):
+            with sessions.readable(_CONTROLLER):
                 named = int(str(json.loads(told).get("brokerid", -1)))
                 int(reign)
             if (named, int(reign)) != (broker, epoch) or not stat.ephemeralOwner:
@@ -153,10 +150,10 @@ class KazooRegistry:
         would write its metadata over that of the broker that leads then. Again is fine.
         """
         what = "deleting what the quorum left in ZooKeeper"
-        with session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
+        with sessions.session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
             with suppress(NoNodeError):
                 told, stat = client.get(_CONTROLLER)
-                with readable(_CONTROLLER):
+                with sessions.readable(_CONTROLLER):
                     is_left = not stat.ephemeralOwner and json.loads(told).get("kraftControllerEpoch", -1) >= 0
                 if is_left:
                     client.delete(_CONTROLLER, version=stat.version)
@@ -164,11 +161,11 @@ class KazooRegistry:
                 client.delete(_MIGRATION)
 
 
-def _broker(broker: int, told: Mapping[str, object], owner: int) -> RegisteredBroker:
+def _broker(broker: int, told: Mapping[str, object], owner: int) -> registry.RegisteredBroker:
     endpoints = told.get("endpoints")
     first = str(endpoints[0]) if isinstance(endpoints, list) and endpoints else ""
     host, _, port = first.rpartition("://")[2].rpartition(":")
-    return RegisteredBroker(broker, host, int(port or -1), str(told.get("rack") or ""), owner)
+    return registry.RegisteredBroker(broker, host, int(port or -1), str(told.get("rack") or ""), owner)
 
 
 def _each(client: KazooClient, paths: Mapping[_Key, str]) -> dict[_Key, Any]:
@@ -178,7 +175,7 @@ def _each(client: KazooClient, paths: Mapping[_Key, str]) -> dict[_Key, Any]:
     for key, answer in asked.items():
         with suppress(NoNodeError):
             content = answer.get(timeout=_ANSWER_S)[0]
-            with readable(paths[key]):
+            with sessions.readable(paths[key]):
                 found[key] = json.loads(content)
     return found
 
@@ -199,11 +196,11 @@ def _content(client: KazooClient, path: str) -> bytes:
 
 def _json(client: KazooClient, path: str) -> Mapping[str, object]:
     content = _content(client, path) or b"{}"
-    with readable(path):
+    with sessions.readable(path):
         found = json.loads(content)
     return found if isinstance(found, dict) else {}
 
 
 def _number(path: str, told: object) -> int:
-    with readable(path):
+    with sessions.readable(path):
         return int(str(told))

@@ -28,15 +28,12 @@ from controlplane.converger.steps.moves.placements import is_young
 from controlplane.kafka.gates import Gate, may_move
 from controlplane.runtime.backoff import delay_s
 from events import facts
+from planner import engines, observed, quantities, stuck_moves
 from planner.anomalies.kinds import Kind
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.residual import Residual, residual
-from planner.engines import planned_by
-from planner.observed import KafkaSnapshot
-from planner.quantities import human_bytes
 from planner.rebalancing.check import check
 from planner.rebalancing.imbalance import imbalance_percent
-from planner.stuck_moves import may_take_back
 
 MAX_ROUNDS = 5
 """Plans of one rebalance. What still changes under it then is left as it is."""
@@ -67,7 +64,7 @@ def rebalance_in_hand_step(situation: Situation) -> Verdict | None:
     live = kafka.live_brokers()
     stuck = [m for m in left.running if not set(m.after) <= live or not kafka.has_source(kafka.by_name[m.name])]
     gone = {i.service_id for i in situation.view.brokers() if i.lost}
-    hopeless = [m for m in stuck if set(m.after) & gone and may_take_back(kafka.by_name[m.name])]
+    hopeless = [m for m in stuck if set(m.after) & gone and stuck_moves.may_take_back(kafka.by_name[m.name])]
     if hopeless:
         broker = min(b for m in hopeless for b in m.after if b in gone)
         sentence = f"{_name(rebalance)}: broker {broker} died, taking back {len(hopeless)} moves that wait for it"
@@ -116,7 +113,7 @@ def _plan_seen(situation: Situation) -> DrainPlan | None:
     return seen.plans.rebalance.copies
 
 
-def _plan(situation: Situation, rebalance: RebalanceView, kafka: KafkaSnapshot) -> Verdict:
+def _plan(situation: Situation, rebalance: RebalanceView, kafka: observed.KafkaSnapshot) -> Verdict:
     if rebalance.planning.failures >= MAX_FAILURES or rebalance.round > MAX_ROUNDS:
         why = rebalance.planning.failed or f"the cluster still changes after {MAX_ROUNDS} plans"
         given_up = facts.RebalanceAbandoned(
@@ -149,11 +146,11 @@ def _plan(situation: Situation, rebalance: RebalanceView, kafka: KafkaSnapshot) 
         goals=dict(goals) if isinstance(goals, dict) else {},
     )
     change = f"imbalance {before:.0f} % -> {after:.0f} %"
-    size = f"{planned.moves} moves, {human_bytes(planned.bytes)} in {planned.batches} batches"
-    return record(f"{_name(rebalance)}: {size}, {change}, {planned_by(planned.engine)}", planned)
+    size = f"{planned.moves} moves, {quantities.human_bytes(planned.bytes)} in {planned.batches} batches"
+    return record(f"{_name(rebalance)}: {size}, {change}, {engines.planned_by(planned.engine)}", planned)
 
 
-def _ask_for_plan(situation: Situation, rebalance: RebalanceView, kafka: KafkaSnapshot) -> Verdict:
+def _ask_for_plan(situation: Situation, rebalance: RebalanceView, kafka: observed.KafkaSnapshot) -> Verdict:
     if rebalance.planning.failed_at is not None:
         left = delay_s(rebalance.planning.failures) - situation.seconds_since(rebalance.planning.failed_at)
         if left > 0:
@@ -185,7 +182,7 @@ def _ask_for_plan(situation: Situation, rebalance: RebalanceView, kafka: KafkaSn
 
 
 def _next_batch(
-    situation: Situation, rebalance: RebalanceView, plan: DrainPlan, kafka: KafkaSnapshot
+    situation: Situation, rebalance: RebalanceView, plan: DrainPlan, kafka: observed.KafkaSnapshot
 ) -> Verdict | None:
     left = residual(plan, kafka, ())
     if left.running:
@@ -219,7 +216,7 @@ def _next_batch(
         return _day_is_spent(situation, rebalance, plan, left, spent)
     begun = facts.RebalanceBatchStarted(rebalance.id, number, len(batch), size)
     sentence = f"{_name(rebalance)}: batch {number + 1} of {len(plan.checkpoints)}, {len(batch)} moves"
-    return record(f"{sentence}, {human_bytes(size)}", begun)
+    return record(f"{sentence}, {quantities.human_bytes(size)}", begun)
 
 
 def _day_is_spent(
@@ -229,14 +226,14 @@ def _day_is_spent(
     oldest = min(s.at for s in situation.view.rebalance_spent if situation.now - s.at < DAY)
     hours = (oldest + DAY - situation.now).total_seconds() / 3600
     sentence = (
-        f"{_name(rebalance)}: {len(left.finished)} of {len(plan.moves)} moves done; {human_bytes(spent)} of "
-        f"{human_bytes(rebalance.terms.per_day_bytes)} a day are begun, goes on in {hours:.1f} h"
+        f"{_name(rebalance)}: {len(left.finished)} of {len(plan.moves)} moves done; {quantities.human_bytes(spent)} of "
+        f"{quantities.human_bytes(rebalance.terms.per_day_bytes)} a day are begun, goes on in {hours:.1f} h"
     )
     return wait(WaitReason.REBALANCE_BUDGET, sentence, patience_s=2 * DAY.total_seconds())
 
 
 def _end(
-    situation: Situation, rebalance: RebalanceView, plan: DrainPlan, left: Residual, kafka: KafkaSnapshot
+    situation: Situation, rebalance: RebalanceView, plan: DrainPlan, left: Residual, kafka: observed.KafkaSnapshot
 ) -> Verdict:
     settling = [m for m in plan.moves if _is_settling(m, kafka)]
     if settling and situation.seconds_since(situation.view.progressed_at or situation.now) < SETTLE_S:
@@ -269,7 +266,7 @@ def _completed(rebalance: RebalanceView, moves: int, size: int, imbalance: float
     return record(f"{_name(rebalance)} is over: {said}", completed)
 
 
-def _dropped(rebalance: RebalanceView, kafka: KafkaSnapshot, moves: int, size: int) -> Verdict:
+def _dropped(rebalance: RebalanceView, kafka: observed.KafkaSnapshot, moves: int, size: int) -> Verdict:
     """A person wants no more of it: throttles first, then the word."""
     if kafka.throttles.any and not kafka.moving():
         return act(f"{_name(rebalance)}: {rebalance.cancelled}, clearing the throttles", ClearThrottles())
@@ -280,7 +277,7 @@ def _dropped(rebalance: RebalanceView, kafka: KafkaSnapshot, moves: int, size: i
 
 
 def _startable(
-    situation: Situation, rebalance: RebalanceView, plan: DrainPlan, left: Residual, kafka: KafkaSnapshot
+    situation: Situation, rebalance: RebalanceView, plan: DrainPlan, left: Residual, kafka: observed.KafkaSnapshot
 ) -> list[Move]:
     """What of the batch in hand starts now: only in a whole cluster, and only onto brokers that may receive."""
     if situation.view.moves.is_taking_back(rebalance.id, rebalance.planning.tries):
@@ -295,16 +292,16 @@ def _startable(
     return starting_now(plan, left, kafka, ready)
 
 
-def _gate(situation: Situation, kafka: KafkaSnapshot, move: Move) -> Gate:
+def _gate(situation: Situation, kafka: observed.KafkaSnapshot, move: Move) -> Gate:
     return may_move(kafka.by_name[move.name], move.after, allow_unavailable=situation.excused_topics)
 
 
-def _whole(situation: Situation, kafka: KafkaSnapshot) -> Gate:
+def _whole(situation: Situation, kafka: observed.KafkaSnapshot) -> Gate:
     return cluster_is_whole(kafka, expected_brokers(situation.view), excepted=frozenset())
 
 
 def _report(
-    situation: Situation, rebalance: RebalanceView, plan: DrainPlan, left: Residual, kafka: KafkaSnapshot
+    situation: Situation, rebalance: RebalanceView, plan: DrainPlan, left: Residual, kafka: observed.KafkaSnapshot
 ) -> Verdict:
     pace = paced(situation, plan, kafka, left.running, (), batch=rebalance.id)
     steady = pace.throttle.seen == kafka.throttles
@@ -314,7 +311,7 @@ def _report(
 
 
 def _sentence(
-    situation: Situation, rebalance: RebalanceView, plan: DrainPlan, left: Residual, kafka: KafkaSnapshot
+    situation: Situation, rebalance: RebalanceView, plan: DrainPlan, left: Residual, kafka: observed.KafkaSnapshot
 ) -> str:
     moving_s = situation.seconds_since(rebalance.progress.moving_at) if rebalance.progress.moving_at else 0.0
     progress = progress_of(plan, left, kafka, moving_s=moving_s, traffic=situation.seen.traffic)
@@ -328,7 +325,7 @@ def _sentence(
     return _with(sentence, kept_waiting(left.running, kafka, gone))
 
 
-def _is_settling(move: Move, kafka: KafkaSnapshot) -> bool:
+def _is_settling(move: Move, kafka: observed.KafkaSnapshot) -> bool:
     """Between a move's end and the metadata that says so a partition shows old and new replicas, and no move."""
     now = kafka.by_name.get(move.name)
     if now is None or now.is_moving or now.replicas in (move.before, move.after, move.sourced):

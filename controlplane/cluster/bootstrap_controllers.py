@@ -39,9 +39,9 @@ def own_member(instance: InstanceView) -> frozenset[int]:
 def list_for(view: ClusterView, instance: InstanceView) -> tuple[FoundingVoter, ...]:
     """The voters by id, and for a broker after them those on their way; the server on its own VM is among them before
     it votes."""
-    voters = tuple(view.voters[i] for i in sorted(view.voters))
+    voters = tuple(view.quorum.voters[i] for i in sorted(view.quorum.voters))
     beside = member_of(instance) if instance.planned.member is not None else None
-    if beside is not None and beside.service_id not in view.voters:
+    if beside is not None and beside.service_id not in view.quorum.voters:
         port, directory = next((v.port for v in voters), 0), beside.planned.volumes[0].directory_id
         own = FoundingVoter(beside.node, beside.service_id, view.address_of(beside), port, directory)
         return (*voters, own)

@@ -50,13 +50,13 @@ def stays(view: ClusterView, member: InstanceView, wanted: Collection[str]) -> b
 
 def votes(view: ClusterView, member: InstanceView) -> bool:
     """Whether it has a vote, as far as is recorded."""
-    voter = view.voters.get(member.service_id)
+    voter = view.quorum.voters.get(member.service_id)
     return voter is not None and voter.directory_id == member.planned.volumes[0].directory_id
 
 
 def voting_on(view: ClusterView, instances: Iterable[InstanceView]) -> tuple[InstanceView, ...]:
     """The servers on the VMs of these brokers that have a vote, or are being given one."""
-    asked = view.voter_change.voter.id if view.voter_change is not None else -1
+    asked = view.quorum.change.voter.id if view.quorum.change is not None else -1
     return tuple(m for m in members_of(instances) if votes(view, m) or m.service_id == asked)
 
 
@@ -64,7 +64,7 @@ def next_member_id(view: ClusterView, given: Collection[int]) -> int:
     """An id that nobody has, and that no broker was told of at another address: the next one after all that were ever
     given, from the first one again after the last. Raises `LookupError` when all are in use."""
     had = [i.planned.member.service_id for i in view.instances.values() if i.planned.member is not None]
-    used = {*given, *view.voters, *(n for i in view.alive() for n in i.start.listed or ())}
+    used = {*given, *view.quorum.voters, *(n for i in view.alive() for n in i.start.listed or ())}
     used |= {i.planned.member.service_id for i in view.alive() if i.planned.member is not None}
     first = (had[-1] if had else FIRST_ID - 1) + 1 - FIRST_ID
     count = LAST_ID + 1 - FIRST_ID

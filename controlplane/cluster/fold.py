@@ -92,7 +92,7 @@ def _declared(view: ClusterView, e: facts.ClusterDeclared, at: datetime) -> Clus
     ensemble, order = migrationfold.declared(view, document), specorderfold.declared(view, document, at)
     view = replace(view, name=e.name, generation=e.generation, document=document, declared_at=at)
     machines = newest((*view.machines, *given_by(document)))
-    return replace(view, ensemble_spec=ensemble, spec_order=order, machines=machines)
+    return replace(view, spec_order=order, machines=machines, quorum=replace(view.quorum, ensemble_spec=ensemble))
 
 
 def _deletion(view: ClusterView, e: facts.ClusterDeletionRequested, at: datetime) -> ClusterView:

@@ -174,12 +174,12 @@ class Gateways:
 def _kind_of(view: ClusterView) -> _Kind:
     if not view.in_zookeeper_mode:
         return "kraft"
-    return "migrating" if view.migration is not None and view.migration.voters else "zookeeper"
+    return "migrating" if view.quorum.migration is not None and view.quorum.migration.voters else "zookeeper"
 
 
 def controllers_of(view: ClusterView) -> tuple[str, ...]:
     """`host:port` of the controllers a cluster migrates to, by id."""
-    voters = view.migration.voters if view.migration is not None else ()
+    voters = view.quorum.migration.voters if view.quorum.migration is not None else ()
     return tuple(f"{v.address}:{v.port}" for v in sorted(voters, key=lambda v: v.id))
 
 
@@ -187,8 +187,8 @@ def roll_of(view: ClusterView) -> quorum.EnsembleRecord:
     """The servers of a cluster in ZooKeeper mode: where each is, and whose disk votes."""
     servers = [i for i in view.controllers() if _server_address(view, i)]
     places = {i.service_id: members.ZooKeeperMember(i.service_id, _server_address(view, i)) for i in servers}
-    voting = {v.id: v.directory_id for v in view.voters.values()}
-    change = view.voter_change
+    voting = {v.id: v.directory_id for v in view.quorum.voters.values()}
+    change = view.quorum.change
     if change is not None and change.adds:
         voting.setdefault(change.voter.id, change.voter.directory_id)
     given = {

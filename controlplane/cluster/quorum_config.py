@@ -27,7 +27,7 @@ class QuorumStatus:
 def is_told_nothing(view: ClusterView, instance: InstanceView) -> bool:
     """Whether it is a controller of a migration that no step was about yet: an agent that is told `stopped` would never
     run that start again."""
-    migration = view.migration
+    migration = view.quorum.migration
     if migration is None or instance.planned.service != "controller":
         return False
     return instance.service_id not in migration.knows
@@ -40,7 +40,7 @@ def quorum_told(view: ClusterView, instance: InstanceView) -> QuorumStatus:
         return _of_broker(view, instance)
     if service != view.quorum_service:
         return _beside(view, instance)
-    first = view.founding.voters if view.founding else ()
+    first = view.quorum.founding.voters if view.quorum.founding else ()
     is_listed = _directory(instance) in {v.directory_id for v in first}
     founder = is_listed and (_is_first(instance) or _is_unused(view, instance))
     voters = list_for(view, instance)
@@ -51,8 +51,8 @@ def quorum_told(view: ClusterView, instance: InstanceView) -> QuorumStatus:
 
 def knows(view: ClusterView, instance: InstanceView) -> Knows:
     """What a broker, or a controller of a migration, was told last."""
-    if view.migration is not None:
-        return view.migration.told(instance.planned.service, instance.service_id)
+    if view.quorum.migration is not None:
+        return view.quorum.migration.told(instance.planned.service, instance.service_id)
     if not view.in_zookeeper_mode:
         return Knows.QUORUM
     return Knows.ENSEMBLE if instance.is_broker else Knows.STOPPED
@@ -60,7 +60,7 @@ def knows(view: ClusterView, instance: InstanceView) -> Knows:
 
 def is_told_to_stop(view: ClusterView, instance: InstanceView) -> bool:
     """Whether a migration has it stopped: that it does not run is no trouble then."""
-    between = view.migration is not None or instance.planned.service not in ("broker", view.quorum_service)
+    between = view.quorum.migration is not None or instance.planned.service not in ("broker", view.quorum_service)
     return between and instance.planned.service != "zookeeper" and knows(view, instance) is Knows.STOPPED
 
 
@@ -69,7 +69,7 @@ def _of_broker(view: ClusterView, instance: InstanceView) -> QuorumStatus:
     stopped = told is Knows.STOPPED
     if not view.in_zookeeper_mode:
         return QuorumStatus(voters=mine, metadata_level=_level(view))
-    migration = view.migration
+    migration = view.quorum.migration
     coming = migration.voters if migration else ()
     founding = migration.founding if migration and told is Knows.QUORUM else None
     has_ensemble = stopped or told.has_ensemble
@@ -77,7 +77,7 @@ def _of_broker(view: ClusterView, instance: InstanceView) -> QuorumStatus:
         ensemble=mine if has_ensemble else (),
         voters=coming if stopped or told.has_quorum else (),
         metadata_level=founding.metadata_level if founding else "",
-        protocol=(instance.start.protocol or view.protocol) if has_ensemble else "",
+        protocol=(instance.start.protocol or view.quorum.protocol) if has_ensemble else "",
         stays_stopped=stopped,
     )
 
@@ -86,12 +86,12 @@ def _beside(view: ClusterView, instance: InstanceView) -> QuorumStatus:
     """A controller that is to take over, or who a migration has left without work; a server goes on until it is told
     to stop, like any other that is not wanted."""
     if instance.planned.service == "zookeeper":
-        return QuorumStatus(ensemble=view.left_voters, founder=_is_first(instance))
-    migration = view.migration
+        return QuorumStatus(ensemble=view.quorum.left_voters, founder=_is_first(instance))
+    migration = view.quorum.migration
     if migration is None or migration.founding is None:
-        return QuorumStatus(voters=view.left_voters, stays_stopped=True)
+        return QuorumStatus(voters=view.quorum.left_voters, stays_stopped=True)
     told = migration.told("controller", instance.service_id)
-    servers = tuple(view.voters[i] for i in sorted(view.voters))
+    servers = tuple(view.quorum.voters[i] for i in sorted(view.quorum.voters))
     return QuorumStatus(
         ensemble=() if told is Knows.QUORUM else servers,
         voters=migration.voters,
@@ -102,7 +102,7 @@ def _beside(view: ClusterView, instance: InstanceView) -> QuorumStatus:
 
 
 def _level(view: ClusterView) -> str:
-    return view.founding.metadata_level if view.founding else ""
+    return view.quorum.founding.metadata_level if view.quorum.founding else ""
 
 
 def _is_first(instance: InstanceView) -> bool:

@@ -20,10 +20,11 @@ from controlplane.cluster.views.images import ImageView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.views.members import kept_for_vote, members_of
-from controlplane.cluster.views.migration import MigrationView, with_both_quorums
+from controlplane.cluster.views.migration import with_both_quorums
 from controlplane.cluster.views.offset_resets import ResetView
 from controlplane.cluster.views.plans import PlanningView, PlanView, ProgressView
 from controlplane.cluster.views.postponed_drains import PutOffView
+from controlplane.cluster.views.quorum import QuorumView
 from controlplane.cluster.views.rebalances import BatchSpent, LastRebalance, RebalanceView
 from controlplane.cluster.views.running_settings import (
     ReplaceView,
@@ -65,18 +66,6 @@ class DrainView:
 
 
 @dataclass(frozen=True, slots=True)
-class VoterChangeView:
-    """The change of the quorum's voters in hand. `adds`, else the voter leaves; `leaves`: and its node with it."""
-
-    id: str
-    adds: bool
-    voter: facts.FoundingVoter
-    leaves: bool
-    reason: str
-    requested_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class ConditionView:
     """A condition as it was last recorded."""
 
@@ -103,8 +92,7 @@ class ClusterView:
     """Who may change the spec, None where nobody but the API ever declared it."""
     instances: Mapping[str, InstanceView] = field(default_factory=lambda: MappingProxyType({}))
     next_broker_id: int = FIRST_BROKER_ID
-    controller_ids: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    founding: facts.QuorumFounded | None = None
+    quorum: QuorumView = field(default_factory=QuorumView)
     node_addresses: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     intents: Mapping[str, IntentView] = field(default_factory=lambda: MappingProxyType({}))
     drain: DrainView | None = None
@@ -145,24 +133,6 @@ class ClusterView:
     last_rebalance: LastRebalance | None = None
     newcomers: tuple[str, ...] = ()
     """Keys of brokers that joined beside the others since the last roll was over; they replace nobody."""
-    voters: Mapping[int, facts.FoundingVoter] = field(default_factory=lambda: MappingProxyType({}))
-    """Who votes in the quorum, by id, as far as is recorded: what new starts are told."""
-    protocol: str = ""
-    """ZooKeeper mode: the `inter.broker.protocol.version` of new starts, "" before the ensemble was founded."""
-    cluster_id_fixed: bool = False
-    """ZooKeeper mode: the ensemble holds the cluster's id, so brokers may start."""
-    ensemble_spec: KafkaClusterDocument | None = None
-    """The last spec of mode `zookeeper`, for as long as the metadata is in ZooKeeper."""
-    migration: MigrationView | None = None
-    """The way to KRaft, or back, that is in hand."""
-    left_voters: tuple[facts.FoundingVoter, ...] = ()
-    """Members of the quorum that the last migration left without work: what those that are not retired yet are told."""
-    voter_change: VoterChangeView | None = None
-    voter_changes: int = 0
-    """Changes of voters begun, ever."""
-    lost_volumes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """Volumes of controllers that hold nothing any more, by key, and how that is known; of servers beside brokers their
-    directories, by id."""
     volume_sizes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """GiB of the volumes that were asked to grow, by key: their planned size is that of their making."""
     cost_tags: Mapping[str, CostTagsView] = field(default_factory=lambda: MappingProxyType({}))
@@ -205,8 +175,8 @@ class ClusterView:
     def in_zookeeper_mode(self) -> bool:
         """Whether its metadata is in a ZooKeeper ensemble, and its voters are that ensemble's servers: until a
         migration has ended, whatever the spec says by then."""
-        if self.founding is not None:
-            return bool(self.protocol)
+        if self.quorum.founding is not None:
+            return bool(self.quorum.protocol)
         return self.document is not None and self.document.spec.kafka.mode == "zookeeper"
 
     @property
@@ -218,12 +188,12 @@ class ClusterView:
     def working_spec(self) -> KafkaClusterDocument | None:
         """The spec whose nodes are wanted: the declared one, but for a cluster between ZooKeeper and KRaft, which needs
         the nodes of both quorums until it has arrived."""
-        document, ensemble = self.document, self.ensemble_spec
+        document, ensemble = self.document, self.quorum.ensemble_spec
         if document is None or ensemble is None or not self.in_zookeeper_mode:
             return document
-        if self.migration is None and document.spec.kafka.mode == "zookeeper":
+        if self.quorum.migration is None and document.spec.kafka.mode == "zookeeper":
             return document
-        return with_both_quorums(document, ensemble, self.migration)
+        return with_both_quorums(document, ensemble, self.quorum.migration)
 
     @once
     def alive(self) -> tuple[InstanceView, ...]:
@@ -285,9 +255,9 @@ class ClusterView:
 
     def is_broken(self, instance: InstanceView) -> str:
         """How it is known that what a voter kept there is gone, "" where nobody said so."""
-        if not self.lost_volumes:
+        if not self.quorum.lost_volumes:
             return ""
-        return next((words for one in kept_for_vote(instance) if (words := self.lost_volumes.get(one, ""))), "")
+        return next((words for one in kept_for_vote(instance) if (words := self.quorum.lost_volumes.get(one, ""))), "")
 
     @property
     def broker_port(self) -> int:

@@ -26,7 +26,7 @@ def is_worked_on(view: ClusterView) -> bool:
         return True
     if view.rolling_restart is not None or view.to_replace or view.is_evacuating() or view.moves.cancelling:
         return True
-    if view.voter_change is not None or view.migration is not None or awaits_image(view):
+    if view.quorum.change is not None or view.quorum.migration is not None or awaits_image(view):
         return True
     if any(b.stopped_at is not None for b in external_brokers(view).values()):
         return True

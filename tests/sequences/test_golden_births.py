@@ -82,7 +82,7 @@ def two_controller_vms_in_a_row_never_run_at_the_birth(world: World) -> None:
             world.declare(a_document())
         world.run(until=lambda w: "controllers-a-0" not in w.machines.stillborn, ticks=200)
     world.run(until=lambda w: _is_blocked(w, "ReplacementFailed"), ticks=400)
-    assert world.view().founding is None
+    assert world.view().quorum.founding is None
     world.person(facts.ClusterResumed("another image"))
     world.converge(ticks=400)
     assert _generations(world, "controllers-a-0") == [3]

@@ -61,7 +61,9 @@ def cohosted_cluster_becomes_3_9(world: World) -> None:
     there = world.view().alive()
     assert {i.planned.kafka_version for i in there} == {"3.9.1"}
     assert {world.machines.protocols[i.service_id] for i in there} == {"3.9"}
-    assert all(i.start.listed is not None and len(i.start.listed & world.view().voters.keys()) >= 2 for i in there)
+    assert all(
+        i.start.listed is not None and len(i.start.listed & world.view().quorum.voters.keys()) >= 2 for i in there
+    )
     _votes_are_where_brokers_are(world)
 
 
@@ -205,7 +207,7 @@ def no_broker_of_a_cohosted_cluster_comes_up(world: World) -> None:
     world.person(facts.ClusterResumed("the setting is gone"))
     world.converge(ticks=400)
     assert _kinds(world).count("ensemble.founded") == 3
-    assert set(world.view().voters) == {106, 107, 108}
+    assert set(world.view().quorum.voters) == {106, 107, 108}
     _votes_are_where_brokers_are(world)
 
 

@@ -40,7 +40,7 @@ def controllers_move_to_another_region(world: World) -> None:
     assert _controllers_in(world) == {THERE}
     assert _votes(world) == {100: "controllers-a-0", 101: "controllers-b-0", 102: "controllers-c-0"}
     assert not [t for t in world.machines.states[HERE] if "controllers" in t]
-    told = {v.address for v in world.view().voters.values()}
+    told = {v.address for v in world.view().quorum.voters.values()}
     assert told == {world.view().node_addresses[f"controllers-{z}-0"] for z in "abc"}
     world.declare(a_document(quorum_place=MOVED, version="4.2.0"))
     world.converge(ticks=1200)
@@ -111,7 +111,7 @@ def controllers_where_addresses_stay(world: World) -> None:
     world.converge(ticks=1500)
     assert {i.planned.generation for i in world.view().controllers()} == {2}
     assert not world.machines.addresses
-    assert {v.address for v in world.view().voters.values()} == {i.address for i in world.view().controllers()}
+    assert {v.address for v in world.view().quorum.voters.values()} == {i.address for i in world.view().controllers()}
 
 
 SCENARIOS = (

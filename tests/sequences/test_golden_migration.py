@@ -38,7 +38,7 @@ def _starts(world: World) -> list[tuple[str, str]]:
 
 def _is_krafts(world: World) -> None:
     view = world.view()
-    assert (view.in_zookeeper_mode, view.migration, view.protocol) == (False, None, "")
+    assert (view.in_zookeeper_mode, view.quorum.migration, view.quorum.protocol) == (False, None, "")
     assert {i.planned.service for i in view.alive()} == {"broker", "controller"}
     assert world.kafka.migration.quorum_leads
     assert {k for s, k in world.kafka.migration.knows.items()} == {Knows.QUORUM}
@@ -183,8 +183,8 @@ def pause_holds_a_migration_between_two_steps(world: World) -> None:
     for _ in range(60):
         world.tick()
     view = world.view()
-    assert view.migration is not None
-    assert Knows.STOPPED not in {k for b, k in view.migration.knows.items() if b >= 1000}
+    assert view.quorum.migration is not None
+    assert Knows.STOPPED not in {k for b, k in view.quorum.migration.knows.items() if b >= 1000}
     assert count_told(world, Knows.ENSEMBLE) == 1, "the cut was seen through, and nothing more"
     world.person(facts.ClusterResumed("back"))
     world.converge(ticks=900)

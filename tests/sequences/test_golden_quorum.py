@@ -81,13 +81,13 @@ def controller_loses_its_disk(world: World) -> None:
     _wait(world, 10)
     world.converge()
     after = world.kafka.voters()
-    assert [c for c in after if after[c] != before.get(c)] == [world.view().controller_ids["controllers-b-0"]]
+    assert [c for c in after if after[c] != before.get(c)] == [world.view().quorum.controller_ids["controllers-b-0"]]
 
 
 def quorum_leader_loses_its_disk(world: World) -> None:
     _born(world)
     leader = world.kafka.snapshot().quorum.leader
-    node = next(n for n, i in world.view().controller_ids.items() if i == leader)
+    node = next(n for n, i in world.view().quorum.controller_ids.items() if i == leader)
     world.machines.lose_volume(f"{node}.g1")
     _wait(world, 10)
     world.converge()

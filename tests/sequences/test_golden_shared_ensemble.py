@@ -104,7 +104,7 @@ def _moved_out(world: World, servers: int = 3) -> None:
     """The servers are in their own pool, and no broker has one beside it; those VMs are the ones of before."""
     view = world.view()
     assert {i.node.rpartition("-")[0][:-2] for i in view.controllers()} == {"zookeepers"}
-    assert len(view.voters) == servers
+    assert len(view.quorum.voters) == servers
     assert not any(vm.member and vm.member.up for vm in world.machines.vms.values())
     _all_know_a_majority(world)
 

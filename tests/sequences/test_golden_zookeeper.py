@@ -38,7 +38,7 @@ def zookeeper_cluster_is_founded(world: World) -> None:
     kinds = _kinds(world)
     assert kinds.index("ensemble.founded") < kinds.index("ensemble.cluster_id_fixed") < kinds.index("instance.joined")
     assert set(world.machines.protocols.values()) == {"3.8"}
-    assert world.machines.ensemble_id == world.view().founding.kafka_cluster_id  # type: ignore[union-attr]
+    assert world.machines.ensemble_id == world.view().quorum.founding.kafka_cluster_id  # type: ignore[union-attr]
 
 
 def zookeeper_cluster_becomes_3_9(world: World) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def vote_trouble(world: "World", what: str, controller: int, directory: str) -> str:
     """What is wrong with a change of the voters that is about to be made, "" where nothing is."""
     before, up = world.kafka.voters(), world.kafka.voters_up()
-    change = world.view().voter_change
+    change = world.view().quorum.change
     if change is None or (change.voter.id, change.voter.directory_id) != (controller, directory):
         return f"{what} of {controller} is not the change on record"
     if before.get(controller) == directory and what == "remove_voter":

@@ -146,7 +146,7 @@ def troubled_roll(
 
 def count_told(world: World, knows: Knows) -> int:
     """How many brokers a migration in hand has told that, by a step of its own."""
-    migration = world.view().migration
+    migration = world.view().quorum.migration
     brokers = {i.service_id for i in world.view().brokers()}
     return sum(told is knows for i, told in migration.knows.items() if i in brokers) if migration else 0
 

@@ -94,7 +94,11 @@ def _troubled(seed: int) -> None:
         if dice.random() < 0.02 and world.machines.are_well and world.kafka.is_at_rest():
             _trouble(world, dice)
         view = world.view()
-        if dice.random() < 0.004 and not (view.migration and view.migration.has_no_way_back) and view.in_zookeeper_mode:
+        if (
+            dice.random() < 0.004
+            and not (view.quorum.migration and view.quorum.migration.has_no_way_back)
+            and view.in_zookeeper_mode
+        ):
             is_back = view.document is not None and view.document.spec.kafka.mode == "zookeeper"
             world.declare(after if is_back else before)
     for vm in world.machines.vms.values():

@@ -77,8 +77,8 @@ def test_a_cluster_at_rest_is_rebuilt_held_and_resumed_without_any_effect() -> N
     assert after.next_broker_id == before.next_broker_id
     planned = {k: replace(i.planned, port=i.port) for k, i in before.instances.items()}
     assert {k: i.planned for k, i in after.instances.items()} == planned
-    assert after.founding == before.founding
-    assert after.controller_ids == before.controller_ids
+    assert after.quorum.founding == before.quorum.founding
+    assert after.quorum.controller_ids == before.quorum.controller_ids
 
 
 def test_a_later_roll_spends_only_new_ids_and_generations() -> None:

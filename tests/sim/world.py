@@ -236,7 +236,7 @@ class World:
         return own
 
     def _registered_id(self) -> str:
-        if len(self.kafka.voters_up()) * 2 <= len(self.view().voters):
+        if len(self.kafka.voters_up()) * 2 <= len(self.view().quorum.voters):
             raise KafkaUnavailable(what="looking at the ensemble", where="sim", why="no majority serves")
         return self.machines.ensemble_id
 

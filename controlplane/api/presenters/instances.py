@@ -128,7 +128,7 @@ def _beside(view: ClusterView, instance: InstanceView, seen: ReportSeen | None) 
     if member is None:
         return None
     server = seen.service("zookeeper") if seen else None
-    voter = view.voters.get(member.service_id)
+    voter = view.quorum.voters.get(member.service_id)
     voting = voter is not None and voter.directory_id == member.directory_id
     return instance_api.BesideOut(
         service_id=member.service_id,

@@ -34,7 +34,7 @@ def _member(member: VoterSeen, node: str, leader: int) -> QuorumMemberOut:
 
 
 def _change(view: ClusterView) -> str:
-    change = view.voter_change
+    change = view.quorum.change
     if change is None:
         return ""
     what = "is to get a vote" if change.adds else "is to leave the quorum"

@@ -199,7 +199,7 @@ def _stopped_by_us(view: ClusterView, node: str) -> str:
     restarting = next((i for i in there if i.key in view.settings.restarts), None)
     if restarting is not None:
         return f"{restarting.key} is being restarted"
-    migration = view.migration
+    migration = view.quorum.migration
     stepped = next((i for i in there if migration is not None and i.service_id in migration.last), None)
     if stepped is not None:
         return f"{stepped.key} is started anew by the migration to KRaft"

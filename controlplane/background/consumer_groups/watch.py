@@ -70,7 +70,9 @@ def watched(
     that is over, whoever asked."""
     if which == "off":
         return []
-    living = [v for v in views if not v.deleted and v.founding is not None and any(i.address for i in v.brokers())]
+    living = [
+        v for v in views if not v.deleted and v.quorum.founding is not None and any(i.address for i in v.brokers())
+    ]
     chosen = [v for v in living if which == "always" or _is_of_interest(notes.get(v.uid), now)]
     looked = {uid: noted.at for uid, noted in notes.items()}
     last = {v.uid: max((at[v.uid] for at in (looked, tried) if v.uid in at), default=None) for v in chosen}

@@ -14,28 +14,37 @@ def _founded(view: ClusterView, e: facts.EnsembleFounded, at: datetime) -> Clust
     voters = tuple(facts.FoundingVoter(s.node, s.id, s.address, s.port, s.directory_id) for s in e.servers)
     founding = facts.QuorumFounded(e.kafka_cluster_id, e.protocol_version, voters)
     known = frozen({v.id: v for v in voters})
-    return counted_anew(replace(view, founding=founding, voters=known, protocol=e.protocol_version), at)
+    return counted_anew(
+        replace(view, quorum=replace(view.quorum, founding=founding, voters=known, protocol=e.protocol_version)), at
+    )
 
 
 def _id_fixed(view: ClusterView, e: facts.ClusterIdFixed, at: datetime) -> ClusterView:
-    if view.founding is None or view.founding.kafka_cluster_id != e.kafka_cluster_id:
+    if view.quorum.founding is None or view.quorum.founding.kafka_cluster_id != e.kafka_cluster_id:
         raise ValueError(f"cluster id {e.kafka_cluster_id} is not the one the ensemble was founded with")
-    return replace(view, cluster_id_fixed=True)
+    return replace(view, quorum=replace(view.quorum, cluster_id_fixed=True))
 
 
 def _raised(view: ClusterView, e: facts.ProtocolRaised, at: datetime) -> ClusterView:
-    if view.protocol != e.before:
-        raise ValueError(f"the protocol version is {view.protocol}, not {e.before}")
-    return replace(view, protocol=e.after)
+    if view.quorum.protocol != e.before:
+        raise ValueError(f"the protocol version is {view.quorum.protocol}, not {e.before}")
+    return replace(view, quorum=replace(view.quorum, protocol=e.after))
 
 
 def never_served(view: ClusterView) -> ClusterView:
     """An ensemble on the VMs of brokers none of which ever joined is no more once all of them are retired: nothing was
     ever written to it, and the next VMs found another one. Who joined is retired after it was fenced, and only then."""
     hosts = [i for i in view.instances.values() if i.planned.member is not None]
-    if view.founding is None or not hosts or any(i.phase is not Phase.RETIRED or i.departure.fenced_at for i in hosts):
+    if (
+        view.quorum.founding is None
+        or not hosts
+        or any(i.phase is not Phase.RETIRED or i.departure.fenced_at for i in hosts)
+    ):
         return view
-    return replace(view, founding=None, voters=frozen({}), voter_change=None, protocol="", cluster_id_fixed=False)
+    return replace(
+        view,
+        quorum=replace(view.quorum, founding=None, voters=frozen({}), change=None, protocol="", cluster_id_fixed=False),
+    )
 
 
 RULES: Rules = {

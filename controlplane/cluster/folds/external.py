@@ -11,15 +11,14 @@ from events import facts
 
 
 def _imported(view: ClusterView, e: facts.ClusterImported, at: datetime) -> ClusterView:
-    if view.instances or view.founding is not None:
+    if view.instances or view.quorum.founding is not None:
         raise ValueError("a cluster with a history of its own cannot be imported")
     founding = facts.QuorumFounded(e.kafka_cluster_id, e.metadata_level, e.voters)
     return replace(
         view,
-        founding=founding,
-        voters=frozen({v.id: v for v in e.voters}),
         external=ExternalView(e.kafka_cluster_id, frozen({b.id: _new(b) for b in e.brokers})),
         next_broker_id=max(view.next_broker_id, e.next_broker_id),
+        quorum=replace(view.quorum, founding=founding, voters=frozen({v.id: v for v in e.voters})),
     )
 
 
@@ -35,7 +34,7 @@ def _found(view: ClusterView, e: facts.ExternalFound, at: datetime) -> ClusterVi
 
 def _quorum(view: ClusterView, e: facts.ExternalQuorumChanged, at: datetime) -> ClusterView:
     _external(view)
-    return replace(view, voters=frozen({v.id: v for v in e.voters}))
+    return replace(view, quorum=replace(view.quorum, voters=frozen({v.id: v for v in e.voters})))
 
 
 def _drained(view: ClusterView, e: facts.ExternalDrained, at: datetime) -> ClusterView:

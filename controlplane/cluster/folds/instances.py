@@ -21,7 +21,7 @@ from providers.errors import NotPermitted
 
 def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterView:
     instances = dict(view.instances)
-    next_broker, ids = view.next_broker_id, dict(view.controller_ids)
+    next_broker, ids = view.next_broker_id, dict(view.quorum.controller_ids)
     for planned in e.instances:
         if planned.key in instances:
             raise ValueError(f"instance {planned.key} was already requested")
@@ -48,7 +48,12 @@ def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterV
     made = tuple(p.key for p in e.instances if not p.deferred)
     if made:
         view = open_intent(view, e.intent, "surge", made, at)
-    return replace(view, instances=frozen(instances), next_broker_id=next_broker, controller_ids=frozen(ids))
+    return replace(
+        view,
+        instances=frozen(instances),
+        next_broker_id=next_broker,
+        quorum=replace(view.quorum, controller_ids=frozen(ids)),
+    )
 
 
 def _config(view: ClusterView, planned: facts.PlannedInstance) -> Mapping[str, str] | None:
@@ -147,7 +152,9 @@ def _lost(view: ClusterView, e: facts.InstanceLost, at: datetime) -> ClusterView
 
 
 def _founded(view: ClusterView, e: facts.QuorumFounded, at: datetime) -> ClusterView:
-    return counted_anew(replace(view, founding=e, voters=frozen({v.id: v for v in e.voters})), at)
+    return counted_anew(
+        replace(view, quorum=replace(view.quorum, founding=e, voters=frozen({v.id: v for v in e.voters}))), at
+    )
 
 
 def _taken_over(view: ClusterView, e: facts.ClusterAdopted, at: datetime) -> ClusterView:
@@ -188,10 +195,14 @@ def _found(view: ClusterView, e: facts.InstanceAdopted, at: datetime) -> Cluster
         start=StartView(count=e.starts, born_with=_config(view, planned), config=_config(view, planned)),
         departure=DepartureView(fenced_at=at if phase in (Phase.FENCED, Phase.RELEASED) else None, drained=e.drained),
     )
-    ids = view.controller_ids
+    ids = view.quorum.controller_ids
     if planned.service != "broker":
         ids = frozen({**ids, planned.node: planned.service_id})
-    return replace(view, instances=frozen({**view.instances, planned.key: instance}), controller_ids=ids)
+    return replace(
+        view,
+        instances=frozen({**view.instances, planned.key: instance}),
+        quorum=replace(view.quorum, controller_ids=ids),
+    )
 
 
 RULES: Rules = {

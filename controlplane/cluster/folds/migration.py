@@ -14,23 +14,26 @@ from events.spec.model import KafkaClusterDocument
 
 def declared(view: ClusterView, document: KafkaClusterDocument) -> KafkaClusterDocument | None:
     """The spec of mode `zookeeper` to keep beside this one, which comes into force now."""
-    return document if document.spec.kafka.mode == "zookeeper" else view.ensemble_spec
+    return document if document.spec.kafka.mode == "zookeeper" else view.quorum.ensemble_spec
 
 
 def _begun(view: ClusterView, e: facts.MigrationBegun, at: datetime) -> ClusterView:
-    if view.migration is not None or not view.in_zookeeper_mode:
+    if view.quorum.migration is not None or not view.in_zookeeper_mode:
         raise ValueError("only a cluster in ZooKeeper mode migrates, and only once at a time")
-    if view.document is None or view.document.spec.kafka.mode != "kraft" or view.ensemble_spec is None:
+    if view.document is None or view.document.spec.kafka.mode != "kraft" or view.quorum.ensemble_spec is None:
         raise ValueError("the spec does not ask for mode kraft")
-    return replace(view, left_voters=(), migration=MigrationView("kraft", e.generation, at, view.document))
+    return replace(
+        view,
+        quorum=replace(view.quorum, left_voters=(), migration=MigrationView("kraft", e.generation, at, view.document)),
+    )
 
 
 def _quorum_founded(view: ClusterView, e: facts.MigrationQuorumFounded, at: datetime) -> ClusterView:
     migration = in_hand(view)
-    if migration.founding is not None or view.founding is None:
+    if migration.founding is not None or view.quorum.founding is None:
         raise ValueError("the controllers of this migration are fixed already")
-    founding = facts.QuorumFounded(view.founding.kafka_cluster_id, e.metadata_level, e.voters)
-    return replace(view, migration=replace(migration, founding=founding, since=at))
+    founding = facts.QuorumFounded(view.quorum.founding.kafka_cluster_id, e.metadata_level, e.voters)
+    return replace(view, quorum=replace(view.quorum, migration=replace(migration, founding=founding, since=at)))
 
 
 def _started(view: ClusterView, e: facts.MigrationServiceStarted, at: datetime) -> ClusterView:
@@ -51,7 +54,9 @@ def _started(view: ClusterView, e: facts.MigrationServiceStarted, at: datetime) 
         has_no_way_back=migration.has_no_way_back or e.ends_way_back,
     )
     view = replace(view, instances=frozen(instances))
-    return replace(view, migration=replace(after, krafts_since=_krafts_since(view, after, at)))
+    return replace(
+        view, quorum=replace(view.quorum, migration=replace(after, krafts_since=_krafts_since(view, after, at)))
+    )
 
 
 def _krafts_since(view: ClusterView, migration: MigrationView, at: datetime) -> datetime | None:
@@ -64,7 +69,7 @@ def _stopped(view: ClusterView, e: facts.MigrationServiceStopped, at: datetime) 
     told = frozen({**migration.knows, **dict.fromkeys(e.ids, Knows.STOPPED)})
     gone = migration.has_stopped_controllers or e.service == "controller"
     after = replace(migration, knows=told, last=e.ids, since=at, krafts_since=None, has_stopped_controllers=gone)
-    return replace(view, migration=after)
+    return replace(view, quorum=replace(view.quorum, migration=after))
 
 
 def _turned(view: ClusterView, e: facts.MigrationTurned, at: datetime) -> ClusterView:
@@ -72,7 +77,9 @@ def _turned(view: ClusterView, e: facts.MigrationTurned, at: datetime) -> Cluste
     if e.goal == "zookeeper" and migration.has_no_way_back:
         raise ValueError("there is no way back to ZooKeeper any more")
     goal: Goal = "zookeeper" if e.goal == "zookeeper" else "kraft"
-    return replace(view, migration=replace(migration, goal=goal, generation=e.generation, since=at))
+    return replace(
+        view, quorum=replace(view.quorum, migration=replace(migration, goal=goal, generation=e.generation, since=at))
+    )
 
 
 def _ended(view: ClusterView, e: facts.MigrationEnded, at: datetime) -> ClusterView:
@@ -80,10 +87,10 @@ def _ended(view: ClusterView, e: facts.MigrationEnded, at: datetime) -> ClusterV
     work any more is told its own quorum until it is retired."""
     migration = in_hand(view)
     if e.mode == "zookeeper":
-        return replace(view, migration=None, left_voters=migration.voters)
+        return replace(view, quorum=replace(view.quorum, migration=None, left_voters=migration.voters))
     if migration.founding is None:
         raise ValueError("no controller has taken over the metadata")
-    left = tuple(view.voters[i] for i in sorted(view.voters))
+    left = tuple(view.quorum.voters[i] for i in sorted(view.quorum.voters))
     ids = frozenset(v.id for v in migration.voters)
     instances = {
         key: i
@@ -93,22 +100,25 @@ def _ended(view: ClusterView, e: facts.MigrationEnded, at: datetime) -> ClusterV
     }
     return replace(
         view,
-        migration=None,
-        left_voters=left,
-        founding=migration.founding,
-        voters=frozen({v.id: v for v in migration.voters}),
-        protocol="",
-        cluster_id_fixed=False,
-        ensemble_spec=None,
         instances=frozen(instances),
+        quorum=replace(
+            view.quorum,
+            migration=None,
+            left_voters=left,
+            founding=migration.founding,
+            voters=frozen({v.id: v for v in migration.voters}),
+            protocol="",
+            cluster_id_fixed=False,
+            ensemble_spec=None,
+        ),
     )
 
 
 def in_hand(view: ClusterView) -> MigrationView:
     """Raises ValueError where none is."""
-    if view.migration is None:
+    if view.quorum.migration is None:
         raise ValueError("no migration is in hand")
-    return view.migration
+    return view.quorum.migration
 
 
 RULES: Rules = {

@@ -6,8 +6,9 @@ from datetime import datetime
 from controlplane.cluster.bootstrap_controllers import heirs_to_tell, own_member
 from controlplane.cluster.folds import settings as settingfold
 from controlplane.cluster.folds.steps import Rules, frozen
-from controlplane.cluster.view import ClusterView, VoterChangeView
+from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.quorum import VoterChangeView
 from events import facts
 
 
@@ -18,11 +19,12 @@ def _add(view: ClusterView, e: facts.VoterAddRequested, at: datetime) -> Cluster
 
 def _added(view: ClusterView, e: facts.VoterAdded, at: datetime) -> ClusterView:
     voter = facts.FoundingVoter(e.node, e.id, e.address, e.port, e.directory_id)
-    return replace(_end(view, e.change), voters=frozen({**view.voters, e.id: voter}))
+    view = _end(view, e.change)
+    return replace(view, quorum=replace(view.quorum, voters=frozen({**view.quorum.voters, e.id: voter})))
 
 
 def _remove(view: ClusterView, e: facts.VoterRemoveRequested, at: datetime) -> ClusterView:
-    known = view.voters.get(e.id)
+    known = view.quorum.voters.get(e.id)
     address, port = (known.address, known.port) if known else ("", 0)
     voter = facts.FoundingVoter(e.node, e.id, address, port, e.directory_id)
     return _begin(view, VoterChangeView(e.change, False, voter, e.leaves, e.reason, at))
@@ -30,8 +32,9 @@ def _remove(view: ClusterView, e: facts.VoterRemoveRequested, at: datetime) -> C
 
 def _removed(view: ClusterView, e: facts.VoterRemoved, at: datetime) -> ClusterView:
     """A node that leaves is never handed over again; its id stays its own, should it come back."""
-    left = {i: v for i, v in view.voters.items() if (i, v.directory_id) != (e.id, e.directory_id)}
-    view = replace(_end(view, e.change), voters=frozen(left))
+    left = {i: v for i, v in view.quorum.voters.items() if (i, v.directory_id) != (e.id, e.directory_id)}
+    view = _end(view, e.change)
+    view = replace(view, quorum=replace(view.quorum, voters=frozen(left)))
     if not e.leaves:
         return view
     beside = {
@@ -53,16 +56,18 @@ def _volume_lost(view: ClusterView, e: facts.VolumeLost, at: datetime) -> Cluste
     if e.key not in view.instances:
         raise ValueError(f"instance {e.key} is not known")
     what = e.directory_id if view.instances[e.key].is_broker else e.volume
-    return replace(view, lost_volumes=frozen({**view.lost_volumes, what: e.reason}))
+    return replace(view, quorum=replace(view.quorum, lost_volumes=frozen({**view.quorum.lost_volumes, what: e.reason})))
 
 
 def with_lists(before: ClusterView, after: ClusterView) -> ClusterView:
     """Whoever was given a new start by this event was told the voters of now; nobody else knows of them yet."""
-    if not after.voters or (after.instances is before.instances and before.voters):
+    if not after.quorum.voters or (after.instances is before.instances and before.quorum.voters):
         return after
-    voters, coming = frozenset(after.voters), frozenset(heir.key for heir in heirs_to_tell(after))
+    voters, coming = frozenset(after.quorum.voters), frozenset(heir.key for heir in heirs_to_tell(after))
     told = {
-        k: replace(i, start=replace(i.start, listed=voters | own_member(i), heirs=coming, protocol=after.protocol))
+        k: replace(
+            i, start=replace(i.start, listed=voters | own_member(i), heirs=coming, protocol=after.quorum.protocol)
+        )
         for k, i in after.instances.items()
         if _starts(before.instances.get(k), i)
     }
@@ -80,17 +85,17 @@ def _starts(old: InstanceView | None, new: InstanceView) -> bool:
 
 
 def _begin(view: ClusterView, change: VoterChangeView) -> ClusterView:
-    if view.voter_change is not None:
-        raise ValueError(f"the change {view.voter_change.id} of voters is not over: never two at once")
-    return replace(view, voter_change=change, voter_changes=view.voter_changes + 1)
+    if view.quorum.change is not None:
+        raise ValueError(f"the change {view.quorum.change.id} of voters is not over: never two at once")
+    return replace(view, quorum=replace(view.quorum, change=change, changes=view.quorum.changes + 1))
 
 
 def _end(view: ClusterView, change: str) -> ClusterView:
     if not change:
         return view
-    if view.voter_change is None or view.voter_change.id != change:
+    if view.quorum.change is None or view.quorum.change.id != change:
         raise ValueError(f"the change {change} of voters is not the one in hand")
-    return replace(view, voter_change=None)
+    return replace(view, quorum=replace(view.quorum, change=None))
 
 
 RULES: Rules = {

@@ -164,7 +164,7 @@ def _retired(view: ClusterView, e: facts.RetireCompleted, at: datetime) -> Clust
 
 def _without_addresses_of(view: ClusterView, keys: Collection[str]) -> ClusterView:
     """Before the founding a node's address goes with its VM, and the next one has another: no quorum names it yet."""
-    if view.founding is not None:
+    if view.quorum.founding is not None:
         return view
     gone = {view.instances[key].node for key in keys} - view.nodes().keys()
     return replace(view, node_addresses=frozen({n: a for n, a in view.node_addresses.items() if n not in gone}))

@@ -19,9 +19,9 @@ _VERSION: Path = ("spec", "kafka", "version")
 def in_force(view: ClusterView, document: KafkaClusterDocument) -> KafkaClusterDocument | None:
     """What the document is a change of. On the way back from a migration that is the spec the way began at."""
     declared = view.document
-    if declared is None or view.ensemble_spec is None or document.spec.kafka.mode == "kraft":
+    if declared is None or view.quorum.ensemble_spec is None or document.spec.kafka.mode == "kraft":
         return declared
-    return view.ensemble_spec if view.in_zookeeper_mode else declared
+    return view.quorum.ensemble_spec if view.in_zookeeper_mode else declared
 
 
 def newborn_problems(document: KafkaClusterDocument, positions: Positions) -> Iterator[Problem]:
@@ -36,9 +36,9 @@ def newborn_problems(document: KafkaClusterDocument, positions: Positions) -> It
 def migration_admission(view: ClusterView, document: KafkaClusterDocument, positions: Positions) -> Iterator[Problem]:
     """What refuses it by what the cluster is doing, beside what the rules say of the two specs."""
     declared = view.document
-    if declared is None or view.ensemble_spec is None or not view.in_zookeeper_mode:
+    if declared is None or view.quorum.ensemble_spec is None or not view.in_zookeeper_mode:
         return
-    between = view.migration is not None or declared.spec.kafka.mode == "kraft"
+    between = view.quorum.migration is not None or declared.spec.kafka.mode == "kraft"
     to_kraft = document.spec.kafka.mode == "kraft"
     if between:
         yield from _meanwhile(view, declared, document, positions)
@@ -52,10 +52,12 @@ def migration_admission(view: ClusterView, document: KafkaClusterDocument, posit
 def not_ready(view: ClusterView) -> str:
     """What else is in hand, or not as a migration needs it; "" where it may begin."""
     level = metadata_level_of(MIGRATES)
-    if view.founding is None or not view.converged:
+    if view.quorum.founding is None or not view.converged:
         return "it has not been founded yet"
-    if view.protocol != level:
-        return f"its brokers speak protocol {view.protocol}, and {level} is needed: it comes at the end of the roll"
+    if view.quorum.protocol != level:
+        return (
+            f"its brokers speak protocol {view.quorum.protocol}, and {level} is needed: it comes at the end of the roll"
+        )
     astray = next((i for i in view.alive() if i.phase is not Phase.JOINED or i.lost), None)
     if astray is not None:
         return f"{astray.key} is {'lost' if astray.lost else astray.phase}"
@@ -69,8 +71,8 @@ def _meanwhile(
 ) -> Iterator[Problem]:
     """Going on, or going back: nothing else changes while the cluster is between the two."""
     to_kraft = document.spec.kafka.mode == "kraft"
-    if not to_kraft and view.migration is not None and view.migration.has_no_way_back:
-        alone = next((f"controller {i}" for i in view.migration.released()), "a controller")
+    if not to_kraft and view.quorum.migration is not None and view.quorum.migration.has_no_way_back:
+        alone = next((f"controller {i}" for i in view.quorum.migration.released()), "a controller")
         message = (
             f"the cluster migrates to KRaft, and there is no way back any more: {alone} was started without ZooKeeper, "
             "and what was changed since may not be in it"

@@ -243,7 +243,7 @@ def _levels(
         message = f"metadata level {reached} is finalised and Kafka {version} reads only up to {reads_to}"
         fix = "Stay on the release that was finalised, or a later one. To keep a way back, pin `metadataVersion` first."
         return [positions.problem(p.METADATA_PIN, ("spec", "kafka", "version"), message, fix)]
-    if seen is None and view.founding is not None and any(_reads_to(i) > reads_to for i in view.alive()):
+    if seen is None and view.quorum.founding is not None and any(_reads_to(i) > reads_to for i in view.alive()):
         message = f"Kafka {version} reads metadata levels up to {reads_to}, and the finalised one is not known"
         fix = f"Kafka's metadata could not be read. Try again once `kedge describe {view.name}` shows its brokers."
         return [positions.problem(p.METADATA_PIN, ("spec", "kafka", "version"), message, fix)]
@@ -268,16 +268,18 @@ def _late_pin(view: ClusterView, document: KafkaClusterDocument, positions: Posi
 def _protocol(view: ClusterView, document: KafkaClusterDocument, positions: Positions) -> list[Problem]:
     """A protocol version that brokers were started with is one, too: what they have stored may be beyond older ones."""
     version, target = document.spec.kafka.version, target_of(document)
-    if not view.protocol or as_numbers(target) >= as_numbers(view.protocol):
+    if not view.quorum.protocol or as_numbers(target) >= as_numbers(view.quorum.protocol):
         return []
-    message = f"protocol {view.protocol} is in force, and Kafka {version} would end at protocol {target}"
+    message = f"protocol {view.quorum.protocol} is in force, and Kafka {version} would end at protocol {target}"
     fix = "Stay on the release that was reached, or a later one. To keep a way back, pin `metadataVersion` first."
     return [positions.problem(p.METADATA_PIN, ("spec", "kafka", "version"), message, fix)]
 
 
 def finalised_level(view: ClusterView) -> int:
     """The metadata.version the quorum was founded with or raised to since, 0 before it was founded."""
-    level = view.founding.metadata_level if view.founding else ""  # "": of a release that has no name here
+    level = (
+        view.quorum.founding.metadata_level if view.quorum.founding else ""
+    )  # "": of a release that has no name here
     founded = metadata_level_of(level) if level else 0
     asked = view.finalising[1] if view.finalising and view.finalising[0] == METADATA else 0
     return max(founded, asked, view.finalised.get(METADATA, 0))

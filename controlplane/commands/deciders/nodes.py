@@ -65,10 +65,10 @@ def replacement_asked(view: ClusterView, command: ReplaceNode, known: Lookups) -
     if instance.phase is not Phase.JOINED:
         message = f"{instance.key} is {instance.phase}: it is on its way in or out"
         raise CommandRefused("node-unsettled", message, f"Look at `kedge describe {view.name}`, and ask again then.")
-    if new_disk_of_controller and len(view.voters) < 3:
+    if new_disk_of_controller and len(view.quorum.voters) < 3:
         message = (
-            f"controller {instance.service_id} is one of {len(view.voters)}: without its disk there is no majority "
-            "that has the cluster's metadata"
+            f"controller {instance.service_id} is one of {len(view.quorum.voters)}: without its disk there is no "
+            "majority that has the cluster's metadata"
         )
         raise CommandRefused("disk-stays", message, f"kedge replace {view.name} --node {instance.node}")
     whole = _others_are_whole(view, instance, known.kafka) if known.kafka is not None else Gate(True, "")

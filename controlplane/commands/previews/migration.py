@@ -25,9 +25,9 @@ _RESTARTED = ("stop", "start", "back in sync")
 
 def is_planned(view: ClusterView, document: KafkaClusterDocument) -> bool:
     """Whether this document takes that cluster to KRaft, on the way there, or back."""
-    if not view.in_zookeeper_mode or view.ensemble_spec is None:
+    if not view.in_zookeeper_mode or view.quorum.ensemble_spec is None:
         return False
-    return document.spec.kafka.mode == "kraft" or view.migration is not None
+    return document.spec.kafka.mode == "kraft" or view.quorum.migration is not None
 
 
 def migration_phases(view: ClusterView, document: KafkaClusterDocument) -> tuple[RolloutPhase, ...]:
@@ -39,7 +39,7 @@ def migration_phases(view: ClusterView, document: KafkaClusterDocument) -> tuple
 
 def migration_warnings(view: ClusterView, document: KafkaClusterDocument) -> list[str]:
     """The point of no return, while it lies ahead."""
-    ahead = view.migration is None or not view.migration.has_no_way_back
+    ahead = view.quorum.migration is None or not view.quorum.migration.has_no_way_back
     return [NO_WAY_BACK] if ahead and document.spec.kafka.mode == "kraft" else []
 
 
@@ -61,7 +61,7 @@ def _forward(view: ClusterView, document: KafkaClusterDocument) -> Iterable[Roll
     yield _brokers_told(moved, " once more, one at a time, told of the quorum alone", why)
     released = _controllers(view, wanted, Knows.STOPPED, Knows.BOTH)
     title = f"restart {len(released)} controllers, one at a time, the leader last, told of the quorum alone "
-    ends = view.migration is None or not view.migration.has_no_way_back
+    ends = view.quorum.migration is None or not view.quorum.migration.has_no_way_back
     title += "(no way back from the first one on)" if ends else "(there is no way back any more)"
     why = "told of the quorum alone: what changes from here on is not written to ZooKeeper"
     steps = [_restart(n, why) for n in released]
@@ -99,7 +99,7 @@ def _brokers(view: ClusterView) -> list[InstanceView]:
 
 def _controllers(view: ClusterView, wanted: Sequence[DesiredNode], *told: Knows) -> list[DesiredNode]:
     """Those that were told no more than that; one that is still to be made was told nothing."""
-    there = {i.node: knows(view, i) for i in view.beside_quorum()} if view.migration is not None else {}
+    there = {i.node: knows(view, i) for i in view.beside_quorum()} if view.quorum.migration is not None else {}
     return [n for n in wanted if there.get(n.node, Knows.STOPPED) in told]
 
 

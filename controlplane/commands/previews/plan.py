@@ -289,7 +289,7 @@ def _assumptions(
         surge=max(1, policy.surge),
         leaders=who_leads(snapshot),
         reattach=policy.strategy == "reattach",
-        founded=view.founding is not None,
+        founded=view.quorum.founding is not None,
         restarts_together=policy.max_parallel_restarts,
     )
 
@@ -374,7 +374,11 @@ def _finalises(view: ClusterView, document: KafkaClusterDocument, nodes: Sequenc
 def _protocol(view: ClusterView, document: KafkaClusterDocument) -> str:
     """The protocol version brokers are started anew with at the end, "" where they have it already."""
     target = target_of(document)
-    return target if view.protocol and releases.as_numbers(target) > releases.as_numbers(view.protocol) else ""
+    return (
+        target
+        if view.quorum.protocol and releases.as_numbers(target) > releases.as_numbers(view.quorum.protocol)
+        else ""
+    )
 
 
 def _target(document: KafkaClusterDocument) -> str:

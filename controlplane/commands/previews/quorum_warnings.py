@@ -10,7 +10,7 @@ from planner.rollout.diff import Change, NodeChange
 
 def quorum_warnings(view: ClusterView, nodes: Sequence[NodeChange]) -> Iterator[str]:
     """`view` with the document that is to come into force, `nodes` what it changes."""
-    if view.document is None or view.founding is None:
+    if view.document is None or view.quorum.founding is None:
         return
     leaving = [c for c in nodes if c.change is Change.REMOVE and c.service == view.quorum_service and c.incumbent]
     coming = {c.node for c in nodes if c.change is Change.CREATE}

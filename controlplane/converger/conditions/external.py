@@ -15,7 +15,7 @@ def external_empty(situation: Situation) -> facts.ConditionChanged | None:
     empty = [b.id for b in view.external.brokers.values() if b.empty_at is not None and b.stopped_at is None]
     if not empty:
         return facts.ConditionChanged(EXTERNAL_EMPTY, False, "Free", "")
-    voting = sorted(view.voters.keys() & set(empty))
+    voting = sorted(view.quorum.voters.keys() & set(empty))
     alone = sorted(set(empty) - set(voting))
     told = []
     if alone:

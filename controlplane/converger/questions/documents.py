@@ -41,9 +41,9 @@ def _document(view: ClusterView, key: str, epoch: int) -> Document | None:
         return None
     services: tuple[ServiceDocument, ...] = ()
     waits = _only_arrives(instance) or is_told_nothing(view, instance)
-    if view.founding is not None and not waits:
-        told = () if _waits_for_id(view, instance) else (_service(view, instance, view.founding),)
-        services = (*told, *_beside(view, instance, view.founding))
+    if view.quorum.founding is not None and not waits:
+        told = () if _waits_for_id(view, instance) else (_service(view, instance, view.quorum.founding),)
+        services = (*told, *_beside(view, instance, view.quorum.founding))
     return Document(
         epoch=epoch,
         cluster_uid=view.uid,
@@ -135,7 +135,7 @@ def _only_arrives(instance: InstanceView) -> bool:
 
 def _waits_for_id(view: ClusterView, instance: InstanceView) -> bool:
     """In ZooKeeper mode a broker that starts before the ensemble holds the cluster's id makes one up."""
-    return instance.is_broker and view.in_zookeeper_mode and not view.cluster_id_fixed
+    return instance.is_broker and view.in_zookeeper_mode and not view.quorum.cluster_id_fixed
 
 
 def _is_fresh(view: ClusterView, instance: InstanceView, volume: facts.PlannedVolume) -> bool:

@@ -267,7 +267,10 @@ def _urgency(view: ClusterView) -> int:
 def _is_in_hand(view: ClusterView) -> bool:
     """Whether anything that has begun is not yet ended."""
     unsettled = any(i.phase is not Phase.JOINED for i in view.alive())
-    return bool(view.intents or view.drain or view.settings.restarts or view.migration or surge_vms(view)) or unsettled
+    return (
+        bool(view.intents or view.drain or view.settings.restarts or view.quorum.migration or surge_vms(view))
+        or unsettled
+    )
 
 
 _COUNTED = frozenset(

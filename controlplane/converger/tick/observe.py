@@ -5,6 +5,7 @@ from datetime import datetime
 from functools import cache
 
 from controlplane.cluster.observed.moves import Known
+from controlplane.cluster.observed.replica_lag import Replica
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work

@@ -6,7 +6,7 @@ from dataclasses import replace
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.external import ExternalBrokerView, ExternalView
 from events import facts
-from tests.builders import BEFORE, a_view
+from tests.builders import BEFORE, a_view, changed_view
 from tests.external_clusters import CLUSTER_ID
 
 _VOTER = facts.FoundingVoter("external-9", 9, "theirs.example", 9093, "")
@@ -29,7 +29,7 @@ def external_states() -> Mapping[type, ClusterView]:
     serving, empty = _with(there), _with(replace(there, empty_at=BEFORE))
     stopped = _with(replace(there, empty_at=BEFORE, stopped_at=BEFORE))
     return {
-        facts.ClusterImported: replace(a_view(), instances={}, founding=None),
+        facts.ClusterImported: changed_view(a_view(), instances={}, founding=None),
         facts.ExternalFound: a_view(external=ExternalView(CLUSTER_ID, {})),
         facts.ExternalQuorumChanged: serving,
         facts.ExternalDrained: serving,

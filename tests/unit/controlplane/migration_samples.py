@@ -7,7 +7,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.migration import MigrationView
 from controlplane.kafka.zookeeper.migration import Knows
 from events import facts
-from tests.builders import BEFORE, a_document, a_view, a_zookeeper_document
+from tests.builders import BEFORE, a_document, a_view, a_zookeeper_document, changed_view
 
 CONTROLLER = facts.FoundingVoter("controllers-a-0", 103, "127.64.0.7", 9093, "dir-103")
 ENDED = facts.MigrationEnded("kraft", "the cluster keeps its metadata itself: nobody needs the ensemble")
@@ -24,13 +24,13 @@ MIGRATION_SAMPLES: tuple[object, ...] = (
 
 def in_zookeeper_mode(**changes: object) -> ClusterView:
     """Three brokers of 3.9.1 and what is recorded of their ensemble; the spec in force asks for KRaft."""
-    known = replace(
+    known = changed_view(
         a_view(),
         document=a_document(version="3.9.1"),
+        generation=2,
         ensemble_spec=a_zookeeper_document(version="3.9.1"),
         protocol="3.9",
         cluster_id_fixed=True,
-        generation=2,
     )
     return replace(known, **changes)  # type: ignore[arg-type]
 

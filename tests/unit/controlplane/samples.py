@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.view import ChaosView, ClusterView, DrainView, EvacuationView, MovesView, VoterChangeView
+from controlplane.cluster.view import ChaosView, ClusterView, DrainView, EvacuationView, MovesView
 from controlplane.cluster.views.agents import AgentOrderView
 from controlplane.cluster.views.cost_tags import CostTagsView
 from controlplane.cluster.views.game_days import GameView, PlayedView
@@ -13,6 +13,7 @@ from controlplane.cluster.views.healing import DemotionView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.views.offset_resets import ResetView
+from controlplane.cluster.views.quorum import VoterChangeView
 from controlplane.cluster.views.rebalances import RebalanceView
 from controlplane.cluster.views.running_settings import (
     Before,

@@ -39,7 +39,7 @@ def other_controller(situation: Situation, kafka: KafkaSnapshot, why: str) -> Ot
 def may_reelect(situation: Situation, kafka: KafkaSnapshot) -> Gate:
     """Open when another broker is there to take over, and the ensemble that elects it is whole."""
     view = situation.view
-    if not view.in_zookeeper_mode or view.migration is not None or is_shared(view):
+    if not view.in_zookeeper_mode or view.quorum.migration is not None or is_shared(view):
         return Gate(False, "its metadata is not in an ensemble of Kedge's alone")
     if kafka.controller < 0 or kafka.controller_epoch < 0:
         return Gate(False, "ZooKeeper names no controller now")

@@ -48,9 +48,9 @@ def is_settled(instance: InstanceView) -> bool:
 
 def why_not_relieved(situation: Situation) -> str:
     kafka, view = situation.seen.fresh_kafka(situation.now), situation.view
-    if len(view.voters) < LEAST_TO_RELIEVE:
+    if len(view.quorum.voters) < LEAST_TO_RELIEVE:
         return (
-            f"{len(view.voters)} voters are too few for one to be changed under its id: grow to "
+            f"{len(view.quorum.voters)} voters are too few for one to be changed under its id: grow to "
             f"{LEAST_TO_RELIEVE} controllers first"
         )
     feature = kafka.features.get("kraft.version") if kafka else None

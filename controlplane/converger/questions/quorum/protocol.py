@@ -54,11 +54,11 @@ def knows_protocol(version: str, protocol: str) -> bool:
 
 def old_protocol(view: ClusterView, instance: InstanceView) -> str:
     """Why a broker is to be started anew, "" while it runs the protocol version of the cluster."""
-    if not view.protocol or not instance.is_broker or instance.start.protocol in ("", view.protocol):
+    if not view.quorum.protocol or not instance.is_broker or instance.start.protocol in ("", view.quorum.protocol):
         return ""
-    return f"{PROTOCOL} {instance.start.protocol} -> {view.protocol}"
+    return f"{PROTOCOL} {instance.start.protocol} -> {view.quorum.protocol}"
 
 
 def has_old_protocol(view: ClusterView) -> bool:
     """A cheap look, asked of every cluster at every tick."""
-    return bool(view.protocol) and any(old_protocol(view, i) for i in view.brokers())
+    return bool(view.quorum.protocol) and any(old_protocol(view, i) for i in view.brokers())

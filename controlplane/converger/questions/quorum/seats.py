@@ -69,24 +69,25 @@ def lacks_majority(view: ClusterView) -> str:
     are no majority; "" while they are one."""
     voting = [i for i in view.controllers() if _votes_from_its_disk(view, i)]
     broken = sorted(i.node for i in voting if view.is_broken(i))
-    intact, needed = len(view.voters) - len(broken), len(view.voters) // 2 + 1
+    voters = len(view.quorum.voters)
+    intact, needed = voters - len(broken), voters // 2 + 1
     if not broken or intact >= needed:
         return ""
     return (
-        f"{' and '.join(broken)} have lost their disks, and {intact} of {len(view.voters)} voters is no majority: "
+        f"{' and '.join(broken)} have lost their disks, and {intact} of {voters} voters is no majority: "
         f"{needed - intact} of them must serve again with the disk it had. Until then nobody is stopped, and no vote "
         "is removed"
     )
 
 
 def _votes_from_its_disk(view: ClusterView, instance: InstanceView) -> bool:
-    voter = view.voters.get(instance.service_id)
+    voter = view.quorum.voters.get(instance.service_id)
     return voter is not None and voter.directory_id == instance.planned.volumes[0].directory_id
 
 
 def must_leave_first(view: ClusterView, heir: InstanceView) -> bool:
     """Whether the directory this successor does not take over still has a vote, as far as is recorded."""
-    voter = view.voters.get(heir.service_id)
+    voter = view.quorum.voters.get(heir.service_id)
     return heir.planned.new_disk and voter is not None and voter.directory_id != heir.planned.volumes[0].directory_id
 
 
@@ -119,7 +120,7 @@ def id_for(view: ClusterView, node: str, given: Collection[int]) -> int:
     used = {i.service_id for i in (*view.controllers(), *view.beside_quorum())}.union(given)
     # Brokers know servers that were beside others by an address that is nobody's any more.
     used |= {n for i in view.brokers() if i.planned.member is not None for n in i.start.listed or ()}
-    known = view.controller_ids.get(node)
+    known = view.quorum.controller_ids.get(node)
     if known is not None and known not in used:
         return known
     wanted = wanted_nodes(view)
@@ -127,7 +128,7 @@ def id_for(view: ClusterView, node: str, given: Collection[int]) -> int:
     renewed = next((number for number in left if number not in used), None)
     if renewed is not None:
         return renewed
-    used |= set(view.controller_ids.values())
+    used |= set(view.quorum.controller_ids.values())
     return next(i for i in range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + 100) if i not in used)
 
 
@@ -138,7 +139,7 @@ def thin_list(view: ClusterView, instance: InstanceView) -> str:
         return ""
     voters, listed = _ids_to_be(view), known_to(view, instance)
     if _has_members(view):
-        voters = frozenset(view.voters) - {m.service_id for m in members_to_leave(view)}
+        voters = frozenset(view.quorum.voters) - {m.service_id for m in members_to_leave(view)}
     if listed_enough(listed, voters):
         return ""
     named, needed = len(listed & voters), (len(voters) - 1) // 2 + 1
@@ -160,7 +161,7 @@ def members_to_leave(view: ClusterView) -> tuple[InstanceView, ...]:
     if not view.in_zookeeper_mode or not _has_members(view):
         return ()
     alone, hosts = wanted_nodes(view, "zookeeper"), _wanted_hosts(view)
-    if not alone or not alone <= {voter.node for voter in view.voters.values()}:
+    if not alone or not alone <= {voter.node for voter in view.quorum.voters.values()}:
         return ()
     there = (m for m in members_of(view.brokers()) if m.phase is Phase.JOINED and not m.lost and m.node not in hosts)
     return tuple(m for m in there if votes(view, m))
@@ -180,7 +181,7 @@ def knowing_too_few(
     """Brokers with replicas that would know too few of those who stay, once these servers beside brokers leave; by key.
     One beside a server that stays knows that one, which lives as long as it does. `filled` are ids of brokers that were
     emptied and have replicas again."""
-    left = view.voters.keys() - frozenset(leaving)
+    left = view.quorum.voters.keys() - frozenset(leaving)
     if not left:
         return ()
     there = (i for i in view.brokers() if not i.lost)
@@ -233,10 +234,10 @@ def _ids_to_be(view: ClusterView) -> frozenset[int]:
     """Ids of the controllers the spec asks for. Nodes that are still to be made take over those of nodes that leave;
     beyond them they have ids nobody was ever told."""
     nodes = wanted_nodes(view, view.quorum_service)
-    ids = {i for n, i in view.controller_ids.items() if n in nodes}
-    new = len(nodes) - len({n for n in view.controller_ids if n in nodes})
+    ids = {i for n, i in view.quorum.controller_ids.items() if n in nodes}
+    new = len(nodes) - len({n for n in view.quorum.controller_ids if n in nodes})
     left = sorted({i.service_id for i in view.controllers() if i.node not in nodes and not i.departure.drained} - ids)
-    passed = left[:new] if len(view.voters) >= LEAST_TO_RELIEVE else []
+    passed = left[:new] if len(view.quorum.voters) >= LEAST_TO_RELIEVE else []
     return frozenset(ids.union(passed, range(-1, len(passed) - new - 1, -1)))
 
 

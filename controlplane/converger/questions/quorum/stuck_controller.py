@@ -13,8 +13,11 @@ from controlplane.kafka.quorum import CAUGHT_UP_LAG
 def stuck_controller_gate(situation: Situation, stuck: InstanceView) -> Gate:
     """Whether each of the others runs, follows it, and has its log: without metadata, by their agents' young word."""
     view = situation.view
-    others = [i for i in view.controllers() if i.key != stuck.key and i.service_id in view.voters]
-    if view.migration is not None or {stuck.service_id, *(i.service_id for i in others)} != view.voters.keys():
+    others = [i for i in view.controllers() if i.key != stuck.key and i.service_id in view.quorum.voters]
+    if (
+        view.quorum.migration is not None
+        or {stuck.service_id, *(i.service_id for i in others)} != view.quorum.voters.keys()
+    ):
         return Gate(False, "who votes is being changed, or is run by others")
     report = service_report(situation, stuck)
     log_end = report.metrics.get("quorum_log_end") if report is not None else None

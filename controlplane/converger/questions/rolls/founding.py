@@ -14,7 +14,7 @@ from controlplane.cluster.views.instances import InstanceView
 
 def is_unfounded(view: ClusterView) -> bool:
     """Whether the cluster is declared and its quorum, KRaft's or ZooKeeper's, is still to be founded."""
-    return view.founding is None and view.document is not None and not is_shared(view)
+    return view.quorum.founding is None and view.document is not None and not is_shared(view)
 
 
 def is_founder(view: ClusterView, instance: InstanceView) -> bool:

@@ -97,7 +97,7 @@ def disk_is_no_use(view: ClusterView, past: Sequence[InstanceView]) -> bool:
         return True  # the others vote without it, and have all that it could have
     directory = newest.planned.volumes[0].directory_id
     if newest.planned.service != view.quorum_service:  # a controller of a migration
-        return view.migration is None or all(v.directory_id != directory for v in view.migration.voters)
-    voter = view.voters.get(newest.service_id)
+        return view.quorum.migration is None or all(v.directory_id != directory for v in view.quorum.migration.voters)
+    voter = view.quorum.voters.get(newest.service_id)
     voting = voter is not None and voter.directory_id == directory
-    return bool(view.voters) and not voting
+    return bool(view.quorum.voters) and not voting

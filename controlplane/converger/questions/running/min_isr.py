@@ -92,7 +92,7 @@ def _in_hand(view: ClusterView, kafka: KafkaSnapshot) -> str:
         return told
     if not is_between_steps(view) or any(len(there) > 1 for there in view.nodes().values()):
         return "VMs are being made, emptied, handed over or mended"
-    if view.migration is not None:
+    if view.quorum.migration is not None:
         return "the cluster migrates"
     begun = view.recycling > 0 and view.recycling == view.generation
     waits = any(view.conditions[c].status for c in _WAITING if c in view.conditions)

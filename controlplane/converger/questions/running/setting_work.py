@@ -46,7 +46,7 @@ class SettingWork:
 @once
 def setting_work(view: ClusterView) -> SettingWork | None:
     """The change in hand, else the one the spec asks for. None when there is none, or a person is needed first."""
-    if view.document is None or view.founding is None or view.settings.refusal is not None or is_shared(view):
+    if view.document is None or view.quorum.founding is None or view.settings.refusal is not None or is_shared(view):
         return None
     change = view.settings.change
     if change is not None and not _is_outdated(view, change) and not _has_left(view, change):

@@ -44,7 +44,7 @@ def lost_directories(situation: Situation, instance: InstanceView) -> frozenset[
 def is_unproved(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> bool:
     """Whether a broker began by itself so shortly before this look at Kafka that the look may mean the process before
     it. Starts that were asked for are proved one by one (`arrivals.serves`); those of a migration by its own steps."""
-    if instance.served_at is None or not instance.is_broker or situation.view.migration is not None:
+    if instance.served_at is None or not instance.is_broker or situation.view.quorum.migration is not None:
         return False
     began_at = _began_at(situation, instance)
     if began_at is None or began_at <= instance.served_at:

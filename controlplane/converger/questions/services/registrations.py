@@ -80,7 +80,7 @@ def is_told_astray(situation: Situation, kafka: KafkaSnapshot, instance: Instanc
 
 
 def _is_expected(view: ClusterView, instance: InstanceView) -> bool:
-    if view.migration is not None and instance.service_id in view.migration.last:
+    if view.quorum.migration is not None and instance.service_id in view.quorum.migration.last:
         return False  # it is being started anew, or was the last one to be
     serves = instance.phase in (Phase.JOINED, Phase.DRAINING)
     return serves and not instance.lost and instance.key not in view.settings.restarts

@@ -34,7 +34,7 @@ def controller_serves(situation: Situation, instance: InstanceView) -> bool:
 
 def serves(situation: Situation, instance: InstanceView, *, newer_than: datetime) -> bool:
     """Whether this very start runs, and Kafka, by metadata newer than that time, counts on it."""
-    if instance.planned.service == "controller" and situation.view.migration is not None:
+    if instance.planned.service == "controller" and situation.view.quorum.migration is not None:
         return controller_serves(situation, instance)
     if not instance.is_broker and _nobody_can_tell(situation.view):
         return controller_serves(situation, instance)
@@ -46,7 +46,11 @@ def serves(situation: Situation, instance: InstanceView, *, newer_than: datetime
     if instance.is_broker:
         broker = kafka.brokers.get(instance.service_id)
         return broker is not None and not broker.fenced
-    if instance.planned.service == "zookeeper" and kafka.mode == "kraft" and situation.view.migration is not None:
+    if (
+        instance.planned.service == "zookeeper"
+        and kafka.mode == "kraft"
+        and situation.view.quorum.migration is not None
+    ):
         return True  # the quorum that leads beside it knows nothing of it; without a majority it would not run
     directory = instance.planned.volumes[0].directory_id
     # Only its own lag counts: to ask for the others' too would give up a good controller because another one is down.

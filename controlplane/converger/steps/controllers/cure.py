@@ -39,4 +39,4 @@ def cure(situation: Situation, steps: Sequence[Step]) -> Verdict | None:
 
 def _lacks_vms(view: ClusterView) -> bool:
     there = {i.service_id for i in view.controllers() if i.phase is Phase.JOINED and not i.lost}
-    return bool(view.voters) and len(there & view.voters.keys()) * 2 <= len(view.voters)
+    return bool(view.quorum.voters) and len(there & view.quorum.voters.keys()) * 2 <= len(view.quorum.voters)

@@ -48,7 +48,7 @@ _STANDING = (Phase.LAUNCHED, Phase.JOINED)
 
 def cut_step(situation: Situation) -> Verdict | None:
     """What goes on though a person paused the cluster: a broker is stopped for the cut, and starts again."""
-    migration = situation.view.migration
+    migration = situation.view.quorum.migration
     if migration is None or not any(k is Knows.STOPPED for b, k in migration.knows.items() if _is_broker(situation, b)):
         return None
     return _go_on(situation, migration)
@@ -57,7 +57,7 @@ def cut_step(situation: Situation) -> Verdict | None:
 def migration_step(situation: Situation) -> Verdict | None:
     """The next step of the migration in hand. None where there is none."""
     view = situation.view
-    migration = view.migration
+    migration = view.quorum.migration
     if migration is None:
         return _left_behind(situation)
     return _turn(view, migration) or _mend(situation) or _found(situation, migration) or _go_on(situation, migration)
@@ -66,9 +66,9 @@ def migration_step(situation: Situation) -> Verdict | None:
 def migration_begin_step(situation: Situation) -> Verdict | None:
     """Begins it where the spec asks for it, once every VM is as the spec of before has it."""
     view = situation.view
-    if view.migration is not None or not view.in_zookeeper_mode or view.document is None:
+    if view.quorum.migration is not None or not view.in_zookeeper_mode or view.document is None:
         return None
-    if view.document.spec.kafka.mode == "zookeeper" or view.founding is None:
+    if view.document.spec.kafka.mode == "zookeeper" or view.quorum.founding is None:
         return None
     waiting = next((i for i in view.alive() if i.phase is not Phase.JOINED or i.lost), None)
     if waiting is not None:
@@ -77,8 +77,12 @@ def migration_begin_step(situation: Situation) -> Verdict | None:
             f"not migrating to KRaft: {waiting.key} is {'lost' if waiting.lost else waiting.phase}",
         )
     level = metadata_level_of(MIGRATES)
-    if view.protocol != level or view.ensemble_spec is None or target_of(view.ensemble_spec) != level:
-        sentence = f"not migrating to KRaft: brokers speak protocol {view.protocol}, and {level} is needed first"
+    if (
+        view.quorum.protocol != level
+        or view.quorum.ensemble_spec is None
+        or target_of(view.quorum.ensemble_spec) != level
+    ):
+        sentence = f"not migrating to KRaft: brokers speak protocol {view.quorum.protocol}, and {level} is needed first"
         return wait(WaitReason.MIGRATION_BLOCKED, sentence, next_command=f"kedge describe {view.name}", patience_s=0)
     if not situation.allowance.may_roll:
         return wait(WaitReason.FLEET_BRAKE, f"waiting to migrate to KRaft: {situation.allowance.reason}")

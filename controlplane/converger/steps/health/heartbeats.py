@@ -59,4 +59,4 @@ def _is_kept_from(situation: Situation) -> bool:
         return True
     if view.drain is not None or view.rebalance is not None or view.topics.replication is not None:
         return True
-    return bool(view.settings.restarts) or view.migration is not None or hold_on(view, situation.now) is not None
+    return bool(view.settings.restarts) or view.quorum.migration is not None or hold_on(view, situation.now) is not None

@@ -22,11 +22,11 @@ from events.ids import kafka_uuid
 def ensemble_step(situation: Situation) -> Verdict | None:
     """Founds the ensemble once each of its servers has an address, then has the cluster id fixed in it."""
     view = situation.view
-    if view.founding is None:
+    if view.quorum.founding is None:
         return _found(view)
-    if view.cluster_id_fixed:
+    if view.quorum.cluster_id_fixed:
         return None
-    wanted, there = view.founding.kafka_cluster_id, situation.seen.zookeeper.registered_id
+    wanted, there = view.quorum.founding.kafka_cluster_id, situation.seen.zookeeper.registered_id
     if there == wanted:
         return record(f"ZooKeeper holds the cluster id {wanted}", facts.ClusterIdFixed(wanted))
     if there:

@@ -14,8 +14,9 @@ from agent.wire import DIRECTORY_LOST
 from controlplane.cluster.cohosted_zookeeper import voting_on
 from controlplane.cluster.external_brokers import is_shared
 from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.view import ClusterView, VoterChangeView
+from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.quorum import VoterChangeView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.quorum.quorum_ports import quorum_port
 from controlplane.converger.questions.quorum.seats import (
@@ -55,7 +56,7 @@ def volume_step(situation: Situation) -> Verdict | None:
         if said is None or view.is_broken(instance):
             continue
         volume = instance.planned.volumes[0]
-        if len(view.voters) < 3:
+        if len(view.quorum.voters) < 3:
             sentence = (
                 f"{said}; it may be the only copy of the cluster's metadata, so nothing is formatted: bring the volume "
                 "back as it was"
@@ -73,10 +74,10 @@ def voter_step(situation: Situation) -> Verdict | None:
     None where a gate is closed: what closes it may be mended by the steps below, which say what is waited for.
     """
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
-    if view.founding is None or kafka is None or is_shared(view) or _is_between(situation):
+    if view.quorum.founding is None or kafka is None or is_shared(view) or _is_between(situation):
         return None
-    if view.voter_change is not None:
-        return _follow(situation, kafka, view.voter_change)
+    if view.quorum.change is not None:
+        return _follow(situation, kafka, view.quorum.change)
     found = _found_voting(view, kafka)
     if found is not None:
         return record(f"controller {found.id} has a vote already", found)
@@ -107,7 +108,7 @@ def _is_dead(situation: Situation, kafka: KafkaSnapshot, step: VoterStep) -> boo
 
 def _is_kept_out(situation: Situation, seat: Seat) -> bool:
     """Whether its server has long run without the vote it is to have."""
-    if not seat.stays or seat.id in situation.view.voters:
+    if not seat.stays or seat.id in situation.view.quorum.voters:
         return False
     there = [i for i in situation.view.controllers() if i.service_id == seat.id]
     reports = (service_report(situation, i) for i in there)
@@ -128,8 +129,8 @@ def dismiss_members(situation: Situation, brokers: Sequence[InstanceView]) -> Ve
         return wait(
             WaitReason.KAFKA_UNKNOWN, f"ZooKeeper server {first.service_id} of {first.key} is to leave first: {why}"
         )
-    if view.voter_change is not None:
-        change, reason = view.voter_change, _gate(kafka, view.voter_change).reason
+    if view.quorum.change is not None:
+        change, reason = view.quorum.change, _gate(kafka, view.quorum.change).reason
         return wait(
             WaitReason.QUORUM_GATE,
             f"{first.key} goes after the change of vote {change.voter.id}, which waits: {reason}",
@@ -155,7 +156,7 @@ def _has_vote(kafka: KafkaSnapshot, instance: InstanceView) -> bool:
 def _is_between(situation: Situation) -> bool:
     """Whether a quorum of controllers leads, or may, while the servers of the ensemble still vote: nobody's vote is
     changed then."""
-    if situation.view.migration is None:
+    if situation.view.quorum.migration is None:
         return False
     kafka = situation.seen.fresh_kafka(situation.now)
     return kafka is None or kafka.mode != "zookeeper"
@@ -164,7 +165,7 @@ def _is_between(situation: Situation) -> bool:
 def voters_left_step(situation: Situation) -> Verdict | None:
     """Nothing else begins while a change of the voters is in hand, but for what mends a loss; and it says why."""
     view = situation.view
-    change = view.voter_change
+    change = view.quorum.change
     if change is None or any(i.lost or (i.bound and view.is_broken(i)) for i in view.alive()):
         return None
     kafka = situation.seen.fresh_kafka(situation.now)
@@ -175,7 +176,7 @@ def voters_left_step(situation: Situation) -> Verdict | None:
 
 def begin_voter_change(view: ClusterView, step: VoterStep) -> Verdict:
     """The intent to make this change."""
-    seat, number = step.seat, view.voter_changes + 1
+    seat, number = step.seat, view.quorum.changes + 1
     if step.adds:
         change = intent_id(view.uid, "add-voter", f"{seat.id}.{step.directory_id}", number)
         address = address_of_seat(view, seat)
@@ -251,7 +252,7 @@ def _gate(kafka: KafkaSnapshot, change: VoterChangeView) -> Gate:
 def _found_voting(view: ClusterView, kafka: KafkaSnapshot) -> facts.VoterAdded | None:
     """A controller of ours that votes though that is not recorded: the history was lost, or a person did it."""
     for seat in seats(view):
-        known = view.voters.get(seat.id)
+        known = view.quorum.voters.get(seat.id)
         votes = any(m.is_voter and (m.id, m.directory_id) == (seat.id, seat.directory_id) for m in kafka.quorum.members)
         if votes and (known is None or known.directory_id != seat.directory_id):
             address = address_of_seat(view, seat)

@@ -129,7 +129,9 @@ def _stands_by(situation: Situation, instance: InstanceView) -> bool:
     view = situation.view
     if instance.is_broker or instance.planned.service == view.quorum_service or not has_reported(situation, instance):
         return False
-    return view.migration is None or view.migration.told("controller", instance.service_id) is Knows.STOPPED
+    return (
+        view.quorum.migration is None or view.quorum.migration.told("controller", instance.service_id) is Knows.STOPPED
+    )
 
 
 def _quorum_needs_another(situation: Situation) -> bool:
@@ -178,7 +180,7 @@ def _is_overdue(situation: Situation, instance: InstanceView) -> bool:
     if not instance.bound and has_reported(situation, instance):
         # A successor that only waits for its node's volume and address.
         return False
-    if instance.planned.service == "controller" and situation.view.migration is not None:
+    if instance.planned.service == "controller" and situation.view.quorum.migration is not None:
         # Its disk is named in the quorum's first record: only who never spoke is given up for another one.
         return not has_reported(situation, instance) and _waited_s(situation, instance) > situation.join_deadline_s
     if follows_without_vote(situation, member_of(instance) or instance) or _holds_up_a_birth(situation, instance):

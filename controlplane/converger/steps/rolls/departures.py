@@ -100,7 +100,9 @@ def _never_spoke(situation: Situation, instance: InstanceView) -> bool:
     not count on: deleting it with its release ends what may run there, so nobody has to prove before that it stopped.
     """
     kafka, view = situation.seen.fresh_kafka(situation.now), situation.view
-    first = instance.planned.service == view.quorum_service and not instance.planned.handover and not view.migration
+    first = (
+        instance.planned.service == view.quorum_service and not instance.planned.handover and not view.quorum.migration
+    )
     if not (instance.planned.deferred or first) or kafka is None or has_reported(situation, instance):
         return False
     if instance.is_broker:
@@ -243,11 +245,13 @@ def _dismiss_one(situation: Situation, failed: Sequence[InstanceView], kafka: Ka
     the next VM that dies would take the majority along. So do the last ones of a majority, well or not. None leaves
     that to the steps below."""
     view, document = situation.view, situation.view.document
-    if document is None or len(view.voters) <= majority(document.spec.quorum_size):
+    if document is None or len(view.quorum.voters) <= majority(document.spec.quorum_size):
         return None
     well = {(m.id, m.directory_id) for m in kafka.quorum.members if m.is_voter and is_following(m)}
     kept = {m.key for m in members_of(failed) if (m.service_id, m.planned.volumes[0].directory_id) in well}
-    dismissed = failed if len(view.voters) > document.spec.quorum_size else [i for i in failed if i.key not in kept]
+    dismissed = (
+        failed if len(view.quorum.voters) > document.spec.quorum_size else [i for i in failed if i.key not in kept]
+    )
     if not dismissed:
         return None
     leaves = dismiss_members(situation, dismissed)

@@ -141,7 +141,7 @@ def _voters(external: External) -> tuple[facts.FoundingVoter, ...]:
 def _other_quorum(view: ClusterView, external: External, kafka: KafkaSnapshot | None) -> Verdict | None:
     """The spec names other voters than new starts are told: they are, once Kafka has them, too."""
     voters = _voters(external)
-    if {v.id: v for v in voters} == view.voters:
+    if {v.id: v for v in voters} == view.quorum.voters:
         return None
     if kafka is None:
         return wait(WaitReason.KAFKA_UNKNOWN, "the spec names other voters; Kafka's metadata cannot be read")
@@ -184,7 +184,7 @@ def _departs(situation: Situation, kafka: KafkaSnapshot, broker: ExternalBrokerV
     if live:
         words = "it serves again"
         return record(f"{named([broker.id])}: {words}", facts.ExternalReturned(broker.id, words))
-    if kafka.at - broker.stopped_at < STOPPED_FOR or broker.id in situation.view.voters:
+    if kafka.at - broker.stopped_at < STOPPED_FOR or broker.id in situation.view.quorum.voters:
         return None
     if broker.id in kafka.brokers:
         return act(f"unregistering {named([broker.id])}: empty, and stopped by its owner", Unregister(broker.id))

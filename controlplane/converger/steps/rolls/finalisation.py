@@ -142,8 +142,8 @@ def raise_step(situation: Situation) -> Verdict | None:
     Asked only while every VM is as declared. The brokers' restarts follow, by the same gates as any other.
     """
     view = situation.view
-    target = target_of(view.document) if view.document else view.protocol
-    if as_numbers(target) <= as_numbers(view.protocol):
+    target = target_of(view.document) if view.document else view.quorum.protocol
+    if as_numbers(target) <= as_numbers(view.quorum.protocol):
         return None
     soak_s = view.document.spec.rollout.soak_s if view.document else 0.0
     left = soak_s - situation.seconds_since(view.replaced_at) if view.replaced_at else 0.0
@@ -151,5 +151,5 @@ def raise_step(situation: Situation) -> Verdict | None:
         sentence = f"every VM is as declared; soaking {left:.0f} s more before protocol {target} is set for good"
         return wait(WaitReason.SOAK, sentence, patience_s=soak_s + 30)
     reason = f"all brokers run Kafka {view.document.spec.kafka.version}" if view.document else ""
-    raised = facts.ProtocolRaised(view.protocol, target, reason)
-    return record(f"protocol {view.protocol} -> {target}: brokers are started anew with it", raised)
+    raised = facts.ProtocolRaised(view.quorum.protocol, target, reason)
+    return record(f"protocol {view.quorum.protocol} -> {target}: brokers are started anew with it", raised)

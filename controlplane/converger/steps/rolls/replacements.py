@@ -110,8 +110,8 @@ def _is_repair(situation: Situation, change: NodeChange) -> bool:
     """
     view, old = situation.view, change.incumbent
     if old is None:
-        voted = change.node in {voter.node for voter in view.voters.values()}
-        return change.service == "broker" or view.founding is None or voted or view.migration is not None
+        voted = change.node in {voter.node for voter in view.quorum.voters.values()}
+        return change.service == "broker" or view.quorum.founding is None or voted or view.quorum.migration is not None
     if change.change is Change.KEEP or old.to_mend:
         return old.to_mend
     if is_being_cured(view, old.node, old.key):
@@ -382,7 +382,7 @@ def _reattaches(view: ClusterView, key: str, want: DesiredNode) -> bool:
     asked = view.to_replace.get(key)
     if asked is not None and asked.new_disk:
         return False
-    policy = view.document.spec.rollout.strategy if view.document and not view.migration else "reattach"
+    policy = view.document.spec.rollout.strategy if view.document and not view.quorum.migration else "reattach"
     outlives = all(v.kind == "persistent" for v in instance.planned.volumes)
     if instance.phase is Phase.JOINED and not node_volumes.disks_are_as_wanted(view, instance, want):
         return False

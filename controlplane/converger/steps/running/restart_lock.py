@@ -34,7 +34,7 @@ def give_back(situation: Situation) -> Verdict | None:
     view = situation.view
     if not view.in_zookeeper_mode or view.settings.restarts or situation.seen.zookeeper.restart_lock == "lost":
         return None
-    if view.migration is not None and hold_on(view, situation.now) is None:
+    if view.quorum.migration is not None and hold_on(view, situation.now) is None:
         return None  # the migration restarts one after the other, and gives it back itself
     waits = closed_for(situation) is not None or held_by_stage(situation) is not None
     left = not waits and any(c.change is Change.RESTART for c in pending_changes(view))

@@ -123,8 +123,8 @@ class BrokersReader:
 
 def has_brokers(view: ClusterView) -> bool:
     """Whether there are any to ask yet."""
-    if view.in_zookeeper_mode and not view.cluster_id_fixed:
+    if view.in_zookeeper_mode and not view.quorum.cluster_id_fixed:
         return False
-    if view.founding is not None and any(i.address for i in view.brokers()):
+    if view.quorum.founding is not None and any(i.address for i in view.brokers()):
         return True
     return bool(external_addresses(view))

@@ -21,7 +21,7 @@ def zookeeper_of(view: ClusterView, ports: Ports, missing: dict[str, str], *, ka
 
 
 def _registered_id(view: ClusterView, ports: ZooKeeperPorts, missing: dict[str, str]) -> str | None:
-    if not view.in_zookeeper_mode or view.founding is None or view.cluster_id_fixed:
+    if not view.in_zookeeper_mode or view.quorum.founding is None or view.quorum.cluster_id_fixed:
         return None
     try:
         return ports.registered_id(view)
@@ -31,7 +31,7 @@ def _registered_id(view: ClusterView, ports: ZooKeeperPorts, missing: dict[str, 
 
 
 def _registry(view: ClusterView, ports: ZooKeeperPorts, missing: dict[str, str]) -> RegistrySeen | None:
-    if view.migration is None:
+    if view.quorum.migration is None:
         return None
     try:
         return ports.registry(view)

@@ -10,7 +10,7 @@ from controlplane.api.presenters.quorum import quorum_out
 from controlplane.api.schemas.quorum import QuorumOut
 from controlplane.cli.quorum_view import quorum_section
 from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.view import VoterChangeView
+from controlplane.cluster.views.quorum import VoterChangeView
 from events import facts
 from planner.observed import QuorumSeen, VoterSeen
 from tests.builders import BEFORE, a_snapshot, a_view, an_instance
@@ -25,7 +25,10 @@ def shown(what: RenderableType) -> str:
 def test_it_tells_who_votes_from_which_directory_and_how_far_behind() -> None:
     view = a_view(an_instance("controllers-a-1", 1, Phase.RETIRED, drained=True))
     voter = facts.FoundingVoter("controllers-c-0", 102, "a", 9093, "d")
-    view = replace(view, voter_change=VoterChangeView("c", True, voter, False, "3 of 3 voters keep up", BEFORE))
+    view = replace(
+        view,
+        quorum=replace(view.quorum, change=VoterChangeView("c", True, voter, False, "3 of 3 voters keep up", BEFORE)),
+    )
     seen = a_snapshot().quorum.members
     members = (*seen[:2], replace(seen[2], is_voter=False, lag=7), VoterSeen(1000, "a-broker", 0, False))
     quorum = quorum_out(view, a_snapshot(quorum=QuorumSeen(100, 1, members)))

@@ -256,7 +256,7 @@ def test_broker_ids_are_spent_and_controllers_keep_theirs() -> None:
     asked = (a_planned("brokers-a-0", 2, service_id=1100), a_planned("controllers-b-0", 2))
     view = _told(a_view(), facts.SurgeRequested("i", asked, "roll"))
     assert view.next_broker_id == 1101
-    assert view.controller_ids["controllers-b-0"] == 101
+    assert view.quorum.controller_ids["controllers-b-0"] == 101
     assert [i.bound for i in view.in_phase(Phase.REQUESTED)] == [True, False]
 
 

@@ -11,6 +11,7 @@ import pytest
 from controlplane.cluster.gateways import Gateways, controllers_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.migration import MigrationView
+from controlplane.cluster.views.quorum import QuorumView
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.migrating_gateway import MigratingGateway
@@ -22,10 +23,10 @@ from tests.builders import a_document
 VOTERS = tuple(facts.FoundingVoter(f"controllers-{i}", 103 + i, f"10.0.0.{i}", 9093, f"dir-{i}") for i in range(3))
 FOUNDED = facts.QuorumFounded("kafka-id", "3.9", VOTERS)
 MIGRATION = MigrationView("kraft", 2, datetime(2026, 1, 1, tzinfo=UTC), a_document())
-IN_KRAFT = ClusterView(uid=ClusterUid("a" * 32), founding=FOUNDED)
-IN_ZOOKEEPER = replace(IN_KRAFT, protocol="3.9")
-BEGUN = replace(IN_ZOOKEEPER, migration=MIGRATION)
-MIGRATING = replace(BEGUN, migration=replace(MIGRATION, founding=FOUNDED))
+IN_KRAFT = ClusterView(uid=ClusterUid("a" * 32), quorum=QuorumView(founding=FOUNDED))
+IN_ZOOKEEPER = replace(IN_KRAFT, quorum=replace(IN_KRAFT.quorum, protocol="3.9"))
+BEGUN = replace(IN_ZOOKEEPER, quorum=replace(IN_ZOOKEEPER.quorum, migration=MIGRATION))
+MIGRATING = replace(BEGUN, quorum=replace(BEGUN.quorum, migration=replace(MIGRATION, founding=FOUNDED)))
 
 
 class NoDialer:

@@ -334,7 +334,7 @@ def test_an_emptied_vm_whose_server_is_needed_does_not_keep_a_lost_server_from_b
     heir = a_host(NODES[1], 103, 2)
     old = replace(a_sharing_view().instances[B1], phase=Phase.LINGERING, since=BEFORE)
     view = a_sharing_view(old, heir)
-    four = replace(view, voters={**view.voters, 103: voter_of(heir)})
+    four = replace(view, quorum=replace(view.quorum, voters={**view.quorum.voters, 103: voter_of(heir)}))
     members = (VoterSeen(i, f"zookeeper-{i}", 0, True, 60.0 if i == 103 else 0.0) for i in (100, 101, 102, 103))
     kafka = a_snapshot(mode="zookeeper", quorum=QuorumSeen(100, 1, tuple(members)), brokers=(1000, 1001, 1002, 1011))
     waiting = departure_step(_situation(four, kafka=kafka))
@@ -346,7 +346,7 @@ def test_an_emptied_vm_whose_server_is_needed_does_not_keep_a_lost_server_from_b
 
 def test_a_server_that_may_have_had_the_only_copy_is_left_to_people() -> None:
     view = a_sharing_view()
-    one = a_sharing_view(instances={B1: view.instances[B1]}, voters={101: view.voters[101]})
+    one = a_sharing_view(instances={B1: view.instances[B1]}, voters={101: view.quorum.voters[101]})
     here = _situation(one, of_server={"state": "failed", "findings": [LOST]})
     told = volume_step(here)
     assert told is not None
@@ -403,7 +403,12 @@ def test_an_ensemble_nobody_ever_served_from_is_no_more_once_its_last_vm_is_reti
     view = _young(failed=keys)
     asked = facts.RetireRequested("retire-1", keys, (), "as tested")
     over = after(after(view, asked, BEFORE), facts.RetireCompleted("retire-1"), NOW)
-    assert (over.founding, over.voters, over.protocol, over.cluster_id_fixed) == (None, {}, "", False)
+    assert (over.quorum.founding, over.quorum.voters, over.quorum.protocol, over.quorum.cluster_id_fixed) == (
+        None,
+        {},
+        "",
+        False,
+    )
     assert over.in_zookeeper_mode
 
 
@@ -416,7 +421,7 @@ def test_one_that_somebody_served_from_stays_on_record() -> None:
     }
     asked = facts.RetireRequested("retire-1", keys, (), "as tested")
     over = after(after(replace(view, instances=served), asked, BEFORE), facts.RetireCompleted("retire-1"), NOW)
-    assert over.founding is not None
+    assert over.quorum.founding is not None
 
 
 def test_the_server_beside_a_broker_that_did_not_join_runs_until_it_has_left() -> None:

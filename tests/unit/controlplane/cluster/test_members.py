@@ -238,7 +238,7 @@ def test_a_vote_that_is_taken_marks_that_server_alone() -> None:
         B2: False,
     }
     assert not any(i.departure.drained for i in view.instances.values())
-    assert set(view.voters) == {100, 102}
+    assert set(view.quorum.voters) == {100, 102}
 
 
 # --- arriving -----------------------------------------------------------------------------------------------------

@@ -65,18 +65,22 @@ def test_after_the_end_the_nodes_of_the_spec_in_force_are_wanted() -> None:
 def test_the_end_in_kraft_makes_the_controllers_the_quorum_and_brokers_know_all_of_them() -> None:
     before = migrating()
     view = apply(before, ENDED)
-    assert view.founding == before.migration.founding  # type: ignore[union-attr]
-    assert dict(view.voters) == {CONTROLLER.id: CONTROLLER}
+    assert view.quorum.founding == before.quorum.migration.founding  # type: ignore[union-attr]
+    assert dict(view.quorum.voters) == {CONTROLLER.id: CONTROLLER}
     assert {i.start.listed for i in view.brokers()} == {frozenset({CONTROLLER.id})}
     assert {i.start.protocol for i in view.brokers()} == {""}
-    assert view.left_voters == tuple(before.voters[i] for i in sorted(before.voters))
+    assert view.quorum.left_voters == tuple(before.quorum.voters[i] for i in sorted(before.quorum.voters))
 
 
 def test_the_end_in_zookeeper_leaves_the_ensemble_as_it_was() -> None:
     before = migrating()
     view = apply(before, replace(ENDED, mode="zookeeper"))
-    assert (view.voters, view.founding, view.protocol) == (before.voters, before.founding, "3.9")
-    assert view.left_voters == (CONTROLLER,)
+    assert (view.quorum.voters, view.quorum.founding, view.quorum.protocol) == (
+        before.quorum.voters,
+        before.quorum.founding,
+        "3.9",
+    )
+    assert view.quorum.left_voters == (CONTROLLER,)
 
 
 def test_a_step_gives_a_broker_another_start_and_a_new_controller_the_one_it_was_made_for() -> None:
@@ -87,19 +91,19 @@ def test_a_step_gives_a_broker_another_start_and_a_new_controller_the_one_it_was
     assert view.instances["brokers-a-0.g1"].start.count == 2
     view = apply(view, started(CONTROLLER.id, knows=Knows.QUORUM, service="controller", ends=True))
     assert view.instances["controllers-a-0.g1"].start.count == 2
-    assert view.migration is not None
-    assert view.migration.has_no_way_back
+    assert view.quorum.migration is not None
+    assert view.quorum.migration.has_no_way_back
 
 
 def test_the_soak_counts_from_the_last_broker_that_was_told_of_the_quorum_alone() -> None:
     view = migrating()
     for broker in (1000, 1001):
         view = apply(view, started(broker, knows=Knows.QUORUM))
-        assert view.migration is not None
-        assert view.migration.krafts_since is None
+        assert view.quorum.migration is not None
+        assert view.quorum.migration.krafts_since is None
     view = apply(view, started(1002, knows=Knows.QUORUM))
-    assert view.migration is not None
-    assert view.migration.krafts_since == NOW
+    assert view.quorum.migration is not None
+    assert view.quorum.migration.krafts_since == NOW
 
 
 def test_there_is_no_turning_back_after_the_point_of_no_return() -> None:
@@ -167,7 +171,7 @@ def test_a_controller_that_takes_over_a_disk_is_no_founder_of_it() -> None:
     one = view.instances["controllers-a-0.g1"]
     directory = one.planned.volumes[0].directory_id
     founding = facts.QuorumFounded("k-id", "3.9", (replace(CONTROLLER, directory_id=directory),))
-    view = replace(view, migration=replace(view.migration, founding=founding))  # type: ignore[type-var]
+    view = replace(view, quorum=replace(view.quorum, migration=replace(view.quorum.migration, founding=founding)))  # type: ignore[type-var]
     assert quorum_told(view, one).founder
     heir = replace(one, planned=replace(one.planned, handover=True))
     assert not quorum_told(view, heir).founder

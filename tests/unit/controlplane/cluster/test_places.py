@@ -54,6 +54,7 @@ from tests.builders import (
     a_view,
     an_instance,
     an_inventory,
+    changed_view,
 )
 from tests.fakes.cloud import FakeCloud
 
@@ -418,14 +419,18 @@ def _on(quorum: str, brokers: str) -> KafkaClusterDocument:
 
 def _born_as(document: KafkaClusterDocument) -> ClusterView:
     """The cluster as it stands after its birth from this document."""
-    empty = replace(a_view(), instances={}, document=document, controller_ids={}, next_broker_id=1000, generation=1)
+    empty = changed_view(
+        a_view(), instances={}, document=document, next_broker_id=1000, generation=1, controller_ids={}
+    )
     surges = decide(a_situation(replace(empty, recycling=1, converged=0), handovers=WAYS)).events
     stands = {
         p.key: InstanceView(p, Phase.JOINED, BEFORE, surge.intent, BEFORE, _place_of(document, p.pool), f"vm-{p.key}")
         for surge in surges
         for p in surge.instances
     }
-    return replace(empty, instances=stands, next_broker_id=1100, controller_ids=_ids(stands))
+    return replace(
+        empty, instances=stands, next_broker_id=1100, quorum=replace(empty.quorum, controller_ids=_ids(stands))
+    )
 
 
 def _ids(stands: Mapping[str, InstanceView]) -> dict[str, int]:

@@ -113,9 +113,9 @@ def test_the_plan_names_the_phases_and_the_point_of_no_return() -> None:
 
 
 def test_the_plan_of_what_is_left_counts_who_was_told() -> None:
-    view = replace(at_rest(), document=KRAFT, generation=2, migration=migrating().migration)
+    view = changed_view(at_rest(), document=KRAFT, generation=2, migration=migrating().quorum.migration)
     told = {1000: Knows.QUORUM, 1001: Knows.BOTH, 1002: Knows.BOTH}
-    view = replace(view, migration=replace(view.migration, knows=told))  # type: ignore[type-var]
+    view = replace(view, quorum=replace(view.quorum, migration=replace(view.quorum.migration, knows=told)))  # type: ignore[type-var]
     names = [p.name for p in migration_phases(view, KRAFT)]
     assert "restart 2 brokers once more, one at a time, told of the quorum alone" in names
     assert not any(n.endswith("told of both") for n in names)

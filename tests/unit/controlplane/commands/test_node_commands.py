@@ -20,7 +20,7 @@ from controlplane.commands.deciders.nodes import (
 )
 from events import facts
 from planner.observed import KafkaSnapshot
-from tests.builders import BEFORE, NODES, a_document, a_partition, a_snapshot, a_view, an_instance
+from tests.builders import BEFORE, NODES, a_document, a_partition, a_snapshot, a_view, an_instance, changed_view
 
 A, B = "brokers-a-0.g1", "brokers-b-0.g1"
 
@@ -187,7 +187,7 @@ def test_a_controller_is_not_replaced_while_another_one_lags() -> None:
 
 
 def test_the_disk_of_a_controller_stays_where_no_majority_has_the_metadata_without_it() -> None:
-    alone = replace(_cluster(), voters={100: _cluster().voters[100]})
+    alone = changed_view(_cluster(), voters={100: _cluster().quorum.voters[100]})
     assert _refused(lambda: _replace(alone, node="controllers-a-0", new_disk=True)).code == "disk-stays"
 
 

@@ -23,9 +23,9 @@ def _founding(*instances: InstanceView, controllers: int = 3, **overrides: objec
     nodes = (*NODES[:3], *NODES[3 : 3 + controllers])
     first = [an_instance(node, 1, Phase.LAUNCHED) for node in nodes]
     view = a_view(*first, *instances, converged=0, without={f"{n}.g1" for n in NODES if n not in nodes}, **overrides)
-    founding = view.founding
+    founding = view.quorum.founding
     assert founding is not None
-    return replace(view, founding=replace(founding, voters=founding.voters[:controllers]))
+    return replace(view, quorum=replace(view.quorum, founding=replace(founding, voters=founding.voters[:controllers])))
 
 
 def _handed_over(started: bool | None, **heir: object) -> ClusterView:

@@ -16,7 +16,7 @@ from events.spec.model import KafkaClusterDocument
 from planner.observed import KafkaSnapshot, VoterSeen
 from planner.rollout.desired import desired_nodes
 from providers.base import CloudInstance, CloudVolume, InstanceState, Place
-from tests.builders import NODES, a_document, a_snapshot, a_view, an_instance
+from tests.builders import NODES, a_document, a_snapshot, a_view, an_instance, changed_view
 
 UID = ClusterUid("c0ffee00c0ffee00c0ffee00c0ffee00")
 PLACE = Place("local", "local-1")
@@ -44,13 +44,13 @@ def what_ran(*instances: InstanceView) -> ClusterView:
         for i in controllers
     )
     founded = facts.QuorumFounded(kafka_uuid("kafka", UID), "4.1", voters)
-    return replace(
+    return changed_view(
         a_view(),
         uid=UID,
         instances={i.key: i for i in present},
+        node_addresses=addresses,
         founding=founded,
         voters={v.id: v for v in voters},
-        node_addresses=addresses,
     )
 
 

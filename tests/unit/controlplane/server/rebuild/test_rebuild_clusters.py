@@ -19,7 +19,7 @@ from controlplane.server.rebuild.evidence import FoundCluster, Weight
 from events.ids import kafka_uuid
 from planner.observed import FeatureSeen, KafkaSnapshot
 from providers.base import CloudVolume, InstanceState, Place
-from tests.builders import NODES, NOW, a_document
+from tests.builders import NODES, NOW, a_document, changed_view
 from tests.unit.controlplane.server.rebuild.rebuild_evidence import (
     UID,
     a_kafka,
@@ -52,7 +52,7 @@ def test_a_cluster_at_rest_comes_out_as_it_went_in() -> None:
     # Instances of old histories do not say their port; agents do.
     planned = {k: replace(i.planned, port=9092 * i.is_broker) for k, i in ran.instances.items()}
     assert {k: i.planned for k, i in after.view.instances.items()} == planned
-    assert (after.view.founding, after.view.node_addresses) == (ran.founding, ran.node_addresses)
+    assert (after.view.quorum.founding, after.view.node_addresses) == (ran.quorum.founding, ran.node_addresses)
     assert (after.view.converged, after.view.generation, after.view.next_broker_id) == (1, 1, 1003)
     assert {i.intent for i in after.view.alive()} == {i.intent for i in ran.alive()}
     assert all(document_after_release(after.view, key) for key in ran.instances)
@@ -109,7 +109,7 @@ def test_kafka_out_of_reach_is_told_and_the_documents_are_believed() -> None:
 
 
 def test_a_cluster_that_was_being_born_is_left_to_the_cloud() -> None:
-    ran = replace(what_ran(), founding=None)
+    ran = changed_view(what_ran(), founding=None)
     after = rebuilt(found(ran, kafka=None))
     assert "it was being born" in told(after, Weight.REFUSES)
 
@@ -308,9 +308,9 @@ def test_a_half_made_vm_is_given_a_disk_of_its_own_name_and_a_new_id() -> None:
 
 def test_the_kafka_cluster_id_is_the_one_its_uid_gives() -> None:
     ran = what_ran()
-    assert ran.founding is not None
-    assert rebuilt(found(ran)).view.founding == ran.founding
-    assert ran.founding.kafka_cluster_id == kafka_uuid("kafka", UID)
+    assert ran.quorum.founding is not None
+    assert rebuilt(found(ran)).view.quorum.founding == ran.quorum.founding
+    assert ran.quorum.founding.kafka_cluster_id == kafka_uuid("kafka", UID)
 
 
 def test_brokers_that_were_to_move_are_found_where_they_still_are() -> None:

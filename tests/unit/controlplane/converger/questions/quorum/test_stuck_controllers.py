@@ -96,7 +96,7 @@ def test_another_one_whose_agent_says_nothing_of_it_is_not_heard() -> None:
 def test_nothing_is_done_about_it_while_a_voter_is_lost_or_on_its_way_or_something_restarts() -> None:
     lost = an_instance("controllers-b-0", lost_at=BEFORE)
     assert _cures(_seen(_draining(instances={**_draining().instances, SECOND: lost}))) == []
-    known = _draining().voters
+    known = _draining().quorum.voters
     strangers = _draining(voters={**known, 103: replace(known[102], id=103)})
     assert _cures(_seen(strangers)) == []
     gate = stuck_controller_gate(_seen(strangers), strangers.instances[STUCK])

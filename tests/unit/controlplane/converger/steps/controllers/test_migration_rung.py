@@ -64,8 +64,10 @@ def view_of(knows: Mapping[int, Knows], **changes: Any) -> ClusterView:
         for i, n in CONTROLLERS.items()
     )
     founding = facts.QuorumFounded("kafka-cluster", "3.9", voters)
-    migration = replace(made.migration, founding=founding)  # type: ignore[type-var]
-    return replace(made, instances=instances, controller_ids=ids, recycling=2, migration=migration)
+    migration = replace(made.quorum.migration, founding=founding)  # type: ignore[type-var]
+    return replace(
+        made, instances=instances, recycling=2, quorum=replace(made.quorum, controller_ids=ids, migration=migration)
+    )
 
 
 def registry(kraft_epoch: int = -1, *, has_migration: bool = True) -> RegistrySeen:
@@ -76,7 +78,7 @@ def seen_by(
     view: ClusterView, *, state: int | None = 2, leader: int = 103, zk_brokers: int = 3, **seen: Any
 ) -> Situation:
     """All well, as agents, ZooKeeper and Kafka tell; `state` is the number of the controllers' metric."""
-    migration = view.migration
+    migration = view.quorum.migration
     reports = {}
     for one in view.alive():
         told = migration.told(one.planned.service, one.service_id) if migration else Knows.ENSEMBLE
@@ -167,7 +169,7 @@ def test_two_controllers_that_both_call_themselves_leader_are_believed_by_nobody
     situation = seen_by(view)
     other = view.instances["controllers-b-0.g1"]
     both = {**situation.seen.reports, other.key: a_report(other, metrics={"active_controllers": 1})}
-    seen = look(seen_by(view, reports=both), view.migration)  # type: ignore[arg-type]
+    seen = look(seen_by(view, reports=both), view.quorum.migration)  # type: ignore[arg-type]
     assert seen is not None
     assert (seen.leader, seen.state) == (-1, None)
 
@@ -179,7 +181,7 @@ def test_an_old_report_tells_nothing_of_who_leads() -> None:
     young = a_report(one, metrics=metrics)
     old = a_report(one, metrics=metrics, received_at=NOW - timedelta(seconds=60))
     for report, leader, state in ((young, 103, MigrationState.WAITING), (old, -1, None)):
-        seen = look(seen_by(view, leader=-1, reports={one.key: report}), view.migration)  # type: ignore[arg-type]
+        seen = look(seen_by(view, leader=-1, reports={one.key: report}), view.quorum.migration)  # type: ignore[arg-type]
         assert seen is not None
         assert (seen.leader, seen.state) == (leader, state)
 
@@ -247,7 +249,7 @@ def test_it_begins_once_every_vm_is_as_declared_and_speaks_the_protocol() -> Non
     assert verdict is not None
     assert [type(e) for e in verdict.events] == [facts.MigrationBegun]
     for other, reason in (
-        (replace(view, protocol="3.8"), "MigrationBlocked"),
+        (replace(view, quorum=replace(view.quorum, protocol="3.8")), "MigrationBlocked"),
         (replace(view, instances={**view.instances, **_late(view)}), "NotSettled"),
     ):
         verdict = migration_begin_step(a_situation(other))

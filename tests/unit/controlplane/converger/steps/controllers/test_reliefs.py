@@ -133,7 +133,7 @@ def test_a_static_quorum_stays_where_it_is() -> None:
 
 
 def test_a_quorum_of_one_stays_where_it_is() -> None:
-    view = moving(voters={100: moving().voters[100]})
+    view = moving(voters={100: moving().quorum.voters[100]})
     verdict = replacement_step(a_situation(view))
     assert verdict is not None
     assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "ControllerStays")
@@ -209,7 +209,7 @@ def test_brokers_that_would_know_too_few_are_told_of_both_addresses_first() -> N
     assert restart.reason == "once the next controller has moved it knows 1 of the 3, 2 are needed"
     broker = view.instances["brokers-a-0.g1"]
     addresses = [v.address for v in list_for(view, broker)]
-    assert addresses == [*(v.address for v in view.voters.values()), "there"]
+    assert addresses == [*(v.address for v in view.quorum.voters.values()), "there"]
     aware = replace(
         broker, start=replace(broker.start, listed=frozenset({100, 101, 102}), heirs=frozenset({heir().key}))
     )

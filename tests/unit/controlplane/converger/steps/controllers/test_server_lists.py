@@ -62,7 +62,9 @@ def _rolling(*away: InstanceView, **changes: object) -> ClusterView:
 
 def _kafka(view: ClusterView, *, silent: int = -1, down: int = -1, controller: int = -1) -> KafkaSnapshot:
     """All serve and follow, but that server and that broker."""
-    voters = (VoterSeen(v.id, v.directory_id, 0, True, 60.0 if v.id == silent else 0.0) for v in view.voters.values())
+    voters = (
+        VoterSeen(v.id, v.directory_id, 0, True, 60.0 if v.id == silent else 0.0) for v in view.quorum.voters.values()
+    )
     brokers = [i.service_id for i in view.brokers() if not i.lost and i.service_id != down]
     return a_snapshot(
         brokers=brokers, quorum=QuorumSeen(102, 1, tuple(voters)), mode="zookeeper", controller=controller
@@ -171,7 +173,9 @@ def _half_dead(
     for so long without the vote it is to have; 0: there is none."""
     kafka = replace(_kafka(view, silent=101), partitions=partitions)
     hours_ago = NOW - timedelta(hours=3)
-    reports = {m.key: a_report(m, since=hours_ago) for m in members_of(view.alive()) if m.service_id in view.voters}
+    reports = {
+        m.key: a_report(m, since=hours_ago) for m in members_of(view.alive()) if m.service_id in view.quorum.voters
+    }
     if coming_s:
         coming = a_host("brokers-c-0", 105, generation=2, phase=Phase.LAUNCHED)
         member = member_of(coming)
@@ -278,7 +282,7 @@ def test_one_that_has_left_is_told_to_stop_and_its_broker_runs_on() -> None:
 
 def test_a_new_server_gets_no_id_that_brokers_know_at_another_address() -> None:
     hosts = [a_host(f"brokers-{r}-0", 110 + n, listed=frozenset({100, 101, 110})) for n, r in enumerate("abc")]
-    view = replace(a_sharing_view(*hosts, document=ALONE), voters={v.id: v for v in map(voter_of, hosts)})
+    view = changed_view(a_sharing_view(*hosts, document=ALONE), voters={v.id: v for v in map(voter_of, hosts)})
     assert id_for(view, "zookeepers-a-0", set()) == 102
 
 

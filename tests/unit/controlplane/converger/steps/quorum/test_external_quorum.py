@@ -51,9 +51,8 @@ def a_cluster(*, asks: str = "dynamic", ours: int = 0, voters: tuple[int, ...] =
     view = replace(
         view,
         instances={},
-        founding=facts.QuorumFounded(CLUSTER_ID, "4.1", tuple(told.values())),
-        voters=told,
         external=ExternalView(CLUSTER_ID, there),
+        quorum=replace(view.quorum, founding=facts.QuorumFounded(CLUSTER_ID, "4.1", tuple(told.values())), voters=told),
     )
     return a_situation(view, kafka=a_snapshot(**{**shown(), **seen}))
 

@@ -8,7 +8,8 @@ import pytest
 
 from agent.wire import DIRECTORY_LOST
 from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.view import ClusterView, VoterChangeView
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.quorum import VoterChangeView
 from controlplane.converger.situation.decision import Verdict
 from controlplane.converger.steps.quorum.voters import (
     begin_voter_change,
@@ -35,6 +36,7 @@ from tests.builders import (
     a_view,
     a_volume,
     an_instance,
+    changed_view,
 )
 from tests.unit.controlplane.cohosted import B1, a_sharing_view
 from tests.unit.controlplane.migration_samples import migrating
@@ -73,7 +75,7 @@ def test_a_disk_of_one_of_three_is_believed_to_be_lost_and_of_one_of_two_it_is_l
     assert verdict is not None
     assert verdict.sentence == "controllers-a-0.g1 has lost its disk: volume x has no meta.properties"
     assert [type(e) for e in verdict.events] == [facts.VolumeLost]
-    two = replace(view, voters={v: view.voters[v] for v in (100, 101)})
+    two = replace(view, quorum=replace(view.quorum, voters={v: view.quorum.voters[v] for v in (100, 101)}))
     left = _loses(two, f"{A}.g1")
     assert left is not None
     assert left.wait is not None
@@ -132,7 +134,7 @@ def _step(*, adds: bool, leaves: bool = False) -> VoterStep:
 
 @pytest.mark.parametrize(("adds", "verb"), [(True, "add-voter"), (False, "remove-voter")])
 def test_each_change_has_an_intent_of_its_own(adds: bool, verb: str) -> None:
-    view = replace(a_view(), voter_changes=4)
+    view = changed_view(a_view(), voter_changes=4)
     (asked,) = begin_voter_change(view, _step(adds=adds)).events
     assert isinstance(asked, facts.VoterAddRequested | facts.VoterRemoveRequested)
     assert asked.change == intent_id(view.uid, verb, f"101.{_step(adds=adds).directory_id}", 5)
@@ -156,7 +158,7 @@ def _shrinking() -> ClusterView:
         i.service_id: facts.FoundingVoter(n, i.service_id, f"node-address-{n}", 9093, _directory(n))
         for n, i in more.items()
     }
-    return replace(view, voters={**view.voters, **votes})
+    return replace(view, quorum=replace(view.quorum, voters={**view.quorum.voters, **votes}))
 
 
 def _five(*late: int) -> KafkaSnapshot:

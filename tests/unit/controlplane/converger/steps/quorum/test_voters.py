@@ -10,9 +10,10 @@ from agent.wire import DIRECTORY_LOST
 from controlplane.cluster.commands import CommandRefused, ReplaceNode
 from controlplane.cluster.fold import evolve
 from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.view import ClusterView, VoterChangeView
+from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
+from controlplane.cluster.views.quorum import VoterChangeView
 from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.nodes import replacement_asked
 from controlplane.commands.previews.plan import preview
@@ -41,6 +42,7 @@ from tests.builders import (
     a_view,
     a_volume,
     an_instance,
+    changed_view,
 )
 
 NEW = an_instance("controllers-a-1", 1, Phase.LAUNCHED)
@@ -148,8 +150,8 @@ def test_a_static_quorum_is_not_changed_before_it_is_dynamic() -> None:
 
 def test_a_vote_that_is_there_though_nobody_recorded_it_is_recorded() -> None:
     view = a_view()
-    known = {i: v for i, v in view.voters.items() if i != 101}
-    found = _only(voter_step(a_situation(replace(view, voters=known))))
+    known = {i: v for i, v in view.quorum.voters.items() if i != 101}
+    found = _only(voter_step(a_situation(replace(view, quorum=replace(view.quorum, voters=known)))))
     assert (found.change, found.id, found.directory_id) == ("", 101, _directory(B))
 
 
@@ -168,7 +170,12 @@ def _five(**overrides: Any) -> ClusterView:
     more = {
         n.service_id: facts.FoundingVoter(n.node, n.service_id, "a", 9093, _directory(n.node)) for n in (NEW, NEW_TOO)
     }
-    return replace(view, instances={**view.instances, **joined}, voters={**view.voters, **more}, recycling=2)
+    return replace(
+        view,
+        instances={**view.instances, **joined},
+        recycling=2,
+        quorum=replace(view.quorum, voters={**view.quorum.voters, **more}),
+    )
 
 
 FIVE = (*THREE, _voter(103, NEW.node), _voter(104, NEW_TOO.node))
@@ -244,7 +251,7 @@ def test_a_service_that_merely_fails_has_not_lost_its_disk() -> None:
 def test_the_only_copy_is_left_to_people() -> None:
     view = a_view()
     mine = view.instances[f"{B}.g1"]
-    alone = replace(view, voters={101: view.voters[101]})
+    alone = replace(view, quorum=replace(view.quorum, voters={101: view.quorum.voters[101]}))
     verdict = volume_step(a_situation(alone, reports={mine.key: _lost_report(mine)}))
     assert verdict is not None
     assert verdict.wait is not None
@@ -303,7 +310,7 @@ def test_a_person_may_give_a_controller_a_new_disk_where_a_majority_has_the_meta
     )
     asked = replacement_asked(a_view(), command, Lookups(kafka=a_snapshot()))
     assert asked.fact == facts.NodeReplaceRequested(f"{B}.g1", "asked by anna: bad blocks", True)
-    alone = replace(a_view(), voters={101: a_view().voters[101]})
+    alone = changed_view(a_view(), voters={101: a_view().quorum.voters[101]})
     with pytest.raises(CommandRefused, match="no majority"):
         replacement_asked(alone, command, Lookups(kafka=a_snapshot()))
 
@@ -330,7 +337,9 @@ def test_a_list_that_outlasts_the_quorum_is_left_alone(ids: tuple[int, ...]) -> 
 
 def test_the_plan_of_three_controllers_names_the_restarts() -> None:
     one = a_view(_told(100), without=("controllers-b-0.g1", "controllers-c-0.g1"), document=a_document(controllers=1))
-    one = replace(one, controller_ids={"controllers-a-0": 100}, voters={100: one.voters[100]})
+    one = replace(
+        one, quorum=replace(one.quorum, controller_ids={"controllers-a-0": 100}, voters={100: one.quorum.voters[100]})
+    )
     plan = preview(one, a_document(), snapshot=a_snapshot()).rollout
     how = {s.node: s.how for p in plan.phases for s in p.steps}
     assert how["controllers-b-0"] == ("create", "catch up", "get a vote")

@@ -23,7 +23,7 @@ SERVER, BROKER = "controllers-a-0.g1", "brokers-a-0.g1"
 
 def _view(**changes: object) -> ClusterView:
     """At rest on 3.8.1; its servers are the builder's controllers under another service."""
-    view = replace(a_view(), document=a_zookeeper_document(), protocol="3.8", cluster_id_fixed=True)
+    view = changed_view(a_view(), document=a_zookeeper_document(), protocol="3.8", cluster_id_fixed=True)
     told = {
         k: replace(
             i,

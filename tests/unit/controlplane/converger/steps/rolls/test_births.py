@@ -97,7 +97,7 @@ def test_a_quorum_is_founded_with_whoever_stands_in_for_a_founder() -> None:
     (founded,) = verdict.events
     assert isinstance(founded, facts.QuorumFounded)
     assert founded.voters[0].directory_id == heir.planned.volumes[0].directory_id
-    assert quorum_told(replace(view, founding=founded), heir).founder
+    assert quorum_told(replace(view, quorum=replace(view.quorum, founding=founded)), heir).founder
 
 
 @pytest.mark.parametrize(("heard", "founds"), [(False, False), (True, True)], ids=["silent", "has reported"])

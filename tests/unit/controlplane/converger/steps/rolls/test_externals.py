@@ -28,7 +28,7 @@ from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.external_brokers import STOPPED_FOR
 from events import facts
 from planner.observed import FeatureSeen, QuorumSeen, ThrottlesSeen, VoterSeen
-from tests.builders import BEFORE, NODES, NOW, a_partition, a_situation, a_snapshot, a_view, an_instance
+from tests.builders import BEFORE, NODES, NOW, a_partition, a_situation, a_snapshot, a_view, an_instance, changed_view
 from tests.external_clusters import CLUSTER_ID, an_external_document
 
 LONG_AGO = NOW - 2 * STOPPED_FOR
@@ -43,9 +43,8 @@ def a_shared_view(*theirs: ExternalBrokerView, named: tuple[int, ...] = (1, 2, 3
     return replace(
         view,
         instances={k: i for k, i in view.instances.items() if i.is_broker},
-        founding=facts.QuorumFounded(CLUSTER_ID, "4.1", (_VOTER,)),
-        voters={9: _VOTER},
         external=ExternalView(CLUSTER_ID, {b.id: b for b in theirs}),
+        quorum=replace(view.quorum, founding=facts.QuorumFounded(CLUSTER_ID, "4.1", (_VOTER,)), voters={9: _VOTER}),
     )
 
 
@@ -111,7 +110,7 @@ def test_nothing_that_is_decided_stops_deletes_or_fills_what_others_run(world: d
         first = next(iter(view.instances.values()))
         view = replace(view, instances={**view.instances, first.key: replace(first, lost_at=BEFORE)})
     if world["voting"]:
-        view = replace(view, voters={**view.voters, 1: replace(_VOTER, id=1)})
+        view = replace(view, quorum=replace(view.quorum, voters={**view.quorum.voters, 1: replace(_VOTER, id=1)}))
     fenced = tuple(world["fenced"] - world["live"])
     partitions = [a_partition(f"orders-{n}", r, min_isr=1) for n, r in enumerate(world["replicas"])]
     situation = seen(view, *partitions, live=tuple(world["live"]), fenced=fenced)
@@ -140,7 +139,7 @@ def test_nothing_that_is_decided_stops_deletes_or_fills_what_others_run(world: d
             assert NOW - broker.stopped_at >= STOPPED_FOR
             assert effect.broker not in world["live"]
             assert not any(effect.broker in r for r in world["replicas"])
-            assert effect.broker not in view.voters
+            assert effect.broker not in view.quorum.voters
 
 
 def test_a_cluster_of_others_alone_is_left_as_it_is_whatever_hangs_in_it() -> None:
@@ -182,14 +181,14 @@ def test_a_broker_that_left_is_forgotten_only_after_a_minute_and_not_while_it_vo
     long = a_shared_view(theirs(1, stopped=True), *others, named=(2, 3))
     fresh = replace(theirs(1, stopped=True), stopped_at=NOW - timedelta(seconds=10))
     short = a_shared_view(fresh, *others, named=(2, 3))
-    voting = replace(long, voters={**long.voters, 1: replace(_VOTER, id=1)})
+    voting = replace(long, quorum=replace(long.quorum, voters={**long.quorum.voters, 1: replace(_VOTER, id=1)}))
     assert decide(seen(long, live=(2, 3), fenced=(1,))).effects == (Unregister(1),)
     assert Unregister(1) not in decide(seen(short, live=(2, 3), fenced=(1,))).effects
     assert Unregister(1) not in decide(seen(voting, live=(2, 3), fenced=(1,))).effects
 
 
 def test_another_quorum_of_theirs_is_told_to_new_starts_once_kafka_has_it() -> None:
-    view = replace(a_shared_view(theirs(1), theirs(2), theirs(3)), voters={8: replace(_VOTER, id=8)})
+    view = changed_view(a_shared_view(theirs(1), theirs(2), theirs(3)), voters={8: replace(_VOTER, id=8)})
     (event,) = decide(seen(view, live=(1, 2, 3))).events
     assert isinstance(event, facts.ExternalQuorumChanged)
     assert [v.id for v in event.voters] == [9]
@@ -213,7 +212,7 @@ def test_the_server_finds_kafka_by_ours_and_by_theirs() -> None:
 
 
 def test_nothing_is_taken_on_before_kafka_has_answered() -> None:
-    view = replace(a_shared_view(), external=None, founding=None, voters={}, instances={})
+    view = changed_view(a_shared_view(), external=None, instances={}, founding=None, voters={})
     verdict = decide(a_situation(view, kafka=None))
     assert verdict.wait is not None
     assert verdict.wait.reason == "KafkaUnknown"

@@ -13,6 +13,7 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.event_log import MOST_LOOKED_AT, EventQuery, FoundEvents
 from controlplane.api.presenters.loop import log_event_out
 from controlplane.api.read_models.changes import changes_of
+from controlplane.api.read_models.ladder import ladder_rows
 from controlplane.api.routes.loop import Word, log_of, loop_of
 from controlplane.api.schemas.loop import LogEventOut
 from controlplane.api.services import Services
@@ -29,7 +30,7 @@ ON_A_PAGE = 100
 
 @router.get("/loop")
 def loop(request: Request, services: Services, rights: Caller) -> Response:
-    """Beats, timers, jobs, clusters in trouble."""
+    """Beats, timers, jobs, clusters in trouble, and the ladder as it stands in the code."""
     told = loop_of(services, rights)
     return page(
         request,
@@ -40,6 +41,7 @@ def loop(request: Request, services: Services, rights: Caller) -> Response:
         open_jobs=[j for j in told.jobs if j.ended_at is None],
         kept_jobs=[j for j in told.jobs if j.ended_at is not None],
         living={view.name for view in services.fleet.clusters.views() if not view.deleted},
+        ladder=ladder_rows(),
     )
 
 

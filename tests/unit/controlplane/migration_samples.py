@@ -32,7 +32,7 @@ def in_zookeeper_mode(**changes: object) -> ClusterView:
         protocol="3.9",
         cluster_id_fixed=True,
     )
-    return replace(known, **changes)  # type: ignore[arg-type]
+    return changed_view(known, **changes)
 
 
 def migrating(*, founded: bool = True, **changes: object) -> ClusterView:

@@ -11,8 +11,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from controlplane.background.git_sync import child, environment, faults, git_faults, openpgp, repository, signing
 from controlplane.background.git_sync.binding import GitBinding, is_under
+from controlplane.background.git_sync.child import Child, GitAnswer, GitLimits, bytes_in, refusal
+from controlplane.background.git_sync.environment import CONFIG, base_environment, fetch_environment
+from controlplane.background.git_sync.faults import SourceFault
+from controlplane.background.git_sync.git_faults import fault_of
+from controlplane.background.git_sync.openpgp import GPG, pgp_signature
+from controlplane.background.git_sync.repository import LINK, Tip, TreeEntry
+from controlplane.background.git_sync.signing import (
+    CLAIMED,
+    NO_PGP_KEYS,
+    NO_SIGNERS,
+    NOT_SIGNED,
+    OTHER_SIGNATURE,
+    Signature,
+    judged,
+    kind_of,
+    signers_in,
+)
 from controlplane.runtime.egress import Egress
 from events.clock import Clock, utc_now
 from events.spec.problems import shorten
@@ -37,7 +53,7 @@ class Clone:
         local_paths: tuple[Path, ...],
         stop: threading.Event,
         egress: Egress,
-        limits: child.GitLimits | None = None,
+        limits: GitLimits | None = None,
         program: str = "git",
         clock: Clock = utc_now,
     ) -> None:
@@ -47,10 +63,10 @@ class Clone:
         self._folder = folder
         self._git_dir = folder / "clone.git"
         self._local_paths = local_paths
-        self._limits = limits or child.GitLimits()
-        self._child = child.Child(folder, self._limits, stop=stop, program=program)
+        self._limits = limits or GitLimits()
+        self._child = Child(folder, self._limits, stop=stop, program=program)
 
-    def tip(self, since: str | None) -> repository.Tip:
+    def tip(self, since: str | None) -> Tip:
         """One listing of the branch; a fetch only where it has moved."""
         self._refuse_outside()
         newest = self._listed()
@@ -60,18 +76,18 @@ class Clone:
         descends = self._descends(since)
         commit = self._known()
         if commit is None:
-            raise faults.SourceFault("BranchMissing", f"the branch `{self._binding.branch}` could not be read", _BRANCH)
-        return repository.Tip(commit, self._author(commit), descends, self._signature(commit))
+            raise SourceFault("BranchMissing", f"the branch `{self._binding.branch}` could not be read", _BRANCH)
+        return Tip(commit, self._author(commit), descends, self._signature(commit))
 
-    def entries(self, commit: str) -> list[repository.TreeEntry]:
+    def entries(self, commit: str) -> list[TreeEntry]:
         """Regular files, links and submodules; folders are walked."""
         where = ["--", f"{self._binding.path}/"] if self._binding.path else []
         told = self._local("ls-tree", "-r", "-z", "-l", "--full-tree", commit, *where)
         found = [_entry(line) for line in told.output.split(b"\0") if line]
         if len(found) > self._limits.files:
             message = f"{len(found)} files lie under `{self._binding.path or '.'}`, {self._limits.files} are read"
-            raise faults.SourceFault("TooLarge", message, "Name the folder of the specs in the binding's `path`.")
-        ends = self._ends_of(commit, [entry.path for entry in found if entry.mode == repository.LINK])
+            raise SourceFault("TooLarge", message, "Name the folder of the specs in the binding's `path`.")
+        ends = self._ends_of(commit, [entry.path for entry in found if entry.mode == LINK])
         told_of = (replace(e, leads_to=ends[e.path]) if e.path in ends else e for e in found)
         return sorted(told_of, key=lambda entry: entry.path)
 
@@ -86,7 +102,7 @@ class Clone:
             end = told.index(b"\n", at)
             head = told[at:end].split()
             if len(head) != 3 or head[1] != b"blob":
-                raise faults.SourceFault("CloneBroken", f"the clone lacks the file {blob[:12]}", self._anew())
+                raise SourceFault("CloneBroken", f"the clone lacks the file {blob[:12]}", self._anew())
             size = int(head[2])
             found[blob] = told[end + 1 : end + 1 + size]
             at = end + 1 + size + 1
@@ -119,7 +135,7 @@ class Clone:
         kind = "sha256" if len(newest) == _SHA256 else "sha1"
         packs = self._git_dir / "objects" / "pack"
         is_worn = packs.is_dir() and len(list(packs.glob("*.pack"))) > _MOST_PACKS
-        if is_worn or child.bytes_in(self._folder) > self._limits.clone_bytes:
+        if is_worn or bytes_in(self._folder) > self._limits.clone_bytes:
             self._forget()
         if (self._git_dir / "HEAD").is_file() and self._kind() == kind:
             return
@@ -147,7 +163,7 @@ class Clone:
         commits = [line.split("\t")[0] for line in told.splitlines() if line.endswith(f"\t{ref}")]
         if not commits or not _COMMIT.fullmatch(commits[0]):
             message = f"there is no branch `{self._binding.branch}` (or the repository is empty)"
-            raise faults.SourceFault("BranchMissing", message, _BRANCH)
+            raise SourceFault("BranchMissing", message, _BRANCH)
         return commits[0]
 
     def _fetch(self, depth: str) -> None:
@@ -193,61 +209,59 @@ class Clone:
         told = self._local("log", "-1", "--no-mailmap", "--encoding=UTF-8", "--format=%an <%ae>", commit).output
         return shorten(told.decode("utf-8", "replace").strip(), 120)
 
-    def _signature(self, commit: str) -> signing.Signature:
+    def _signature(self, commit: str) -> Signature:
         """Whether a key of the binding's list stands behind the author. Nothing that is wrong with it stops a look."""
         signers, pgp_keys = self._binding.signers_file, self._binding.pgp_keys_file
         if signers is None and pgp_keys is None:
-            return signing.CLAIMED
-        kind = signing.kind_of(self._local("cat-file", "commit", commit).output)
+            return CLAIMED
+        kind = kind_of(self._local("cat-file", "commit", commit).output)
         if kind == "ssh":
-            return self._ssh_signature(commit, signers) if signers else signing.Signature(why_not=signing.NO_SIGNERS)
+            return self._ssh_signature(commit, signers) if signers else Signature(why_not=NO_SIGNERS)
         if kind == "pgp":
-            return self._pgp_signature(commit, pgp_keys) if pgp_keys else signing.Signature(why_not=signing.NO_PGP_KEYS)
-        return signing.Signature(why_not=signing.OTHER_SIGNATURE if kind else signing.NOT_SIGNED)
+            return self._pgp_signature(commit, pgp_keys) if pgp_keys else Signature(why_not=NO_PGP_KEYS)
+        return Signature(why_not=OTHER_SIGNATURE if kind else NOT_SIGNED)
 
-    def _pgp_signature(self, commit: str, file: Path) -> signing.Signature:
-        checked = ("-c", f"gpg.program={openpgp.GPG}", "-c", f"gpg.openpgp.program={openpgp.GPG}")
+    def _pgp_signature(self, commit: str, file: Path) -> Signature:
+        checked = ("-c", f"gpg.program={GPG}", "-c", f"gpg.openpgp.program={GPG}")
         log = (*self._leading(), *checked, "log", "-1", "--no-mailmap", "--format=%G?%x00%GP%x00%ae", commit)
-        return openpgp.pgp_signature(
-            self._child, log, environment.base_environment(self._folder), folder=self._folder, file=file
-        )
+        return pgp_signature(self._child, log, base_environment(self._folder), folder=self._folder, file=file)
 
-    def _ssh_signature(self, commit: str, file: Path) -> signing.Signature:
+    def _ssh_signature(self, commit: str, file: Path) -> Signature:
         try:
-            signers = signing.signers_in(file.read_text())
+            signers = signers_in(file.read_text())
         except (OSError, ValueError) as error:
-            return signing.Signature(why_not=f"signers_file {file} makes no sense: {error}")
+            return Signature(why_not=f"signers_file {file} makes no sense: {error}")
         checked = ("-c", "gpg.ssh.program=ssh-keygen", "-c", f"gpg.ssh.allowedSignersFile={file}")
         told = self._run(*checked, "log", "-1", "--no-mailmap", "--format=%G?%x00%GF%x00%ae", commit)
         grade, _, rest = told.output.decode("utf-8", "replace").strip().partition("\0")
         if told.code != 0 or grade in ("", "E", "N"):
-            return signing.Signature(why_not=f"git cannot check its signature: {child.refusal(told)}")
+            return Signature(why_not=f"git cannot check its signature: {refusal(told)}")
         fingerprint, _, address = rest.partition("\0")
-        return signing.judged(grade, fingerprint, address, signers, now=self._clock())
+        return judged(grade, fingerprint, address, signers, now=self._clock())
 
     def _refuse_outside(self) -> None:
         if self._binding.transport == "file" and not is_under(self._binding.repository, self._local_paths):
             message = f"{self._binding.repository} does not lie in a folder of `allow.git_paths`, links followed"
-            raise faults.SourceFault("NotAllowed", message, "List its folder there, or name another repository.")
+            raise SourceFault("NotAllowed", message, "List its folder there, or name another repository.")
 
     # --- processes ----------------------------------------------------------------------------------------------
 
-    def _remote(self, *arguments: str) -> child.GitAnswer:
-        environ, secrets = environment.fetch_environment(self._binding, self._folder, self._egress)
+    def _remote(self, *arguments: str) -> GitAnswer:
+        environ, secrets = fetch_environment(self._binding, self._folder, self._egress)
         answer = self._child.run([*self._leading(), *arguments], environ)
         if answer.code != 0:
-            raise git_faults.fault_of(answer, self._binding, secrets.values)
+            raise fault_of(answer, self._binding, secrets.values)
         return answer
 
-    def _local(self, *arguments: str, given: bytes = b"", at_clone: bool = True) -> child.GitAnswer:
+    def _local(self, *arguments: str, given: bytes = b"", at_clone: bool = True) -> GitAnswer:
         answer = self._run(*arguments, given=given, at_clone=at_clone)
         if answer.code != 0:
-            raise faults.SourceFault("CloneBroken", child.refusal(answer), self._anew())
+            raise SourceFault("CloneBroken", refusal(answer), self._anew())
         return answer
 
-    def _run(self, *arguments: str, given: bytes = b"", at_clone: bool = True) -> child.GitAnswer:
+    def _run(self, *arguments: str, given: bytes = b"", at_clone: bool = True) -> GitAnswer:
         leading = self._leading() if at_clone else _configured()
-        return self._child.run([*leading, *arguments], environment.base_environment(self._folder), given=given)
+        return self._child.run([*leading, *arguments], base_environment(self._folder), given=given)
 
     def _leading(self) -> list[str]:
         return [f"--git-dir={self._git_dir}", *_configured()]
@@ -257,11 +271,11 @@ _BRANCH = "Push the branch, or name another one in the binding. Clusters stay as
 
 
 def _configured() -> list[str]:
-    return [word for setting in environment.CONFIG for word in ("-c", setting)]
+    return [word for setting in CONFIG for word in ("-c", setting)]
 
 
-def _entry(line: bytes) -> repository.TreeEntry:
+def _entry(line: bytes) -> TreeEntry:
     """`<mode> <type> <object> <size>TAB<path>`; a submodule has no size."""
     head, _, path = line.partition(b"\t")
     mode, _, blob, size = head.decode("ascii").split()
-    return repository.TreeEntry(path.decode("utf-8", "backslashreplace"), mode, blob, int(size) if size != "-" else 0)
+    return TreeEntry(path.decode("utf-8", "backslashreplace"), mode, blob, int(size) if size != "-" else 0)
